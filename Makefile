@@ -1,0 +1,101 @@
+# make demo: the whole pipeline on real text. make test: the whole test suite. Both install what they need into .venv.
+# `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+empty :=
+space := $(empty) $(empty)
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+# TFX 1.21's compiled parts need glibc 2.39; an older system gets TFX 1.16, whose Python is 3.10.
+GLIBC := $(shell getconf GNU_LIBC_VERSION 2>/dev/null | awk '{print $$2}')
+NEW_GLIBC := $(shell printf '2.39\n$(GLIBC)\n' | sort -CV && echo yes)
+ifeq ($(NEW_GLIBC),yes)
+LOCK := requirements/tfx-1.21.txt
+PYTHONS := python3.12 python3.11 python3.13
+else
+LOCK := requirements/tfx-1.16-py310.txt
+PYTHONS := python3.10
+endif
+
+# uv reads no pip configuration: hand it what pip was told, by environment or file, unless it has settings of its own.
+# (Used in recipes after the environment exists, because it asks that environment's pip.)
+define uv_settings
+	pip_setting() { $(BIN)/python -m pip config get "$$1" 2>/dev/null || true; }; \
+	if [ -z "$${UV_DEFAULT_INDEX:-}$${UV_INDEX_URL:-}" ]; then \
+	  url=$${PIP_INDEX_URL:-$$(pip_setting global.index-url)}; \
+	  [ -z "$$url" ] || export UV_DEFAULT_INDEX="$$url"; \
+	fi; \
+	if [ -z "$${SSL_CERT_FILE:-}" ]; then \
+	  cert=$${PIP_CERT:-$$(pip_setting global.cert)}; \
+	  [ -z "$$cert" ] || export SSL_CERT_FILE="$$cert"; \
+	fi; \
+	export UV_HTTP_TIMEOUT=$${UV_HTTP_TIMEOUT:-300}; \
+	export UV_PYTHON=$(CURDIR)/$(BIN)/python UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV=$(CURDIR)/$(VENV)
+endef
+
+# Quiet libraries: TensorFlow's start-up notes, and third parties' deprecations.
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+export TF_ENABLE_ONEDNN_OPTS ?= 0
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help install demo test lint format lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+
+install: $(VENV)/.installed ## install into .venv what demo and test need
+
+# The interpreter: the first of PYTHONS on PATH that runs. (A pyenv shim exists for every version, runs only the chosen ones, and
+# may hide the system's.)
+$(BIN)/uv:
+	@python=""; \
+	for candidate in $$(type -aP $(PYTHONS)); do \
+	  if $$candidate -c '' 2>/dev/null; then python=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "make: this system (glibc $(or $(GLIBC),unknown)) needs $(subst $(space), or ,$(PYTHONS)) on PATH; install it (packages NAME and NAME-venv, or pyenv) and run make again." >&2; exit 1; \
+	fi; \
+	if ! $$python -c 'import venv, ensurepip' 2>/dev/null; then \
+	  echo "make: $$python has no venv module; on Debian and Ubuntu: apt-get install $$(basename $$python)-venv" >&2; exit 1; \
+	fi; \
+	echo "Creating $(VENV) with $$($$python --version) for $(LOCK)"; \
+	$$python -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet uv
+
+$(VENV)/.installed: $(LOCK) pyproject.toml setup.py | $(BIN)/uv
+	@echo "Installing $(LOCK) into $(VENV) (about 2 GB; a few minutes the first time)"
+	@$(uv_settings); \
+	$(BIN)/uv pip install --quiet --requirements $(LOCK); \
+	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: install ## run the pipeline on real text, serve the model, ask it, and name the report
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pipeline.demo
+
+test: lint ## lint, then every test on TensorFlow, then keras_models' tests on JAX
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
+	KERAS_BACKEND=jax $(BIN)/python -m pytest tests/keras_models
+
+lint: install ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: install ## fix what ruff can fix, and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+COMPILE = $(BIN)/uv pip compile --quiet --no-header --no-emit-index-url --generate-hashes $(if $(UPGRADE),--upgrade) pyproject.toml --extra test
+lock: $(BIN)/uv ## write the locks again (UPGRADE=1: with the newest versions)
+	@$(uv_settings); \
+	$(COMPILE) --python-version 3.10 --python-platform x86_64-manylinux_2_28 requirements/tfx-1.16-py310.in -o requirements/tfx-1.16-py310.txt; \
+	$(COMPILE) --python-version 3.11 --universal requirements/tfx-1.21.in -o requirements/tfx-1.21.txt
+
+clean: ## remove .venv and what tools left
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,275 @@
+"""The Beam work of ParallelTextExampleGen: read, find duplicates, divide, write, and account for every record."""
+
+import json
+import os
+
+import apache_beam as beam
+import tensorflow as tf
+from tfx.components.example_gen import write_split
+from tfx.components.util import examples_utils
+from tfx.dsl.components.base import base_beam_executor
+from tfx.dsl.io import fileio
+from tfx.proto import example_gen_pb2
+from tfx.types import artifact_utils, standard_component_specs
+
+from pipeline import configs, readers
+
+DATA_PATH_KEY = "data_path"
+DATA_CONFIG_KEY = "data_config"
+REJECTS_KEY = "rejects"
+REJECTS_FILE = "rejects.tsv"
+COUNTS_FILE = "counts.json"
+
+_REJECTED = "rejected"
+# Up to this many rejects are sorted by file and line in this process; more stay in the order that Beam wrote them.
+_SORTED_REJECTS = 1_000_000
+
+
+class Executor(base_beam_executor.BaseBeamExecutor):
+    """Runs the ingestion as one Beam pipeline; its results do not depend on the runner or on the order of work."""
+
+    def Do(self, input_dict, output_dict, exec_properties):
+        """Writes the examples and the rejects.
+
+        Args:
+            input_dict: unused.
+            output_dict: `examples` and `rejects`, one artifact each.
+            exec_properties: `data_path` (str) and `data_config` (JSON of the recipe's data section).
+
+        Raises:
+            pipeline.readers.DataError: the data cannot be read, too many records are rejected, or a split is empty.
+        """
+        self._log_startup(input_dict, output_dict, exec_properties)
+        config = configs.DataConfig(**json.loads(exec_properties[DATA_CONFIG_KEY]))
+        plan = readers.plan_inputs(exec_properties[DATA_PATH_KEY], config)
+        examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
+        rejects = artifact_utils.get_single_instance(output_dict[REJECTS_KEY])
+        examples.split_names = artifact_utils.encode_split_names(list(readers.SPLITS))
+        examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
+        file_format = example_gen_pb2.FORMAT_TFRECORDS_GZIP
+        examples_utils.set_file_format(examples, write_split.to_file_format_str(file_format))
+
+        fileio.makedirs(rejects.uri)
+        tally_file = os.path.join(rejects.uri, "tally")
+        with self._make_beam_pipeline() as pipeline:
+            splits, rejected, tally = pipeline | "Ingest" >> Ingest(plan, config)
+            for split, serialized in splits.items():
+                uri = artifact_utils.get_split_uri([examples], split)
+                serialized | f"WriteSplit[{split}]" >> write_split.WriteSplit(uri, file_format)
+            rejected | "WriteRejects" >> _write_lines(
+                os.path.join(rejects.uri, REJECTS_FILE), header="\t".join(readers.REJECT_COLUMNS)
+            )
+            tally | "WriteTally" >> _write_lines(tally_file)
+
+        counts = _counts(_read_text(tally_file), plan)
+        fileio.remove(tally_file)
+        with fileio.open(os.path.join(rejects.uri, COUNTS_FILE), "w") as handle:
+            handle.write(json.dumps(counts, indent=2, ensure_ascii=False) + "\n")
+        if counts["rejected"] <= _SORTED_REJECTS:
+            _sort_rejects(os.path.join(rejects.uri, REJECTS_FILE))
+        for key in ("read", "kept", "rejected"):
+            rejects.set_int_custom_property(key, counts[key])
+        _check(counts, config, rejects.uri)
+
+
+class Ingest(beam.PTransform):
+    """Reads a plan's units, a worker each, and turns duplicates away over all of them.
+
+    Applied to a pipeline it returns `(splits, rejected, tally)`: a dict from split name to serialized tf.Examples, the lines
+    of `rejects.tsv`, and JSON lines `[what, which, count]`.
+    """
+
+    def __init__(self, plan, config):
+        """Takes an `InputPlan` and the `DataConfig` it was made with."""
+        super().__init__()
+        self._plan = plan
+        self._config = config
+
+    def expand(self, pipeline):
+        """Builds the graph; see the class."""
+        config = self._config
+        read = (
+            pipeline
+            | "Units" >> beam.Create(list(self._plan.units))
+            | "Spread" >> beam.Reshuffle()
+            | "Read" >> beam.ParDo(_ReadUnit(config)).with_outputs(_REJECTED, main="pairs")
+        )
+        pairs, rejects = read.pairs, [read[_REJECTED]]
+        what_was_read = (read.pairs, read[_REJECTED]) | "All" >> beam.Flatten()
+        tallies = [what_was_read | "TallyRead" >> beam.Map(lambda _: ("read", ""))]
+        if config.drop_duplicates:
+            unique = (
+                pairs
+                | "KeyByText" >> beam.Map(_key_by_text)
+                | "GroupByText" >> beam.GroupByKey()
+                | "KeepFirst" >> beam.ParDo(_KeepFirst()).with_outputs(_REJECTED, main="pairs")
+            )
+            pairs = unique.pairs
+            rejects.append(unique[_REJECTED])
+        rejects = rejects | "AllRejects" >> beam.Flatten()
+        tallies.append(
+            rejects | "TallyRejected" >> beam.Map(lambda record: (_REJECTED, readers.reason_kind(record[2])))
+        )
+
+        divided = pairs | "Divide" >> beam.ParDo(_Divide(config)).with_outputs(*readers.SPLITS)
+        splits = {}
+        for split in readers.SPLITS:
+            tallies.append(divided[split] | f"TallyKept[{split}]" >> beam.Map(lambda _, name=split: ("kept", name)))
+            splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(_serialize)
+        tally = (
+            tallies
+            | "AllTallies" >> beam.Flatten()
+            | "Count" >> beam.combiners.Count.PerElement()
+            | "CountToJson" >> beam.Map(lambda item: json.dumps([*item[0], item[1]]))
+        )
+        return splits, rejects | "FormatRejects" >> beam.Map(readers.format_reject), tally
+
+
+# Between the steps a pair is the plain tuple (source, target, file, line), and a reject (file, line, reason, text): any
+# runner encodes those without knowing our classes.
+
+
+class _ReadUnit(beam.DoFn):
+    """An `InputUnit` to pairs, and rejects on the side."""
+
+    def __init__(self, config):
+        super().__init__()
+        self._config = config
+
+    def process(self, unit):
+        for record in readers.read_unit(unit, self._config):
+            if isinstance(record, readers.Pair):
+                yield tuple(record)
+            else:
+                yield beam.pvalue.TaggedOutput(_REJECTED, tuple(record))
+
+
+def _key_by_text(pair):
+    source, target, file, line = pair
+    # The readers let no NUL pass, so this key stands for one pair of texts alone; bytes encode alike everywhere.
+    return source.encode() + b"\0" + target.encode(), (file, line)
+
+
+class _KeepFirst(beam.DoFn):
+    """Of the places of one pair of texts, keeps the first in (file, line) order and rejects the others."""
+
+    def process(self, item):
+        key, places = item
+        source, target = (text.decode() for text in key.split(b"\0"))
+        first = tuple(min(places))
+        kept = False
+        for place in places:
+            # Both halves of a plural entry can say the same on the same line: only one of them is kept.
+            if not kept and tuple(place) == first:
+                kept = True
+                yield (source, target, *first)
+            else:
+                reject = readers.reject_duplicate(readers.Pair(source, target, *place), *first)
+                yield beam.pvalue.TaggedOutput(_REJECTED, tuple(reject))
+
+
+class _Divide(beam.DoFn):
+    """Sends each pair to the output named after its split."""
+
+    def __init__(self, config):
+        super().__init__()
+        self._config = config
+
+    def process(self, pair):
+        config = self._config
+        split = readers.split_of(pair[0], config.split_salt, config.eval_share, config.test_share)
+        yield beam.pvalue.TaggedOutput(split, pair)
+
+
+def _serialize(pair):
+    source, target, file, line = pair
+
+    def texts(text):
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
+
+    features = {
+        "source": texts(source),
+        "target": texts(target),
+        "file": texts(file),
+        "line": tf.train.Feature(int64_list=tf.train.Int64List(value=[line])),
+    }
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(deterministic=True)
+
+
+def _write_lines(path, header=None):
+    # One shard with exactly this name, written even when there is no line.
+    return beam.io.WriteToText(path, num_shards=1, shard_name_template="", header=header)
+
+
+def _read_text(path):
+    # Bytes: text mode would take a carriage return for a line end.
+    with fileio.open(path, "rb") as handle:
+        return handle.read().decode("utf-8")
+
+
+def _counts(tally, plan):
+    """Returns what goes into `counts.json`, out of the lines that the pipeline counted.
+
+    Raises:
+        RuntimeError: the records do not add up; a fault of this program, never of the data.
+    """
+    by = {"read": {}, "kept": {split: 0 for split in readers.SPLITS}, _REJECTED: {}}
+    for line in tally.splitlines():
+        what, which, count = json.loads(line)
+        by[what][which] = count
+    counts = {
+        "read": sum(by["read"].values()),
+        "kept": sum(by["kept"].values()),
+        "rejected": sum(by[_REJECTED].values()),
+        "by_reason": dict(sorted(by[_REJECTED].items(), key=lambda item: (-item[1], item[0]))),
+        "by_split": by["kept"],
+        "ignored_files": list(plan.ignored_files),
+    }
+    if counts["read"] != counts["kept"] + counts["rejected"]:
+        raise RuntimeError(
+            f"Records were lost: {counts['read']} read, but {counts['kept']} kept and {counts['rejected']} rejected; "
+            "this is a fault in ParallelTextExampleGen, please report it."
+        )
+    return counts
+
+
+def _sort_rejects(path):
+    """Sorts the rejects by file and line, so that a person finds a record and two runs give the same bytes."""
+    header, *lines = _read_text(path).split("\n")[:-1]
+
+    def place(row):
+        file, line, rest = row.split("\t", 2)
+        return file, int(line), rest
+
+    with fileio.open(path, "wb") as handle:
+        handle.write("".join(f"{line}\n" for line in [header, *sorted(lines, key=place)]).encode())
+
+
+def _check(counts, config, uri):
+    """Stops the run where too little is left; the rejects are kept for the user to see."""
+    if not counts["read"]:
+        problem = "The data holds no records at all: check the path given as data"
+    elif counts["rejected"] > config.max_rejected_share * counts["read"]:
+        reason, count = next(iter(counts["by_reason"].items()))
+        problem = (
+            f"{counts['rejected']} of {counts['read']} records were rejected ({counts['rejected'] / counts['read']:.1%}, "
+            f"most often '{reason}': {count}), above data.max_rejected_share ({config.max_rejected_share:.1%}): "
+            "correct the data or raise the share"
+        )
+    elif empty := [split for split, count in counts["by_split"].items() if not count]:
+        problem = (
+            f"No record fell into the split {' and '.join(empty)} ({counts['kept']} kept in all): "
+            "give more data, or raise data.eval_share and data.test_share"
+        )
+    else:
+        return
+    raise readers.DataError(f"{problem}; what was rejected, and why, is in {_keep_failed(uri)}.")
+
+
+def _keep_failed(uri):
+    """Copies the rejects beside the artifact's folder, and returns the path: TFX removes a failed run's outputs."""
+    folder = uri.rstrip("/") + "-failed"
+    fileio.makedirs(folder)
+    for name in (REJECTS_FILE, COUNTS_FILE):
+        fileio.copy(os.path.join(uri, name), os.path.join(folder, name), overwrite=True)
+    return os.path.join(folder, REJECTS_FILE)

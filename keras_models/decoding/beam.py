@@ -1,0 +1,213 @@
+"""Beam search with static shapes: one loop that XLA compiles."""
+
+import keras
+from keras import ops
+
+from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, constraints
+from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty, provenance
+from keras_models.layers.numerics import LOG_ZERO
+
+
+# Sizes are multiplied out rather than written as -1, so that what is static stays static and loop shapes hold.
+
+
+def _fold(tensor):
+    """`[batch, beam, ...]` to `[batch * beam, ...]`."""
+    batch, beam, *rest = ops.shape(tensor)
+    return ops.reshape(tensor, (batch * beam, *rest))
+
+
+def _unfold(tensor, beam):
+    """`[batch * beam, ...]` to `[batch, beam, ...]`."""
+    rows, *rest = ops.shape(tensor)
+    return ops.reshape(tensor, (rows // beam, beam, *rest))
+
+
+def _select(tensor, index):
+    """Picks `[batch, picked, ...]` out of `[batch, beam, ...]` by index `[batch, picked]`."""
+    batch, beam, *rest = ops.shape(tensor)
+    picked = ops.shape(index)[1]
+    flat = ops.expand_dims(ops.arange(batch, dtype="int32") * beam, 1) + ops.cast(index, "int32")
+    rows = ops.take(_fold(tensor), ops.reshape(flat, (batch * picked,)), axis=0)
+    return ops.reshape(rows, (batch, picked, *rest))
+
+
+def _write(history, index, values):
+    """Writes `values [batch, beam, ...]` at time `index` of `history [batch, beam, time, ...]`."""
+    here = ops.equal(ops.arange(ops.shape(history)[2], dtype="int32"), index)
+    here = ops.reshape(here, (1, 1, -1) + (1,) * (len(history.shape) - 3))
+    return ops.where(here, ops.expand_dims(values, 2), history)
+
+
+def repeat_for_beam(tree, beam):
+    """Repeats each row of every tensor `beam` times: `[batch, ...]` to `[batch * beam, ...]`."""
+    return keras.tree.map_structure(lambda x: ops.repeat(x, beam, axis=0), tree)
+
+
+def beam_search(
+    step,
+    carry,
+    extended_ids,
+    source_mask,
+    extended_size,
+    max_length,
+    beam_size=4,
+    n_best=1,
+    min_length=0,
+    length_alpha=1.0,
+    coverage_beta=0.0,
+    allow_unknown=False,
+    return_attention=False,
+    start_id=START_ID,
+    end_id=END_ID,
+    unknown_id=UNKNOWN_ID,
+):
+    """Finds the best sequences under a step function.
+
+    A hypothesis Y of a source X is ranked by
+
+        score(Y) = log p(Y | X) / lp(|Y|) + cp(X, Y)
+
+    with the length and coverage penalties of Wu et al. 2016 (eq. 14), |Y| counting the end. Each step keeps the best
+    `beam_size` continuations; one that ends is set aside and its place in the beam with it (Bahdanau et al. 2014). The
+    search stops when all places have ended, or when no running hypothesis can still beat one set aside. At
+    `max_length` tokens a hypothesis must end.
+
+    Args:
+        step: function `(tokens [batch * beam], carry, index) -> StepOutput`.
+        carry: the step function's first carry, tensors `[batch, ...]`; repeated for the beam here.
+        extended_ids: int `[batch, source_length]`, the extended id of each source position.
+        source_mask: bool `[batch, source_length]`.
+        extended_size: number of extended ids, V + source_length; int or scalar tensor.
+        max_length: the longest output, in tokens without the end; int or scalar tensor.
+        beam_size: running hypotheses for each source.
+        n_best: hypotheses returned, at most `beam_size`.
+        min_length: outputs shorter than this do not end.
+        length_alpha: strength of the length normalisation, 0 for none.
+        coverage_beta: strength of the coverage penalty, 0 for none.
+        allow_unknown: whether `[UNK]` may stand in the output.
+        return_attention: whether to return attention matrices.
+        start_id, end_id, unknown_id: special ids.
+
+    Returns:
+        `Hypotheses`, the best first.
+
+    Raises:
+        ValueError: `n_best` exceeds `beam_size`.
+    """
+    if n_best > beam_size:
+        raise ValueError(f"n_best ({n_best}) cannot exceed beam_size ({beam_size}).")
+    batch, source_length = ops.shape(extended_ids)
+    rows_ids = ops.repeat(ops.cast(extended_ids, "int32"), beam_size, axis=0)
+    rows_mask = ops.repeat(source_mask, beam_size, axis=0)
+    shape = (batch, beam_size)
+
+    def history(dtype, *tail, fill=0):
+        return ops.full((*shape, max_length, *tail), fill, dtype=dtype)
+
+    def empty_set(log_probs):
+        content = {
+            "tokens": history("int32"),
+            "copied_from": history("int32", fill=-1),
+            "copy_probability": history("float32"),
+            "log_probs": log_probs,
+            "coverage": ops.zeros((*shape, source_length), dtype="float32"),
+        }
+        if return_attention:
+            content["attention"] = history("float32", source_length)
+        return content
+
+    # Only the first of the equal hypotheses that a search starts with may be extended.
+    first = ops.where(ops.equal(ops.arange(beam_size), 0), 0.0, LOG_ZERO)
+    running = empty_set(ops.broadcast_to(ops.expand_dims(first, 0), shape))
+    running["last"] = ops.full(shape, start_id, dtype="int32")
+    finished = empty_set(ops.full(shape, LOG_ZERO, dtype="float32"))
+    finished["scores"] = ops.full(shape, LOG_ZERO, dtype="float32")
+    finished["lengths"] = ops.zeros(shape, dtype="int32")
+    constrain = constraints(extended_size, max_length, min_length, allow_unknown, start_id, end_id, unknown_id)
+
+    def better(old, new):
+        """Keeps the `beam_size` best of two sets; ties go to the older."""
+        joint = {key: ops.concatenate([old[key], new[key]], axis=1) for key in old}
+        _, index = ops.top_k(joint["scores"], beam_size)
+        return {key: _select(value, index) for key, value in joint.items()}
+
+    def condition(index, running, finished, carry):
+        # Log-probabilities only fall and the coverage penalty is at most 0: this bounds what a running one can reach.
+        reachable = ops.max(running["log_probs"], axis=1) / length_penalty(max_length + 1, length_alpha)
+        worst_finished = ops.min(finished["scores"], axis=1)
+        return ops.logical_and(index <= max_length, ops.any(reachable > worst_finished))
+
+    def body(index, running, finished, carry):
+        output = step(ops.reshape(running["last"], (-1,)), carry, index)
+        log_probs = constrain(output.log_probs, index)
+        total = ops.expand_dims(running["log_probs"], -1) + _unfold(log_probs, beam_size)
+        values, parents, tokens = _best_continuations(total, beam_size)
+        # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)
+        places = beam_size - ops.sum(ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True)
+        values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < places, values, LOG_ZERO)
+        ends = ops.equal(tokens, end_id)
+
+        rows = {key: _select(value, parents) for key, value in running.items() if key != "last"}
+        ended = {key: value for key, value in rows.items() if key in finished}
+        ended["log_probs"] = values
+        ended["lengths"] = ops.broadcast_to(index, shape)
+        scores = values / length_penalty(index + 1, length_alpha)
+        if coverage_beta:
+            scores += ops.reshape(coverage_penalty(_fold(rows["coverage"]), rows_mask, coverage_beta), shape)
+        ended["scores"] = ops.where(ops.logical_and(ends, values > LOG_ZERO / 2), scores, LOG_ZERO)
+        finished = better(finished, ended)
+
+        flat_rows = ops.expand_dims(ops.arange(batch, dtype="int32") * beam_size, 1) + parents
+        flat_tokens = ops.reshape(flat_rows * extended_size + tokens, (-1,))
+        position, probability = provenance(
+            ops.reshape(tokens, (-1,)),
+            ops.take(ops.reshape(output.log_probs, (-1,)), flat_tokens),
+            ops.take(output.copy_log_probs, ops.reshape(flat_rows, (-1,)), axis=0),
+            rows_ids,
+        )
+        attention = _select(_unfold(output.attention, beam_size), parents)
+        new = {
+            "tokens": _write(rows["tokens"], index, tokens),
+            "copied_from": _write(rows["copied_from"], index, ops.reshape(position, shape)),
+            "copy_probability": _write(rows["copy_probability"], index, ops.reshape(probability, shape)),
+            "log_probs": ops.where(ends, LOG_ZERO, values),
+            "coverage": rows["coverage"] + attention,
+            "last": tokens,
+        }
+        if return_attention:
+            new["attention"] = _write(rows["attention"], index, attention)
+        carry = keras.tree.map_structure(lambda x: _fold(_select(_unfold(x, beam_size), parents)), output.carry)
+        return index + 1, new, finished, carry
+
+    _, _, finished, _ = ops.while_loop(
+        condition,
+        body,
+        (ops.convert_to_tensor(0, dtype="int32"), running, finished, repeat_for_beam(carry, beam_size)),
+    )
+    best = {key: value[:, :n_best] for key, value in finished.items() if key != "coverage"}
+    return Hypotheses(**best)
+
+
+def _best_continuations(total, beam_size):
+    """The best continuations of a beam.
+
+    Args:
+        total: float `[batch, beam, extended_size]`, log-probabilities of all continuations.
+        beam_size: how many to keep.
+
+    Returns:
+        values `[batch, beam_size]`, parents and tokens int32 `[batch, beam_size]`.
+    """
+    if isinstance(total.shape[-1], int) and total.shape[-1] < beam_size:
+        # A beam wider than the vocabulary: the missing continuations are impossible ones.
+        missing = beam_size - total.shape[-1]
+        total = ops.pad(total, [[0, 0], [0, 0], [0, missing]], constant_values=2 * LOG_ZERO)
+    # Two small selections are cheaper than one over beam * extended_size, and give the same: a hypothesis has at most
+    # `beam_size` continuations among the best.
+    values, tokens = ops.top_k(total, beam_size)
+    flat_values = ops.reshape(values, (-1, beam_size * beam_size))
+    flat_tokens = ops.reshape(ops.cast(tokens, "int32"), (-1, beam_size * beam_size))
+    best, index = ops.top_k(flat_values, beam_size)
+    index = ops.cast(index, "int32")
+    return best, index // beam_size, ops.take_along_axis(flat_tokens, index, axis=1)

@@ -1,0 +1,7 @@
+"""Copy mechanisms and their parts, one a file."""
+
+from keras_models.layers.attention import SourceAttention as SourceAttention
+from keras_models.layers.copy_head import CopyHead as CopyHead
+from keras_models.layers.pointer_generator import PointerGenerator as PointerGenerator
+from keras_models.layers.recurrent import FeedbackCell as FeedbackCell
+from keras_models.layers.softmax import SoftmaxHead as SoftmaxHead

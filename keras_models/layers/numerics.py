@@ -1,0 +1,71 @@
+"""Log-space arithmetic that the heads share."""
+
+from keras import ops
+
+# Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it gives no NaN when
+# it is subtracted from itself or multiplied by a zero gradient.
+LOG_ZERO = -1e9
+
+
+def log_add(first, second):
+    """Returns log(exp(first) + exp(second)), elementwise.
+
+    Not `ops.logaddexp`, whose gradient is wrong where both terms are equal (two saturated gates).
+    """
+    return ops.logsumexp(ops.stack([first, second], axis=-1), axis=-1)
+
+
+def masked_log_softmax(scores, mask):
+    """Log-softmax over the last axis with exactly zero probability where `mask` is false.
+
+    Args:
+        scores: float tensor `[..., source_length]`.
+        mask: bool tensor that broadcasts to `scores`, or None.
+
+    Returns:
+        float32 tensor like `scores`; `LOG_ZERO` at masked positions, everywhere if all are masked.
+    """
+    scores = ops.cast(scores, "float32")
+    if mask is None:
+        return ops.log_softmax(scores, axis=-1)
+    log_probs = ops.log_softmax(ops.where(mask, scores, LOG_ZERO), axis=-1)
+    return ops.where(mask, log_probs, LOG_ZERO)
+
+
+def target_log_softmax(logits, targets):
+    """Log-probability of each target under a softmax, without normalising the others.
+
+    Args:
+        logits: float tensor `[batch, target_length, vocabulary]`.
+        targets: int tensor `[batch, target_length]`; ids outside the vocabulary give `LOG_ZERO`.
+
+    Returns:
+        float32 tensor `[batch, target_length]`.
+    """
+    logits = ops.cast(logits, "float32")
+    vocabulary_size = logits.shape[-1]
+    known = targets < vocabulary_size
+    index = ops.where(known, targets, 0)
+    chosen = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(index, -1), axis=-1), -1)
+    return ops.where(known, chosen - ops.logsumexp(logits, axis=-1), LOG_ZERO)
+
+
+def copy_mass(log_weights, extended_ids, size):
+    """Adds up, for each extended id, the weights of the source positions that hold it.
+
+    mass(w) = sum over j with extended_ids[j] = w of exp(log_weights[j])
+
+    Args:
+        log_weights: float tensor `[batch, source_length]`, `LOG_ZERO` at padding.
+        extended_ids: int tensor `[batch, source_length]`, values in `0..size-1`.
+        size: number of extended ids, an int or a scalar tensor.
+
+    Returns:
+        float32 tensor `[batch, size]` of log-masses, `LOG_ZERO` where there is none.
+    """
+    batch = ops.shape(log_weights)[0]
+    rows = ops.expand_dims(ops.arange(batch, dtype="int32"), -1)
+    flat = ops.reshape(rows * size + ops.cast(extended_ids, "int32"), (-1,))
+    weights = ops.reshape(ops.exp(ops.cast(log_weights, "float32")), (-1,))
+    mass = ops.reshape(ops.segment_sum(weights, flat, num_segments=batch * size), (batch, size))
+    return ops.where(mass > 0, ops.log(ops.maximum(mass, 1e-38)), LOG_ZERO)

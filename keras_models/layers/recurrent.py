@@ -1,0 +1,86 @@
+"""Recurrent cells for decoders that feed back their own output."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class FeedbackCell(keras.layers.Layer):
+    """GRU or LSTM cell with a second, fed-back input, whose first input is projected for all steps at once.
+
+    With input x, feedback f (the decoder's last output; Luong et al. 2015, section 3.3) and state h:
+
+        GRU (Cho et al. 2014, reset after the product as in cuDNN), gates z, r, candidate n in this order of columns:
+            [a_z a_r a_n] = x W + f F + b,   [u_z u_r u_n] = h U + b'
+            z = sigmoid(a_z + u_z),  r = sigmoid(a_r + u_r),  n = tanh(a_n + r u_n),  h' = z h + (1 - z) n
+        LSTM, gates i, f, g, o:
+            [i f g o] = x W + f F + h U + b,  c' = sigmoid(f) c + sigmoid(i) tanh(g),  h' = sigmoid(o) tanh(c')
+
+    x W for a whole target is one large product outside the loop; only what depends on the last step stays inside.
+
+    Args:
+        units: size of the state.
+        cell: `"gru"` or `"lstm"`.
+        feedback: whether there is a feedback input.
+
+    Call arguments:
+        projected: `[batch, gates * units]`, one step of `project(inputs)`.
+        states: list of `[batch, units]` tensors: `[h]`, or `[h, c]` for an LSTM.
+        feedback: `[batch, feedback_size]`, or None.
+
+    Returns:
+        The new list of states; the first is the output.
+
+    Raises:
+        ValueError: an unknown cell.
+    """
+
+    GATES = {"gru": 3, "lstm": 4}
+
+    def __init__(self, units, cell="gru", feedback=True, **kwargs):
+        super().__init__(**kwargs)
+        if cell not in self.GATES:
+            raise ValueError(f"cell must be one of {', '.join(self.GATES)}; got {cell!r}.")
+        self.units = units
+        self.cell = cell
+        self.feedback = feedback
+
+    def build(self, inputs_size, feedback_size=None):
+        """Makes the weights; sizes are ints, since the layer is called step by step."""
+        width = self.GATES[self.cell] * self.units
+        self.kernel = self.add_weight(shape=(inputs_size, width), name="kernel")
+        if self.feedback:
+            self.feedback_kernel = self.add_weight(shape=(feedback_size, width), name="feedback_kernel")
+        self.recurrent_kernel = self.add_weight(
+            shape=(self.units, width), initializer="orthogonal", name="recurrent_kernel"
+        )
+        self.bias = self.add_weight(shape=(width,), initializer="zeros", name="bias")
+        if self.cell == "gru":
+            self.recurrent_bias = self.add_weight(shape=(width,), initializer="zeros", name="recurrent_bias")
+        self.built = True
+
+    def project(self, inputs):
+        """Returns x W + b for inputs `[..., inputs_size]`: `[..., gates * units]`."""
+        return ops.matmul(inputs, self.kernel) + self.bias
+
+    def call(self, projected, states, feedback=None):
+        if self.feedback:
+            projected = projected + ops.matmul(feedback, self.feedback_kernel)
+        recurrent = ops.matmul(states[0], self.recurrent_kernel)
+        if self.cell == "gru":
+            update, reset, candidate = ops.split(projected, 3, axis=-1)
+            recurrent_update, recurrent_reset, recurrent_candidate = ops.split(
+                recurrent + self.recurrent_bias, 3, axis=-1
+            )
+            update = ops.sigmoid(update + recurrent_update)
+            reset = ops.sigmoid(reset + recurrent_reset)
+            candidate = ops.tanh(candidate + reset * recurrent_candidate)
+            return [update * states[0] + (1 - update) * candidate]
+        write, keep, candidate, output = ops.split(projected + recurrent, 4, axis=-1)
+        memory = ops.sigmoid(keep) * states[1] + ops.sigmoid(write) * ops.tanh(candidate)
+        return [ops.sigmoid(output) * ops.tanh(memory), memory]
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(units=self.units, cell=self.cell, feedback=self.feedback)
+        return config

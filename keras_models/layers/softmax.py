@@ -1,0 +1,59 @@
+"""The head without copying: what every copy mechanism is compared with."""
+
+import keras
+from keras import ops
+
+from keras_models.layers.copy_head import CopyHead
+from keras_models.layers.numerics import LOG_ZERO, target_log_softmax
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class SoftmaxHead(CopyHead):
+    """p(w) = softmax(W h + b)_w over the target vocabulary; source tokens cannot be copied.
+
+    A target outside the vocabulary (a copy id) is trained as `unknown_id`.
+
+    Args:
+        vocabulary_size: V.
+        unknown_id: the id that stands for targets outside the vocabulary.
+
+    Call arguments:
+        hidden: `[batch, target_length, hidden_size]`.
+        targets: int `[batch, target_length]`, extended ids; or None.
+
+    Returns:
+        float32 `[batch, target_length]` log-probability of the targets, or `[batch, target_length, V]` without targets.
+
+    Example:
+
+    >>> head = SoftmaxHead(vocabulary_size=10)
+    >>> head(np.ones((2, 3, 4))).shape
+    TensorShape([2, 3, 10])
+    """
+
+    def __init__(self, vocabulary_size, unknown_id=1, **kwargs):
+        super().__init__(vocabulary_size, **kwargs)
+        self.unknown_id = unknown_id
+        self.vocabulary = keras.layers.Dense(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
+
+    def build(self, hidden_shape):
+        self.vocabulary.build(hidden_shape)
+
+    def call(self, hidden, targets=None):
+        if targets is None:
+            return ops.log_softmax(ops.cast(self.vocabulary(hidden), "float32"), axis=-1)
+        return self.target_log_prob({"hidden": hidden}, None, targets)
+
+    def target_log_prob(self, state, memory, targets):
+        targets = ops.where(targets < self.vocabulary_size, targets, self.unknown_id)
+        return target_log_softmax(self.vocabulary(state["hidden"]), targets)
+
+    def step_log_probs(self, state, memory):
+        logits = ops.cast(self.vocabulary(state["hidden"]), "float32")
+        no_copy = ops.full_like(ops.cast(memory["extended_ids"], "float32"), LOG_ZERO)
+        return ops.concatenate([ops.log_softmax(logits, axis=-1), no_copy], axis=-1), no_copy
+
+    def get_config(self):
+        config = super().get_config()
+        config["unknown_id"] = self.unknown_id
+        return config

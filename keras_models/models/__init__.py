@@ -1,0 +1,3 @@
+"""Bodies: networks that feed a head."""
+
+from keras_models.models.seq2seq import RecurrentSeq2Seq as RecurrentSeq2Seq

@@ -1,0 +1,283 @@
+"""Recipes: one typed, frozen dataclass tree, read from TOML, overridden by `--set`.
+
+A recipe says everything that makes one run differ from another. Each key has a default here, a TOML file
+in `pipeline/recipes/` (or the user's own) changes some of them, and `--set section.key=value` changes one
+more. An unknown key or an impossible value is a `RecipeError` whose sentence names the key.
+"""
+
+import dataclasses
+import difflib
+import json
+import pathlib
+import sys
+import types
+import typing
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+RECIPES_DIRECTORY = pathlib.Path(__file__).parent / "recipes"
+
+
+class RecipeError(ValueError):
+    """A recipe that cannot be used; its message is one sentence for the user."""
+
+
+def _choice(*values, default):
+    return dataclasses.field(default=default, metadata={"choices": values})
+
+
+def _number(default, low=None, high=None):
+    return dataclasses.field(default=default, metadata={"low": low, "high": high})
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+    """What is read and what is turned away at the door."""
+
+    format: str = _choice("auto", "tsv", "jsonl", "lines", "gettext", default="auto")
+    source_language: str = "en"
+    target_language: str = "fr"
+    source_column: str = "source"
+    target_column: str = "target"
+    max_characters: int = _number(2000, low=1)  # a longer source or target is rejected
+    max_rejected_share: float = _number(0.1, low=0.0, high=1.0)  # above it the run stops
+    drop_identical: bool = False  # reject pairs whose target equals their source (untranslated)
+    drop_duplicates: bool = True  # reject a pair already seen (same source and same target)
+    eval_share: float = _number(0.05, low=0.0, high=0.5)
+    test_share: float = _number(0.05, low=0.0, high=0.5)
+    split_salt: str = "verbatim"  # hashed with the normalised source to choose the split
+
+
+@dataclasses.dataclass(frozen=True)
+class VocabularyConfig:
+    """Word vocabularies of the two sides; protected tokens count as words."""
+
+    source_size: int = _number(8000, low=16)
+    target_size: int = _number(8000, low=16)
+    min_count: int = _number(2, low=1)  # rarer words are unknown, hence copied
+    protected_min_count: int = _number(20, low=1)  # the same for placeholders, tags, URLs, options
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """The network. `head` is the copy mechanism; `softmax` has none."""
+
+    head: str = _choice("softmax", "pointer_generator", default="pointer_generator")
+    body: str = _choice("rnn", default="rnn")
+    cell: str = _choice("gru", "lstm", default="gru")
+    attention: str = _choice("additive", "dot", "bilinear", default="additive")
+    embedding_size: int = _number(256, low=1)
+    hidden_size: int = _number(256, low=1)
+    encoder_layers: int = _number(1, low=1, high=8)
+    dropout: float = _number(0.2, low=0.0, high=0.95)
+    input_feeding: bool = True
+    coverage: bool = True  # coverage enters the attention score and the loss (head pointer_generator)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingConfig:
+    """How the weights are found."""
+
+    epochs: int = _number(10, low=1)
+    batch_tokens: int = _number(1024, low=8)  # source + target tokens of one update, padding included
+    learning_rate: float = _number(0.001, low=0.0)
+    final_learning_rate_share: float = _number(0.05, low=0.0, high=1.0)  # cosine decay down to this share
+    warmup_steps: int = _number(100, low=0)
+    gradient_clip_norm: float = _number(1.0, low=0.0)
+    label_smoothing: float = _number(0.0, low=0.0, high=0.9)
+    coverage_loss_weight: float = _number(0.2, low=0.0)
+    bucket_lengths: typing.Tuple[int, ...] = (8, 16, 32, 64)
+    seed: int = 1
+    mixed_precision: bool = False
+    jit_compile: bool = False
+    max_seconds: float = _number(0.0, low=0.0)  # 0: no limit; else stop after the epoch that passes it
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodingConfig:
+    """How a served model searches."""
+
+    beam_size: int = _number(4, low=1, high=64)
+    n_best: int = _number(4, low=1, high=64)
+    min_length: int = _number(1, low=0)
+    max_length_factor: float = _number(1.5, low=0.1)  # longest output = factor * source bucket + offset
+    max_length_offset: int = _number(10, low=1)
+    length_penalty: float = _number(1.0, low=0.0)
+    coverage_penalty: float = _number(0.0, low=0.0)
+    batch_buckets: typing.Tuple[int, ...] = (1, 8, 32)
+    length_buckets: typing.Tuple[int, ...] = (16, 64, 128)
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationConfig:
+    """What a model must reach on the test split before it is pushed."""
+
+    min_bleu: float = _number(0.0, low=0.0, high=100.0)
+    min_placeholder_fidelity: float = _number(0.0, low=0.0, high=1.0)
+    bootstrap_samples: int = _number(1000, low=10)
+
+
+@dataclasses.dataclass(frozen=True)
+class BaselineConfig:
+    """A second model to compare with: the same recipe with another head. Empty: none is trained."""
+
+    head: str = _choice("", "softmax", "pointer_generator", default="")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """All of a run's choices; `name` is the model's name when served."""
+
+    name: str
+    description: str = ""
+    data: DataConfig = DataConfig()
+    vocabulary: VocabularyConfig = VocabularyConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    baseline: BaselineConfig = BaselineConfig()
+
+    def __post_init__(self):
+        _check_together(self)
+
+    def to_dict(self):
+        """Returns the recipe as plain dicts, lists and scalars."""
+        return json.loads(json.dumps(dataclasses.asdict(self)))
+
+    def to_json(self):
+        """Returns the recipe as one JSON string: how it travels into TFX components."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text):
+        """Reads what `to_json` wrote."""
+        return recipe_from_dict(json.loads(text))
+
+
+def available_recipes():
+    """Returns the names of the recipes that come with Verbatim."""
+    return sorted(path.stem for path in RECIPES_DIRECTORY.glob("*.toml"))
+
+
+def load_recipe(name_or_path, overrides=()):
+    """Reads a recipe by name (`localization_en_fr`) or from a `.toml` file, then applies overrides.
+
+    Args:
+        name_or_path: a name out of `available_recipes()`, or the path of a TOML file.
+        overrides: strings `section.key=value`; the value is TOML, or plain text.
+
+    Returns:
+        A `Recipe`.
+
+    Raises:
+        RecipeError: the recipe is missing, unreadable, or has an unknown key or impossible value.
+    """
+    path = pathlib.Path(name_or_path)
+    if path.suffix != ".toml":
+        path = RECIPES_DIRECTORY / f"{name_or_path}.toml"
+        if not path.is_file():
+            raise RecipeError(
+                f"There is no recipe named '{name_or_path}'{_suggestion(str(name_or_path), available_recipes())} "
+                f"The recipes are: {', '.join(available_recipes())}; or give the path of a .toml file."
+            )
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecipeError(f"The recipe file {path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecipeError(f"The recipe file {path} is not valid TOML: {error}.") from None
+    tree.setdefault("name", path.stem)
+    for override in overrides:
+        _apply_override(tree, override)
+    return recipe_from_dict(tree)
+
+
+def recipe_from_dict(tree):
+    """Builds a `Recipe` from nested dicts, checking every key and value.
+
+    Raises:
+        RecipeError: an unknown key or impossible value; the sentence names the key.
+    """
+    return _build(Recipe, tree, prefix="")
+
+
+def _suggestion(word, known):
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean '{close[0]}'?" if close else "."
+
+
+def _apply_override(tree, override):
+    key, separator, text = override.partition("=")
+    key = key.strip()
+    if not separator or not key:
+        raise RecipeError(f"--set needs section.key=value, for example model.head=softmax; got '{override}'.")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    *sections, last = key.split(".")
+    for section in sections:
+        tree = tree.setdefault(section, {})
+        if not isinstance(tree, dict):
+            raise RecipeError(f"--set {override}: '{section}' is a value, not a section.")
+    tree[last] = value
+
+
+def _build(cls, tree, prefix):
+    if not isinstance(tree, dict):
+        raise RecipeError(f"The recipe key '{prefix.rstrip('.')}' must be a section with keys of its own.")
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    hints = typing.get_type_hints(cls)
+    values = {}
+    for key, value in tree.items():
+        if key not in fields:
+            raise RecipeError(f"The recipe has an unknown key '{prefix}{key}'{_suggestion(key, fields)}")
+        if dataclasses.is_dataclass(hints[key]):
+            values[key] = _build(hints[key], value, f"{prefix}{key}.")
+        else:
+            values[key] = _check_value(f"{prefix}{key}", value, hints[key], fields[key].metadata)
+    if "name" in fields and not values.get("name"):
+        raise RecipeError("The recipe needs a 'name'.")
+    return cls(**values)
+
+
+def _check_value(key, value, hint, metadata: types.MappingProxyType):
+    if typing.get_origin(hint) is tuple:
+        good = isinstance(value, (list, tuple)) and value
+        good = good and all(isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in value)
+        if not good or list(value) != sorted(set(value)):
+            raise RecipeError(f"The recipe key '{key}' must be a rising list of positive whole numbers; got {value!r}.")
+        return tuple(value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
+        name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]
+        raise RecipeError(f"The recipe key '{key}' must be {name}; got {value!r}.")
+    choices = metadata.get("choices")
+    if choices and value not in choices:
+        names = ", ".join(repr(choice) for choice in choices)
+        raise RecipeError(f"The recipe key '{key}' must be one of {names}; got {value!r}.")
+    low, high = metadata.get("low"), metadata.get("high")
+    if (low is not None and value < low) or (high is not None and value > high) or value != value:
+        limits = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise RecipeError(f"The recipe key '{key}' must be {limits}; got {value!r}.")
+    return value
+
+
+def _check_together(recipe):
+    """Rules that span several keys."""
+    if recipe.data.eval_share <= 0 or recipe.data.test_share <= 0:
+        raise RecipeError("The recipe keys 'data.eval_share' and 'data.test_share' must be above 0: both splits are used.")
+    if recipe.decoding.n_best > recipe.decoding.beam_size:
+        raise RecipeError(
+            f"The recipe key 'decoding.n_best' ({recipe.decoding.n_best}) cannot exceed "
+            f"'decoding.beam_size' ({recipe.decoding.beam_size})."
+        )
+    if recipe.model.cell in ("gru", "lstm") and recipe.model.hidden_size % 2:
+        raise RecipeError("The recipe key 'model.hidden_size' must be even: the encoder has two directions.")
+    if recipe.training.learning_rate <= 0:
+        raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")

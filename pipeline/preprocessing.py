@@ -1,0 +1,122 @@
+"""Raw pairs to ids in the extended space: the graph that both training and serving run.
+
+`preprocessing_fn` is what TextTransform runs; the SavedModel that is served contains the very graph it traced, so
+training and serving cannot drift apart. The features are listed in `docs/architecture.md`.
+"""
+
+import os
+
+import tensorflow as tf
+
+from pipeline import tokenization
+
+SOURCE_VOCABULARY_FILE = "source_vocabulary.txt"
+TARGET_VOCABULARY_FILE = "target_vocabulary.txt"
+FEATURES = (
+    "source_tokens",
+    "source_ids",
+    "source_extended_ids",
+    "source_feed_ids",
+    "target_input_ids",
+    "target_extended_ids",
+)
+
+
+def vocabulary_table(path):
+    """Returns a lookup table from token to line number, -1 where the file lacks the token."""
+    initializer = tf.lookup.TextFileInitializer(
+        path, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
+    )
+    return tf.lookup.StaticHashTable(initializer, default_value=-1)
+
+
+def protected_class_ids(tokens):
+    """Returns the class id of each protected token (`[PLACEHOLDER]`, …) and `[UNK]`'s id for all others."""
+    ids = tf.fill(tf.shape(tokens), tf.constant(tokenization.UNK_ID, tf.int64))
+    for name, pattern in reversed(tokenization.PROTECTED_PATTERNS):
+        class_id = tf.constant(tokenization.SPECIAL_TOKENS.index(name), tf.int64)
+        ids = tf.where(tf.strings.regex_full_match(tokens, pattern), class_id, ids)
+    return ids
+
+
+def make_features(source, target, source_table, target_table):
+    """Makes the id features of a batch of pairs.
+
+    Args:
+        source: string `[batch]`.
+        target: string `[batch]`; empty when only the source is known, as in serving.
+        source_table: lookup table of the source vocabulary, -1 for unknown tokens.
+        target_table: the same for the target, of V entries.
+
+    Returns:
+        Dict of ragged tensors `[batch, (length)]`, one for each name in `FEATURES`.
+    """
+    source_tokens = tokenization.tokenize(source)
+    target_tokens = tokenization.tokenize(target)
+    vocabulary_size = target_table.size()
+
+    def ids_and_feed(tokens, table):
+        known = table.lookup(tokens.flat_values)
+        feed = tf.where(known >= 0, known, protected_class_ids(tokens.flat_values))
+        return tokens.with_flat_values(known), tokens.with_flat_values(feed)
+
+    _, source_ids = ids_and_feed(source_tokens, source_table)
+    source_known, source_feed = ids_and_feed(source_tokens, target_table)
+    target_known, target_feed = ids_and_feed(target_tokens, target_table)
+
+    # Surface forms are compared by 62-bit hashes, dense: [batch, length, source_length].
+    def keys(tokens, padding):
+        hashed = tokens.with_flat_values(tf.strings.to_hash_bucket_fast(tokens.flat_values, 2**62))
+        return hashed.to_tensor(default_value=padding)
+
+    source_keys = keys(source_tokens, -1)
+
+    def first_source_position(other_keys):
+        same = other_keys[:, :, tf.newaxis] == source_keys[:, tf.newaxis, :]
+        # argmax of an empty axis is an error: a column that never matches keeps it non-empty.
+        same = tf.pad(same, [[0, 0], [0, 0], [0, 1]])
+        return tf.argmax(tf.cast(same, tf.int8), axis=-1), tf.reduce_any(same, axis=-1)
+
+    def like(dense, ragged):
+        return tf.RaggedTensor.from_tensor(dense, lengths=ragged.row_lengths())
+
+    position, _ = first_source_position(source_keys)
+    copy_ids = like(vocabulary_size + position, source_tokens)
+    source_extended = tf.where(source_known >= 0, source_known, copy_ids)
+
+    position, found = first_source_position(keys(target_tokens, -2))
+    copy_or_unknown = like(
+        tf.where(found, vocabulary_size + position, tf.constant(tokenization.UNK_ID, tf.int64)), target_tokens
+    )
+    labels = tf.where(target_known >= 0, target_known, copy_or_unknown)
+
+    column = tf.ones([source_tokens.nrows(), 1], tf.int64)
+    return {
+        "source_tokens": source_tokens,
+        "source_ids": source_ids,
+        "source_extended_ids": source_extended,
+        "source_feed_ids": source_feed,
+        "target_input_ids": tf.concat([column * tokenization.START_ID, target_feed], axis=1),
+        "target_extended_ids": tf.concat([labels, column * tokenization.END_ID], axis=1),
+    }
+
+
+def preprocessing_fn(inputs, custom_config):
+    """TFX Transform's entry: raw features `source` and `target` to the features of `make_features`.
+
+    Args:
+        inputs: dict of string tensors `[batch, 1]`.
+        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote.
+
+    Returns:
+        Dict of sparse tensors, which tf.Example stores as lists of any length.
+    """
+    import tensorflow_transform as tft
+
+    uri = custom_config["vocabulary_uri"]
+    tables = [
+        tft.make_and_track_object(lambda path=os.path.join(uri, name): vocabulary_table(path), name=name)
+        for name in (SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE)
+    ]
+    source, target = (tf.reshape(inputs[name], [-1]) for name in ("source", "target"))
+    return {name: ragged.to_sparse() for name, ragged in make_features(source, target, *tables).items()}

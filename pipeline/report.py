@@ -1,0 +1,498 @@
+"""The report of a run: one HTML file that a person opens, from facts that a machine can read.
+
+`write_report` turns the facts into `DIR/report/index.html`, which needs nothing else: no network, no script, no
+font, no image file. The facts lie beside it as `facts.json`, and `verbatim report DIR` renders them anew.
+
+Sources, references and outputs come from data and models and are not trusted: the template escapes everything, and
+the page's content security policy allows no script and no connection, should something slip through.
+"""
+
+import json
+import math
+import os
+import pathlib
+
+import jinja2
+
+from pipeline import scoring
+from pipeline.tokenization import JOINER, placeholders
+
+TEMPLATES_DIRECTORY = pathlib.Path(__file__).parent / "templates"
+SIGNIFICANT = 0.05  # a difference with a smaller p-value is called a win
+MAX_SAMPLES = 20
+MAX_HEAT_MAPS = 6
+
+_DEFAULTS = {
+    "title": "Verbatim run",
+    "recipe": {},
+    "versions": {},
+    "counts": {},
+    "systems": [],
+    "comparison": {},
+    "samples": [],
+    "heat_maps": [],
+    "blessed": None,
+    "blessing_reason": "",
+    "stages": [],
+}
+
+
+class ReportError(ValueError):
+    """A report that cannot be made; its message is one sentence for the user."""
+
+
+def write_report(directory, facts):
+    """Writes `report/index.html` and `report/facts.json` below a run's folder.
+
+    Args:
+        directory: the run's folder; made if missing.
+        facts: a dict; every key may be missing, and its part of the page is then left out.
+            title: str.
+            recipe: the recipe as nested dicts.
+            versions: dict from package to version.
+            counts: {"read", "kept", "rejected": int, "by_reason": {reason: int}, "by_split": {split: int}}.
+            systems: list of {"name": str, "metrics": {name: `MetricResult.to_dict()`, at least "value"}, "curves":
+                [{"epoch": int, "seconds": float, "loss": float, "eval_loss": float, ...}], "parameters": int,
+                "seconds": float}; the first is the run's own model, the second its baseline.
+            comparison: {metric: p-value of the first system against the second}.
+            samples: list of {"source", "reference": str, "outputs": {system: {"text": str, "tokens": [str],
+                "copied_from": [int], "copy_probability": [float], "source_tokens": [str]}}}; positions as in the
+                signature `serving_default`: -1 for a token that was not copied.
+            heat_maps: list of {"source_tokens": [S], "tokens": [T], "attention": [T][S], "copy_probability": [T],
+                "copied_from": [T]}.
+            blessed: bool or None. blessing_reason: one sentence.
+            stages: list of {"name": str, "seconds": float}.
+
+    Returns:
+        The path of `index.html`.
+
+    Raises:
+        ReportError: the folder cannot be written, or the facts do not have this form.
+    """
+    facts = _plain({**_DEFAULTS, **facts})
+    page = render_report(facts)
+    folder = pathlib.Path(directory) / "report"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(folder / "facts.json", json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        return _write(folder / "index.html", page)
+    except OSError as error:
+        raise ReportError(f"The report cannot be written to {folder}: {error.strerror}.") from None
+
+
+def load_facts(run_directory):
+    """Returns the facts that `write_report` stored in a run's folder.
+
+    Raises:
+        ReportError: there are none, or they cannot be read.
+    """
+    path = pathlib.Path(run_directory) / "report" / "facts.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ReportError(
+            f"There is no report in {run_directory}: {path} does not exist; give the --output folder of a finished run."
+        ) from None
+    except OSError as error:
+        raise ReportError(f"The facts of the report, {path}, cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise ReportError(f"The facts of the report, {path}, are not valid JSON: {error}.") from None
+    if not isinstance(facts, dict):
+        raise ReportError(f"The facts of the report, {path}, must be one JSON object.")
+    return facts
+
+
+def render_report(facts):
+    """Returns the page as a string; `facts` as in `write_report`.
+
+    Raises:
+        ReportError: the facts do not have the form that `write_report` states.
+    """
+    facts = _plain({**_DEFAULTS, **facts})
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES_DIRECTORY),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=_number, seconds=_seconds, decimals=_decimals)
+    try:
+        view = {
+            "facts": facts,
+            "systems": facts["systems"],
+            "metrics": _metric_rows(facts["systems"], facts["comparison"]),
+            "charts": _charts(facts["systems"]),
+            "heat_maps": [_heat_map(heat_map) for heat_map in facts["heat_maps"][:MAX_HEAT_MAPS]],
+            "samples": _samples(facts["samples"]),
+            "sample_count": len(facts["samples"]),
+            "counts": _counts(facts["counts"]),
+            "stages": _bars({stage["name"]: stage["seconds"] for stage in facts["stages"]}),
+            "recipe": list(_flatten(facts["recipe"])),
+        }
+        return environment.get_template("report.html.jinja").render(view)
+    except (KeyError, TypeError, AttributeError, IndexError, jinja2.UndefinedError) as error:
+        raise ReportError(f"The facts of the report do not have the expected form: {error!r}.") from error
+
+
+def _plain(value):
+    """Returns a value as JSON has it: NumPy's numbers and arrays as Python's, bytes as text, NaN as None."""
+    if isinstance(value, dict):
+        return {str(_plain(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if isinstance(value, str):
+        # A lone surrogate cannot be written as UTF-8.
+        return value.encode("utf-8", errors="replace").decode("utf-8")
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _write(path, text):
+    """Writes a file in one step, so that no reader ever sees half of it."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+    return path
+
+
+def _number(value):
+    """Returns a count with thin spaces between thousands: 12 345."""
+    return "" if value is None else f"{value:,}".replace(",", "\u202f")
+
+
+def _decimals(value, digits=3):
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def _seconds(value):
+    if value is None:
+        return ""
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _metric_rows(systems, p_values):
+    """Returns a row of the headline table for each metric."""
+    names = list(dict.fromkeys(name for system in systems for name in system["metrics"]))
+    return [_metric_row(name, systems, p_values.get(name)) for name in names]
+
+
+def _metric_row(name, systems, p_value):
+    results = [_metric_result(name, system["metrics"].get(name)) for system in systems]
+    known = [result for result in results if result is not None and result.value is not None]
+    lower_is_better = bool(known) and known[0].lower_is_better
+    best = None
+    if len({result.value for result in known}) > 1:
+        best = (min if lower_is_better else max)(result.value for result in known)
+    row = {
+        "label": scoring.LABELS.get(name, name),
+        "lower_is_better": lower_is_better,
+        "signature": next((result.signature for result in known if result.signature), ""),
+        "n": next((result.details["n"] for result in known if "n" in result.details), None),
+        "cells": [],
+        "p_value": None if p_value is None else ("< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"),
+        "winner": None,
+        "whiskers": _whiskers(results, systems),
+    }
+    for result in results:
+        cell = {"value": "–", "interval": "", "best": False}
+        if result is not None:
+            cell["value"] = scoring.format_value(result)
+            cell["best"] = result.value is not None and result.value == best
+            if result.low is not None and result.high is not None:
+                low, high = scoring.format_value(result, result.low), scoring.format_value(result, result.high)
+                cell["interval"] = f"{low.removesuffix(' %')} – {high}"
+        row["cells"].append(cell)
+    if p_value is not None and best is not None and p_value < SIGNIFICANT:
+        row["winner"] = next(index for index, cell in enumerate(row["cells"]) if cell["best"])
+    return row
+
+
+def _metric_result(name, facts):
+    if facts is None:
+        return None
+    factory_unit, lower_is_better = scoring.unit_and_direction(name)
+    return scoring.MetricResult(
+        name=name,
+        value=facts.get("value"),
+        low=facts.get("low"),
+        high=facts.get("high"),
+        signature=facts.get("signature") or "",
+        details=facts.get("details") or {},
+        unit=facts.get("unit") or factory_unit,
+        lower_is_better=facts.get("lower_is_better", lower_is_better),
+    )
+
+
+def _whiskers(results, systems):
+    """Returns points and intervals on a common line 0 to 100, for a small drawing beside the numbers."""
+    ends = [
+        end
+        for result in results
+        if result is not None and result.value is not None
+        for end in (result.value, result.low, result.high)
+        if end is not None
+    ]
+    if not ends or max(ends) == min(ends):
+        return []
+    low, width = min(ends), max(ends) - min(ends)
+
+    def place(value):
+        return round(4 + 92 * (value - low) / width, 2)
+
+    return [
+        {
+            "system": system["name"],
+            "value": place(result.value),
+            "low": None if result.low is None else place(result.low),
+            "high": None if result.high is None else place(result.high),
+            "index": index,
+        }
+        for index, (system, result) in enumerate(zip(systems, results))
+        if result is not None and result.value is not None
+    ]
+
+
+_CHART = {"width": 360, "height": 220, "left": 44, "right": 12, "top": 12, "bottom": 40}
+_SERIES = (("loss", "training"), ("eval_loss", "evaluation"))
+
+
+def _charts(systems):
+    """Returns one chart of losses for each system that has curves; all share their axes, so that they compare."""
+    with_curves = [(index, system) for index, system in enumerate(systems) if system.get("curves")]
+    losses = [
+        point[key]
+        for _, system in with_curves
+        for point in system["curves"]
+        for key, _ in _SERIES
+        if point.get(key) is not None
+    ]
+    if not losses:
+        return []
+    epochs = [point["epoch"] for _, system in with_curves for point in system["curves"]]
+    y_ticks = _ticks(min(losses), max(losses), 5)
+    y_low, y_high = y_ticks[0], y_ticks[-1]
+    x_low, x_high = min(epochs), max(epochs)
+    left, right = _CHART["left"], _CHART["width"] - _CHART["right"]
+    top, bottom = _CHART["top"], _CHART["height"] - _CHART["bottom"]
+
+    def x(epoch):
+        share = (epoch - x_low) / (x_high - x_low) if x_high > x_low else 0.5
+        return round(left + share * (right - left), 1)
+
+    def y(loss):
+        return round(bottom - (loss - y_low) / (y_high - y_low) * (bottom - top), 1)
+
+    step = max(1, math.ceil((x_high - x_low) / 8))
+    x_ticks = [{"x": x(epoch), "label": str(epoch)} for epoch in range(x_low, x_high + 1, step)]
+    digits = max(0, -math.floor(math.log10(y_ticks[1] - y_ticks[0]) + 1e-9))
+    charts = []
+    for index, system in with_curves:
+        series = []
+        for key, label in _SERIES:
+            points = [
+                {
+                    "x": x(point["epoch"]),
+                    "y": y(point[key]),
+                    "title": f"epoch {point['epoch']}, {label} loss {point[key]:.3f}",
+                }
+                for point in system["curves"]
+                if point.get(key) is not None
+            ]
+            series.append({"key": key, "label": label, "points": points})
+        columns = list(dict.fromkeys(key for point in system["curves"] for key in point))
+        charts.append(
+            {
+                **_CHART,
+                "name": system["name"],
+                "index": index,
+                "plot_right": right,
+                "plot_bottom": bottom,
+                "series": series,
+                "x_ticks": x_ticks,
+                "y_ticks": [{"y": y(tick), "label": f"{tick:.{digits}f}"} for tick in y_ticks],
+                "columns": columns,
+                "rows": [[_curve_cell(point.get(column)) for column in columns] for point in system["curves"]],
+            }
+        )
+    return charts
+
+
+def _curve_cell(value):
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _ticks(low, high, count):
+    """Returns round numbers that enclose low and high, about `count` of them."""
+    if high - low < 1e-9:
+        low, high = low - 0.5, high + 0.5
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [index * step for index in range(first, last + 1)]
+
+
+_CELL_WIDTH, _CELL_HEIGHT, _CHARACTER = 30, 26, 7.3  # user units of the heat map; a character of its 12 px font
+
+
+def _heat_map(facts):
+    """Returns the geometry of one heat map: rows are output tokens, columns are source tokens."""
+    source_tokens = _strip_padding(facts["source_tokens"])
+    tokens = _strip_padding(facts["tokens"])
+    sources = [_shorten(token) for token in source_tokens]
+    labels = [_shorten(token) for token in tokens]
+    left = 14 + _CHARACTER * max((len(label) for label in labels), default=0)
+    top = 16 + _CHARACTER * 0.78 * max((len(label) for label in sources), default=0)
+    copy_x = left + _CELL_WIDTH * len(sources) + 14
+    rows = []
+    for row, token in enumerate(tokens):
+        origin = facts["copied_from"][row]
+        copied = 0 <= origin < len(source_tokens)
+        probability = facts["copy_probability"][row] or 0.0
+        cells = []
+        for column, source in enumerate(source_tokens):
+            weight = facts["attention"][row][column] or 0.0
+            cells.append(
+                {
+                    "x": left + _CELL_WIDTH * column,
+                    "shade": round(min(1.0, max(0.0, weight)), 3),
+                    "label": f"{100 * weight:.0f}" if weight >= 0.05 else "",
+                    "dark": weight > 0.5,
+                    "copied": copied and column == origin,
+                    "title": f"“{token}” looks at “{source}” with {weight:.3f}"
+                    + (f"; copied from it, probability {probability:.3f}" if copied and column == origin else ""),
+                }
+            )
+        rows.append(
+            {
+                "y": top + _CELL_HEIGHT * row,
+                "label": labels[row],
+                "token": token,
+                "cells": cells,
+                "copied": copied,
+                "origin": source_tokens[origin] if copied else "",
+                "shade": round(min(1.0, max(0.0, probability)), 3),
+                "dark": probability > 0.5,
+                "percent": f"{100 * probability:.0f}",
+                "probability": f"{probability:.3f}",
+            }
+        )
+    columns = [
+        {"x": left + _CELL_WIDTH * (column + 0.5), "label": sources[column], "token": token}
+        for column, token in enumerate(source_tokens)
+    ]
+    return {
+        "name": facts.get("system", ""),
+        "text": _join_tokens(tokens),
+        "source": _join_tokens(source_tokens),
+        "width": math.ceil(copy_x + _CELL_WIDTH + 46),
+        "height": math.ceil(top + _CELL_HEIGHT * len(rows) + 4),
+        "left": left,
+        "top": top,
+        "copy_x": copy_x,
+        "cell_width": _CELL_WIDTH,
+        "cell_height": _CELL_HEIGHT,
+        "columns": columns,
+        "rows": rows,
+    }
+
+
+def _strip_padding(tokens):
+    tokens = list(tokens)
+    while tokens and not tokens[-1]:
+        tokens.pop()
+    return tokens
+
+
+def _shorten(token, limit=22):
+    return token if len(token) <= limit else token[: limit - 1] + "…"
+
+
+def _join_tokens(tokens):
+    return "".join(piece["space"] + piece["text"] for piece in _pieces(tokens))
+
+
+def _pieces(tokens):
+    """Returns for each token its text without joiner, and the space that goes before it."""
+    pieces = []
+    touching = True  # nothing goes before the first token
+    for index, token in enumerate(tokens):
+        space = "" if touching or token.startswith(JOINER) else " "
+        touching = token.endswith(JOINER)
+        pieces.append({"text": token.replace(JOINER, ""), "space": space, "index": index})
+    return [piece for piece in pieces if piece["text"]]
+
+
+def _samples(samples):
+    """Returns the samples to show: those where the systems say different things come first."""
+    shown = sorted(samples, key=lambda sample: len({output["text"] for output in sample["outputs"].values()}) <= 1)
+    return [
+        {
+            "source": sample["source"],
+            "reference": sample["reference"],
+            "outputs": [
+                _sample_output(name, output, sample["source"], sample["reference"])
+                for name, output in sample["outputs"].items()
+            ],
+        }
+        for sample in shown[:MAX_SAMPLES]
+    ]
+
+
+def _sample_output(name, output, source, reference):
+    tokens = _strip_padding(output.get("tokens") or [])
+    copied_from = output.get("copied_from") or []
+    probabilities = output.get("copy_probability") or []
+    source_tokens = _strip_padding(output.get("source_tokens") or [])
+    pieces = _pieces(tokens) if tokens else [{"text": output["text"], "space": "", "index": None}]
+    for piece in pieces:
+        index = piece.pop("index")
+        piece["title"] = ""
+        if index is not None and index < len(copied_from) and 0 <= copied_from[index] < len(source_tokens):
+            origin = copied_from[index]
+            piece["title"] = f"copied from source token {origin + 1}, “{source_tokens[origin]}”"
+            if index < len(probabilities) and probabilities[index] is not None:
+                piece["title"] += f", probability {probabilities[index]:.2f}"
+    wanted, found = sorted(placeholders(source)), sorted(placeholders(output["text"]))
+    return {
+        "name": name,
+        "pieces": pieces,
+        "exact": output["text"].strip() == reference.strip(),
+        "broken": bool(wanted or found) and wanted != found,
+    }
+
+
+def _counts(counts):
+    """Returns the headline numbers of the data, and bars of splits and of reasons for rejection."""
+    return {
+        "numbers": [(key, counts[key]) for key in ("read", "kept", "rejected") if counts.get(key) is not None],
+        "rejected_share": counts["rejected"] / counts["read"] if counts.get("read") and "rejected" in counts else None,
+        "splits": _bars(counts.get("by_split") or {}),
+        "reasons": _bars(dict(sorted((counts.get("by_reason") or {}).items(), key=lambda item: -item[1]))),
+    }
+
+
+def _bars(values):
+    largest = max((value or 0 for value in values.values()), default=0)
+    return [
+        {"name": name, "value": value, "percent": round(100 * (value or 0) / largest, 1) if largest else 0}
+        for name, value in values.items()
+    ]
+
+
+def _flatten(tree, prefix=""):
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value)

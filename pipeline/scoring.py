@@ -1,0 +1,781 @@
+"""Corpus metrics of generated text: BLEU, chrF, TER, ROUGE, and how faithfully tokens were copied.
+
+Every metric here is a sum of statistics over segments, and one value computed from the sum. That one shape gives
+the score, its bootstrap interval (sums over resampled segments), the paired test of two systems (the same
+resamples for both), and in `pipeline.tfma_metrics` a value that merges across Beam workers.
+
+This module imports neither TensorFlow nor TFX: `verbatim score` starts at once.
+"""
+
+import collections
+import dataclasses
+import functools
+import math
+import pathlib
+import typing
+
+import numpy as np
+import regex
+
+from pipeline.tokenization import placeholders, protected_tokens, words
+
+# sacrebleu's own default seed: with it, and the same number of resamples, our resamples are sacrebleu's.
+DEFAULT_SEED = 12345
+DEFAULT_METRICS = ("bleu", "chrf")
+
+# sacrebleu's default tokenizer, 13a, cuts at spaces and punctuation: useless where words have no spaces between them.
+_BLEU_TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "km": "char", "lo": "char", "my": "char"}
+_NO_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}"
+_UNICODE_WORD = regex.compile(rf"[{_NO_SPACES}]|(?:(?![{_NO_SPACES}])[\p{{L}}\p{{M}}\p{{N}}])+")
+
+_BOOTSTRAP_CHUNK_ELEMENTS = 4_000_000  # resampled segment indices held at once: 32 MB of int64
+_LONGEST_REPEATED_RUN = 4
+
+
+class ScoringError(ValueError):
+    """Texts that cannot be scored; its message is one sentence for the user."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MetricResult:
+    """One metric of one system.
+
+    Attributes:
+        name: the metric's name, such as `bleu`.
+        value: the corpus value; None where it is undefined (a share of nothing).
+        low: lower end of the 95 % interval, None without bootstrap: the 2.5th percentile over resampled test sets.
+        high: upper end, the 97.5th percentile.
+        signature: what one must know to get the same number again.
+        details: counts and parts, ready for JSON.
+        unit: `points` (0 to 100, for TER also above) or `share` (0 to 1).
+        lower_is_better: True for error rates.
+    """
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    signature: str = ""
+    details: dict[str, typing.Any] = dataclasses.field(default_factory=dict)
+    unit: str = "points"
+    lower_is_better: bool = False
+
+    def to_dict(self):
+        """Returns the result as a dict that `json.dumps` takes."""
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A paired bootstrap test of a system against a baseline on one metric.
+
+    Attributes:
+        name: the metric's name.
+        difference: system minus baseline; None where either is undefined.
+        low: 2.5th percentile of the difference over resampled test sets.
+        high: 97.5th percentile.
+        p_value: how often chance alone would give a difference this large; two-sided.
+        signature: test, number of resamples and seed.
+    """
+
+    name: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    signature: str
+
+    def to_dict(self):
+        """Returns the comparison as a dict that `json.dumps` takes."""
+        return dataclasses.asdict(self)
+
+
+class Metric:
+    """A corpus metric as sums over segments.
+
+    Attributes:
+        size: how many statistics a segment has.
+        unit, lower_is_better: as in `MetricResult`.
+        needs_sources, needs_training_words: what besides outputs and references it reads.
+    """
+
+    size = 0
+    unit = "points"
+    lower_is_better = False
+    needs_sources = False
+    needs_training_words = False
+    # sacrebleu publishes a paired test of its own for its metrics; we use its formula for those.
+    uses_sacrebleu_test = False
+
+    def statistics(self, hypothesis, reference, source):
+        """Returns one segment's statistics, a list of `size` numbers."""
+        raise NotImplementedError
+
+    def value(self, sums):
+        """Returns the corpus value from statistics summed over segments, or None where it is undefined."""
+        raise NotImplementedError
+
+    def details(self, sums):
+        """Returns counts and parts to show beside the value."""
+        raise NotImplementedError
+
+    def signature(self, samples=0, seed=DEFAULT_SEED):
+        """Returns what one must know to get the same number again."""
+        raise NotImplementedError
+
+
+class _SacrebleuMetric(Metric):
+    """A metric of sacrebleu. Its statistics are the ones that sacrebleu's own bootstrap sums."""
+
+    uses_sacrebleu_test = True
+
+    def __init__(self, scorer, size):
+        self._scorer = scorer
+        self.size = size
+
+    def statistics(self, hypothesis, reference, source):
+        return self._scorer._extract_corpus_statistics([hypothesis], [[reference]])[0]
+
+    def _score(self, sums):
+        return self._scorer._compute_score_from_stats(np.asarray(sums, np.float64).tolist())
+
+    def value(self, sums):
+        return float(self._score(sums).score)
+
+    def signature(self, samples=0, seed=DEFAULT_SEED):
+        self._scorer.num_refs = 1
+        self._scorer.n_bootstrap = samples or None
+        self._scorer.seed = str(seed) if samples else None
+        return self._scorer.get_signature().format()
+
+
+class Bleu(_SacrebleuMetric):
+    """BLEU (Papineni et al., 2002), 0 to 100: brevity penalty times the geometric mean of 1- to 4-gram precisions."""
+
+    def __init__(self, language="en", tokenize=None, **unused):
+        import sacrebleu
+
+        try:
+            scorer = sacrebleu.BLEU(tokenize=tokenize or bleu_tokenizer(language))
+        except (AssertionError, ValueError, KeyError, RuntimeError, ImportError):
+            names = ", ".join(name for name in sacrebleu.BLEU.TOKENIZERS)
+            raise ScoringError(f"BLEU has no usable tokenizer '{tokenize}'; sacrebleu's are {names}.") from None
+        super().__init__(scorer, size=10)
+
+    def details(self, sums):
+        score = self._score(sums)
+        return {
+            "precisions": [float(precision) for precision in score.precisions],
+            "brevity_penalty": float(score.bp),
+            "hypothesis_length": int(score.sys_len),
+            "reference_length": int(score.ref_len),
+        }
+
+
+class Chrf(_SacrebleuMetric):
+    """chrF2 (Popović, 2015), 0 to 100: F-score, recall weighing twice, of character n-grams up to 6."""
+
+    def __init__(self, **unused):
+        import sacrebleu
+
+        super().__init__(sacrebleu.CHRF(), size=18)
+
+    def details(self, sums):
+        return {"characters": int(sums[0]), "reference_characters": int(sums[1])}
+
+
+class Ter(_SacrebleuMetric):
+    """TER (Snover et al., 2006): 100 * (insertions + deletions + substitutions + shifts) / reference words."""
+
+    lower_is_better = True
+
+    def __init__(self, **unused):
+        import sacrebleu
+
+        super().__init__(sacrebleu.TER(), size=2)
+
+    def details(self, sums):
+        return {"edits": float(sums[0]), "reference_words": float(sums[1])}
+
+
+class Rouge(Metric):
+    """ROUGE-1, -2 or -L F1 (Lin, 2004), 0 to 100, mean over segments, by Google's `rouge-score`.
+
+    English is lower-cased, reduced to a-z and 0-9 and Porter-stemmed, as in published results. That would cut `é`
+    out of French and leave nothing of Japanese, so other languages are cut at Unicode word boundaries (single
+    characters where words have no spaces between them), lower-cased and not stemmed.
+    """
+
+    size = 4
+
+    def __init__(self, kind, language="en", **unused):
+        from rouge_score import rouge_scorer
+
+        self._kind = kind
+        self._english = _primary_language(language) == "en"
+        tokenizer = _RougeTokenizer(self._english)
+        self._scorer = rouge_scorer.RougeScorer([kind], tokenizer=tokenizer)
+
+    def statistics(self, hypothesis, reference, source):
+        score = self._scorer.score(reference, hypothesis)[self._kind]
+        return [score.fmeasure, score.recall, score.precision, 1]
+
+    def value(self, sums):
+        return _ratio(100.0 * sums[0], sums[3])
+
+    def details(self, sums):
+        return {"recall": _ratio(100.0 * sums[1], sums[3]), "precision": _ratio(100.0 * sums[2], sums[3])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED):
+        from importlib import metadata
+
+        tokens = "a-z0-9|stem:porter" if self._english else "unicode|stem:no"
+        return _join_signature(f"f1|tok:{tokens}|rouge-score:{metadata.version('rouge-score')}", samples, seed)
+
+
+class ExactMatch(Metric):
+    """Share of the outputs that equal their reference, white space at the ends aside."""
+
+    size = 2
+    unit = "share"
+
+    def __init__(self, **unused):
+        pass
+
+    def statistics(self, hypothesis, reference, source):
+        return [hypothesis.strip() == reference.strip(), 1]
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        return {"n": int(sums[1]), "matches": int(sums[0])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED):
+        return _join_signature("case:mixed|space:stripped", samples, seed)
+
+
+class Fidelity(Metric):
+    """Share of the outputs that hold exactly the source's tokens of one kind, each as often as the source does.
+
+    The share is over the segments whose source holds at least one; `details` has it over all segments too, where a
+    token that the output invented counts as broken. Order does not matter: languages order things differently.
+    """
+
+    size = 4
+    unit = "share"
+    needs_sources = True
+
+    def __init__(self, find, kind, **unused):
+        self._find = find
+        self._kind = kind
+
+    def statistics(self, hypothesis, reference, source):
+        wanted = collections.Counter(self._find(source))
+        kept = collections.Counter(self._find(hypothesis)) == wanted
+        return [bool(wanted) and kept, bool(wanted), kept, 1]
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        return {
+            "n": int(sums[1]),
+            "broken": int(sums[1] - sums[0]),
+            "all_segments": _ratio(sums[2], sums[3]),
+            "all_n": int(sums[3]),
+            "invented": int((sums[3] - sums[1]) - (sums[2] - sums[0])),
+        }
+
+    def signature(self, samples=0, seed=DEFAULT_SEED):
+        return _join_signature(f"tokens:{self._kind}|equal:multiset", samples, seed)
+
+
+class UnseenCopies(Metric):
+    """Share of the unseen words to be copied that were copied.
+
+    A word (or protected token) is one to be copied if it stands in the source and in the reference and was seen
+    in training on neither side; it was copied if it stands in the output. Each counts once a segment.
+    """
+
+    size = 2
+    unit = "share"
+    needs_sources = True
+    needs_training_words = True
+
+    def __init__(self, training_words=frozenset(), **unused):
+        self._training_words = training_words
+
+    def statistics(self, hypothesis, reference, source):
+        shared = set(words(source)) & set(words(reference))
+        unseen = {word for word in shared if word not in self._training_words}
+        return [len(unseen.intersection(words(hypothesis))) if unseen else 0, len(unseen)]
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        return {"n": int(sums[1]), "copied": int(sums[0])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED):
+        return _join_signature("case:mixed|words:distinct per segment", samples, seed)
+
+
+class RepetitionRate(Metric):
+    """Share of the outputs that say a run of one to four words twice in a row, where the reference does not.
+
+    It is the stutter of attention models that coverage is to cure (See et al., 2017).
+    """
+
+    size = 2
+    unit = "share"
+    lower_is_better = True
+
+    def __init__(self, **unused):
+        pass
+
+    def statistics(self, hypothesis, reference, source):
+        repeats = _has_repeated_run(words(hypothesis)) and not _has_repeated_run(words(reference))
+        return [repeats, 1]
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        return {"n": int(sums[1]), "repeating": int(sums[0])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED):
+        return _join_signature(f"run:1-{_LONGEST_REPEATED_RUN} words", samples, seed)
+
+
+_FACTORIES = {
+    "bleu": Bleu,
+    "chrf": Chrf,
+    "ter": Ter,
+    "rouge1": functools.partial(Rouge, "rouge1"),
+    "rouge2": functools.partial(Rouge, "rouge2"),
+    "rougeL": functools.partial(Rouge, "rougeL"),
+    "exact_match": ExactMatch,
+    "placeholder_fidelity": functools.partial(Fidelity, placeholders, "placeholders"),
+    "protected_fidelity": functools.partial(Fidelity, protected_tokens, "protected"),
+    "unseen_copies": UnseenCopies,
+    "repetition_rate": RepetitionRate,
+}
+_GROUPS = {"rouge": ("rouge1", "rouge2", "rougeL")}
+
+#: Every name that `score` takes; `rouge` stands for `rouge1`, `rouge2` and `rougeL`.
+METRICS = ("bleu", "chrf", "ter", "rouge", *(name for name in _FACTORIES if name not in ("bleu", "chrf", "ter")))
+
+#: What people call each metric.
+LABELS = {
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "ter": "TER",
+    "rouge1": "ROUGE-1 F1",
+    "rouge2": "ROUGE-2 F1",
+    "rougeL": "ROUGE-L F1",
+    "exact_match": "Exact match",
+    "placeholder_fidelity": "Placeholder fidelity",
+    "protected_fidelity": "Protected-token fidelity",
+    "unseen_copies": "Unseen words copied",
+    "repetition_rate": "Repetition rate",
+}
+
+
+def bleu_tokenizer(language):
+    """Returns the name of sacrebleu's tokenizer for a language code: `13a` unless words have no spaces."""
+    return _BLEU_TOKENIZERS.get(_primary_language(language), "13a")
+
+
+def create_metric(name, **options):
+    """Returns the `Metric` of a name.
+
+    Args:
+        name: a name out of `METRICS`, groups (`rouge`) excepted.
+        **options: `language`, `tokenize`, `training_words`; a metric ignores those that it has no use for.
+
+    Raises:
+        ScoringError: there is no such metric or tokenizer.
+    """
+    if name not in _FACTORIES:
+        raise ScoringError(f"There is no metric '{name}'; the metrics are {', '.join(METRICS)}.")
+    return _FACTORIES[name](**options)
+
+
+def unit_and_direction(name):
+    """Returns (`points` or `share`, whether lower is better) of a metric; those of BLEU for an unknown name."""
+    factory = _FACTORIES.get(name, Bleu)
+    metric_class = getattr(factory, "func", factory)
+    return metric_class.unit, metric_class.lower_is_better
+
+
+def expand_metric_names(names):
+    """Returns single metric names in order, once each, with groups such as `rouge` taken apart.
+
+    Args:
+        names: names, or one string with commas.
+
+    Raises:
+        ScoringError: a name is unknown, or there is none.
+    """
+    if isinstance(names, str):
+        names = names.split(",")
+    expanded = []
+    for name in (name.strip() for name in names):
+        for single in _GROUPS.get(name, (name,)):
+            if single not in _FACTORIES:
+                raise ScoringError(f"There is no metric '{single}'; the metrics are {', '.join(METRICS)}.")
+            if single not in expanded:
+                expanded.append(single)
+    if not expanded:
+        raise ScoringError(f"No metric is named; the metrics are {', '.join(METRICS)}.")
+    return expanded
+
+
+def score(
+    metric_names,
+    hypotheses,
+    references,
+    sources=None,
+    training_words=None,
+    bootstrap_samples=1000,
+    seed=DEFAULT_SEED,
+    language="en",
+    tokenize=None,
+):
+    """Scores outputs against references.
+
+    Args:
+        metric_names: names out of `METRICS`, or one string with commas.
+        hypotheses: list of N output strings.
+        references: list of N reference strings.
+        sources: list of N source strings; fidelity and unseen words need them.
+        training_words: container of the words seen in training on either side; `unseen_copies` needs it.
+        bootstrap_samples: resampled test sets behind each interval; 0 for no intervals.
+        seed: seed of the resampling; the default is sacrebleu's.
+        language: language code of the outputs; it decides how BLEU and ROUGE cut words.
+        tokenize: a sacrebleu tokenizer for BLEU instead of the language's (`13a`, `none`, `char`, `zh`, ...).
+
+    Returns:
+        A dict from metric name to `MetricResult`, in the order asked for.
+
+    Raises:
+        ScoringError: an unknown metric, lists of different lengths, no segments, or missing sources.
+    """
+    table = _Table(metric_names, references, sources, training_words, language, tokenize)
+    statistics = table.statistics(hypotheses)
+    resampled = table.resample([statistics], bootstrap_samples, seed)[0] if bootstrap_samples else {}
+    results = {}
+    for name, metric in table.metrics.items():
+        sums = statistics[name].sum(axis=0)
+        low, high = _percentiles(resampled.get(name))
+        results[name] = MetricResult(
+            name=name,
+            value=metric.value(sums),
+            low=low,
+            high=high,
+            signature=metric.signature(bootstrap_samples, seed),
+            details=metric.details(sums),
+            unit=metric.unit,
+            lower_is_better=metric.lower_is_better,
+        )
+    return results
+
+
+def paired_bootstrap(
+    metric_names,
+    hypotheses,
+    baseline_hypotheses,
+    references,
+    sources=None,
+    training_words=None,
+    bootstrap_samples=1000,
+    seed=DEFAULT_SEED,
+    language="en",
+    tokenize=None,
+):
+    """Tests whether a system differs from a baseline by more than chance, on the same resampled test sets (Koehn, 2004).
+
+    For sacrebleu's metrics the p-value is that of `sacrebleu --paired-bs`, from the same resamples; ours sum
+    statistics by a matrix product, so that a test set of 20,000 segments needs megabytes and not gigabytes. For the
+    others it is the share of resampled differences, shifted to mean 0, that reach the observed one. In both,
+    (c + 1) / (samples + 1), and 1 for two systems that do not differ at all.
+
+    Args:
+        metric_names: names out of `METRICS`.
+        hypotheses: outputs of the system.
+        baseline_hypotheses: outputs of the system to compare with.
+        references, sources, training_words, bootstrap_samples, seed, language, tokenize: as in `score`.
+
+    Returns:
+        A dict from metric name to `Comparison`.
+
+    Raises:
+        ScoringError: as in `score`.
+    """
+    if bootstrap_samples < 1:
+        raise ScoringError(f"A paired bootstrap needs at least 1 resample; got {bootstrap_samples}.")
+    table = _Table(metric_names, references, sources, training_words, language, tokenize)
+    systems = [table.statistics(hypotheses), table.statistics(baseline_hypotheses)]
+    resampled = table.resample(systems, bootstrap_samples, seed)
+    results = {}
+    for name, metric in table.metrics.items():
+        values = [metric.value(system[name].sum(axis=0)) for system in systems]
+        difference = None if None in values else values[0] - values[1]
+        differences = resampled[0][name] - resampled[1][name]
+        low, high = _percentiles(differences)
+        kind = "sacrebleu paired-bs" if metric.uses_sacrebleu_test else "shifted paired bootstrap"
+        results[name] = Comparison(
+            name=name,
+            difference=difference,
+            low=low,
+            high=high,
+            p_value=_p_value(difference, differences, metric.uses_sacrebleu_test),
+            signature=f"test:{kind}|bs:{bootstrap_samples}|seed:{seed}",
+        )
+    return results
+
+
+def score_files(
+    references_path,
+    hypotheses_path,
+    sources_path=None,
+    metrics=DEFAULT_METRICS,
+    training_paths=(),
+    bootstrap_samples=1000,
+    seed=DEFAULT_SEED,
+    language="en",
+    tokenize=None,
+):
+    """Scores a file of outputs against a file of references, one segment a line.
+
+    Args:
+        references_path: UTF-8 text, one reference a line.
+        hypotheses_path: UTF-8 text, one output a line.
+        sources_path: UTF-8 text, one source a line; fidelity and unseen words need it.
+        metrics: names out of `METRICS`, or one string with commas.
+        training_paths: text files of both sides of the training data; `unseen_copies` needs them.
+        bootstrap_samples, seed, language, tokenize: as in `score`.
+
+    Returns:
+        A dict from metric name to `MetricResult`.
+
+    Raises:
+        ScoringError: a file is missing, empty, not UTF-8 or of another length, or as in `score`.
+    """
+    names = expand_metric_names(metrics)  # a misspelt metric is reported before large files are read
+    references = _read_lines(references_path, "references")
+    hypotheses = _read_lines(hypotheses_path, "hypotheses")
+    sources = _read_lines(sources_path, "sources") if sources_path else None
+    for path, lines, kind in ((hypotheses_path, hypotheses, "hypotheses"), (sources_path, sources, "sources")):
+        if lines is not None and len(lines) != len(references):
+            raise ScoringError(
+                f"The {kind} file {path} has {_count(len(lines), 'line')}, but the references file {references_path} "
+                f"has {_count(len(references), 'line')}; they must be aligned line by line."
+            )
+    training_words = None
+    if training_paths:
+        training_words = {
+            word for path in training_paths for line in _read_lines(path, "training") for word in words(line)
+        }
+    return score(names, hypotheses, references, sources, training_words, bootstrap_samples, seed, language, tokenize)
+
+
+def format_value(result, value=None):
+    """Returns a metric's value as people read it: two decimals for points, percent for shares, `n/a` where undefined.
+
+    Args:
+        result: a `MetricResult`.
+        value: another value of the same metric, such as an end of its interval; the result's own by default.
+    """
+    value = result.value if value is None else value
+    if value is None:
+        return "n/a"
+    return f"{100 * value:.1f} %" if result.unit == "share" else f"{value:.2f}"
+
+
+def format_table(results_by_system):
+    """Returns a plain-text table: a row for each metric, a column for each system, intervals in brackets.
+
+    Args:
+        results_by_system: dict from a system's name to the dict that `score` returns.
+    """
+    names = list(dict.fromkeys(name for results in results_by_system.values() for name in results))
+    with_interval = any(result.low is not None for results in results_by_system.values() for result in results.values())
+    rows = [["", *results_by_system]]
+    for name in names:
+        row = [LABELS.get(name, name)]
+        for results in results_by_system.values():
+            result = results.get(name)
+            if result is None:
+                row.append("-")
+                continue
+            cell = format_value(result)
+            if result.low is not None:
+                low, high = format_value(result, result.low), format_value(result, result.high)
+                cell += f" [{low.removesuffix(' %')}, {high}]"
+            if result.unit == "share" and "n" in result.details:
+                cell += f" n={result.details['n']}"
+            row.append(cell)
+        rows.append(row)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    if with_interval:
+        lines.append("In brackets: 95 % bootstrap interval over segments.")
+    return "\n".join(lines) + "\n"
+
+
+def results_to_dict(results):
+    """Returns what `score` or `paired_bootstrap` returned as plain dicts, for JSON and for `pipeline.report`."""
+    return {name: result.to_dict() for name, result in results.items()}
+
+
+class _Table:
+    """The metrics asked for, with what they are computed from, checked once."""
+
+    def __init__(self, metric_names, references, sources, training_words, language, tokenize):
+        self.names = expand_metric_names(metric_names)
+        self._references = list(references)
+        self._sources = None if sources is None else list(sources)
+        if not self._references:
+            raise ScoringError("There is nothing to score: the list of references is empty.")
+        self._check_length("sources", self._sources)
+        options = {"language": language, "tokenize": tokenize, "training_words": training_words}
+        self.metrics = {name: create_metric(name, **options) for name in self.names}
+        for name, metric in self.metrics.items():
+            if metric.needs_sources and sources is None:
+                raise ScoringError(f"The metric '{name}' compares outputs with sources; give the sources too.")
+            if metric.needs_training_words and training_words is None:
+                raise ScoringError(f"The metric '{name}' needs the words seen in training; give the training text too.")
+
+    def _check_length(self, kind, texts):
+        if texts is not None and len(texts) != len(self._references):
+            raise ScoringError(
+                f"There are {len(texts)} {kind} for {_count(len(self._references), 'reference')}; "
+                "each segment needs one of each."
+            )
+
+    def statistics(self, hypotheses):
+        """Returns a dict from metric name to its statistics, float64 [segments, metric.size]."""
+        hypotheses = list(hypotheses)
+        self._check_length("hypotheses", hypotheses)
+        segments = list(zip(hypotheses, self._references, self._sources or [None] * len(hypotheses)))
+        return {
+            name: np.array([metric.statistics(*segment) for segment in segments], np.float64)
+            for name, metric in self.metrics.items()
+        }
+
+    def resample(self, systems, samples, seed):
+        """Returns for each system a dict from metric name to its values on resampled test sets, [samples].
+
+        All systems and metrics see the same test sets. Undefined values are NaN.
+        """
+        count = len(self._references)
+        generator = np.random.default_rng(seed)
+        values = [{name: np.empty(samples) for name in self.metrics} for _ in systems]
+        chunk = max(1, _BOOTSTRAP_CHUNK_ELEMENTS // count)
+        for begin in range(0, samples, chunk):
+            size = min(chunk, samples - begin)
+            # Drawn in chunks, the indices are those of one large draw: the generator keeps its place.
+            indices = generator.choice(count, size=(size, count), replace=True)
+            weights = np.stack([np.bincount(row, minlength=count) for row in indices]).astype(np.float64)
+            for system, system_values in zip(systems, values):
+                for name, metric in self.metrics.items():
+                    sums = weights @ system[name]
+                    found = [metric.value(row) for row in sums]
+                    system_values[name][begin : begin + size] = [math.nan if x is None else x for x in found]
+        return values
+
+
+class _RougeTokenizer:
+    """ROUGE's words. Each text is cut once for ROUGE-1, -2 and -L together: Porter stemming is slow."""
+
+    def __init__(self, english):
+        self._english = english
+
+    def tokenize(self, text):
+        return _rouge_tokens(text, self._english)
+
+
+@functools.lru_cache(maxsize=65536)
+def _rouge_tokens(text, english):
+    if english:
+        return _english_rouge_tokenizer().tokenize(text)
+    return _UNICODE_WORD.findall(text.lower())
+
+
+@functools.lru_cache(maxsize=1)
+def _english_rouge_tokenizer():
+    from rouge_score import tokenizers
+
+    return tokenizers.DefaultTokenizer(use_stemmer=True)
+
+
+def _has_repeated_run(tokens):
+    for size in range(1, _LONGEST_REPEATED_RUN + 1):
+        for begin in range(len(tokens) - 2 * size + 1):
+            if tokens[begin : begin + size] == tokens[begin + size : begin + 2 * size]:
+                return True
+    return False
+
+
+def _primary_language(language):
+    return regex.split("[-_@.]", language or "en")[0].lower()
+
+
+def _ratio(part, whole):
+    return float(part) / float(whole) if whole else None
+
+
+def _join_signature(text, samples, seed):
+    return f"nrefs:1|bs:{samples}|seed:{seed}|{text}" if samples else f"nrefs:1|{text}"
+
+
+def _percentiles(values):
+    """Returns the ends of the 95 % interval, or None twice where no resample has a value."""
+    if values is None or np.isnan(values).all():
+        return None, None
+    low, high = np.nanpercentile(values, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _p_value(difference, differences, uses_sacrebleu_test):
+    differences = differences[~np.isnan(differences)]
+    if difference is None or not len(differences):
+        return None
+    if difference == 0:
+        return 1.0  # sacrebleu's formula would give its smallest p-value to two equal systems
+    if uses_sacrebleu_test:
+        sizes = np.abs(differences)
+        extreme = np.count_nonzero(sizes - sizes.mean() > abs(difference))
+    else:
+        # The tolerance keeps ties of shares, which are sums of a few equal steps, ties.
+        extreme = np.count_nonzero(np.abs(differences - differences.mean()) >= abs(difference) - 1e-12)
+    return float((extreme + 1) / (len(differences) + 1))
+
+
+def _read_lines(path, kind):
+    """Returns a file's lines. Only line feeds end a line: `str.splitlines` would also cut at U+2028 and lose alignment."""
+    path = pathlib.Path(path)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise ScoringError(f"The {kind} file {path} does not exist.") from None
+    except OSError as error:
+        raise ScoringError(f"The {kind} file {path} cannot be read: {error.strerror}.") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ScoringError(f"The {kind} file {path} is not UTF-8: line {line} cannot be read.") from None
+    if not text:
+        raise ScoringError(f"The {kind} file {path} is empty.")
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def _count(number, noun):
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

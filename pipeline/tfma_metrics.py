@@ -1,0 +1,155 @@
+"""Metrics for TensorFlow Model Analysis that are floats, merge across Beam workers, and so can gate a push.
+
+TFMA's own Bleu and Rouge return objects, which no threshold can be compared with. These sum the statistics of
+`pipeline.scoring` over examples, wherever Beam runs them, and make one float of the sum: the value is the one that
+`pipeline.scoring.score` gives for the same texts, to the last bits of a float64.
+
+Name them in an EvalConfig with `MetricConfig(class_name="CorpusBleu", module="pipeline.tfma_metrics")`.
+A value that is undefined (the fidelity of a test set without placeholders) is NaN, which meets no threshold.
+"""
+
+import math
+
+import apache_beam as beam
+import numpy as np
+from tensorflow_model_analysis.metrics import metric_types, metric_util
+
+from pipeline import scoring
+
+SOURCE_FEATURE = "source"
+
+
+class _SumCombiner(beam.CombineFn):
+    """Sums a metric's segment statistics; the accumulator is one float64 vector."""
+
+    def __init__(self, key, scoring_name, options, eval_config, model_name, output_name):
+        self._key = key
+        self._scoring_name = scoring_name
+        self._options = options
+        self._eval_config = eval_config
+        self._model_name = model_name
+        self._output_name = output_name
+        self._metric = None
+
+    def __getstate__(self):
+        # A worker makes its own metric: sacrebleu's tokenizers hold caches that do not travel.
+        return {**self.__dict__, "_metric": None}
+
+    def _scoring_metric(self):
+        if self._metric is None:
+            self._metric = scoring.create_metric(self._scoring_name, **self._options)
+        return self._metric
+
+    def create_accumulator(self):
+        return np.zeros(self._scoring_metric().size, np.float64)
+
+    def add_input(self, accumulator, element):
+        metric = self._scoring_metric()
+        labels, predictions, _ = next(
+            metric_util.to_label_prediction_example_weight(
+                element,
+                eval_config=self._eval_config,
+                model_name=self._model_name,
+                output_name=self._output_name,
+                example_weighted=False,
+                flatten=False,
+                squeeze=False,
+            )
+        )
+        source = None
+        if metric.needs_sources:
+            source = _text(element.features.get(SOURCE_FEATURE), f"feature '{SOURCE_FEATURE}'")
+        statistics = metric.statistics(_text(predictions, "prediction"), _text(labels, "label"), source)
+        return accumulator + np.asarray(statistics, np.float64)
+
+    def merge_accumulators(self, accumulators):
+        return sum(accumulators, self.create_accumulator())
+
+    def extract_output(self, accumulator):
+        value = self._scoring_metric().value(accumulator)
+        return {self._key: math.nan if value is None else value}
+
+
+class _TextMetric(metric_types.Metric):
+    """A metric of `pipeline.scoring` in TFMA's form."""
+
+    scoring_name = ""
+
+    def __init__(self, name="", **options):
+        """Initializes the metric.
+
+        Args:
+            name: key under which TFMA reports it; the name in `pipeline.scoring` by default.
+            **options: `language` and `tokenize`, as in `pipeline.scoring.score`.
+        """
+        scoring_name = self.scoring_name
+        needs_sources = scoring.create_metric(scoring_name, **options).needs_sources
+
+        def create_computations(name, eval_config=None, model_names=None, output_names=None, **unused):
+            preprocessors = []
+            if needs_sources:
+                preprocessors = [metric_types.FeaturePreprocessor(feature_keys=[SOURCE_FEATURE])]
+            computations = []
+            for model_name in model_names or [""]:
+                for output_name in output_names or [""]:
+                    key = metric_types.MetricKey(name=name, model_name=model_name, output_name=output_name)
+                    combiner = _SumCombiner(key, scoring_name, options, eval_config, model_name, output_name)
+                    computations.append(
+                        metric_types.MetricComputation(keys=[key], preprocessors=preprocessors, combiner=combiner)
+                    )
+            return computations
+
+        super().__init__(create_computations, name=name or scoring_name, **options)
+
+
+class CorpusBleu(_TextMetric):
+    """Corpus BLEU, 0 to 100; equals sacrebleu's `corpus_bleu`. Reported as `bleu`."""
+
+    scoring_name = "bleu"
+
+
+class CorpusChrf(_TextMetric):
+    """Corpus chrF2, 0 to 100; equals sacrebleu's `corpus_chrf`. Reported as `chrf`."""
+
+    scoring_name = "chrf"
+
+
+class ExactMatch(_TextMetric):
+    """Share of the outputs that equal the reference, 0 to 1. Reported as `exact_match`."""
+
+    scoring_name = "exact_match"
+
+
+class PlaceholderFidelity(_TextMetric):
+    """Share of the outputs that hold exactly the source's placeholders, 0 to 1. Reported as `placeholder_fidelity`.
+
+    It is over the examples whose source has a placeholder, and reads the feature `source`.
+    """
+
+    scoring_name = "placeholder_fidelity"
+
+
+class ProtectedFidelity(_TextMetric):
+    """As `PlaceholderFidelity`, over placeholders, tags, URLs and options. Reported as `protected_fidelity`."""
+
+    scoring_name = "protected_fidelity"
+
+
+class RepetitionRate(_TextMetric):
+    """Share of the outputs that stutter, 0 to 1. Reported as `repetition_rate`."""
+
+    scoring_name = "repetition_rate"
+
+
+def _text(value, what):
+    """Returns the one text in an array of one string, however many axes of size 1 it has."""
+    value = getattr(value, "values", value)  # of a sparse or variable-length feature
+    array = np.asarray(value).reshape(-1)
+    if value is None or array.size != 1:
+        raise ValueError(f"The {what} must be one string for each example; got {value!r}.")
+    item = array[0]
+    return item.decode("utf-8") if isinstance(item, bytes) else str(item)
+
+
+for _metric in (CorpusBleu, CorpusChrf, ExactMatch, PlaceholderFidelity, ProtectedFidelity, RepetitionRate):
+    metric_types.register_metric(_metric)

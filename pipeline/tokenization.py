@@ -1,0 +1,135 @@
+"""Text to tokens and back, inside a TensorFlow graph (tf.text) and with the same patterns in Python.
+
+A text is cut into protected tokens (placeholders, tags, URLs, options: never cut further), words, and
+single characters of punctuation. Where two tokens touch, the joiner says so, on the punctuation side, or
+as a token of its own between two tokens that must stay clean because they may be copied:
+
+    "Hello, %(name)s!"  ->  Hello ￭, %(name)s ￭!
+    "%s%s"              ->  %s ￭ %s
+
+Joining the tokens gives the text back, up to runs of white space.
+"""
+
+import functools
+
+import regex
+
+JOINER = "￭"
+
+# Ids 0 to 3 are fixed by the design; the classes of protected tokens follow, then the joiner.
+PAD, UNK, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
+PLACEHOLDER, TAG, URL, OPTION = "[PLACEHOLDER]", "[TAG]", "[URL]", "[OPTION]"
+SPECIAL_TOKENS = (PAD, UNK, START, END, PLACEHOLDER, TAG, URL, OPTION, JOINER)
+PAD_ID, UNK_ID, START_ID, END_ID = 0, 1, 2, 3
+
+# One list for the graph (RE2) and for the metrics (`regex`): only syntax that both understand the same way.
+# The order matters: the first pattern that matches at a position wins.
+PROTECTED_PATTERNS = (
+    (TAG, r"</?[A-Za-z][^<>]*>|&[A-Za-z]+;|&#[0-9]+;"),
+    (URL, r"[A-Za-z][A-Za-z0-9+.\-]*://[^\s<>\"'(){}]*[^\s<>\"'(){}.,;:!?]|[A-Za-z0-9_.+\-]+@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+"),
+    (
+        PLACEHOLDER,
+        r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|[$#]?\{[A-Za-z0-9_][^{}\s]*\}|\{\}"
+        r"|%\([A-Za-z0-9_.\- ]+\)[#0\-+]*[0-9]*(?:\.[0-9]+)?[diouxXeEfFgGcrsa]"
+        r"|%[0-9]+\$[diouxXeEfFgGcsa@]|%[0-9]*(?:\.[0-9]+)?[diuxXfgcrsa@]|%%|\$[A-Z_]{2,}",
+    ),
+    (OPTION, r"--[A-Za-z][A-Za-z0-9_\-]*"),
+)
+
+_NBSP = "[\u00a0\u202f]"
+_WHITE_SPACE = r"[\s\p{Z}]+"
+# Words keep inner hyphens, dots, slashes, @ and colons, so that identifiers such as
+# `plone.app.multilingual` or `fr-CA` are one token to copy.
+_WORD = r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:[.\-_/@:][\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*)*"
+# Elided French (and Italian) words: `d'utilisateur` is `d'￭ utilisateur`.
+_ELISION = r"(?i:(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’])"
+# French high punctuation keeps its no-break space, so that typography survives the round trip.
+_PUNCTUATION = rf"«{_NBSP}|{_NBSP}[»:;!?%]|[^\s\p{{Z}}]"
+
+_PROTECTED = "|".join(pattern for _, pattern in PROTECTED_PATTERNS)
+_CLEAN = f"{_PROTECTED}|{_WORD}"  # tokens that may be copied, so never carry a joiner
+_TOKEN = f"{_PROTECTED}|{_ELISION}|{_WORD}|{_PUNCTUATION}"
+
+
+@functools.lru_cache(maxsize=None)
+def _compiled(pattern):
+    return regex.compile(pattern)
+
+
+def words(text):
+    """Returns the words and protected tokens of a text in order, without punctuation.
+
+    Args:
+        text: a string.
+
+    Returns:
+        A list of strings: what `tokenize` would give, less punctuation and joiners.
+    """
+    clean = _compiled(_CLEAN)
+    return [token for token in _compiled(_TOKEN).findall(text) if clean.fullmatch(token)]
+
+
+def protected_tokens(text):
+    """Returns the placeholders, tags, URLs and options of a text in order."""
+    protected = _compiled(_PROTECTED)
+    return [token for token in _compiled(_TOKEN).findall(text) if protected.fullmatch(token)]
+
+
+def placeholders(text):
+    """Returns the placeholders of a text in order: `%(name)s`, `%s`, `{0}`, `{{ x }}`, `${x}`, …"""
+    patterns = dict(PROTECTED_PATTERNS)
+    return [token for token in protected_tokens(text) if _compiled(patterns[PLACEHOLDER]).fullmatch(token)]
+
+
+def tokenize(texts):
+    """Cuts texts into tokens, in a TensorFlow graph.
+
+    Args:
+        texts: string tensor `[batch]`.
+
+    Returns:
+        Ragged string tensor `[batch, (tokens)]`; touching tokens carry the joiner.
+    """
+    import tensorflow as tf
+    import tensorflow_text as tf_text
+
+    pieces, begins, ends = tf_text.regex_split_with_offsets(
+        texts, delim_regex_pattern=f"{_TOKEN}|{_WHITE_SPACE}", keep_delim_regex_pattern=_TOKEN
+    )
+    token = pieces.flat_values
+    begin, end = begins.flat_values, ends.flat_values
+    count = tf.shape(token)[0]
+    row = tf.cast(pieces.value_rowids(), tf.int32)
+    same_row = row[1:] == row[:-1]
+    touches = tf.concat([tf.zeros([tf.minimum(count, 1)], tf.bool), same_row & (begin[1:] == end[:-1])], axis=0)
+    clean = tf.strings.regex_full_match(token, _CLEAN)
+    clean_before = tf.concat([tf.zeros([tf.minimum(count, 1)], tf.bool), clean[:-1]], axis=0)
+    prefix = touches & ~clean
+    suffix_before = touches & clean & ~clean_before
+    suffix = tf.concat([suffix_before[1:], tf.zeros([tf.minimum(count, 1)], tf.bool)], axis=0)
+    marked = tf.where(prefix, JOINER + token, token)
+    marked = tf.where(suffix, marked + JOINER, marked)
+    # Between two clean tokens the joiner is a token: repeat the position, then write the joiner over the first.
+    alone = touches & clean & clean_before
+    repeats = 1 + tf.cast(alone, tf.int32)
+    index = tf.repeat(tf.range(count), repeats)
+    first = tf.concat([tf.ones([tf.minimum(count, 1)], tf.bool), index[1:] != index[:-1]], axis=0)
+    values = tf.where(first & tf.gather(alone, index), JOINER, tf.gather(marked, index))
+    return tf.RaggedTensor.from_value_rowids(
+        values, tf.cast(tf.gather(row, index), tf.int64), nrows=pieces.nrows(), validate=False
+    )
+
+
+def detokenize(tokens):
+    """Joins tokens into texts: the inverse of `tokenize`, in a TensorFlow graph.
+
+    Args:
+        tokens: ragged string tensor `[batch, (tokens)]`.
+
+    Returns:
+        String tensor `[batch]`.
+    """
+    import tensorflow as tf
+
+    joined = tf.strings.reduce_join(tokens, axis=-1, separator=" ")
+    return tf.strings.regex_replace(joined, f" ?{JOINER} ?", "")

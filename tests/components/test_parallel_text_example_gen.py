@@ -1,0 +1,274 @@
+"""ParallelTextExampleGen: as a Beam pipeline, in a LocalDagRunner with its cache, and as Kubeflow's container runs it."""
+
+import json
+import os
+
+import pytest
+import tensorflow as tf
+from google.protobuf import json_format
+from kfp.pipeline_spec import pipeline_spec_pb2
+from tfx.components import StatisticsGen
+from tfx.orchestration import metadata
+from tfx.orchestration import pipeline as tfx_pipeline
+from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
+from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_run_executor
+from tfx.orchestration.kubeflow.v2.file_based_example_gen import driver as kubeflow_driver
+from tfx.orchestration.local.local_dag_runner import LocalDagRunner
+from tfx.types import artifact_utils, standard_artifacts
+from tfx.types.experimental import simple_artifacts
+
+from components.parallel_text_example_gen import component, executor
+from pipeline import readers
+from pipeline.configs import DataConfig, Recipe, TrainingConfig
+
+CONFIG = DataConfig(eval_share=0.3, test_share=0.3, max_rejected_share=0.6)
+RECIPE = Recipe(name="test", data=CONFIG)
+
+
+def write_data(folder, pairs=40):
+    """Two files: `a.tsv` with distinct pairs, `b.tsv` with repeated, empty and unreadable records."""
+    folder.mkdir(exist_ok=True)
+    lines = [f"hello number {number}\tbonjour numéro {number}" for number in range(pairs)]
+    (folder / "a.tsv").write_text("\n".join(lines))
+    bad = [lines[0], lines[0], lines[3], "", "tab\\slash\t", "new\t\u2028nouveau"]
+    (folder / "b.tsv").write_bytes("\n".join(bad).encode() + b"\n\xff\tx\n")
+    (folder / "notes.md").write_text("not data")
+    return folder
+
+
+def run(data, output, config=CONFIG, beam_args=()):
+    """Runs the executor alone; returns (rows of each split, rows of rejects.tsv, counts)."""
+    examples, rejects = standard_artifacts.Examples(), simple_artifacts.File()
+    examples.uri, rejects.uri = str(output / "examples"), str(output / "rejects")
+    context = executor.Executor.Context(beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1")
+    executor.Executor(context).Do(
+        {},
+        {"examples": [examples], "rejects": [rejects]},
+        {"data_path": str(data), "data_config": json.dumps(vars(config))},
+    )
+    assert artifact_utils.decode_split_names(examples.split_names) == ["train", "eval", "test"]
+    assert examples.get_string_custom_property("payload_format") == "FORMAT_TF_EXAMPLE"
+    counts = json.loads((output / "rejects" / "counts.json").read_text())
+    assert rejects.get_int_custom_property("read") == counts["read"]
+    return read_splits(examples.uri), (output / "rejects" / "rejects.tsv").read_text().split("\n"), counts
+
+
+def read_splits(uri):
+    splits = {}
+    for split in readers.SPLITS:
+        files = tf.io.gfile.glob(f"{uri}/Split-{split}/*.gz")
+        records = tf.data.TFRecordDataset(files, compression_type="GZIP").as_numpy_iterator()
+        splits[split] = sorted(map(parse, records))
+    return splits
+
+
+def parse(record):
+    feature = tf.train.Example.FromString(record).features.feature
+    assert set(feature) == {"source", "target", "file", "line"}
+    texts = [feature[name].bytes_list.value[0].decode() for name in ("file", "source", "target")]
+    return texts[0], feature["line"].int64_list.value[0], *texts[1:]
+
+
+def test_every_record_is_kept_or_rejected_once(tmp_path):
+    splits, rejects, counts = run(write_data(tmp_path / "data"), tmp_path)
+    assert rejects == [
+        "file\tline\treason\ttext",
+        "b.tsv\t1\tduplicate of a.tsv:1\thello number 0\\tbonjour numéro 0",
+        "b.tsv\t2\tduplicate of a.tsv:1\thello number 0\\tbonjour numéro 0",
+        "b.tsv\t3\tduplicate of a.tsv:4\thello number 3\\tbonjour numéro 3",
+        "b.tsv\t4\tempty line\t",
+        "b.tsv\t5\tempty target\ttab\\\\slash\\t",
+        "b.tsv\t7\tnot valid UTF-8\t\\\\xff\\tx",
+        "",
+    ]
+    assert counts == {
+        "read": 47,
+        "kept": 41,
+        "rejected": 6,
+        "by_reason": {"duplicate": 3, "empty line": 1, "empty target": 1, "not valid UTF-8": 1},
+        "by_split": {split: len(rows) for split, rows in splits.items()},
+        "ignored_files": ["notes.md"],
+    }
+    rows = sorted(row for split in splits.values() for row in split)
+    assert [row[:2] for row in rows] == [("a.tsv", line) for line in range(1, 41)] + [("b.tsv", 6)]
+    assert rows[2] == ("a.tsv", 3, "hello number 2", "bonjour numéro 2")
+    for split, rows in splits.items():
+        assert all(readers.split_of(source, "verbatim", 0.3, 0.3) == split for _, _, source, _ in rows)
+    assert sorted(path.name for path in (tmp_path / "rejects").iterdir()) == ["counts.json", "rejects.tsv"]
+
+
+def test_the_result_does_not_depend_on_how_beam_works(tmp_path):
+    data = write_data(tmp_path / "data")
+    results = []
+    for name, beam_args in {
+        "one": [],
+        "two": ["--direct_running_mode=multi_threading", "--direct_num_workers=3"],
+    }.items():
+        (tmp_path / name).mkdir()
+        results.append(run(data, tmp_path / name, beam_args=beam_args))
+    assert results[0] == results[1]
+
+
+def test_duplicates_may_stay(tmp_path):
+    _, _, counts = run(
+        write_data(tmp_path / "data"), tmp_path, DataConfig(**{**vars(CONFIG), "drop_duplicates": False})
+    )
+    assert counts["kept"] == 44 and "duplicate" not in counts["by_reason"]
+
+
+def test_both_halves_of_a_plural_entry_that_say_the_same_are_one_pair(tmp_path):
+    entry = 'msgid "fish {0}"\nmsgid_plural "fish {0}"\nmsgstr[0] "poisson {0}"\nmsgstr[1] "poisson {0}"\n'
+    (tmp_path / "a.po").write_text("\n".join(entry.replace("{0}", str(number)) for number in range(30)))
+    _, rejects, counts = run(tmp_path / "a.po", tmp_path)
+    assert (counts["read"], counts["kept"], counts["rejected"]) == (60, 30, 30)
+    assert rejects[1].startswith("a.po\t1\tduplicate of a.po:1\t")
+
+
+def test_too_many_rejects_stop_the_run_and_stay_readable(tmp_path):
+    data = write_data(tmp_path / "data")
+    with pytest.raises(
+        readers.DataError, match=r"6 of 47 records were rejected \(12\.8%, most often 'duplicate': 3\)"
+    ) as caught:
+        run(data, tmp_path, DataConfig(**{**vars(CONFIG), "max_rejected_share": 0.1}))
+    kept = tmp_path / "rejects-failed" / "rejects.tsv"
+    assert str(caught.value).endswith(f"{kept}.") and len(kept.read_text().splitlines()) == 7
+
+
+def test_an_empty_split_stops_the_run(tmp_path):
+    with pytest.raises(readers.DataError, match=r"No record fell into the split eval .*data\.eval_share"):
+        run(write_data(tmp_path / "data"), tmp_path, DataConfig(**{**vars(CONFIG), "eval_share": 1e-9}))
+
+
+def test_data_with_no_records_stops_the_run(tmp_path):
+    (tmp_path / "a.tsv").write_text("source\ttarget\n")
+    with pytest.raises(readers.DataError, match="no records at all"):
+        run(tmp_path / "a.tsv", tmp_path)
+
+
+def test_records_that_do_not_add_up_are_a_fault():
+    with pytest.raises(RuntimeError, match="Records were lost: 3 read, but 1 kept and 1 rejected"):
+        executor._counts(
+            '["read", "", 3]\n["kept", "train", 1]\n["rejected", "fuzzy", 1]\n', readers.InputPlan("/", ())
+        )
+
+
+def make_component(data, recipe=RECIPE):
+    return component.ParallelTextExampleGen(data_path=str(data), recipe_json=recipe.to_json())
+
+
+def test_local_runner_caches_until_the_data_or_its_settings_change(tmp_path):
+    root = tmp_path / "root"
+    # Brackets are what a file pattern would trip over.
+    data = write_data(tmp_path / "data [v1]")
+
+    def executions(path=data, recipe=RECIPE):
+        """Runs the pipeline; returns how many executions have written examples by now."""
+        LocalDagRunner().run(
+            tfx_pipeline.Pipeline(
+                pipeline_name="test",
+                pipeline_root=str(root),
+                metadata_connection_config=metadata.sqlite_metadata_connection_config(
+                    str(tmp_path / "metadata.sqlite")
+                ),
+                components=[make_component(path, recipe)],
+                enable_cache=True,
+            )
+        )
+        outputs = root / "ParallelTextExampleGen"
+        examples = sorted(path.name for path in (outputs / "examples").iterdir())
+        assert examples == sorted(path.name for path in (outputs / "rejects").iterdir())
+        return len(examples)
+
+    assert executions() == 1
+    assert executions() == 1
+    # What is not about data leaves the examples as they are.
+    assert executions(recipe=Recipe(name="other", data=CONFIG, training=TrainingConfig(epochs=3))) == 1
+
+    (data / "a.tsv").write_text("\n".join(f"goodbye {number}\tau revoir {number}" for number in range(50)))
+    assert executions() == 2
+    assert executions() == 2
+    stat = os.stat(data / "a.tsv")
+    os.utime(data / "a.tsv", (stat.st_atime, stat.st_mtime + 5))
+    assert executions() == 3
+    assert executions(recipe=Recipe(name="test", data=DataConfig(**{**vars(CONFIG), "split_salt": "x"}))) == 4
+
+    # One file of the folder is an input of its own, untouched by its neighbours.
+    assert executions(data / "a.tsv") == 5
+    (data / "b.tsv").unlink()
+    assert executions(data / "a.tsv") == 5
+
+
+def compiled(tmp_path, data):
+    """Compiles a pipeline for Kubeflow; returns its specification as a dict."""
+    example_gen = make_component(data)
+    statistics_gen = StatisticsGen(examples=example_gen.outputs["examples"])
+    path = tmp_path / "pipeline.json"
+    kubeflow_v2_dag_runner.KubeflowV2DagRunner(
+        kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(default_image="image"), output_filename=str(path)
+    ).run(tfx_pipeline.Pipeline("test", str(tmp_path / "root"), components=[example_gen, statistics_gen]))
+    return json.loads(path.read_text())["pipelineSpec"]
+
+
+def test_kubeflow_compiles_without_looking_at_the_data(tmp_path):
+    spec = compiled(tmp_path, "/only/in/the/cluster")
+    container = spec["deploymentSpec"]["executors"]["ParallelTextExampleGen_executor"]["container"]
+    assert "components.parallel_text_example_gen.executor.Executor" in container["args"]
+    assert "preCacheCheck" in container["lifecycle"]
+    assert set(spec["components"]["ParallelTextExampleGen"]["outputDefinitions"]["artifacts"]) == {
+        "examples",
+        "rejects",
+    }
+
+
+def test_kubeflow_containers_run_driver_and_executor(tmp_path):
+    """Does what the two containers do, with the compiled specification as their input."""
+    spec = compiled(tmp_path, write_data(tmp_path / "data"))
+    task = spec["root"]["dag"]["tasks"]["ParallelTextExampleGen"]
+    parameters = {name: value["runtimeValue"]["constantValue"] for name, value in task["inputs"]["parameters"].items()}
+    artifacts = spec["components"]["ParallelTextExampleGen"]["outputDefinitions"]["artifacts"]
+    invocation = {
+        "inputs": {"parameters": parameters},
+        "outputs": {
+            "artifacts": {
+                name: {"artifacts": [{"name": name, "uri": str(tmp_path / name), "type": artifact["artifactType"]}]}
+                for name, artifact in artifacts.items()
+            },
+            "outputFile": str(tmp_path / "task" / "executor_output.json"),
+        },
+    }
+    arguments = ["--json_serialized_invocation_args", json.dumps(invocation)]
+    kubeflow_driver.main(kubeflow_driver._parse_flags(arguments))
+    driver_output = json.loads((tmp_path / "task" / "executor_output.json").read_text())
+    assert "num_files:3" in json.dumps(driver_output)
+    kubeflow_v2_run_executor.main(
+        kubeflow_v2_run_executor._parse_flags(
+            ["--executor_class_path", "components.parallel_text_example_gen.executor.Executor", *arguments]
+        )
+    )
+    output = pipeline_spec_pb2.ExecutorOutput()
+    json_format.Parse((tmp_path / "task" / "executor_output.json").read_text(), output)
+    assert set(output.artifacts) == {"examples", "rejects"}
+    assert sum(map(len, read_splits(str(tmp_path / "examples")).values())) == 41
+    assert (tmp_path / "rejects" / "counts.json").is_file()
+
+
+def patterns(data_path):
+    properties = make_component(data_path).exec_properties
+    splits = json.loads(properties["input_config"])["splits"]
+    return [os.path.join(properties["input_base"], split["pattern"]) for split in splits]
+
+
+def test_all_files_behind_a_path_are_fingerprinted():
+    assert patterns("gs://bucket/data") == ["gs://bucket/data", "gs://bucket/data/*"]
+    assert patterns("gs://bucket/a.en,gs://bucket/a.fr")[1:3] == ["gs://bucket/a.en", "gs://bucket/a.fr"]
+    assert patterns("/x/en/a,/x/fr/a")[1:3] == ["/x/en/a", "/x/fr/a"]
+    assert patterns("/x/a.fr") == ["/x/a.fr", "/x/a.en", "/x/a.fr/*"]
+
+
+def test_remote_files_are_read_through_tfx(tmp_path):
+    write_data(tmp_path / "data")
+    files = readers._RemoteFiles()
+    assert files.is_directory(str(tmp_path / "data")) and sorted(files.list(str(tmp_path / "data")))[0] == "a.tsv"
+    local, remote = ([*readers._raw_lines(str(tmp_path / "data" / "b.tsv"), it)] for it in (readers._LocalFiles, files))
+    assert local == remote
+    assert readers._count_lines(str(tmp_path / "data" / "b.tsv"), files) == 7

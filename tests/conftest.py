@@ -1,0 +1,14 @@
+"""Settings that every test shares. They must be made before Keras or TensorFlow is imported."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+import hypothesis
+
+# The same examples in every run, so that a failure is never a matter of luck; `--hypothesis-profile=explore` looks for new ones.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, print_blob=True)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile("repeatable")

@@ -1,0 +1,101 @@
+"""What tests need and `keras.ops` lacks: gradients, compilation and traced shapes on either backend."""
+
+import keras
+import numpy as np
+
+TENSORFLOW = keras.backend.backend() == "tensorflow"
+
+
+def numpy(tree):
+    """Every tensor of a nest as a NumPy array."""
+    return keras.tree.map_structure(lambda x: None if x is None else keras.ops.convert_to_numpy(x), tree)
+
+
+def compiled(function):
+    """`function` compiled by XLA."""
+    if TENSORFLOW:
+        import tensorflow as tf
+
+        return tf.function(function, jit_compile=True)
+    import jax
+
+    return jax.jit(function)
+
+
+def value_and_gradients(function, inputs, layer):
+    """Value of the scalar `function(*inputs)` and its gradients for the inputs and the layer's weights.
+
+    Args:
+        inputs: list of float arrays.
+        layer: a built layer or model whose trainable weights the function reads.
+    """
+    inputs = [keras.ops.convert_to_tensor(x, dtype="float32") for x in inputs]
+    if TENSORFLOW:
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            value = function(*inputs)
+        gradients = tape.gradient(
+            value, [*inputs, *layer.trainable_weights], unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        return float(value), [numpy(tf.convert_to_tensor(gradient)) for gradient in gradients]
+    import jax
+
+    def pure(inputs, weights):
+        with keras.StatelessScope(state_mapping=list(zip(layer.trainable_weights, weights))):
+            return function(*inputs)
+
+    weights = [weight.value for weight in layer.trainable_weights]
+    value, gradients = jax.value_and_grad(pure, argnums=(0, 1))(inputs, weights)
+    return float(value), [np.asarray(gradient) for part in gradients for gradient in part]
+
+
+def traced_shapes(function, layer, *arrays):
+    """Shapes of all tensors that computing `function(*arrays)` and its gradients for the weights makes."""
+    if TENSORFLOW:
+        import tensorflow as tf
+
+        @tf.function
+        def train(*tensors):
+            with tf.GradientTape() as tape:
+                value = function(*tensors)
+            return value, tape.gradient(value, [weight.value for weight in layer.trainable_weights])
+
+        graph = train.get_concrete_function(*map(tf.constant, arrays)).graph.as_graph_def(add_shapes=True)
+        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+        return {
+            tuple(dim.size for dim in shape.dim)
+            for node in nodes
+            for shape in node.attr["_output_shapes"].list.shape
+            if not shape.unknown_rank
+        }
+    import jax
+
+    def pure(weights, *arrays):
+        with keras.StatelessScope(state_mapping=list(zip(layer.trainable_weights, weights))):
+            return function(*arrays)
+
+    weights = [weight.value for weight in layer.trainable_weights]
+    shapes = set()
+
+    def visit(value):
+        if isinstance(value, (tuple, list)):
+            for part in value:
+                visit(part)
+        elif hasattr(value, "jaxpr"):
+            visit(value.jaxpr)
+        elif hasattr(value, "eqns"):
+            for equation in value.eqns:
+                shapes.update(tuple(variable.aval.shape) for variable in equation.outvars)
+                visit(list(equation.params.values()))
+
+    visit(jax.make_jaxpr(jax.value_and_grad(pure))(weights, *arrays))
+    return shapes
+
+
+def randomize(layer, seed=0, scale=0.5):
+    """Gives all weights random values: initial zeros would hide what they multiply."""
+    rng = np.random.default_rng(seed)
+    for weight in layer.trainable_weights:
+        weight.assign(rng.normal(scale=scale, size=weight.shape).astype("float32"))

@@ -1,0 +1,269 @@
+"""Metrics: equal to the tools they stand for, right on hand-counted cases, and clear about what is wrong."""
+
+import json
+import pathlib
+import random
+import subprocess
+import sys
+
+import pytest
+import sacrebleu
+from sacrebleu.significance import PairedTest, _bootstrap_resample, estimate_ci
+
+from pipeline import scoring
+
+# Development data, which lies beside the checkout and is no part of it.
+CHECKS = pathlib.Path(__file__).parents[3] / "shared" / "data" / "metric_checks"
+WORDS = "the cat sat on a mat while seven grey dogs slept near an old %(name)s house".split()
+
+
+def _corpus(count=60, seed=7):
+    """Returns references and two systems, the second worse."""
+    draw = random.Random(seed)
+    references = [" ".join(draw.choices(WORDS, k=draw.randint(3, 12))) for _ in range(count)]
+
+    def spoil(text, rate):
+        return " ".join(draw.choice(WORDS) if draw.random() < rate else word for word in text.split())
+
+    return references, [spoil(text, 0.2) for text in references], [spoil(text, 0.4) for text in references]
+
+
+@pytest.mark.parametrize(
+    "name, oracle", [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf), ("ter", sacrebleu.corpus_ter)]
+)
+def test_values_equal_sacrebleu(name, oracle):
+    references, outputs, _ = _corpus()
+    result = scoring.score([name], outputs, references, bootstrap_samples=0)[name]
+    assert result.value == pytest.approx(oracle(outputs, [references]).score, abs=1e-9)
+    assert (result.low, result.high) == (None, None)
+    assert "version:" in result.signature and "nrefs:1" in result.signature
+
+
+def test_interval_is_from_sacrebleus_own_resamples(monkeypatch):
+    # Small chunks: drawing the indices in pieces must not change them.
+    monkeypatch.setattr(scoring, "_BOOTSTRAP_CHUNK_ELEMENTS", 1000)
+    references, outputs, _ = _corpus(61)
+    result = scoring.score(["bleu"], outputs, references, bootstrap_samples=200)["bleu"]
+    metric = sacrebleu.BLEU()
+    _, scores = _bootstrap_resample(metric._extract_corpus_statistics(outputs, [references]), metric, 200)
+    values = sorted(score.score for score in scores)
+    assert values[4] <= result.low <= values[5]
+    assert values[194] <= result.high <= values[195]
+    assert "bs:200|seed:12345" in result.signature
+    _, half_width = estimate_ci(values)
+    assert (result.high - result.low) / 2 == pytest.approx(half_width, rel=0.05)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_p_value_equals_sacrebleus_paired_test(seed):
+    references, better, worse = _corpus(40, seed)
+    ours = scoring.paired_bootstrap(["bleu", "chrf"], better, worse, references, bootstrap_samples=300)
+    test = PairedTest(
+        [("baseline", worse), ("system", better)],
+        {"BLEU": sacrebleu.BLEU(), "CHRF": sacrebleu.CHRF()},
+        [references],
+        test_type="bs",
+        n_samples=300,
+    )
+    theirs = {key: results[1].p_value for key, results in test()[1].items() if key != "System"}
+    # sacrebleu sums in float32, so that one resample may fall on the other side of a tie.
+    assert ours["bleu"].p_value == pytest.approx(theirs["BLEU"], abs=1.5 / 301)
+    assert ours["chrf"].p_value == pytest.approx(theirs["chrF2"], abs=1.5 / 301)
+    assert ours["bleu"].difference > 0
+
+
+def test_two_equal_systems_do_not_differ():
+    references, outputs, _ = _corpus()
+    for result in scoring.paired_bootstrap(
+        "bleu,exact_match,rouge", outputs, outputs, references, bootstrap_samples=50
+    ).values():
+        assert (result.difference, result.p_value) == (0, 1.0)
+
+
+def test_paired_test_of_shares():
+    sources = ["open %s"] * 40
+    good, bad = ["ouvrir %s"] * 40, ["ouvrir %s"] * 20 + ["ouvrir"] * 20
+    result = scoring.paired_bootstrap(["placeholder_fidelity"], good, bad, good, sources, bootstrap_samples=500)
+    comparison = result["placeholder_fidelity"]
+    assert comparison.difference == pytest.approx(0.5)
+    assert comparison.p_value < 0.01
+    assert 0.3 < comparison.low < 0.5 < comparison.high < 0.7
+    almost = ["ouvrir %s"] * 39 + ["ouvrir"]
+    result = scoring.paired_bootstrap(["placeholder_fidelity"], good, almost, good, sources, bootstrap_samples=500)
+    assert result["placeholder_fidelity"].p_value > 0.1
+
+
+def test_placeholder_fidelity_counts_multisets():
+    sources = ["%s of %s", "{a} and %(b)s", "no placeholder", "none here", "<b>%d</b>"]
+    outputs = ["%s sur %s", "{a} et %(c)s", "rien", "rien %s", "%d"]
+    results = scoring.score(["placeholder_fidelity", "protected_fidelity"], outputs, outputs, sources)
+    result = results["placeholder_fidelity"]
+    assert result.value == pytest.approx(2 / 3)
+    assert result.details == {"n": 3, "broken": 1, "all_segments": pytest.approx(3 / 5), "all_n": 5, "invented": 1}
+    assert 0 <= result.low <= result.value <= result.high <= 1
+    assert results["protected_fidelity"].value == pytest.approx(1 / 3)  # the tags of the last one are lost
+    lost_one = scoring.score(["placeholder_fidelity"], ["%s sur"], ["x"], ["%s of %s"])["placeholder_fidelity"]
+    assert lost_one.value == 0
+
+
+def test_share_of_nothing_is_undefined_and_json():
+    result = scoring.score(["placeholder_fidelity"], ["a"], ["a"], ["a"])["placeholder_fidelity"]
+    assert result.value is None and result.low is None
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["value"] is None
+    assert "n/a" in scoring.format_table({"system": {"placeholder_fidelity": result}})
+    comparison = scoring.paired_bootstrap(["placeholder_fidelity"], ["a"], ["b"], ["a"], ["a"], bootstrap_samples=10)
+    assert comparison["placeholder_fidelity"].p_value is None
+
+
+def test_unseen_copies():
+    sources = ["Import Zanzibar now", "Use plone.app.quux twice plone.app.quux", "Known words"]
+    references = ["Importer Zanzibar", "Utilisez plone.app.quux", "Mots connus"]
+    outputs = ["Importer Zanzibar", "Utilisez cela", "Mots connus"]
+    result = scoring.score(["unseen_copies"], outputs, references, sources, training_words={"Import", "words"})
+    assert result["unseen_copies"].details == {"n": 2, "copied": 1}
+    assert result["unseen_copies"].value == 0.5
+    seen = scoring.score(["unseen_copies"], outputs, references, sources, {"Zanzibar", "plone.app.quux"})
+    assert seen["unseen_copies"].value is None
+
+
+def test_repetition_rate_excuses_what_the_reference_repeats():
+    outputs = ["the cat the cat sat", "vous vous connectez", "a b c d", "a a"]
+    references = ["the cat sat", "Vous vous connectez, vous vous", "a b c d", "a"]
+    result = scoring.score(["repetition_rate"], outputs, references)["repetition_rate"]
+    assert (result.value, result.lower_is_better) == (0.5, True)
+
+
+def test_exact_match_ignores_white_space_at_the_ends_only():
+    result = scoring.score(["exact_match"], ["a b ", "a  b"], ["a b", "a b"])["exact_match"]
+    assert result.details == {"n": 2, "matches": 1}
+
+
+def test_rouge_reads_other_languages():
+    texts = ["élève à Noël"], ["eleve a noel"]
+    assert scoring.score(["rouge1"], *texts, language="fr")["rouge1"].value == 0
+    assert scoring.score(["rouge1"], ["東京の天気"], ["東京の空"], language="ja")["rouge1"].value > 50
+    english = scoring.score(["rouge"], ["running dogs"], ["run dog"])
+    assert list(english) == ["rouge1", "rouge2", "rougeL"]
+    assert english["rouge1"].value == pytest.approx(100)
+    assert english["rouge1"].details["recall"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize("language, name", [("en", "13a"), ("fr_CA", "13a"), ("zh-Hans", "zh"), ("ja", "char")])
+def test_bleu_tokenizer(language, name):
+    assert scoring.bleu_tokenizer(language) == name
+
+
+def test_table_has_a_row_for_each_metric_and_a_column_for_each_system():
+    references, outputs, worse = _corpus()
+    names = ["bleu", "exact_match"]
+    table = scoring.format_table(
+        {
+            "copy": scoring.score(names, outputs, references, bootstrap_samples=50),
+            "plain": scoring.score(names, worse, references, bootstrap_samples=50),
+        }
+    )
+    lines = table.splitlines()
+    assert lines[0].split() == ["copy", "plain"]
+    assert lines[2].startswith("BLEU") and lines[2].count("[") == 2
+    assert lines[3].startswith("Exact match") and "n=60" in lines[3] and "%" in lines[3]
+
+
+def _files(tmp_path, references="a b\nc d\n", hypotheses="a b\nc e\n"):
+    (tmp_path / "references").write_text(references, encoding="utf-8")
+    (tmp_path / "hypotheses").write_text(hypotheses, encoding="utf-8")
+    return tmp_path / "references", tmp_path / "hypotheses"
+
+
+def test_score_files(tmp_path):
+    # A byte order mark, CRLF and a line separator inside a line must not shift the alignment.
+    paths = _files(tmp_path, "\ufeffa b\r\nc\u2028d\r\n", "a b\nc\u2028d")
+    results = scoring.score_files(*paths, metrics="exact_match, chrf", bootstrap_samples=20)
+    assert list(results) == ["exact_match", "chrf"]
+    assert results["exact_match"].value == 1
+
+
+def test_score_files_reads_training_words(tmp_path):
+    references, hypotheses = _files(tmp_path, "un Foo\n", "un Foo\n")
+    (tmp_path / "sources").write_text("a Foo\n", encoding="utf-8")
+    (tmp_path / "training").write_text("a\nun\n", encoding="utf-8")
+    results = scoring.score_files(
+        references, hypotheses, tmp_path / "sources", "unseen_copies", [tmp_path / "training"], bootstrap_samples=0
+    )
+    assert results["unseen_copies"].details == {"n": 1, "copied": 1}
+
+
+@pytest.mark.parametrize(
+    "keys, words",
+    [
+        ({"metrics": "bleu,blue"}, "no metric 'blue'; the metrics are bleu, chrf, ter, rouge,"),
+        ({"metrics": []}, "No metric is named"),
+        ({"metrics": "placeholder_fidelity"}, "'placeholder_fidelity' compares outputs with sources"),
+        (
+            {"metrics": "unseen_copies", "sources_path": "references"},
+            "'unseen_copies' needs the words seen in training",
+        ),
+        ({"references_path": "nothing"}, "references file .*nothing does not exist"),
+        ({"references_path": "."}, "cannot be read"),
+        ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot"),
+        ({"hypotheses_path": "long"}, "long has 3 lines, but the references file .* has 2 lines"),
+        ({"sources_path": "long"}, "sources file .*long has 3 lines"),
+        ({"hypotheses_path": "empty"}, "empty is empty"),
+        ({"tokenize": "nonsense"}, "no usable tokenizer 'nonsense'"),
+    ],
+)
+def test_errors_are_one_sentence(tmp_path, keys, words):
+    _files(tmp_path)
+    (tmp_path / "latin1").write_bytes("good\nmauvais été\n".encode("latin-1"))
+    (tmp_path / "long").write_text("a\nb\nc\n")
+    (tmp_path / "empty").write_text("")
+    keys = {"references_path": "references", "hypotheses_path": "hypotheses", **keys}
+    keys = {key: tmp_path / value if key.endswith("_path") else value for key, value in keys.items()}
+    with pytest.raises(scoring.ScoringError, match=words) as caught:
+        scoring.score_files(**keys)
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_lists_of_different_lengths_are_refused():
+    with pytest.raises(scoring.ScoringError, match="1 hypotheses for 2 references"):
+        scoring.score(["bleu"], ["a"], ["a", "b"])
+    with pytest.raises(scoring.ScoringError, match="empty"):
+        scoring.score(["bleu"], [], [])
+
+
+def test_empty_outputs_score_zero():
+    results = scoring.score(["bleu", "chrf", "rouge"], ["", ""], ["a b c d", "e f g h"], bootstrap_samples=20)
+    assert all(result.value == 0 for result in results.values())
+
+
+def test_tensorflow_is_not_imported():
+    code = (
+        "import sys, pipeline.scoring as s; s.score(s.METRICS[:6], ['a'], ['a']); sys.exit('tensorflow' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[2])
+
+
+@pytest.mark.skipif(not CHECKS.is_dir(), reason="the development data is not here")
+@pytest.mark.parametrize(
+    "system, value", [("FBK.4870", 26.33), ("KIT.4950", 26.08), ("LIUM-NMT.4900", 26.60), ("online-A.0", 20.80)]
+)
+def test_published_bleu(system, value):
+    folder = CHECKS / "sacrebleu_wmt17"
+    result = scoring.score_files(
+        folder / "newstest2017.ref.de.txt",
+        folder / f"newstest2017.{system}.en-de.txt",
+        metrics="bleu",
+        bootstrap_samples=0,
+    )
+    assert result["bleu"].value == pytest.approx(value, abs=0.005)
+
+
+@pytest.mark.skipif(not CHECKS.is_dir(), reason="the development data is not here")
+def test_known_rouge_and_exact_match():
+    folder = CHECKS / "gigaword_rouge"
+    results = scoring.score_files(
+        folder / "ref_summary.txt", folder / "HC_8_truncating.txt", metrics="rouge", bootstrap_samples=0
+    )
+    assert [round(result.value, 2) for result in results.values()] == [27.49, 9.27, 25.09]
+    folder = CHECKS / "tf_nmt"
+    results = scoring.score_files(folder / "label_ref", folder / "pred_output", metrics="exact_match")
+    assert results["exact_match"].value == pytest.approx(0.6)

@@ -1,0 +1,168 @@
+"""The Evaluator's metrics: equal to `pipeline.scoring`, whatever the shards, and able to gate."""
+
+import json
+import math
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+tfma = pytest.importorskip("tensorflow_model_analysis")
+
+from pipeline import configs, evaluation, scoring, tfma_metrics  # noqa: E402
+
+PAIRS = [
+    # source, target, output
+    ("Hello %(name)s!", "Bonjour %(name)s !", "Bonjour %(name)s !"),
+    (
+        "%(count)d files were removed from {folder}.",
+        "%(count)d fichiers supprimés de {folder}.",
+        "%(count)d fichiers de {folder}.",
+    ),
+    ("Sign in to %s", "Se connecter à %s", "Se connecter à %d"),
+    ("The page was not found", "La page est introuvable", "La page n'a pas été trouvée"),
+    ("Delete the selected objects", "Supprimer les objets sélectionnés", "Supprimer les objets sélectionnés"),
+    ("Élan vital — naïve 東京", "Élan vital — naïf 東京", "Élan vital naïf 東京"),
+    ("Nothing", "Rien", ""),
+]
+SOURCES, TARGETS, OUTPUTS = (list(column) for column in zip(*PAIRS))
+NAMES = ["bleu", "chrf", "exact_match", "placeholder_fidelity"]
+
+
+class _Model(tf.Module):
+    """Answers from a table, with the outputs of an exported model around `text`."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(SOURCES, OUTPUTS), default_value="?")
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="source")])
+    def serve(self, source):
+        text = self.table.lookup(source)
+        tokens = tf.strings.split(text).to_tensor()
+        return {
+            "text": text,
+            "score": tf.zeros(tf.shape(source)),
+            "tokens": tokens,
+            "copied_from": tf.fill(tf.shape(tokens), -1),
+            "copy_probability": tf.zeros(tf.shape(tokens)),
+            "source_tokens": tf.strings.split(source).to_tensor(),
+        }
+
+
+@pytest.fixture(scope="module")
+def model_directory(tmp_path_factory):
+    directory = str(tmp_path_factory.mktemp("model"))
+    model = _Model()
+    tf.saved_model.save(model, directory, signatures={"serving_default": model.serve})
+    return directory
+
+
+def _write(directory, pairs, shards):
+    directory.mkdir(parents=True)
+    for shard in range(shards):
+        with tf.io.TFRecordWriter(str(directory / f"data-{shard:05d}-of-{shards:05d}")) as writer:
+            for source, target, _ in pairs[shard::shards]:
+                feature = {
+                    key: tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
+                    for key, text in (("source", source), ("target", target))
+                }
+                writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+    return str(directory / "data-*")
+
+
+def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, **evaluation_keys):
+    tree = {"name": "test", "evaluation": evaluation_keys}
+    # The Evaluator stores its config as JSON and fills in defaults: the test goes the same way.
+    config = evaluation.build_eval_config(configs.recipe_from_dict(tree))
+    from google.protobuf import json_format
+
+    config = json_format.Parse(json_format.MessageToJson(config), tfma.EvalConfig())
+    config = tfma.utils.update_eval_config_with_defaults(config, has_baseline=False, rubber_stamp=True)
+    output = str(tmp_path / "evaluation")
+    tfma.run_model_analysis(
+        eval_shared_model=tfma.default_eval_shared_model(model_directory, eval_config=config),
+        eval_config=config,
+        data_location=_write(tmp_path / "data", pairs, shards),
+        output_path=output,
+    )
+    return output
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_values_equal_scoring_in_any_number_of_shards(model_directory, tmp_path, shards):
+    output = _evaluate(model_directory, tmp_path, shards=shards)
+    values = evaluation.read_metrics(output)
+    expected = scoring.score(NAMES, OUTPUTS, TARGETS, SOURCES, bootstrap_samples=0)
+    for name in NAMES:
+        assert values[name] == pytest.approx(expected[name].value, abs=1e-9), name
+    assert values["placeholder_fidelity"] == pytest.approx(2 / 3)
+    assert evaluation.read_blessing(output)[0]
+
+
+def test_bleu_equals_sacrebleu(model_directory, tmp_path):
+    import sacrebleu
+
+    values = evaluation.read_metrics(_evaluate(model_directory, tmp_path, shards=2))
+    assert values["bleu"] == pytest.approx(sacrebleu.corpus_bleu(OUTPUTS, [TARGETS]).score, abs=1e-9)
+    assert values["chrf"] == pytest.approx(sacrebleu.corpus_chrf(OUTPUTS, [TARGETS]).score, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "keys, blessed, words",
+    [
+        ({"min_bleu": 20.0, "min_placeholder_fidelity": 0.5}, True, "is met"),
+        ({"min_bleu": 99.0}, False, "BLEU is"),
+        ({"min_placeholder_fidelity": 0.9}, False, "Placeholder fidelity is 0.6667, below the 0.9 demanded"),
+    ],
+)
+def test_thresholds_bless(model_directory, tmp_path, keys, blessed, words):
+    found, reason = evaluation.read_blessing(_evaluate(model_directory, tmp_path, **keys))
+    assert found is blessed
+    assert words in reason
+
+
+def test_undefined_fidelity_does_not_pass_for_a_demand(model_directory, tmp_path):
+    plain = [pair for pair in PAIRS if "%" not in pair[0]]
+    output = _evaluate(model_directory, tmp_path, pairs=plain, min_placeholder_fidelity=0.5)
+    assert evaluation.read_metrics(output)["placeholder_fidelity"] is None
+    blessed, reason = evaluation.read_blessing(output)
+    assert not blessed
+    assert "undefined" in reason
+
+
+def test_undefined_fidelity_does_not_block_where_nothing_is_demanded(model_directory, tmp_path):
+    plain = [pair for pair in PAIRS if "%" not in pair[0]]
+    assert evaluation.read_blessing(_evaluate(model_directory, tmp_path, pairs=plain))[0]
+
+
+def test_config_names_tokenizer_of_the_target_language():
+    recipe = configs.recipe_from_dict({"name": "test", "data": {"target_language": "ja"}})
+    metrics = evaluation.build_eval_config(recipe).metrics_specs[0].metrics
+    assert json.loads(metrics[0].config) == {"tokenize": "char"}
+
+
+def test_combiner_travels_and_merges():
+    import dill
+
+    key = tfma.metrics.MetricKey(name="bleu")
+    combiner = tfma_metrics._SumCombiner(key, "bleu", {}, None, "", "")
+    combiner.create_accumulator()
+    combiner = dill.loads(dill.dumps(combiner))
+    parts = []
+    for _, target, output in PAIRS:
+        inputs = tfma.metrics.StandardMetricInputs(
+            labels=[target.encode()], predictions=[[output.encode()]], example_weights=None
+        )
+        parts.append(combiner.add_input(combiner.create_accumulator(), inputs))
+    value = combiner.extract_output(combiner.merge_accumulators(parts))[key]
+    assert value == pytest.approx(scoring.score("bleu", OUTPUTS, TARGETS, bootstrap_samples=0)["bleu"].value, abs=1e-9)
+    assert isinstance(value, float)
+    fidelity = tfma_metrics._SumCombiner(key, "placeholder_fidelity", {}, None, "", "")
+    assert math.isnan(fidelity.extract_output(fidelity.create_accumulator())[key])
+
+
+def test_an_example_without_one_text_is_refused():
+    with pytest.raises(ValueError, match="must be one string"):
+        tfma_metrics._text(None, "label")
+    with pytest.raises(ValueError, match="must be one string"):
+        tfma_metrics._text([b"a", b"b"], "label")

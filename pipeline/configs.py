@@ -87,13 +87,11 @@ class TrainingConfig:
     final_learning_rate_share: float = _number(0.05, low=0.0, high=1.0)  # cosine decay down to this share
     warmup_steps: int = _number(100, low=0)
     gradient_clip_norm: float = _number(1.0, low=0.0)
-    label_smoothing: float = _number(0.0, low=0.0, high=0.9)
     coverage_loss_weight: float = _number(0.2, low=0.0)
-    bucket_lengths: typing.Tuple[int, ...] = (8, 16, 32, 64)
+    bucket_lengths: typing.Tuple[int, ...] = (3, 4, 5, 6, 8, 10, 12, 14, 17, 20, 24, 28, 34, 42, 64, 128)
     seed: int = 1
-    mixed_precision: bool = False
-    jit_compile: bool = False
-    max_seconds: float = _number(0.0, low=0.0)  # 0: no limit; else stop after the epoch that passes it
+    mixed_precision: bool = False  # compute in bfloat16, keep weights in float32
+    max_seconds: float = _number(0.0, low=0.0)  # 0: no limit; else learning rate and epochs are fitted into it
 
 
 @dataclasses.dataclass(frozen=True)

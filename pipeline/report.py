@@ -212,8 +212,11 @@ def _metric_row(name, systems, p_value):
                 low, high = scoring.format_value(result, result.low), scoring.format_value(result, result.high)
                 cell["interval"] = f"{low.removesuffix(' %')} – {high}"
         row["cells"].append(cell)
-    if p_value is not None and best is not None and p_value < SIGNIFICANT:
-        row["winner"] = next(index for index, cell in enumerate(row["cells"]) if cell["best"])
+    # The p-value compares the first two systems, so the win goes to one of them, whatever a third may reach.
+    compared = [None if result is None else result.value for result in results[:2]]
+    if p_value is not None and p_value < SIGNIFICANT and len(compared) == 2 and None not in compared:
+        if compared[0] != compared[1]:
+            row["winner"] = int((compared[1] > compared[0]) != lower_is_better)
     return row
 
 
@@ -349,6 +352,9 @@ def _heat_map(facts):
     """Returns the geometry of one heat map: rows are output tokens, columns are source tokens."""
     source_tokens = _strip_padding(facts["source_tokens"])
     tokens = _strip_padding(facts["tokens"])
+    source_tokens = [_without_joiner(token) for token in source_tokens]
+    text, source_text = _join_tokens(tokens), _join_tokens(_strip_padding(facts["source_tokens"]))
+    tokens = [_without_joiner(token) for token in tokens]
     sources = [_shorten(token) for token in source_tokens]
     labels = [_shorten(token) for token in tokens]
     left = 14 + _CHARACTER * max((len(label) for label in labels), default=0)
@@ -367,7 +373,7 @@ def _heat_map(facts):
                     "x": left + _CELL_WIDTH * column,
                     "shade": round(min(1.0, max(0.0, weight)), 3),
                     "label": f"{100 * weight:.0f}" if weight >= 0.05 else "",
-                    "dark": weight > 0.5,
+                    "strength": _strength(weight),
                     "copied": copied and column == origin,
                     "title": f"“{token}” looks at “{source}” with {weight:.3f}"
                     + (f"; copied from it, probability {probability:.3f}" if copied and column == origin else ""),
@@ -382,7 +388,7 @@ def _heat_map(facts):
                 "copied": copied,
                 "origin": source_tokens[origin] if copied else "",
                 "shade": round(min(1.0, max(0.0, probability)), 3),
-                "dark": probability > 0.5,
+                "strength": _strength(probability),
                 "percent": f"{100 * probability:.0f}",
                 "probability": f"{probability:.3f}",
             }
@@ -393,8 +399,8 @@ def _heat_map(facts):
     ]
     return {
         "name": facts.get("system", ""),
-        "text": _join_tokens(tokens),
-        "source": _join_tokens(source_tokens),
+        "text": text,
+        "source": source_text,
         "width": math.ceil(copy_x + _CELL_WIDTH + 46),
         "height": math.ceil(top + _CELL_HEIGHT * len(rows) + 4),
         "left": left,
@@ -412,6 +418,16 @@ def _strip_padding(tokens):
     while tokens and not tokens[-1]:
         tokens.pop()
     return tokens
+
+
+def _without_joiner(token):
+    """Returns a token as a label; the joiner is in few fonts, so where it stands alone an undertie stands for it."""
+    return token.replace(JOINER, "") or ("\u203f" if token else "")
+
+
+def _strength(shade):
+    """Returns the class of a label over a shade: from where on it needs the other text colour, by page colour."""
+    return "strong" if shade >= 0.78 else "medium" if shade >= 0.57 else ""
 
 
 def _shorten(token, limit=22):

@@ -494,11 +494,11 @@ def paired_bootstrap(
     language="en",
     tokenize=None,
 ):
-    """Tests whether a system differs from a baseline by more than chance, on the same resampled test sets (Koehn, 2004).
+    """Tests whether a system differs from a baseline by more than chance, on shared resamples (Koehn, 2004).
 
     For sacrebleu's metrics the p-value is that of `sacrebleu --paired-bs`, from the same resamples; ours sum
-    statistics by a matrix product, so that a test set of 20,000 segments needs megabytes and not gigabytes. For the
-    others it is the share of resampled differences, shifted to mean 0, that reach the observed one. In both,
+    statistics by a matrix product, so that 20,000 segments need some 200 MB instead of gigabytes. For the others it is
+    the share of resampled differences, shifted to mean 0, that reach the observed one. Both are
     (c + 1) / (samples + 1), and 1 for two systems that do not differ at all.
 
     Args:
@@ -756,7 +756,7 @@ def _p_value(difference, differences, uses_sacrebleu_test):
 
 
 def _read_lines(path, kind):
-    """Returns a file's lines. Only line feeds end a line: `str.splitlines` would also cut at U+2028 and lose alignment."""
+    """Returns a file's lines. Only line feeds end one: `str.splitlines` cuts at U+2028 too and loses alignment."""
     path = pathlib.Path(path)
     try:
         data = path.read_bytes()

@@ -38,8 +38,8 @@ class ParallelTextExampleGenSpec(types.ComponentSpec):
 class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
     """Reads parallel text and writes tf.Examples in the splits train, eval and test.
 
-    An Example holds `source`, `target`, `file` (bytes) and `line` (int64), one value each. Near-identical sources share a
-    split. What is read, and how, is described in `pipeline.readers`.
+    An Example holds `source`, `target`, `file` (bytes) and `line` (int64), one value each. Near-identical sources share
+    a split. What is read, and how, is described in `pipeline.readers`.
 
     It subclasses FileBasedExampleGen because TFX's runners know that class: its driver takes a fingerprint of the
     input files (number, bytes, modification times), so that the component runs again when they change, and is cached
@@ -87,8 +87,8 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
 def _fingerprinted(data_path, data_config):
     """Returns (input base, input splits) whose glob patterns match the files behind a data path.
 
-    The patterns suit a file, a folder and a pair of files alike; those that match nothing do no harm. So nothing needs to
-    be looked up here. All names are escaped, for a bracket in a folder's name would match nothing and hide every change.
+    The patterns suit a file, a folder and a pair of files alike; those that match nothing do no harm, so nothing needs
+    to be looked up here. All names are escaped: a bracket in a folder's name would match nothing and hide every change.
     """
     # A path with a comma is a pair, or a file or folder of that name. One of two aligned files stands for both.
     parts = data_path.split(",") if "," in data_path else readers.aligned_partners(data_path, data_config)

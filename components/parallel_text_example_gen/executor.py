@@ -75,8 +75,8 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 class Ingest(beam.PTransform):
     """Reads a plan's units, a worker each, and turns duplicates away over all of them.
 
-    Applied to a pipeline it returns `(splits, rejected, tally)`: a dict from split name to serialized tf.Examples, the lines
-    of `rejects.tsv`, and JSON lines `[what, which, count]`.
+    Applied to a pipeline it returns `(splits, rejected, tally)`: a dict from split name to serialized tf.Examples, the
+    lines of `rejects.tsv`, and JSON lines `[what, which, count]`.
     """
 
     def __init__(self, plan, config):
@@ -251,10 +251,11 @@ def _check(counts, config, uri):
         problem = "The data holds no records at all: check the path given as data"
     elif counts["rejected"] > config.max_rejected_share * counts["read"]:
         reason, count = next(iter(counts["by_reason"].items()))
+        share = counts["rejected"] / counts["read"]
         problem = (
-            f"{counts['rejected']} of {counts['read']} records were rejected ({counts['rejected'] / counts['read']:.1%}, "
-            f"most often '{reason}': {count}), above data.max_rejected_share ({config.max_rejected_share:.1%}): "
-            "correct the data or raise the share"
+            f"{counts['rejected']} of {counts['read']} records were rejected ({share:.1%}, "
+            f"most often '{reason}': {count}), above data.max_rejected_share "
+            f"({config.max_rejected_share:.1%}): correct the data or raise the share"
         )
     elif empty := [split for split, count in counts["by_split"].items() if not count]:
         problem = (

@@ -57,6 +57,11 @@ class SourceAttention(keras.layers.Layer):
         self.score = score
         self.units = units
         self.coverage = coverage
+        self.supports_masking = True
+
+    def compute_mask(self, query, previous_mask):
+        """Returns None: the mask is the source's, and neither result has its axes."""
+        return None
 
     def build(self, query_shape, memory_shape):
         query_size, memory_size = query_shape[-1], memory_shape[-1]

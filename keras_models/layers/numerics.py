@@ -6,6 +6,16 @@ from keras import ops
 # it is subtracted from itself or multiplied by a zero gradient.
 LOG_ZERO = -1e9
 
+# Just above the smallest normal float32. Below it numbers may be flushed to 0, of which log and its gradient are infinite.
+SMALLEST_PROBABILITY = 1.2e-38
+
+
+def safe_log(probabilities):
+    """Returns float32 log(probabilities), `LOG_ZERO` with a gradient of zero where they are 0."""
+    probabilities = ops.cast(probabilities, "float32")
+    logs = ops.log(ops.maximum(probabilities, SMALLEST_PROBABILITY))
+    return ops.where(probabilities >= SMALLEST_PROBABILITY, logs, LOG_ZERO)
+
 
 def log_add(first, second):
     """Returns log(exp(first) + exp(second)), elementwise.
@@ -68,4 +78,4 @@ def copy_mass(log_weights, extended_ids, size):
     flat = ops.reshape(rows * size + ops.cast(extended_ids, "int32"), (-1,))
     weights = ops.reshape(ops.exp(ops.cast(log_weights, "float32")), (-1,))
     mass = ops.reshape(ops.segment_sum(weights, flat, num_segments=batch * size), (batch, size))
-    return ops.where(mass > 0, ops.log(ops.maximum(mass, 1e-38)), LOG_ZERO)
+    return safe_log(mass)

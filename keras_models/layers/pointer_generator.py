@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, target_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, safe_log, target_log_softmax
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -58,9 +58,7 @@ class PointerGenerator(CopyHead):
         self.gate.build((*hidden_shape[:-1], size))
 
     def call(self, hidden, context, attention, source_extended_ids, targets=None, inputs=None, decoder_state=None):
-        attention = ops.cast(attention, "float32")
-        weights = ops.where(attention > 0, ops.log(ops.maximum(attention, 1e-38)), LOG_ZERO)
-        state = {"hidden": hidden, "context": context, "attention_log_weights": weights}
+        state = {"hidden": hidden, "context": context, "attention_log_weights": safe_log(attention)}
         if inputs is not None:
             state["inputs"] = inputs
         if decoder_state is not None:

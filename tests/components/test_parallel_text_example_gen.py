@@ -1,4 +1,4 @@
-"""ParallelTextExampleGen: as a Beam pipeline, in a LocalDagRunner with its cache, and as Kubeflow's container runs it."""
+"""The example gen as a Beam pipeline, in a LocalDagRunner with its cache, and as Kubeflow's containers run it."""
 
 import json
 import os

@@ -1,0 +1,1 @@
+"""TFX's Transform with the vocabulary artifact as an input."""

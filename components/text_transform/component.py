@@ -1,0 +1,67 @@
+"""TFX's Transform, taught to take the vocabulary as an artifact."""
+
+import typing
+
+from tfx import types
+from tfx.components.transform.component import Transform
+from tfx.dsl.components.base import base_beam_component, executor_spec
+from tfx.types import component_spec, standard_artifacts, standard_component_specs
+from tfx.types.experimental import simple_artifacts
+
+from components.text_transform import executor
+
+PREPROCESSING_FN = "pipeline.preprocessing.preprocessing_fn"
+
+
+class TextTransformSpec(types.ComponentSpec):
+    """Transform's spec with one more input."""
+
+    PARAMETERS: typing.ClassVar[dict] = standard_component_specs.TransformSpec.PARAMETERS
+    INPUTS: typing.ClassVar[dict] = {
+        **standard_component_specs.TransformSpec.INPUTS,
+        executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
+    }
+    OUTPUTS: typing.ClassVar[dict] = standard_component_specs.TransformSpec.OUTPUTS
+    TYPE_ANNOTATION = standard_component_specs.TransformSpec.TYPE_ANNOTATION
+
+
+class TextTransform(Transform):
+    """Transform whose preprocessing function reads the vocabularies of an artifact.
+
+    An artifact input, rather than a path in `custom_config`, so that lineage knows which vocabulary a model was trained
+    with, and the cache runs the transform again exactly when it changes.
+
+    Component `outputs` contains:
+     - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of `pipeline.preprocessing`.
+     - `transformed_examples`: `standard_artifacts.Examples` with those features.
+    """
+
+    SPEC_CLASS = TextTransformSpec
+    EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
+
+    def __init__(self, examples, schema, vocabulary):
+        """Creates the component.
+
+        Args:
+            examples: channel of raw examples.
+            schema: channel of their schema.
+            vocabulary: channel of the vocabulary folder.
+        """
+        transformed_examples = types.Channel(type=standard_artifacts.Examples)
+        transformed_examples.matching_channel_name = standard_component_specs.EXAMPLES_KEY
+        spec = TextTransformSpec(
+            **{
+                standard_component_specs.EXAMPLES_KEY: examples,
+                standard_component_specs.SCHEMA_KEY: schema,
+                executor.VOCABULARY_KEY: vocabulary,
+                standard_component_specs.PREPROCESSING_FN_KEY: PREPROCESSING_FN,
+                standard_component_specs.CUSTOM_CONFIG_KEY: "{}",
+                standard_component_specs.FORCE_TF_COMPAT_V1_KEY: 0,
+                # StatisticsGen has seen the raw data; statistics of id lists say nothing.
+                standard_component_specs.DISABLE_STATISTICS_KEY: 1,
+                standard_component_specs.TRANSFORM_GRAPH_KEY: types.Channel(type=standard_artifacts.TransformGraph),
+                standard_component_specs.TRANSFORMED_EXAMPLES_KEY: transformed_examples,
+            }
+        )
+        # Not Transform.__init__, which builds a spec without the vocabulary.
+        base_beam_component.BaseBeamComponent.__init__(self, spec=spec)

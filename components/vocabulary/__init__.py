@@ -1,0 +1,1 @@
+"""Component that counts the training words and writes the two vocabularies."""

@@ -1,0 +1,56 @@
+"""The TFX component that makes the vocabularies."""
+
+import dataclasses
+import json
+import typing
+
+from tfx import types
+from tfx.dsl.components.base import base_beam_component, executor_spec
+from tfx.types import component_spec, standard_artifacts
+from tfx.types.experimental import simple_artifacts
+
+from components.vocabulary import executor
+from pipeline import configs
+
+
+class VocabularySpec(types.ComponentSpec):
+    """Examples in, a folder of vocabulary files out; the recipe's vocabulary section is the only setting."""
+
+    PARAMETERS: typing.ClassVar[dict] = {executor.CONFIG_KEY: component_spec.ExecutionParameter(type=str)}
+    INPUTS: typing.ClassVar[dict] = {
+        executor.EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples)
+    }
+    # One of TFX's own types, as for the rejects of ParallelTextExampleGen, and for the same reason.
+    OUTPUTS: typing.ClassVar[dict] = {
+        executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File)
+    }
+
+
+class Vocabulary(base_beam_component.BaseBeamComponent):
+    """Counts the tokens of the train split and keeps the most frequent of each side.
+
+    Component `outputs` contains:
+     - `vocabulary`: `simple_artifacts.File`, a folder with `source_vocabulary.txt` and `target_vocabulary.txt` (a token a
+       line, the line number is the id), and `source_counts.tsv`, `target_counts.tsv` (all training tokens).
+    """
+
+    SPEC_CLASS = VocabularySpec
+    EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
+
+    def __init__(self, examples, recipe_json):
+        """Creates the component.
+
+        Args:
+            examples: channel of the examples; its split `train` is counted.
+            recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+        """
+        config = configs.Recipe.from_json(recipe_json).vocabulary
+        super().__init__(
+            spec=VocabularySpec(
+                **{
+                    executor.EXAMPLES_KEY: examples,
+                    executor.CONFIG_KEY: json.dumps(dataclasses.asdict(config), sort_keys=True),
+                    executor.VOCABULARY_KEY: types.Channel(type=simple_artifacts.File),
+                }
+            )
+        )

@@ -1,0 +1,105 @@
+"""The work of Vocabulary: a word count in Beam, and a cut by frequency."""
+
+import json
+import os
+
+import apache_beam as beam
+import regex
+from tfx.dsl.components.base import base_beam_executor
+from tfx.dsl.io import fileio
+from tfx.types import artifact_utils
+
+from pipeline import configs, preprocessing, tokenization
+
+EXAMPLES_KEY = "examples"
+VOCABULARY_KEY = "vocabulary"
+CONFIG_KEY = "vocabulary_config"
+SIDES = ("source", "target")
+
+
+def counts_file(side):
+    """Returns the name of the file that holds all training tokens of a side with their counts."""
+    return f"{side}_counts.tsv"
+
+
+def choose_tokens(counts, size, min_count, protected_min_count):
+    """Cuts counted tokens down to a vocabulary.
+
+    Args:
+        counts: dict from token to count.
+        size: the most entries, special tokens included.
+        min_count: rarer words and punctuation are left out.
+        protected_min_count: rarer placeholders, tags, URLs and options are left out, so that they are copied.
+
+    Returns:
+        List of tokens: the special ones, then the others by falling count, then by code point.
+    """
+    protected = regex.compile("|".join(pattern for _, pattern in tokenization.PROTECTED_PATTERNS))
+    chosen = []
+    for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        least = protected_min_count if protected.fullmatch(token) else min_count
+        # A vocabulary file holds a token a line: a tag that spans lines stays unknown, and is copied.
+        if count >= least and token not in tokenization.SPECIAL_TOKENS and not regex.search(r"[\r\n]", token):
+            chosen.append(token)
+    return [*tokenization.SPECIAL_TOKENS, *chosen][:size]
+
+
+class _CountTokens(beam.DoFn):
+    """Batches of serialized examples to (side, token) pairs."""
+
+    def process(self, serialized):
+        import tensorflow as tf
+
+        features = {side: tf.io.FixedLenFeature([], tf.string) for side in SIDES}
+        parsed = tf.io.parse_example(tf.constant(serialized), features)
+        for side in SIDES:
+            for token in tokenization.tokenize(parsed[side]).flat_values.numpy():
+                yield side, token.decode("utf-8")
+
+
+class Executor(base_beam_executor.BaseBeamExecutor):
+    """Counts the train split and writes the vocabulary files."""
+
+    def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
+        config = configs.VocabularyConfig(**json.loads(exec_properties[CONFIG_KEY]))
+        uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
+        fileio.makedirs(uri)
+        pattern = os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], "train"), "*")
+
+        def write(side, counted):
+            counts = dict(counted)
+            size = config.source_size if side == "source" else config.target_size
+            tokens = choose_tokens(counts, size, config.min_count, config.protected_min_count)
+            name = preprocessing.SOURCE_VOCABULARY_FILE if side == "source" else preprocessing.TARGET_VOCABULARY_FILE
+            with fileio.open(os.path.join(uri, name), "w") as file:
+                file.write("".join(f"{token}\n" for token in tokens))
+            with fileio.open(os.path.join(uri, counts_file(side)), "w") as file:
+                # JSON keeps a token with a line break on one line.
+                file.write("".join(f"{json.dumps(t, ensure_ascii=False)}\t{n}\n" for t, n in sorted(counts.items())))
+
+        with self._make_beam_pipeline() as pipeline:
+            counts = (
+                pipeline
+                | "Read" >> beam.io.ReadFromTFRecord(pattern)
+                | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
+                | "Tokenize" >> beam.ParDo(_CountTokens())
+                | "Count" >> beam.combiners.Count.PerElement()
+            )
+            for side in SIDES:
+                _ = (
+                    counts
+                    | f"Only_{side}" >> beam.Filter(lambda item, side=side: item[0][0] == side)
+                    | f"Pair_{side}" >> beam.Map(lambda item: (item[0][1], item[1]))
+                    | f"List_{side}" >> beam.combiners.ToList()
+                    | f"Write_{side}" >> beam.Map(lambda counted, side=side: write(side, counted))
+                )
+
+
+def read_training_words(uri):
+    """Returns the set of words that stand in the training data, on either side, without joiners."""
+    words = set()
+    for side in SIDES:
+        with fileio.open(os.path.join(uri, counts_file(side)), "r") as file:
+            for line in file.read().splitlines():
+                words.add(json.loads(line.rsplit("\t", 1)[0]).strip(tokenization.JOINER))
+    return words

@@ -1,0 +1,121 @@
+"""The pipeline: which components there are, and what flows between them."""
+
+import dataclasses
+
+import tfx.v1 as tfx
+from tfx.proto import evaluator_pb2  # noqa: F401 (registers the proto that Evaluator's spec names)
+from tfx.types.experimental import simple_artifacts  # noqa: F401 (registers the artifact type of vocabulary and rejects)
+
+from components.parallel_text_example_gen.component import ParallelTextExampleGen
+from components.text_transform.component import TextTransform
+from components.vocabulary.component import Vocabulary
+from pipeline import evaluation
+
+RUN_FN = "pipeline.trainer.run_fn"
+BASELINE = "baseline"
+
+
+def trainer(recipe, transform, schema, suffix=None):
+    """Returns the Trainer of a recipe; `suffix` tells several apart."""
+    component = tfx.components.Trainer(
+        run_fn=RUN_FN,
+        examples=transform.outputs["transformed_examples"],
+        transform_graph=transform.outputs["transform_graph"],
+        schema=schema,
+        # Epochs, not steps, end the training: see pipeline.trainer.
+        train_args=tfx.proto.TrainArgs(splits=["train"]),
+        eval_args=tfx.proto.EvalArgs(splits=["eval"]),
+        custom_config={"recipe": recipe.to_json()},
+    )
+    return component.with_id(f"Trainer.{suffix}") if suffix else component
+
+
+def baseline_recipe(recipe):
+    """Returns the recipe of the model to compare with, or None: the same in all but the head."""
+    if not recipe.baseline.head:
+        return None
+    return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, head=recipe.baseline.head))
+
+
+def create_pipeline(
+    pipeline_name,
+    pipeline_root,
+    recipe,
+    data_path,
+    push_directory,
+    metadata_config=None,
+    beam_args=(),
+    enable_cache=True,
+    configure_trainer=None,
+):
+    """Creates the TFX pipeline of a recipe; it runs nothing.
+
+    Args:
+        pipeline_name: its name in the metadata.
+        pipeline_root: folder of its artifacts.
+        recipe: a `Recipe`.
+        data_path: what ParallelTextExampleGen reads.
+        push_directory: where blessed models go, a folder a version.
+        metadata_config: connection of ML Metadata; None where the runner brings its own.
+        beam_args: options for Beam, such as `--runner=FlinkRunner`.
+        enable_cache: whether unchanged components are skipped.
+        configure_trainer: function applied to each Trainer, for example to ask for a GPU.
+
+    Returns:
+        A `tfx.dsl.Pipeline`.
+    """
+    recipe_json = recipe.to_json()
+    # Reads the user's files; every record is kept or stands in the rejects with its reason.
+    example_gen = ParallelTextExampleGen(data_path=data_path, recipe_json=recipe_json)
+    # Statistics, schema and anomalies: what the data look like, for people and for the next run.
+    statistics_gen = tfx.components.StatisticsGen(examples=example_gen.outputs["examples"])
+    schema_gen = tfx.components.SchemaGen(
+        statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True
+    )
+    example_validator = tfx.components.ExampleValidator(
+        statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
+    )
+    # The words of the train split; rarer ones are left to the copy mechanism.
+    vocabulary = Vocabulary(examples=example_gen.outputs["examples"], recipe_json=recipe_json)
+    # Raw text to ids in the extended space; this graph is served too.
+    transform = TextTransform(
+        examples=example_gen.outputs["examples"],
+        schema=schema_gen.outputs["schema"],
+        vocabulary=vocabulary.outputs["vocabulary"],
+    )
+    # The model that may be pushed.
+    main_trainer = trainer(recipe, transform, schema_gen.outputs["schema"])
+    components = [example_gen, statistics_gen, schema_gen, example_validator, vocabulary, transform, main_trainer]
+    trainers = [main_trainer]
+    # The model it is compared with in the report; never pushed.
+    other = baseline_recipe(recipe)
+    if other:
+        trainers.append(trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE))
+        components.append(trainers[-1])
+    # Decodes the test split from raw text, measures, and blesses what reaches the recipe's thresholds.
+    evaluator = tfx.components.Evaluator(
+        examples=example_gen.outputs["examples"],
+        example_splits=["test"],
+        model=main_trainer.outputs["model"],
+        eval_config=evaluation.build_eval_config(recipe),
+    )
+    # What is not blessed is not pushed.
+    pusher = tfx.components.Pusher(
+        model=main_trainer.outputs["model"],
+        model_blessing=evaluator.outputs["blessing"],
+        push_destination=tfx.proto.PushDestination(
+            filesystem=tfx.proto.PushDestination.Filesystem(base_directory=push_directory)
+        ),
+    )
+    components += [evaluator, pusher]
+    if configure_trainer:
+        for component in trainers:
+            configure_trainer(component)
+    return tfx.dsl.Pipeline(
+        pipeline_name=pipeline_name,
+        pipeline_root=pipeline_root,
+        components=components,
+        enable_cache=enable_cache,
+        metadata_connection_config=metadata_config,
+        beam_pipeline_args=list(beam_args),
+    )

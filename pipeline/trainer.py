@@ -1,0 +1,210 @@
+"""TFX Trainer's entry: trains the recipe's model on transformed examples and exports it."""
+
+import json
+import math
+import os
+import time
+
+import keras
+import tensorflow as tf
+import tensorflow_transform as tft
+
+from keras_models import losses
+from keras_models.models import RecurrentSeq2Seq
+from pipeline import configs, preprocessing, training_data
+
+HISTORY_FILE = "history.json"
+WEIGHTS_FILE = "model.keras"
+
+
+def build_model(recipe, source_vocabulary_size, target_vocabulary_size):
+    """Builds the untrained network that a recipe describes."""
+    config = recipe.model
+    return RecurrentSeq2Seq(
+        source_vocabulary_size=source_vocabulary_size,
+        target_vocabulary_size=target_vocabulary_size,
+        head=config.head,
+        cell=config.cell,
+        attention=config.attention,
+        embedding_size=config.embedding_size,
+        hidden_size=config.hidden_size,
+        encoder_layers=config.encoder_layers,
+        dropout=config.dropout,
+        input_feeding=config.input_feeding,
+        coverage=config.coverage,
+        coverage_loss_weight=recipe.training.coverage_loss_weight if config.coverage else 0.0,
+        dtype="mixed_bfloat16" if recipe.training.mixed_precision else "float32",
+    )
+
+
+def learning_rate_at(progress, step, config):
+    """Linear warm-up over steps times a half cosine over progress.
+
+        rate = learning_rate * min(1, step / warmup_steps) * (f + (1 - f) (1 + cos(pi progress)) / 2)
+
+    Args:
+        progress: share of the training done, 0 to 1.
+        step: update number, from 1.
+        config: the recipe's training section; f is `final_learning_rate_share`.
+    """
+    floor = config.final_learning_rate_share
+    decay = floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+    return config.learning_rate * min(1.0, step / max(config.warmup_steps, 1)) * decay
+
+
+class Schedule(keras.callbacks.Callback):
+    """Sets the learning rate by progress, and ends the training when its time is used up.
+
+    Progress is the larger of the share of the epochs and the share of `max_seconds`, so that on a slow machine the rate still
+    falls to its end instead of being cut off in the middle.
+    """
+
+    def __init__(self, config, steps_per_epoch):
+        super().__init__()
+        self.config = config
+        self.steps_per_epoch = steps_per_epoch
+        self.step = 0
+        self.started = None
+
+    def _progress(self):
+        share = self.step / (self.steps_per_epoch * self.config.epochs)
+        if self.config.max_seconds:
+            share = max(share, (time.monotonic() - self.started) / self.config.max_seconds)
+        return share
+
+    def on_train_begin(self, logs=None):
+        self.started = time.monotonic()
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.step += 1
+        self.model.optimizer.learning_rate.assign(learning_rate_at(self._progress(), self.step, self.config))
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.config.max_seconds and time.monotonic() - self.started > self.config.max_seconds:
+            self.model.stop_training = True
+
+
+class Progress(keras.callbacks.Callback):
+    """Says on standard output how the training goes, and keeps the curve."""
+
+    def __init__(self, label, epochs):
+        super().__init__()
+        self.label = label
+        self.epochs = epochs
+        self.curve = []
+
+    def on_train_begin(self, logs=None):
+        self.started = time.monotonic()
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs = logs or {}
+        point = {
+            "epoch": epoch + 1,
+            "seconds": round(time.monotonic() - self.started, 1),
+            "loss": float(logs["loss"]),
+            "eval_loss": float(logs["val_loss"]),
+        }
+        self.curve.append(point)
+        print(
+            f"  {self.label}: epoch {point['epoch']}/{self.epochs}  loss {point['loss']:.3f}  "
+            f"eval loss {point['eval_loss']:.3f}  {point['seconds']:.0f} s",
+            flush=True,
+        )
+
+
+def _strategy():
+    """One replica a GPU where there are several; else no strategy's overhead."""
+    gpus = tf.config.list_physical_devices("GPU")
+    return tf.distribute.MirroredStrategy() if len(gpus) > 1 else tf.distribute.get_strategy()
+
+
+def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabulary_size, log_directory=None):
+    """Trains a recipe's model.
+
+    Args:
+        recipe: a `Recipe`.
+        train_files, eval_files: lists of file patterns of transformed examples.
+        source_vocabulary_size, target_vocabulary_size: numbers of ids.
+        log_directory: where TensorBoard's logs go, if given.
+
+    Returns:
+        The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`,
+        `too_long` (training pairs left out because no bucket holds them), `pairs`.
+
+    Raises:
+        ValueError: no pair fits the buckets.
+    """
+    config = recipe.training
+    keras.utils.set_random_seed(config.seed)
+    examples = training_data.read_examples(train_files)
+    too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
+    if too_long == pairs:
+        raise ValueError(
+            f"None of the {pairs} training pairs has at most {config.bucket_lengths[-1]} tokens: raise the last of "
+            "training.bucket_lengths."
+        )
+    if too_long:
+        print(
+            f"  {too_long} of {pairs} training pairs are longer than {config.bucket_lengths[-1]} tokens and left out "
+            "(training.bucket_lengths).",
+            flush=True,
+        )
+    batches = training_data.make_batches(examples, config.bucket_lengths, config.batch_tokens, config.seed)
+    eval_batches = training_data.make_batches(
+        training_data.read_examples(eval_files), config.bucket_lengths, config.batch_tokens
+    )
+    steps_per_epoch = sum(1 for _ in batches)
+    with _strategy().scope():
+        model = build_model(recipe, source_vocabulary_size, target_vocabulary_size)
+        model.compile(
+            optimizer=keras.optimizers.Adam(config.learning_rate, global_clipnorm=config.gradient_clip_norm or None),
+            loss=losses.negative_log_likelihood,
+            # XLA on a CPU gains nothing here, and compiles each of the many bucket shapes anew.
+            jit_compile=False,
+        )
+    progress = Progress(recipe.model.head, config.epochs)
+    callbacks = [
+        Schedule(config, steps_per_epoch),
+        progress,
+        keras.callbacks.EarlyStopping("val_loss", patience=config.epochs, restore_best_weights=True),
+        keras.callbacks.TerminateOnNaN(),
+    ]
+    if log_directory:
+        callbacks.append(keras.callbacks.TensorBoard(log_directory))
+    started = time.monotonic()
+    model.fit(batches, validation_data=eval_batches, epochs=config.epochs, callbacks=callbacks, verbose=0)
+    if not progress.curve:
+        raise ValueError("The training gave no finite loss: lower training.learning_rate.")
+    facts = {
+        "head": recipe.model.head,
+        "curve": progress.curve,
+        "parameters": int(model.count_params()),
+        "seconds": round(time.monotonic() - started, 1),
+        "steps_per_epoch": steps_per_epoch,
+        "pairs": pairs,
+        "too_long": too_long,
+    }
+    return model, facts
+
+
+def run_fn(fn_args):
+    """Trains and exports; called by TFX's Trainer.
+
+    Args:
+        fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives.
+    """
+    from serving import export
+
+    recipe = configs.Recipe.from_json(fn_args.custom_config["recipe"])
+    transform_output = tft.TFTransformOutput(fn_args.transform_graph_path)
+    assets = os.path.join(transform_output.transform_savedmodel_dir, "assets")
+    sizes = []
+    for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE):
+        with tf.io.gfile.GFile(os.path.join(assets, name)) as file:
+            sizes.append(sum(1 for _ in file))
+    model, facts = train(recipe, fn_args.train_files, fn_args.eval_files, *sizes, log_directory=fn_args.model_run_dir)
+    export.export_model(model, transform_output, recipe, fn_args.serving_model_dir)
+    tf.io.gfile.makedirs(fn_args.model_run_dir)
+    with tf.io.gfile.GFile(os.path.join(fn_args.model_run_dir, HISTORY_FILE), "w") as file:
+        json.dump(facts, file, indent=1)
+    model.save(os.path.join(fn_args.model_run_dir, WEIGHTS_FILE))

@@ -1,0 +1,264 @@
+"""Exports a trained model as a SavedModel that takes and gives raw text.
+
+The signatures are listed in `docs/architecture.md`. The Transform graph that made the training features is part of the
+SavedModel; only core and tf.text operations are used, so a stock TF Serving runs it.
+"""
+
+import json
+import os
+
+import tensorflow as tf
+
+from keras_models import decoding
+from pipeline import preprocessing, tokenization
+
+DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids")
+EXTRA_DIRECTORY = "assets.extra"
+FACTS_FILE = "verbatim.json"
+WARMUP_FILE = "tf_serving_warmup_requests"
+# What a search without attention matrices returns.
+_FOUND_TYPES = {
+    "tokens": tf.int32,
+    "lengths": tf.int32,
+    "scores": tf.float32,
+    "log_probs": tf.float32,
+    "copied_from": tf.int32,
+    "copy_probability": tf.float32,
+}
+_TEXTS = tf.TensorSpec([None], tf.string)
+
+
+def longest_output(source_length, config):
+    """Returns the longest output, in tokens, of a source padded to `source_length`: factor * length + offset."""
+    scaled = tf.cast(tf.cast(source_length, tf.float32) * config.max_length_factor, tf.int32)
+    return scaled + config.max_length_offset
+
+
+def smallest_bucket(size, buckets):
+    """Returns the smallest bucket that holds `size`, the largest if none does; int32 scalars."""
+    buckets = tf.constant(buckets, tf.int32)
+    index = tf.searchsorted(buckets, tf.expand_dims(size, 0))[0]
+    return buckets[tf.minimum(index, tf.size(buckets) - 1)]
+
+
+class ServingModule(tf.Module):
+    """The served functions of a model.
+
+    Strings and tables stay outside the function that XLA compiles; what goes in is padded to a bucket in both batch and
+    length, so it is compiled at most once for each pair of buckets. A batch beyond the largest bucket is decoded in chunks of it.
+    """
+
+    def __init__(self, model, transform_output, recipe):
+        super().__init__(name="verbatim")
+        self.model = model
+        self.transform = transform_output.transform_features_layer()
+        self.config = recipe.decoding
+        path = os.path.join(
+            transform_output.transform_savedmodel_dir, "assets", preprocessing.TARGET_VOCABULARY_FILE
+        )
+        with tf.io.gfile.GFile(path) as file:
+            self.vocabulary = tf.constant(file.read().splitlines())
+        self.decode_xla = tf.function(self._decode, jit_compile=True)
+
+    # Text to ids.
+
+    def _features(self, source, target):
+        raw = {"source": tf.expand_dims(source, -1), "target": tf.expand_dims(target, -1)}
+        return {
+            name: tf.RaggedTensor.from_sparse(tf.cast(value, tf.int32) if value.dtype == tf.int64 else value)
+            for name, value in self.transform(raw).items()
+        }
+
+    def _check(self, name, texts, lengths):
+        """Asserts that each text has tokens, and not too many; a server answers INVALID_ARGUMENT with the sentence."""
+        longest = self.config.length_buckets[-1]
+        shortest_at, longest_at = tf.argmin(lengths), tf.argmax(lengths)
+        number = tf.size(texts)
+
+        def check(condition, sentence, *values):
+            tf.debugging.Assert(condition, [tf.strings.format(sentence, values)], summarize=1)
+
+        check(number > 0, "Give at least one " + name + " text.")
+        if number > 0:
+            check(lengths[shortest_at] > 0, "The " + name + " text {} is empty; give at least one word.", shortest_at)
+            check(
+                lengths[longest_at] <= longest,
+                "The " + name + " text {} has {} tokens; this model takes at most " + str(longest) + ".",
+                longest_at,
+                lengths[longest_at],
+            )
+
+    # Ids to ids: what XLA compiles.
+
+    def _decode(self, source_ids, source_extended_ids, source_feed_ids):
+        inputs = dict(zip(DECODER_INPUTS, (source_ids, source_extended_ids, source_feed_ids)))
+        return self._search(inputs)
+
+    def _search(self, inputs, return_attention=False):
+        found = decoding.decode(
+            self.model,
+            inputs,
+            max_length=longest_output(tf.shape(inputs["source_ids"])[1], self.config),
+            beam_size=self.config.beam_size,
+            n_best=self.config.n_best,
+            min_length=self.config.min_length,
+            length_alpha=self.config.length_penalty,
+            coverage_beta=self.config.coverage_penalty,
+            return_attention=return_attention,
+        )
+        return {name: value for name, value in found._asdict().items() if value is not None}
+
+    def _decode_in_buckets(self, features, decode):
+        """Pads to buckets, decodes chunk by chunk, and cuts the padding off again."""
+        lengths = features["source_ids"].row_lengths()
+        number = tf.cast(tf.size(lengths), tf.int32)
+        batch = smallest_bucket(number, self.config.batch_buckets)
+        chunks = (number + batch - 1) // batch
+        length = smallest_bucket(tf.cast(tf.reduce_max(lengths), tf.int32), self.config.length_buckets)
+        padded = []
+        for name in DECODER_INPUTS:
+            dense = features[name].to_tensor()
+            dense = tf.pad(dense, [[0, chunks * batch - number], [0, length - tf.shape(dense)[1]]])
+            padded.append(tf.reshape(dense, [chunks, batch, length]))
+        chunked = tf.map_fn(
+            lambda ids: decode(*ids), tuple(padded), fn_output_signature=_FOUND_TYPES, parallel_iterations=1
+        )
+        return {
+            name: tf.reshape(value, tf.concat([[chunks * batch], tf.shape(value)[2:]], axis=0))[:number]
+            for name, value in chunked.items()
+        }
+
+    # Ids to text.
+
+    def _surfaces(self, tokens, lengths, source_tokens):
+        """Surface strings of extended ids: tokens int32 `[N,K,T]`, source_tokens `[N,S]` to string `[N,K,T]`, "" at padding."""
+        size = tf.size(self.vocabulary)
+        known = tf.gather(self.vocabulary, tf.minimum(tokens, size - 1))
+        position = tf.clip_by_value(tokens - size, 0, tf.shape(source_tokens)[1] - 1)
+        surface = tf.where(tokens < size, known, tf.gather(source_tokens, position, batch_dims=1))
+        inside = tf.range(tf.shape(tokens)[2]) < lengths[:, :, tf.newaxis]
+        return tf.where(inside, surface, "")
+
+    def _texts(self, surfaces, lengths):
+        flat = tf.reshape(surfaces, [-1, tf.shape(surfaces)[2]])
+        ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
+        return tf.reshape(tokenization.detokenize(ragged), tf.shape(lengths))
+
+    def _answers(self, features, found):
+        source_tokens = features["source_tokens"].to_tensor("")
+        lengths = found["lengths"]
+        longest = tf.reduce_max(lengths)
+        inside = tf.range(longest) < lengths[:, :, tf.newaxis]
+        surfaces = self._surfaces(found["tokens"][:, :, :longest], lengths, source_tokens)
+        return {
+            "text": self._texts(surfaces, lengths),
+            "score": found["scores"],
+            "tokens": surfaces,
+            "copied_from": tf.where(inside, found["copied_from"][:, :, :longest], -1),
+            "copy_probability": tf.where(inside, found["copy_probability"][:, :, :longest], 0.0),
+            "source_tokens": source_tokens,
+        }
+
+    def _predict(self, source, decode):
+        features = self._features(source, tf.zeros_like(source))
+        self._check("source", source, features["source_ids"].row_lengths())
+        return self._answers(features, self._decode_in_buckets(features, decode))
+
+    @staticmethod
+    def _best(answers):
+        return {name: value if name == "source_tokens" else value[:, 0] for name, value in answers.items()}
+
+    # Signatures. TensorFlow binds input signatures to methods whose first argument is called self.
+
+    @tf.function(input_signature=[_TEXTS])
+    def serving_default(self, source):
+        return self._best(self._predict(source, self.decode_xla))
+
+    @tf.function(input_signature=[_TEXTS])
+    def serving_default_no_xla(self, source):
+        return self._best(self._predict(source, self._decode))
+
+    @tf.function(input_signature=[_TEXTS])
+    def n_best(self, source):
+        return self._predict(source, self.decode_xla)
+
+    @tf.function(input_signature=[_TEXTS])
+    def n_best_no_xla(self, source):
+        return self._predict(source, self._decode)
+
+    @tf.function(input_signature=[_TEXTS])
+    def explain(self, source):
+        features = self._features(source, tf.zeros_like(source))
+        self._check("source", source, features["source_ids"].row_lengths())
+        inputs = {name: features[name].to_tensor() for name in DECODER_INPUTS}
+        found = self._search(inputs, return_attention=True)
+        answers = self._best(self._answers(features, found))
+        answers["attention"] = found["attention"][:, 0, : tf.shape(answers["tokens"])[1]]
+        return answers
+
+    @tf.function(input_signature=[_TEXTS, _TEXTS])
+    def score(self, source, target):
+        same = tf.equal(tf.size(source), tf.size(target))
+        sentence = tf.strings.format("There are {} source and {} target texts; give pairs.", (tf.size(source), tf.size(target)))
+        tf.debugging.Assert(same, [sentence])
+        features = self._features(source, target)
+        self._check("source", source, features["source_ids"].row_lengths())
+        self._check("target", target, features["target_extended_ids"].row_lengths() - 1)
+        names = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
+        inputs = {name: features[name].to_tensor() for name in names}
+        log_prob = self.model(inputs, training=False)
+        inside = tf.not_equal(inputs["target_extended_ids"], tokenization.PAD_ID)
+        return {
+            "log_probability": tf.reduce_sum(tf.where(inside, log_prob, 0.0), axis=1),
+            "token_count": tf.cast(features["target_extended_ids"].row_lengths(), tf.int32),
+        }
+
+
+SIGNATURES = ("serving_default", "serving_default_no_xla", "n_best", "n_best_no_xla", "explain", "score")
+
+
+def export_model(model, transform_output, recipe, directory):
+    """Writes the SavedModel, its warm-up requests and its facts.
+
+    Args:
+        model: a trained body, such as `RecurrentSeq2Seq`.
+        transform_output: `tft.TFTransformOutput` of the features it was trained on.
+        recipe: the `Recipe`; `decoding` fixes search and buckets.
+        directory: where to write.
+    """
+    module = ServingModule(model, transform_output, recipe)
+    tf.saved_model.save(module, directory, signatures={name: getattr(module, name) for name in SIGNATURES})
+    extra = os.path.join(directory, EXTRA_DIRECTORY)
+    tf.io.gfile.makedirs(extra)
+    write_warmup(os.path.join(extra, WARMUP_FILE), recipe)
+    import keras
+
+    facts = {
+        "name": recipe.name,
+        "head": recipe.model.head,
+        "signatures": list(SIGNATURES),
+        "batch_buckets": list(recipe.decoding.batch_buckets),
+        "length_buckets": list(recipe.decoding.length_buckets),
+        "compilations": len(recipe.decoding.batch_buckets) * len(recipe.decoding.length_buckets),
+        "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
+        "recipe": recipe.to_dict(),
+    }
+    with tf.io.gfile.GFile(os.path.join(extra, FACTS_FILE), "w") as file:
+        json.dump(facts, file, indent=1)
+
+
+def write_warmup(path, recipe):
+    """Writes one request for each pair of buckets, so that nobody waits for a compilation."""
+    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+    with tf.io.TFRecordWriter(path) as writer:
+        for batch in recipe.decoding.batch_buckets:
+            for length in recipe.decoding.length_buckets:
+                request = predict_pb2.PredictRequest()
+                request.model_spec.name = recipe.name
+                request.model_spec.signature_name = "serving_default"
+                request.inputs["source"].CopyFrom(tf.make_tensor_proto([" ".join(["a"] * length)] * batch))
+                log = prediction_log_pb2.PredictionLog(
+                    predict_log=prediction_log_pb2.PredictLog(request=request)
+                )
+                writer.write(log.SerializeToString())

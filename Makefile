@@ -41,7 +41,6 @@ endef
 
 # Quiet libraries: TensorFlow's start-up notes, and third parties' deprecations.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
-export TF_ENABLE_ONEDNN_OPTS ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help install demo test lint format lock clean

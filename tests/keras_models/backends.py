@@ -11,6 +11,11 @@ def numpy(tree):
     return keras.tree.map_structure(lambda x: None if x is None else keras.ops.convert_to_numpy(x), tree)
 
 
+def examples(count):
+    """How many examples a test that decodes takes: JAX compiles each search anew, some seconds each."""
+    return count if TENSORFLOW else max(2, count // 5)
+
+
 def compiled(function):
     """`function` compiled by XLA."""
     if TENSORFLOW:
@@ -52,7 +57,7 @@ def value_and_gradients(function, inputs, layer):
 
 
 def traced_shapes(function, layer, *arrays):
-    """Shapes of all tensors that computing `function(*arrays)` and its gradients for the weights makes."""
+    """Static shapes of all tensors that computing `function(*arrays)` and its gradients for the weights makes."""
     if TENSORFLOW:
         import tensorflow as tf
 

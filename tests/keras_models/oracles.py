@@ -56,7 +56,9 @@ def attention(kind, query, memory, mask, weights, coverage=None):
     scores = {}
     for i in positions:
         if kind == "additive":
-            inner = affine(memory[i], weights["memory_kernel"]) + affine(query, weights["query_kernel"]) + weights["bias"]
+            inner = (
+                affine(memory[i], weights["memory_kernel"]) + affine(query, weights["query_kernel"]) + weights["bias"]
+            )
             if coverage is not None:
                 inner = inner + weights["coverage_kernel"] * float(coverage[i])
             scores[i] = sum(float(weights["score_kernel"][k, 0]) * math.tanh(inner[k]) for k in range(len(inner)))

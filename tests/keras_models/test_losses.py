@@ -15,7 +15,9 @@ def test_negative_log_likelihood_is_the_mean_over_real_tokens():
 
 def test_nothing_but_padding_gives_zero():
     assert float(losses.negative_log_likelihood(np.zeros((2, 3)), np.full((2, 3), -5.0, "float32"))) == 0
-    assert float(losses.coverage_loss(np.ones((1, 2, 3), "float32"), np.ones((1, 2, 3), "float32"), [[False, False]])) == 0
+    assert (
+        float(losses.coverage_loss(np.ones((1, 2, 3), "float32"), np.ones((1, 2, 3), "float32"), [[False, False]])) == 0
+    )
 
 
 @settings(max_examples=15)

@@ -92,7 +92,13 @@ class TableStep:
     def search(self, search, max_length, **options):
         carry = keras.tree.map_structure(ops.convert_to_tensor, self.carry)
         return search(
-            self, carry, ops.convert_to_tensor(self.ids), ops.convert_to_tensor(self.mask), self.size, max_length, **options
+            self,
+            carry,
+            ops.convert_to_tensor(self.ids),
+            ops.convert_to_tensor(self.mask),
+            self.size,
+            max_length,
+            **options,
         )
 
 
@@ -130,6 +136,8 @@ def small_model(seed=0, head="pointer_generator", cell="gru", scale=1.0, **optio
         **options,
     )
     randomize(model, seed, scale)
+    if head == "pointer_generator":
+        model.head.gate.bias.assign([-2.0])  # so that it copies often
     return model
 
 

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from keras import ops
 
 from keras_models.decoding import beam_search, greedy_search
 from tests.keras_models import oracles
-from tests.keras_models.backends import compiled, numpy
+from tests.keras_models.backends import compiled, examples, numpy
 from tests.keras_models.decoding.fakes import END, PAD, START, UNK, ScriptStep, TableStep, logs
 from tests.keras_models.decoding.test_greedy import read, spell
 
@@ -33,7 +34,7 @@ def words_of(step, row):
     return [word for word in range(4, step.size) if possible[word]]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(20))
 @given(
     seed=st.integers(0, 10**6),
     vocabulary_size=st.integers(5, 6),
@@ -60,13 +61,15 @@ def test_equals_exhaustive_search(seed, vocabulary_size, source_length, max_leng
             tuple(tokens[:length]) for tokens, length in zip(result.tokens[row].tolist(), result.lengths[row].tolist())
         ]
         assert sequences[:count] == [sequence for _, _, sequence in expected]
-        np.testing.assert_allclose(result.scores[row, :count], [score for score, _, _ in expected], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            result.scores[row, :count], [score for score, _, _ in expected], rtol=1e-5, atol=1e-5
+        )
         np.testing.assert_allclose(result.log_probs[row, :count], [total for _, total, _ in expected], rtol=1e-5)
         # There is nothing else to find.
         assert (result.scores[row, count:] < -1e8).all()
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.0, 1.0]), beta=st.sampled_from([0.0, 0.3]))
 def test_a_narrow_beam_is_a_set_of_true_scores(seed, alpha, beta):
     """With pruning: the best first, no duplicates, each score that of its tokens, allowed tokens alone."""
@@ -94,7 +97,7 @@ def test_a_narrow_beam_is_a_set_of_true_scores(seed, alpha, beta):
         assert (np.diff(result.scores[row]) <= 0).all()
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(12))
 @given(
     seed=st.integers(0, 10**6),
     alpha=st.sampled_from([0.0, 0.6, 1.0]),
@@ -129,7 +132,7 @@ def test_compiled_equals_uncompiled(beam, alpha):
     assert_same(numpy(search()), numpy(compiled(search)()), exact=exact, close=("scores", "copy_probability"))
 
 
-@settings(max_examples=8)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 10**6), beam=st.integers(1, 4))
 def test_rows_are_independent(seed, beam):
     step = TableStep(seed, 4, 6, 3)
@@ -148,15 +151,11 @@ def test_finds_what_greedy_search_misses():
         def __call__(self, tokens, carry, index):
             output = super().__call__(tokens, carry, index)
             sure = logs([[0, 0, 0, 1.0 - 1e-6, 1e-6, 0, 0]])
-            from keras import ops
-
             good = ops.expand_dims(ops.equal(tokens, 5), -1)
             return output._replace(log_probs=ops.where(good, sure, output.log_probs))
 
     first = [0, 0, 0, 0.1, 0.5, 0.4, 0]
     after = [0, 0, 0, 0.2, 0.2, 0.3, 0.3]
-    from keras import ops
-
     step = Garden(logs([first, after]), logs([[0.0], [0.3]]))
     arguments = (step, {}, ops.convert_to_tensor([[6]]), ops.convert_to_tensor([[True]]), size, 3)
     greedy = numpy(greedy_search(*arguments, length_alpha=0.0))
@@ -170,20 +169,18 @@ def test_finds_what_greedy_search_misses():
 def test_reads_as_words():
     hypotheses = spell(beam_search, "see Ünïx", beam_size=3)
     assert [read(hypotheses, row) for row in range(2)] == ["see Ünïx"] * 2
-    assert hypotheses.copied_from[0, 0].tolist() == [-1, -1, -1, -1, 0, 1, 2, 3] + [-1] * 4
-    np.testing.assert_allclose(hypotheses.copy_probability[0, 0], [0] * 4 + [1] * 4 + [0] * 4, atol=1e-6)
+    assert hypotheses.copied_from[0, 0].tolist() == [-1, -1, -1, -1, 0, -1, 2, -1] + [-1] * 4
+    np.testing.assert_allclose(hypotheses.copy_probability[0, 0], [0] * 4 + [1, 0, 1, 0] + [0] * 4, atol=1e-6)
 
 
 def test_longest_and_shortest_output():
-    assert read(spell(beam_search, "abcdef", max_length=3, beam_size=2, length_alpha=0.0), 0) == "abc"
+    assert read(spell(beam_search, "abcdef", max_length=3, beam_size=2), 0) == "abc"
     hypotheses = spell(beam_search, "ab", min_length=5, beam_size=3, n_best=3)
     assert (hypotheses.lengths >= 5).all() and read(hypotheses, 0)[:2] == "ab"
 
 
 def test_provenance_follows_the_hypothesis():
     """Both hypotheses say word 4: one copies it, the other mostly generates it; position is the likeliest occurrence."""
-    from keras import ops
-
     first = [0, 0, 0, 0, 0.6, 0.4, 0, 0, 0]
     end = [0, 0, 0, 1, 0, 0, 0, 0, 0]
     step = ScriptStep(logs([first, end]), logs([[0.2, 0.0, 0.35], [0, 0, 0]]))
@@ -196,8 +193,6 @@ def test_provenance_follows_the_hypothesis():
 
 @pytest.mark.parametrize("beam", [2, 30])
 def test_forbidden_tokens_are_never_output_however_likely(beam):
-    from keras import ops
-
     p = [0.3, 0.3, 0.3, 0.05, 0.03, 0.02, 0.0]
     step = ScriptStep(logs([p]), logs([[0.0]]))
     arguments = (step, {}, ops.convert_to_tensor([[6]]), ops.convert_to_tensor([[True]]), 7, 3)

@@ -16,7 +16,9 @@ def test_log_zero_is_exactly_zero_in_every_float_type():
         assert float(keras.ops.exp(log_zero)) == 0
 
 
-@pytest.mark.parametrize("first,second", [(-1.0, -2.0), (-1e4, -1e4), (LOG_ZERO, LOG_ZERO), (LOG_ZERO, -3.0), (0.0, -90.0)])
+@pytest.mark.parametrize(
+    "first,second", [(-1.0, -2.0), (-1e4, -1e4), (LOG_ZERO, LOG_ZERO), (LOG_ZERO, -3.0), (0.0, -90.0)]
+)
 def test_log_add(first, second):
     value, (d_first, d_second) = value_and_gradients(log_add, [first, second], NO_LAYER)
     np.testing.assert_allclose(value, np.logaddexp(first, second), rtol=1e-6, atol=1e-7)

@@ -1,0 +1,301 @@
+"""The command `verbatim`. TensorFlow and TFX are imported only by the commands that need them."""
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+
+from pipeline import configs
+
+
+def main(arguments=None):
+    """Runs one command; returns the exit status: 0, 1 for an error, 2 for a wrong call, 3 for a model not blessed."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    try:
+        return options.command(options) or 0
+    except KeyboardInterrupt:
+        print("verbatim: interrupted.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 141
+    except Exception as error:
+        if not _is_for_the_user(error):
+            raise
+        print(f"verbatim: {error}", file=sys.stderr)
+        return 1
+
+
+def _is_for_the_user(error):
+    """Whether an error's message is a sentence for the user: those that this project's modules define."""
+    module = type(error).__module__.split(".")[0]
+    return module in ("pipeline", "serving", "components", "keras_models")
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="verbatim", description="Text-to-text models that copy: train, evaluate, serve and ask them."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="train on your data through the whole pipeline, and push the model")
+    _recipe_arguments(run)
+    run.add_argument("--data", required=True, metavar="PATH", help="a file, a folder, or two aligned files A,B")
+    run.add_argument("--output", required=True, metavar="DIR", help="the run's folder")
+    run.add_argument("--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable")
+    run.add_argument("--no-cache", action="store_true", help="run every component, changed or not")
+    _json_argument(run)
+    run.set_defaults(command=_run)
+
+    evaluate = commands.add_parser("evaluate", help="measure an exported model on pairs")
+    evaluate.add_argument("--model", required=True, metavar="DIR", help="a model folder, or one of its versions")
+    evaluate.add_argument("--data", required=True, metavar="PATH", help="pairs, in any format that run reads")
+    evaluate.add_argument("--format", default="auto", choices=("auto", "tsv", "jsonl", "lines", "gettext"))
+    evaluate.add_argument("--metrics", default="bleu,chrf,placeholder_fidelity,exact_match", metavar="A,B,...")
+    evaluate.add_argument("--outputs", metavar="FILE", help="write the model's outputs there, a line each")
+    _json_argument(evaluate)
+    evaluate.set_defaults(command=_evaluate)
+
+    score = commands.add_parser("score", help="measure any system's outputs")
+    score.add_argument("--references", required=True, metavar="FILE", help="a reference a line")
+    score.add_argument("--hypotheses", required=True, metavar="FILE", help="an output a line")
+    score.add_argument("--sources", metavar="FILE", help="a source a line; some metrics need them")
+    score.add_argument("--metrics", default="bleu,chrf", metavar="A,B,...")
+    score.add_argument("--language", default="en", help="of the references; chooses tokenizers (default: en)")
+    _json_argument(score)
+    score.set_defaults(command=_score)
+
+    serve = commands.add_parser("serve", help="answer gRPC requests with a model")
+    serve.add_argument("--model", required=True, metavar="DIR", help="a model folder; new versions in it are taken up")
+    serve.add_argument("--port", type=int, default=8500, metavar="N", help="0 chooses a free one (default: 8500)")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    serve.add_argument("--name", help="the model's name in requests (default: the folder's)")
+    serve.add_argument("--tls-key", metavar="FILE", help="PEM key; with --tls-certificate, serves TLS")
+    serve.add_argument("--tls-certificate", metavar="FILE", help="PEM certificate chain")
+    serve.set_defaults(command=_serve)
+
+    request = commands.add_parser("request", help="ask a server")
+    request.add_argument("--address", required=True, metavar="HOST:PORT")
+    request.add_argument("--model", metavar="NAME", help="needed by TF Serving; default: the server's only model")
+    request.add_argument("--n-best", action="store_true", help="all of the beam's answers")
+    request.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS")
+    request.add_argument("text", nargs="+")
+    _json_argument(request)
+    request.set_defaults(command=_request)
+
+    compile_ = commands.add_parser("compile", help="write the pipeline for Kubeflow Pipelines v2")
+    _recipe_arguments(compile_)
+    compile_.add_argument("--output", required=True, metavar="FILE", help="pipeline.yaml")
+    compile_.add_argument("--data", default="gs://your-bucket/data", metavar="PATH", help="as the cluster sees it")
+    compile_.add_argument("--pipeline-root", default="gs://your-bucket/verbatim", metavar="PATH")
+    compile_.add_argument("--image", default="verbatim-text:latest", help="container image of all components")
+    compile_.add_argument(
+        "--component-image", action="append", default=[], metavar="ID=IMAGE", help="another for one; repeatable"
+    )
+    compile_.add_argument("--trainer-gpus", type=int, default=1, metavar="N", help="0 for none (default: 1)")
+    compile_.add_argument("--gpu-type", default="nvidia-tesla-t4")
+    compile_.add_argument("--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable")
+    compile_.set_defaults(command=_compile)
+
+    report = commands.add_parser("report", help="write a run's report again")
+    report.add_argument("directory", metavar="DIR", help="the --output folder of a run")
+    report.set_defaults(command=_report)
+    return parser
+
+
+def _recipe_arguments(parser):
+    names = ", ".join(configs.available_recipes())
+    parser.add_argument("recipe", metavar="RECIPE", help=f"a .toml file, or one of: {names}")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override, such as model.head=softmax"
+    )
+
+
+def _json_argument(parser):
+    parser.add_argument("--json", metavar="FILE", help="write the facts there too, for machines; - for standard output")
+
+
+def _write_json(path, content):
+    if not path:
+        return
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    if path == "-":
+        print(text)
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise CommandError(f"The file {path} cannot be written: {error.strerror}.") from None
+
+
+class CommandError(ValueError):
+    """A call that cannot be carried out; its message is one sentence for the user."""
+
+
+def _talk(options):
+    """Where people's lines go: not to standard output when machines read it."""
+    stream = sys.stderr if getattr(options, "json", None) == "-" else sys.stdout
+    return lambda line="": print(line, file=stream, flush=True)
+
+
+def _run(options):
+    from pipeline import local_runner
+
+    say = _talk(options)
+    recipe = configs.load_recipe(options.recipe, options.set)
+    facts = local_runner.run(
+        recipe, options.data, options.output, options.beam, enable_cache=not options.no_cache, progress=say
+    )
+    say_results(facts, say)
+    _write_json(options.json, {key: facts[key] for key in (*local_runner.METRICS_KEYS, *local_runner.RUN_KEYS)})
+    return 0 if facts["blessed"] else 3
+
+
+def say_results(facts, say):
+    """Says a run's table, blessing and paths."""
+    from pipeline import scoring
+
+    results = {
+        system["name"]: {name: scoring.MetricResult(**metric) for name, metric in system["metrics"].items()}
+        for system in facts["systems"]
+    }
+    say()
+    say(scoring.format_table(results))
+    say()
+    counts = facts["counts"]
+    say(f"{counts['read']} records read, {counts['kept']} kept, {counts['rejected']} rejected: {facts['paths']['rejects']}")
+    say(facts["blessing_reason"])
+    if facts["blessed"]:
+        say(f"Model:   {facts['paths']['models']}")
+    say(f"Metrics: {facts['paths']['metrics']}")
+    say(f"Report:  {facts['paths']['report']}")
+
+
+def _evaluate(options):
+    from pipeline import readers, scoring
+    from pipeline.served_model import ServedModel, version_directory
+
+    say = _talk(options)
+    names = scoring.expand_metric_names(options.metrics)
+    directory = version_directory(options.model)
+    data = _data_config_of(directory)
+    data = dataclasses.replace(data, format=options.format, drop_identical=False)
+    plan = readers.plan_inputs(options.data, data)
+    pairs, rejected = [], []
+    for record in readers.read_plan(plan, data):
+        (rejected if isinstance(record, readers.Reject) else pairs).append(record)
+    for record in rejected[:5]:
+        print(f"verbatim: {record.file}:{record.line} left out: {record.reason}", file=sys.stderr)
+    if len(rejected) > 5:
+        print(f"verbatim: and {len(rejected) - 5} more left out.", file=sys.stderr)
+    if not pairs:
+        raise CommandError(f"None of the {len(rejected)} records of {options.data} can be used.")
+    model = ServedModel(directory)
+    sources = [pair.source for pair in pairs]
+    answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"))
+    texts = [answer["text"] for answer in answers]
+    results = scoring.score(
+        names, texts, [pair.target for pair in pairs], sources=sources, language=data.target_language
+    )
+    if options.outputs:
+        with open(options.outputs, "w", encoding="utf-8") as file:
+            file.write("".join(" ".join(text.split("\n")) + "\n" for text in texts))
+    say(scoring.format_table({model.facts.get("head", "model"): results}))
+    say(f"{len(pairs)} pairs, {len(rejected)} left out, model {directory}")
+    _write_json(
+        options.json,
+        {
+            "model": str(directory),
+            "pairs": len(pairs),
+            "rejected": len(rejected),
+            "metrics": scoring.results_to_dict(results),
+        },
+    )
+
+
+def _data_config_of(model_directory):
+    """The data section of the recipe that a model was trained with: its languages and columns."""
+    path = model_directory / "assets.extra" / "verbatim.json"
+    if not path.is_file():
+        return configs.DataConfig()
+    return configs.recipe_from_dict(json.loads(path.read_text(encoding="utf-8"))["recipe"]).data
+
+
+def _score(options):
+    from pipeline import scoring
+
+    results = scoring.score_files(
+        options.references,
+        options.hypotheses,
+        options.sources,
+        metrics=scoring.expand_metric_names(options.metrics),
+        language=options.language,
+    )
+    _talk(options)(scoring.format_table({"outputs": results}))
+    _write_json(options.json, scoring.results_to_dict(results))
+
+
+def _serve(options):
+    from serving.server import serve
+
+    serve(
+        options.model,
+        port=options.port,
+        host=options.host,
+        name=options.name,
+        tls_key=options.tls_key,
+        tls_certificate=options.tls_certificate,
+    )
+
+
+def _request(options):
+    from serving.client import Client, format_answer
+
+    say = _talk(options)
+    with Client(options.address, model=options.model, timeout=options.timeout) as client:
+        if options.n_best:
+            answers = client.n_best(options.text)
+        else:
+            answers = [[answer] for answer in client.predict(options.text)]
+    for beam in answers:
+        for answer in beam:
+            say(format_answer(answer))
+    _write_json(options.json, [[dataclasses.asdict(answer) for answer in beam] for beam in answers])
+
+
+def _compile(options):
+    recipe = configs.load_recipe(options.recipe, options.set)
+    images = {}
+    for item in options.component_image:
+        component, separator, image = item.partition("=")
+        if not separator or not image:
+            raise CommandError(f"--component-image needs ID=IMAGE, for example Trainer=repository/image; got '{item}'.")
+        images[component] = image
+    from pipeline import kubeflow_runner
+
+    path = kubeflow_runner.compile_pipeline(
+        recipe,
+        options.output,
+        data_path=options.data,
+        pipeline_root=options.pipeline_root,
+        image=options.image,
+        component_images=images,
+        gpu_count=options.trainer_gpus,
+        gpu_type=options.gpu_type,
+        beam_args=options.beam,
+    )
+    print(f"Wrote {path}")
+
+
+def _report(options):
+    from pipeline import report
+
+    print(report.write_report(options.directory, report.load_facts(options.directory)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""Where the outputs of a pipeline's last run lie, from ML Metadata."""
+
+from ml_metadata import metadata_store
+from ml_metadata.proto import metadata_store_pb2
+
+_DONE = (metadata_store_pb2.Execution.COMPLETE, metadata_store_pb2.Execution.CACHED)
+
+
+def latest_outputs(metadata_config, pipeline_name):
+    """Returns the output folders of each component's last finished execution, cached ones included.
+
+    Args:
+        metadata_config: connection of ML Metadata, as the pipeline has it.
+        pipeline_name: the pipeline's name.
+
+    Returns:
+        Dict from component id (`"Trainer"`) to a dict from output key (`"model"`) to URI.
+    """
+    store = metadata_store.MetadataStore(metadata_config)
+    outputs = {}
+    for context in store.get_contexts_by_type("node"):
+        pipeline, _, component = context.name.partition(".")
+        if pipeline != pipeline_name:
+            continue
+        done = [e for e in store.get_executions_by_context(context.id) if e.last_known_state in _DONE]
+        if not done:
+            continue
+        last = max(done, key=lambda execution: execution.id)
+        events = [e for e in store.get_events_by_execution_ids([last.id]) if e.type == metadata_store_pb2.Event.OUTPUT]
+        artifacts = {a.id: a for a in store.get_artifacts_by_id([event.artifact_id for event in events])}
+        outputs[component] = {event.path.steps[0].key: artifacts[event.artifact_id].uri for event in events}
+    return outputs

@@ -1,0 +1,159 @@
+"""Runs a recipe on this machine: TFX's LocalDagRunner, then the measurements and the report."""
+
+import contextlib
+import json
+import logging
+import os
+import pathlib
+import re
+import time
+
+from pipeline import readers
+
+_STEP = re.compile(r"Component (\S+) is (running|finished)\.")
+
+
+class RunError(RuntimeError):
+    """A run that failed; its message is one sentence for the user."""
+
+
+class _StepProgress(logging.Handler):
+    """Turns TFX's own messages about its components into a line each, and keeps their times."""
+
+    def __init__(self, number, progress):
+        super().__init__(logging.INFO)
+        self.number = number
+        self.progress = progress
+        self.stages = []
+        self.current = None
+        self._started = None
+
+    def emit(self, record):
+        match = _STEP.search(record.getMessage())
+        if not match:
+            return
+        component, state = match.groups()
+        if state == "running":
+            self.current, self._started = component, time.monotonic()
+            self.progress(f"[{len(self.stages) + 1}/{self.number}] {component}")
+        else:
+            seconds = round(time.monotonic() - self._started, 1)
+            self.stages.append({"name": component, "seconds": seconds})
+            self.current = None
+
+
+@contextlib.contextmanager
+def _logs_to(path, handler):
+    """Sends all logging to a file, and TFX's progress to `handler`; the terminal stays readable."""
+    from absl import logging as absl_logging
+
+    root = logging.getLogger()
+    file_handler = logging.FileHandler(path, encoding="utf-8")
+    file_handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    loggers = [root, logging.getLogger("absl"), logging.getLogger("tensorflow")]
+    saved = [(logger, logger.level, list(logger.handlers), logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.handlers = []
+    root.handlers = [file_handler, handler]
+    root.setLevel(logging.INFO)
+    absl_logging.set_verbosity(absl_logging.INFO)
+    for logger in loggers[1:]:
+        logger.propagate = True
+    try:
+        yield
+    finally:
+        file_handler.close()
+        for logger, level, handlers, propagate in saved:
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)
+
+
+def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=print):
+    """Runs the whole pipeline, measures, and writes the report.
+
+    Args:
+        recipe: a `Recipe`.
+        data_path: a file, a folder, or two line-aligned files separated by a comma.
+        output: the run's folder; a second run there reuses what is cached.
+        beam_args: options for Beam.
+        enable_cache: whether components whose inputs are unchanged are skipped.
+        progress: function of one string, for people.
+
+    Returns:
+        The facts, as `pipeline.report.write_report` takes them, with the paths of the run under `"paths"`.
+
+    Raises:
+        pipeline.readers.DataError: the data cannot be read; nothing has been written.
+        RunError: a component failed.
+    """
+    # Before the slow imports: a wrong path should not cost half a minute.
+    plan = readers.plan_inputs(data_path, recipe.data)
+    output = pathlib.Path(output).absolute()
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"The output folder {output} cannot be made: {error.strerror}.") from None
+    progress(f"Reading {len(plan.units)} file(s); artifacts go to {output}")
+    if plan.ignored_files:
+        progress(f"  ignored, of unknown type: {', '.join(plan.ignored_files)}")
+    progress("Loading TFX")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tfx.v1 as tfx
+
+    from pipeline import lineage, pipeline, report, results
+
+    paths = {
+        "output": str(output),
+        "models": str(output / "models" / recipe.name),
+        "report": str(output / "report" / "index.html"),
+        "metrics": str(output / "metrics.json"),
+        "log": str(output / "run.log"),
+    }
+    metadata = tfx.orchestration.metadata.sqlite_metadata_connection_config(str(output / "metadata.sqlite"))
+    tfx_pipeline = pipeline.create_pipeline(
+        pipeline_name=recipe.name,
+        pipeline_root=str(output / "pipeline"),
+        recipe=recipe,
+        data_path=data_path,
+        push_directory=paths["models"],
+        metadata_config=metadata,
+        beam_args=beam_args,
+        enable_cache=enable_cache,
+    )
+    steps = _StepProgress(len(tfx_pipeline.components), progress)
+    started = time.monotonic()
+    with _logs_to(paths["log"], steps):
+        try:
+            tfx.orchestration.LocalDagRunner().run(tfx_pipeline)
+        except Exception as error:
+            logging.exception("The component %s failed.", steps.current)
+            raise RunError(_failure_sentence(steps.current, error, paths["log"])) from error
+        progress("Measuring on the test split")
+        outputs = lineage.latest_outputs(metadata, recipe.name)
+        facts = results.collect(recipe, outputs, steps.stages, output / "answers", progress)
+    facts["seconds"] = round(time.monotonic() - started, 1)
+    facts["paths"] = {**paths, "rejects": os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "rejects.tsv")}
+    report.write_report(output, facts)
+    write_json(paths["metrics"], {key: facts[key] for key in METRICS_KEYS})
+    write_json(output / "run.json", {key: facts[key] for key in RUN_KEYS})
+    return facts
+
+
+METRICS_KEYS = ("systems", "comparison", "blessed", "blessing_reason")
+RUN_KEYS = ("title", "recipe", "versions", "counts", "stages", "seconds", "paths")
+
+
+def write_json(path, content):
+    """Writes a JSON file, whole or not at all."""
+    temporary = pathlib.Path(f"{path}.tmp")
+    temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def _failure_sentence(component, error, log):
+    """Our own errors say what to do; for others the component and the log are what a person needs."""
+    first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    # Beam appends where in its graph an error arose.
+    first_line = re.sub(r" \[while running .*$", "", first_line)
+    name = component or "The pipeline"
+    return f"{name} failed: {first_line.rstrip('.')}. The full log is {log}."

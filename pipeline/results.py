@@ -1,0 +1,180 @@
+"""What a run found, as one dict of facts: for `metrics.json`, for the table, for the report."""
+
+import glob
+import hashlib
+import json
+import os
+import pathlib
+
+from pipeline import scoring
+
+METRICS = ("bleu", "chrf", "placeholder_fidelity", "protected_fidelity", "unseen_copies", "exact_match")
+# Those with a paired test that is worth its time on a small test split.
+COMPARED_METRICS = ("bleu", "chrf", "placeholder_fidelity", "unseen_copies")
+HEAT_MAPS = 4
+
+
+def read_pairs(examples_uri, split):
+    """Returns the sources and the targets of a split, two lists of strings, ordered by source."""
+    import tensorflow as tf
+
+    files = sorted(glob.glob(os.path.join(examples_uri, f"Split-{split}", "*")))
+    pairs = []
+    for record in tf.data.TFRecordDataset(files, compression_type="GZIP"):
+        feature = tf.train.Example.FromString(record.numpy()).features.feature
+        pairs.append(tuple(feature[name].bytes_list.value[0].decode("utf-8") for name in ("source", "target")))
+    pairs.sort()
+    return [source for source, _ in pairs], [target for _, target in pairs]
+
+
+def decode_once(model_uri, sources, cache_directory, progress):
+    """Decodes texts with an exported model, or reads what an earlier run decoded with the very same model and texts.
+
+    Args:
+        model_uri: Trainer's `model` artifact.
+        sources: list of strings.
+        cache_directory: folder for the answers.
+        progress: function of one string.
+
+    Returns:
+        What `ServedModel.predict` returned.
+    """
+    from pipeline.served_model import ServedModel
+
+    key = hashlib.sha256(json.dumps([model_uri, sources]).encode()).hexdigest()[:16]
+    path = pathlib.Path(cache_directory) / f"answers-{key}.json"
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    model = ServedModel(os.path.join(model_uri, "Format-Serving"))
+    name = model.facts.get("head", "model")
+    answers = model.predict(
+        sources, progress=lambda done: progress(f"  {name}: decoded {done} of {len(sources)} test strings")
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(answers, ensure_ascii=False), encoding="utf-8")
+    temporary.replace(path)
+    return answers
+
+
+def collect(recipe, outputs, stages, cache_directory, progress=print):
+    """Measures every model of a run on its test split and gathers what the report shows.
+
+    Args:
+        recipe: the run's `Recipe`.
+        outputs: what `lineage.latest_outputs` returned.
+        stages: list of {"name", "seconds"}.
+        cache_directory: folder for decoded answers.
+        progress: function of one string.
+
+    Returns:
+        The facts as `pipeline.report.write_report` takes them.
+    """
+    import keras
+    import tensorflow as tf
+    import tfx.v1 as tfx
+
+    from components.vocabulary.executor import read_training_words
+    from pipeline import evaluation, trainer
+    from pipeline.pipeline import BASELINE
+
+    sources, references = read_pairs(outputs["ParallelTextExampleGen"]["examples"], "test")
+    training_words = read_training_words(outputs["Vocabulary"]["vocabulary"])
+    systems, answers, models = [], {}, {}
+    for component in ("Trainer", f"Trainer.{BASELINE}"):
+        if component not in outputs:
+            continue
+        if component != "Trainer" and not recipe.baseline.head:
+            continue
+        with open(os.path.join(outputs[component]["model_run"], trainer.HISTORY_FILE), encoding="utf-8") as file:
+            history = json.load(file)
+        name = history["head"]
+        models[name] = outputs[component]["model"]
+        answers[name] = decode_once(models[name], sources, cache_directory, progress)
+        progress(f"  {name}: measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
+        metrics = scoring.score(
+            METRICS,
+            [answer["text"] for answer in answers[name]],
+            references,
+            sources=sources,
+            training_words=training_words,
+            bootstrap_samples=recipe.evaluation.bootstrap_samples,
+            language=recipe.data.target_language,
+        )
+        systems.append(
+            {
+                "name": name,
+                "metrics": scoring.results_to_dict(metrics),
+                "curves": history["curve"],
+                "parameters": history["parameters"],
+                "seconds": history["seconds"],
+            }
+        )
+    comparison = {}
+    if len(systems) == 2:
+        first, second = ([a["text"] for a in answers[system["name"]]] for system in systems)
+        compared = scoring.paired_bootstrap(
+            COMPARED_METRICS,
+            first,
+            second,
+            references,
+            sources=sources,
+            training_words=training_words,
+            bootstrap_samples=recipe.evaluation.bootstrap_samples,
+            language=recipe.data.target_language,
+        )
+        comparison = {name: result.p_value for name, result in compared.items()}
+    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"])
+    with open(os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "counts.json"), encoding="utf-8") as file:
+        counts = json.load(file)
+    main = systems[0]["name"]
+    return {
+        "title": recipe.description or recipe.name,
+        "recipe": recipe.to_dict(),
+        "versions": {"tfx": tfx.__version__, "tensorflow": tf.__version__, "keras": keras.__version__},
+        "counts": counts,
+        "systems": systems,
+        "comparison": comparison,
+        "samples": _samples(sources, references, answers),
+        "heat_maps": _heat_maps(main, models[main], sources, answers),
+        "blessed": blessed,
+        "blessing_reason": reason,
+        "stages": stages,
+    }
+
+
+def _samples(sources, references, answers):
+    """All test strings, those where the systems differ and something was copied first."""
+    names = list(answers)
+
+    def interest(index):
+        differ = len({answers[name][index]["text"] for name in names}) > 1
+        copied = sum(position >= 0 for position in answers[names[0]][index]["copied_from"])
+        # Half of the words copied and a medium length make the clearest examples.
+        return (not differ, copied == 0, abs(len(sources[index].split()) - 8), index)
+
+    return [
+        {
+            "source": sources[index],
+            "reference": references[index],
+            "outputs": {name: answers[name][index] for name in names},
+        }
+        for index in sorted(range(len(sources)), key=interest)[:40]
+    ]
+
+
+def _heat_maps(name, model_uri, sources, answers):
+    """Attention of the main model on a few strings of which it copied several words."""
+    from pipeline.served_model import ServedModel
+
+    def copied(index):
+        return sum(position >= 0 for position in answers[name][index]["copied_from"])
+
+    fitting = [index for index in range(len(sources)) if 5 <= len(answers[name][index]["tokens"]) <= 14]
+    chosen = sorted(fitting, key=lambda index: (-copied(index), index))[:HEAT_MAPS]
+    if not chosen:
+        return []
+    model = ServedModel(os.path.join(model_uri, "Format-Serving"))
+    explained = model.predict([sources[index] for index in chosen], signature="explain")
+    keys = ("source_tokens", "tokens", "attention", "copy_probability", "copied_from")
+    return [{"system": name, **{key: answer[key] for key in keys}} for answer in explained]

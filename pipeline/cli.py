@@ -1,6 +1,7 @@
 """The command `verbatim`. TensorFlow and TFX are imported only by the commands that need them."""
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
@@ -23,7 +24,9 @@ def main(arguments=None):
     except BrokenPipeError:
         return 141
     except Exception as error:
-        if not _is_for_the_user(error):
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            error = f"{error.filename} cannot be used: {error.strerror}."
+        elif not _is_for_the_user(error):
             raise
         print(f"verbatim: {error}", file=sys.stderr)
         return 1
@@ -32,7 +35,8 @@ def main(arguments=None):
 def _is_for_the_user(error):
     """Whether an error's message is a sentence for the user: those that this project's modules define."""
     module = type(error).__module__.split(".")[0]
-    return module in ("pipeline", "serving", "components", "keras_models")
+    # `__main__` is this module when it is started as `python -m pipeline.cli`.
+    return module in ("pipeline", "serving", "components", "keras_models", "__main__")
 
 
 def _parser():
@@ -132,6 +136,20 @@ def _write_json(path, content):
         raise CommandError(f"The file {path} cannot be written: {error.strerror}.") from None
 
 
+def _check_writable(*paths):
+    """Refuses files that cannot be written before the work whose result they are to hold."""
+    for path in paths:
+        if not path or path == "-":
+            continue
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            raise CommandError(f"The file {path} cannot be written: there is no folder {folder}.")
+        if os.path.isdir(path):
+            raise CommandError(f"The file {path} cannot be written: it is a folder.")
+        if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+            raise CommandError(f"The file {path} cannot be written: permission denied.")
+
+
 class CommandError(ValueError):
     """A call that cannot be carried out; its message is one sentence for the user."""
 
@@ -147,9 +165,12 @@ def _run(options):
 
     say = _talk(options)
     recipe = configs.load_recipe(options.recipe, options.set)
-    facts = local_runner.run(
-        recipe, options.data, options.output, options.beam, enable_cache=not options.no_cache, progress=say
-    )
+    _check_writable(options.json)
+    # The trainer speaks on standard output, which is not for people when machines read it.
+    with contextlib.redirect_stdout(sys.stderr) if options.json == "-" else contextlib.nullcontext():
+        facts = local_runner.run(
+            recipe, options.data, options.output, options.beam, enable_cache=not options.no_cache, progress=say
+        )
     say_results(facts, say)
     _write_json(options.json, {key: facts[key] for key in (*local_runner.METRICS_KEYS, *local_runner.RUN_KEYS)})
     return 0 if facts["blessed"] else 3
@@ -180,6 +201,7 @@ def _evaluate(options):
     from pipeline.served_model import ServedModel, version_directory
 
     say = _talk(options)
+    _check_writable(options.json, options.outputs)
     names = scoring.expand_metric_names(options.metrics)
     directory = version_directory(options.model)
     data = _data_config_of(directory)
@@ -219,15 +241,16 @@ def _evaluate(options):
 
 def _data_config_of(model_directory):
     """The data section of the recipe that a model was trained with: its languages and columns."""
-    path = model_directory / "assets.extra" / "verbatim.json"
-    if not path.is_file():
-        return configs.DataConfig()
-    return configs.recipe_from_dict(json.loads(path.read_text(encoding="utf-8"))["recipe"]).data
+    from pipeline.served_model import read_facts
+
+    recipe = read_facts(model_directory).get("recipe")
+    return configs.recipe_from_dict(recipe).data if recipe else configs.DataConfig()
 
 
 def _score(options):
     from pipeline import scoring
 
+    _check_writable(options.json)
     results = scoring.score_files(
         options.references,
         options.hypotheses,
@@ -256,6 +279,7 @@ def _request(options):
     from serving.client import Client, format_answer
 
     say = _talk(options)
+    _check_writable(options.json)
     with Client(options.address, model=options.model, timeout=options.timeout) as client:
         if options.n_best:
             answers = client.n_best(options.text)
@@ -275,6 +299,10 @@ def _compile(options):
         if not separator or not image:
             raise CommandError(f"--component-image needs ID=IMAGE, for example Trainer=repository/image; got '{item}'.")
         images[component] = image
+    if options.trainer_gpus < 0:
+        raise CommandError(f"--trainer-gpus must be 0 or more; got {options.trainer_gpus}.")
+    os.makedirs(os.path.dirname(os.path.abspath(options.output)), exist_ok=True)
+    _check_writable(options.output)
     from pipeline import kubeflow_runner
 
     path = kubeflow_runner.compile_pipeline(

@@ -8,7 +8,9 @@ more. An unknown key or an impossible value is a `RecipeError` whose sentence na
 import dataclasses
 import difflib
 import json
+import math
 import pathlib
+import re
 import sys
 import types
 import typing
@@ -88,7 +90,7 @@ class TrainingConfig:
     warmup_steps: int = _number(100, low=0)
     gradient_clip_norm: float = _number(1.0, low=0.0)
     coverage_loss_weight: float = _number(0.2, low=0.0)
-    bucket_lengths: typing.Tuple[int, ...] = (3, 4, 5, 6, 8, 10, 12, 14, 17, 20, 24, 28, 34, 42, 64, 128)
+    bucket_lengths: typing.Tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
     seed: int = 1
     mixed_precision: bool = False  # compute in bfloat16, keep weights in float32
     max_seconds: float = _number(0.0, low=0.0)  # 0: no limit; else learning rate and epochs are fitted into it
@@ -251,7 +253,7 @@ def _check_value(key, value, hint, metadata: types.MappingProxyType):
             raise RecipeError(f"The recipe key '{key}' must be a rising list of positive whole numbers; got {value!r}.")
         return tuple(value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        value = float(value) if abs(value) < 1e300 else math.inf
     if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
         name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]
         raise RecipeError(f"The recipe key '{key}' must be {name}; got {value!r}.")
@@ -260,16 +262,28 @@ def _check_value(key, value, hint, metadata: types.MappingProxyType):
         names = ", ".join(repr(choice) for choice in choices)
         raise RecipeError(f"The recipe key '{key}' must be one of {names}; got {value!r}.")
     low, high = metadata.get("low"), metadata.get("high")
-    if (low is not None and value < low) or (high is not None and value > high) or value != value:
+    if hint is float and not math.isfinite(value):
+        raise RecipeError(f"The recipe key '{key}' must be a finite number; got {value!r}.")
+    if (low is not None and value < low) or (high is not None and value > high):
         limits = f"at least {low}" if high is None else f"between {low} and {high}"
         raise RecipeError(f"The recipe key '{key}' must be {limits}; got {value!r}.")
     return value
 
 
 def _check_together(recipe):
-    """Rules that span several keys."""
+    """Rules that span several keys, and the name's."""
+    # It names folders, the pipeline, and the model in requests; a dot would part it in ML Metadata and Kubeflow.
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", recipe.name):
+        raise RecipeError(
+            "The recipe key 'name' (by default the file's name) must be letters, digits, '-' and '_' alone, at most 100; "
+            f"got {recipe.name!r}."
+        )
     if recipe.data.eval_share <= 0 or recipe.data.test_share <= 0:
         raise RecipeError("The recipe keys 'data.eval_share' and 'data.test_share' must be above 0: both splits are used.")
+    if recipe.data.eval_share + recipe.data.test_share >= 1:
+        raise RecipeError(
+            "The recipe keys 'data.eval_share' and 'data.test_share' must leave something to train on: their sum must be below 1."
+        )
     if recipe.decoding.n_best > recipe.decoding.beam_size:
         raise RecipeError(
             f"The recipe key 'decoding.n_best' ({recipe.decoding.n_best}) cannot exceed "

@@ -40,8 +40,10 @@ def compile_pipeline(
         The path written.
 
     Raises:
-        RecipeError: an image for a component that the pipeline does not have.
+        RecipeError: an image for a component that the pipeline does not have, or fewer than 0 GPUs.
     """
+    if gpu_count < 0:
+        raise configs.RecipeError(f"The number of GPUs must be 0 or more; got {gpu_count}.")
     from kfp.pipeline_spec import pipeline_spec_pb2
     from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 

@@ -19,9 +19,10 @@ def latest_outputs(metadata_config, pipeline_name):
     store = metadata_store.MetadataStore(metadata_config)
     outputs = {}
     for context in store.get_contexts_by_type("node"):
-        pipeline, _, component = context.name.partition(".")
-        if pipeline != pipeline_name:
+        # Both names may hold dots, such as the component `Trainer.baseline`.
+        if not context.name.startswith(f"{pipeline_name}."):
             continue
+        component = context.name.removeprefix(f"{pipeline_name}.")
         done = [e for e in store.get_executions_by_context(context.id) if e.last_known_state in _DONE]
         if not done:
             continue

@@ -64,40 +64,38 @@ def make_features(source, target, source_table, target_table):
     source_known, source_feed = ids_and_feed(source_tokens, target_table)
     target_known, target_feed = ids_and_feed(target_tokens, target_table)
 
-    # Surface forms are compared by 62-bit hashes, dense: [batch, length, source_length].
-    def keys(tokens, padding):
-        hashed = tokens.with_flat_values(tf.strings.to_hash_bucket_fast(tokens.flat_values, 2**62))
-        return hashed.to_tensor(default_value=padding)
+    # A surface form's first position: tokens of all rows are numbered in one list, sources first, each form marked with its
+    # row. That takes memory in proportion to the tokens; comparing every pair of positions would take it to the square.
+    def forms(tokens):
+        return tf.strings.join([tf.strings.as_string(tokens.value_rowids()), tokens.flat_values], separator=" ")
 
-    source_keys = keys(source_tokens, -1)
+    number = tf.size(source_tokens.flat_values, out_type=tf.int64)
+    unique, form = tf.unique(tf.concat([forms(source_tokens), forms(target_tokens)], axis=0))
+    first = tf.math.unsorted_segment_min(tf.range(tf.size(form, out_type=tf.int64)), form, tf.size(unique))
+    first = tf.gather(first, form)
 
-    def first_source_position(other_keys):
-        same = other_keys[:, :, tf.newaxis] == source_keys[:, tf.newaxis, :]
-        # argmax of an empty axis is an error: a column that never matches keeps it non-empty.
-        same = tf.pad(same, [[0, 0], [0, 0], [0, 1]])
-        return tf.argmax(tf.cast(same, tf.int8), axis=-1), tf.reduce_any(same, axis=-1)
+    def copy_ids(tokens, first, absent):
+        position = first - tf.gather(source_tokens.row_starts(), tokens.value_rowids())
+        return tf.where(first < number, vocabulary_size + position, absent)
 
-    def like(dense, ragged):
-        return tf.RaggedTensor.from_tensor(dense, lengths=ragged.row_lengths())
-
-    position, _ = first_source_position(source_keys)
-    copy_ids = like(vocabulary_size + position, source_tokens)
-    source_extended = tf.where(source_known >= 0, source_known, copy_ids)
-
-    position, found = first_source_position(keys(target_tokens, -2))
-    copy_or_unknown = like(
-        tf.where(found, vocabulary_size + position, tf.constant(tokenization.UNK_ID, tf.int64)), target_tokens
+    source_extended = tf.where(
+        source_known.flat_values >= 0, source_known.flat_values, copy_ids(source_tokens, first[:number], tf.constant(0, tf.int64))
     )
-    labels = tf.where(target_known >= 0, target_known, copy_or_unknown)
+    unknown = tf.constant(tokenization.UNK_ID, tf.int64)
+    labels = tf.where(
+        target_known.flat_values >= 0, target_known.flat_values, copy_ids(target_tokens, first[number:], unknown)
+    )
 
     column = tf.ones([source_tokens.nrows(), 1], tf.int64)
     return {
         "source_tokens": source_tokens,
         "source_ids": source_ids,
-        "source_extended_ids": source_extended,
+        "source_extended_ids": source_tokens.with_flat_values(source_extended),
         "source_feed_ids": source_feed,
         "target_input_ids": tf.concat([column * tokenization.START_ID, target_feed], axis=1),
-        "target_extended_ids": tf.concat([labels, column * tokenization.END_ID], axis=1),
+        "target_extended_ids": tf.concat(
+            [target_tokens.with_flat_values(labels), column * tokenization.END_ID], axis=1
+        ),
     }
 
 

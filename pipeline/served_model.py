@@ -6,6 +6,9 @@ import pathlib
 import numpy as np
 
 
+_OUTPUTS = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
+
+
 class ModelError(ValueError):
     """A model that cannot be used; its message is one sentence for the user."""
 
@@ -27,6 +30,24 @@ def version_directory(directory):
     return max(versions, key=lambda child: int(child.name))
 
 
+def read_facts(directory):
+    """Returns what the export wrote about a model into `assets.extra/verbatim.json`; {} if that is not there.
+
+    Raises:
+        ModelError: the file cannot be understood.
+    """
+    path = pathlib.Path(directory) / "assets.extra" / "verbatim.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ModelError(f"The facts of the model, {path}, cannot be read: {error}.") from None
+    if not isinstance(facts, dict):
+        raise ModelError(f"The facts of the model, {path}, must be one JSON object.")
+    return facts
+
+
 class ServedModel:
     """Loads a SavedModel and calls its signatures with lists of texts.
 
@@ -34,7 +55,7 @@ class ServedModel:
         directory: a SavedModel, or a folder of numbered versions, of which the newest is taken.
 
     Raises:
-        ModelError: no SavedModel, or one without the signatures.
+        ModelError: no SavedModel, one that cannot be loaded, or one without the signatures.
     """
 
     def __init__(self, directory):
@@ -42,12 +63,38 @@ class ServedModel:
         import tensorflow_text  # noqa: F401 (registers the operations that the graph uses)
 
         self.directory = version_directory(directory)
-        self._loaded = tf.saved_model.load(str(self.directory))
+        self.facts = read_facts(self.directory)
+        try:
+            self._loaded = tf.saved_model.load(str(self.directory))
+        except Exception as error:  # whatever TensorFlow finds wrong with the files
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise ModelError(f"The model {self.directory} cannot be loaded: {reason.rstrip('.')}.") from error
         self._constant = tf.constant
-        if "serving_default" not in self._loaded.signatures:
-            raise ModelError(f"The model {self.directory} has no signature 'serving_default': it is not one of Verbatim's.")
-        facts = self.directory / "assets.extra" / "verbatim.json"
-        self.facts = json.loads(facts.read_text(encoding="utf-8")) if facts.is_file() else {}
+        self._invalid_argument = tf.errors.InvalidArgumentError
+        self._signature("serving_default", {"source"})
+
+    def _signature(self, name, inputs):
+        """Returns a signature, once it is sure that it takes these texts and gives what Verbatim's gives."""
+        function = self._loaded.signatures.get(name)
+        if function is None:
+            raise ModelError(f"The model {self.directory} has no signature '{name}': it is not one of Verbatim's.")
+        outputs = {"log_probability", "token_count"} if name == "score" else _OUTPUTS
+        taken, given = set(function.structured_input_signature[1]), set(function.structured_outputs)
+        if taken != inputs or not outputs <= given:
+            raise ModelError(
+                f"The signature '{name}' of the model {self.directory} takes {', '.join(sorted(taken)) or 'nothing'} and gives "
+                f"{', '.join(sorted(given)) or 'nothing'}: it is not one of Verbatim's."
+            )
+        return function
+
+    def _call(self, function, **texts):
+        try:
+            outputs = function(**{name: self._constant(values) for name, values in texts.items()})
+        except self._invalid_argument as error:
+            from serving.versions import human_sentence
+
+            raise ModelError(human_sentence(error.message)) from None
+        return {name: value.numpy() for name, value in outputs.items()}
 
     def predict(self, texts, signature="serving_default", progress=None):
         """Answers texts in the largest batches that the model compiles for.
@@ -60,16 +107,18 @@ class ServedModel:
         Returns:
             A list of dicts, one for each text: `text`, `score`, `tokens`, `copied_from`, `copy_probability`,
             `source_tokens` (and `attention` of `"explain"`), without padding.
+
+        Raises:
+            ModelError: a text is empty or too long, or the model lacks the signature.
         """
-        function = self._loaded.signatures[signature]
+        function = self._signature(signature, {"source"})
         batch = max(self.facts.get("batch_buckets", [32]))
         # Texts of similar length together, so that short ones do not wait for long ones.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index].split()))
         answers = [None] * len(texts)
         for start in range(0, len(order), batch):
             chosen = order[start : start + batch]
-            outputs = function(source=self._constant([texts[index] for index in chosen]))
-            outputs = {name: value.numpy() for name, value in outputs.items()}
+            outputs = self._call(function, source=[texts[index] for index in chosen])
             for row, index in enumerate(chosen):
                 answers[index] = _unpad({name: value[row] for name, value in outputs.items()})
             if progress:
@@ -78,13 +127,13 @@ class ServedModel:
 
     def score(self, sources, targets):
         """Returns two arrays `[pairs]`: log-probability of each target, and its number of tokens."""
-        function = self._loaded.signatures["score"]
+        function = self._signature("score", {"source", "target"})
         log_probability, token_count = [], []
         for start in range(0, len(sources), 32):
             part = slice(start, start + 32)
-            outputs = function(source=self._constant(sources[part]), target=self._constant(targets[part]))
-            log_probability.append(outputs["log_probability"].numpy())
-            token_count.append(outputs["token_count"].numpy())
+            outputs = self._call(function, source=sources[part], target=targets[part])
+            log_probability.append(outputs["log_probability"])
+            token_count.append(outputs["token_count"])
         return np.concatenate(log_probability), np.concatenate(token_count)
 
 

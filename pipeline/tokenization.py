@@ -7,7 +7,9 @@ as a token of its own between two tokens that must stay clean because they may b
     "Hello, %(name)s!"  ->  Hello ￭, %(name)s ￭!
     "%s%s"              ->  %s ￭ %s
 
-Joining the tokens gives the text back, up to runs of white space.
+Joining the tokens gives the text back, up to runs of white space. Two characters cannot be kept: a joiner that
+stands in the text itself is read as `■`, which Unicode calls its equivalent, and NUL, at which tf.text would end
+the text, as white space.
 """
 
 import functools
@@ -15,6 +17,7 @@ import functools
 import regex
 
 JOINER = "￭"
+_JOINER_IN_TEXT = "■"  # what a joiner in the text becomes; as long in UTF-8
 
 # Ids 0 to 3 are fixed by the design; the classes of protected tokens follow, then the joiner.
 PAD, UNK, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
@@ -22,14 +25,26 @@ PLACEHOLDER, TAG, URL, OPTION = "[PLACEHOLDER]", "[TAG]", "[URL]", "[OPTION]"
 SPECIAL_TOKENS = (PAD, UNK, START, END, PLACEHOLDER, TAG, URL, OPTION, JOINER)
 PAD_ID, UNK_ID, START_ID, END_ID = 0, 1, 2, 3
 
+# White space as Python knows it, spelt out because `\s` is ASCII in RE2 and Unicode in `regex`. For use in brackets.
+_SPACE = r"\t-\r\x1c-\x1f\x85\p{Z}"
+# Quotation marks of all languages and the punctuation of Chinese and Japanese end a URL.
+_NOT_IN_URL = rf"{_SPACE}<>\"'(){{}}%$#\p{{Pi}}\p{{Pf}}。、，！？；：「」『』（）【】…"
+_ESCAPED_BYTE = "%[0-9A-Fa-f]{2}"
+
 # One list for the graph (RE2) and for the metrics (`regex`): only syntax that both understand the same way.
 # The order matters: the first pattern that matches at a position wins.
 PROTECTED_PATTERNS = (
     (TAG, r"</?[A-Za-z][^<>]*>|&[A-Za-z]+;|&#[0-9]+;"),
-    (URL, r"[A-Za-z][A-Za-z0-9+.\-]*://[^\s<>\"'(){}]*[^\s<>\"'(){}.,;:!?]|[A-Za-z0-9_.+\-]+@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+"),
+    (
+        URL,
+        # `%`, `$` and `#` may begin a placeholder, at which a URL ends: `https://host/%(name)s`.
+        rf"[A-Za-z][A-Za-z0-9+.\-]*://(?:[$#]*[^{_NOT_IN_URL}]|{_ESCAPED_BYTE})*"
+        rf"(?:[$#]*[^{_NOT_IN_URL}.,;:!?]|{_ESCAPED_BYTE})"
+        r"|[A-Za-z0-9_.+\-]+@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+",
+    ),
     (
         PLACEHOLDER,
-        r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|[$#]?\{[A-Za-z0-9_][^{}\s]*\}|\{\}"
+        rf"\{{\{{[^{{}}]*\}}\}}|\{{%[^{{}}]*%\}}|[$#]?\{{[A-Za-z0-9_][^{{}}{_SPACE}]*\}}|\{{\}}"
         r"|%\([A-Za-z0-9_.\- ]+\)[#0\-+]*[0-9]*(?:\.[0-9]+)?[diouxXeEfFgGcrsa]"
         r"|%[0-9]+\$[diouxXeEfFgGcsa@]|%[0-9]*(?:\.[0-9]+)?[diuxXfgcrsa@]|%%|\$[A-Z_]{2,}",
     ),
@@ -37,14 +52,14 @@ PROTECTED_PATTERNS = (
 )
 
 _NBSP = "[\u00a0\u202f]"
-_WHITE_SPACE = r"[\s\p{Z}]+"
+_WHITE_SPACE = f"[{_SPACE}]+"
 # Words keep inner hyphens, dots, slashes, @ and colons, so that identifiers such as
 # `plone.app.multilingual` or `fr-CA` are one token to copy.
 _WORD = r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:[.\-_/@:][\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*)*"
 # Elided French (and Italian) words: `d'utilisateur` is `d'￭ utilisateur`.
 _ELISION = r"(?i:(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’])"
 # French high punctuation keeps its no-break space, so that typography survives the round trip.
-_PUNCTUATION = rf"«{_NBSP}|{_NBSP}[»:;!?%]|[^\s\p{{Z}}]"
+_PUNCTUATION = rf"«{_NBSP}|{_NBSP}[»:;!?%]|[^{_SPACE}]"
 
 _PROTECTED = "|".join(pattern for _, pattern in PROTECTED_PATTERNS)
 _CLEAN = f"{_PROTECTED}|{_WORD}"  # tokens that may be copied, so never carry a joiner
@@ -54,6 +69,10 @@ _TOKEN = f"{_PROTECTED}|{_ELISION}|{_WORD}|{_PUNCTUATION}"
 @functools.lru_cache(maxsize=None)
 def _compiled(pattern):
     return regex.compile(pattern)
+
+
+def _cut(text):
+    return _compiled(_TOKEN).findall(text.replace(JOINER, _JOINER_IN_TEXT).replace("\0", " "))
 
 
 def words(text):
@@ -66,13 +85,13 @@ def words(text):
         A list of strings: what `tokenize` would give, less punctuation and joiners.
     """
     clean = _compiled(_CLEAN)
-    return [token for token in _compiled(_TOKEN).findall(text) if clean.fullmatch(token)]
+    return [token for token in _cut(text) if clean.fullmatch(token)]
 
 
 def protected_tokens(text):
     """Returns the placeholders, tags, URLs and options of a text in order."""
     protected = _compiled(_PROTECTED)
-    return [token for token in _compiled(_TOKEN).findall(text) if protected.fullmatch(token)]
+    return [token for token in _cut(text) if protected.fullmatch(token)]
 
 
 def placeholders(text):
@@ -94,7 +113,9 @@ def tokenize(texts):
     import tensorflow_text as tf_text
 
     pieces, begins, ends = tf_text.regex_split_with_offsets(
-        texts, delim_regex_pattern=f"{_TOKEN}|{_WHITE_SPACE}", keep_delim_regex_pattern=_TOKEN
+        tf.strings.regex_replace(tf.strings.regex_replace(texts, JOINER, _JOINER_IN_TEXT), r"\x00", " "),
+        delim_regex_pattern=f"{_TOKEN}|{_WHITE_SPACE}",
+        keep_delim_regex_pattern=_TOKEN,
     )
     token = pieces.flat_values
     begin, end = begins.flat_values, ends.flat_values

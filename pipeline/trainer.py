@@ -104,7 +104,9 @@ class Progress(keras.callbacks.Callback):
             "loss": float(logs["loss"]),
             "eval_loss": float(logs["val_loss"]),
         }
-        self.curve.append(point)
+        # A loss that is not finite ends the training (TerminateOnNaN); JSON has no word for it, and a curve no point.
+        if math.isfinite(point["loss"]) and math.isfinite(point["eval_loss"]):
+            self.curve.append(point)
         print(
             f"  {self.label}: epoch {point['epoch']}/{self.epochs}  loss {point['loss']:.3f}  "
             f"eval loss {point['eval_loss']:.3f}  {point['seconds']:.0f} s",
@@ -132,7 +134,7 @@ def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabu
         `too_long` (training pairs left out because no bucket holds them), `pairs`.
 
     Raises:
-        ValueError: no pair fits the buckets.
+        ValueError: no pair fits the buckets, or no epoch ended with a finite loss.
     """
     config = recipe.training
     keras.utils.set_random_seed(config.seed)
@@ -150,9 +152,14 @@ def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabu
             flush=True,
         )
     batches = training_data.make_batches(examples, config.bucket_lengths, config.batch_tokens, config.seed)
-    eval_batches = training_data.make_batches(
-        training_data.read_examples(eval_files), config.bucket_lengths, config.batch_tokens
-    )
+    eval_examples = training_data.read_examples(eval_files)
+    eval_too_long, eval_pairs = training_data.count_too_long(eval_examples, config.bucket_lengths)
+    if eval_too_long == eval_pairs:
+        raise ValueError(
+            f"None of the {eval_pairs} eval pairs has at most {config.bucket_lengths[-1]} tokens: raise the last of "
+            "training.bucket_lengths."
+        )
+    eval_batches = training_data.make_batches(eval_examples, config.bucket_lengths, config.batch_tokens)
     steps_per_epoch = sum(1 for _ in batches)
     with _strategy().scope():
         model = build_model(recipe, source_vocabulary_size, target_vocabulary_size)

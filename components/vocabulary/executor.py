@@ -38,8 +38,8 @@ def choose_tokens(counts, size, min_count, protected_min_count):
     chosen = []
     for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         least = protected_min_count if protected.fullmatch(token) else min_count
-        # A vocabulary file holds a token a line: a tag that spans lines stays unknown, and is copied.
-        if count >= least and token not in tokenization.SPECIAL_TOKENS and not regex.search(r"[\r\n]", token):
+        # A vocabulary file holds a token a line: a tag that spans lines, of whatever kind, stays unknown, and is copied.
+        if count >= least and token not in tokenization.SPECIAL_TOKENS and token.splitlines() == [token]:
             chosen.append(token)
     return [*tokenization.SPECIAL_TOKENS, *chosen][:size]
 
@@ -100,6 +100,7 @@ def read_training_words(uri):
     words = set()
     for side in SIDES:
         with fileio.open(os.path.join(uri, counts_file(side)), "r") as file:
-            for line in file.read().splitlines():
+            # Not splitlines: JSON leaves U+2028 and its like as they are.
+            for line in file.read().removesuffix("\n").split("\n"):
                 words.add(json.loads(line.rsplit("\t", 1)[0]).strip(tokenization.JOINER))
-    return words
+    return words - {""}

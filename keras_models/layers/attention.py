@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_models.layers.numerics import masked_log_softmax
+from keras_models.layers.numerics import masked_log_softmax, rowwise
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -84,9 +84,9 @@ class SourceAttention(keras.layers.Layer):
     def project_memory(self, memory):
         """Returns the keys `[batch, source_length, key_size]`: the part of the score that no query changes."""
         if self.score == "additive":
-            return ops.matmul(memory, self.memory_kernel) + self.bias
+            return rowwise(lambda rows: ops.matmul(rows, self.memory_kernel), memory) + self.bias
         if self.score == "bilinear":
-            return ops.matmul(memory, self.memory_kernel)
+            return rowwise(lambda rows: ops.matmul(rows, self.memory_kernel), memory)
         return memory
 
     def call(self, query, memory, mask=None, coverage=None, keys=None):
@@ -98,7 +98,7 @@ class SourceAttention(keras.layers.Layer):
             inner = keys + ops.expand_dims(ops.matmul(query, self.query_kernel), 1)
             if self.coverage:
                 inner = inner + coverage * self.coverage_kernel
-            scores = ops.squeeze(ops.matmul(ops.tanh(inner), self.score_kernel), -1)
+            scores = ops.squeeze(rowwise(lambda rows: ops.matmul(rows, self.score_kernel), ops.tanh(inner)), -1)
         else:
             scores = ops.squeeze(ops.matmul(keys, ops.expand_dims(query, -1)), -1)
             if self.coverage:

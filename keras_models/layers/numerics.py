@@ -42,15 +42,36 @@ def masked_log_softmax(scores, mask):
     return ops.where(mask, log_probs, LOG_ZERO)
 
 
+def rowwise(function, inputs):
+    """Applies a function of matrices `[rows, size]` to the last axis of `inputs [..., size]`.
+
+    As one matrix product where three axes by two would be a batched one, whose gradient builds that of the matrix once for
+    each row of the batch.
+
+    Args:
+        function: `[rows, size]` to `[rows, units]`, such as a Dense layer.
+        inputs: `[..., size]`.
+
+    Returns:
+        `[..., units]`.
+    """
+    *leading, size = ops.shape(inputs)
+    rows = 1
+    for length in leading:
+        rows = rows * length
+    outputs = function(ops.reshape(inputs, (rows, size)))
+    return ops.reshape(outputs, (*leading, outputs.shape[-1]))
+
+
 def target_log_softmax(logits, targets):
     """Log-probability of each target under a softmax, without normalising the others.
 
     Args:
-        logits: float tensor `[batch, target_length, vocabulary]`.
-        targets: int tensor `[batch, target_length]`; ids outside the vocabulary give `LOG_ZERO`.
+        logits: float tensor `[..., vocabulary]`.
+        targets: int tensor `[...]`; ids outside the vocabulary give `LOG_ZERO`.
 
     Returns:
-        float32 tensor `[batch, target_length]`.
+        float32 tensor `[...]`.
     """
     logits = ops.cast(logits, "float32")
     vocabulary_size = logits.shape[-1]

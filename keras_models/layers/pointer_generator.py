@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, safe_log, target_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, rowwise, safe_log, target_log_softmax
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -93,7 +93,7 @@ class PointerGenerator(CopyHead):
         parts = [state["context"], state.get("decoder_state", state["hidden"])]
         if "inputs" in state:
             parts.append(state["inputs"])
-        logit = ops.cast(self.gate(ops.concatenate(parts, axis=-1)), "float32")[..., 0]
+        logit = ops.cast(rowwise(self.gate, ops.concatenate(parts, axis=-1)), "float32")[..., 0]
         # A source without tokens leaves nothing to copy: all the mass goes to the vocabulary.
         empty = ops.max(state["attention_log_weights"], axis=-1) <= LOG_ZERO
         return (
@@ -103,7 +103,7 @@ class PointerGenerator(CopyHead):
 
     def target_log_prob(self, state, memory, targets):
         log_generate, log_copy = self._log_gate(state)
-        vocabulary = target_log_softmax(self.vocabulary(state["hidden"]), targets)
+        vocabulary = target_log_softmax(rowwise(self.vocabulary, state["hidden"]), targets)
         targets = ops.cast(targets, memory["extended_ids"].dtype)
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(memory["extended_ids"], -2)
         copies = ops.logsumexp(ops.where(matches, state["attention_log_weights"], LOG_ZERO), axis=-1)

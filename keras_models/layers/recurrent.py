@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_models.layers.numerics import rowwise
+
 
 @keras.saving.register_keras_serializable("verbatim")
 class FeedbackCell(keras.layers.Layer):
@@ -61,7 +63,7 @@ class FeedbackCell(keras.layers.Layer):
 
     def project(self, inputs):
         """Returns x W + b for inputs `[..., inputs_size]`: `[..., gates * units]`."""
-        return ops.matmul(inputs, self.kernel) + self.bias
+        return rowwise(lambda rows: ops.matmul(rows, self.kernel), inputs) + self.bias
 
     def call(self, projected, states, feedback=None):
         if self.feedback:

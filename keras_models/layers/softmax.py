@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, target_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, rowwise, target_log_softmax
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -46,7 +46,7 @@ class SoftmaxHead(CopyHead):
 
     def target_log_prob(self, state, memory, targets):
         targets = ops.where(targets < self.vocabulary_size, targets, self.unknown_id)
-        return target_log_softmax(self.vocabulary(state["hidden"]), targets)
+        return target_log_softmax(rowwise(self.vocabulary, state["hidden"]), targets)
 
     def step_log_probs(self, state, memory):
         logits = ops.cast(self.vocabulary(state["hidden"]), "float32")

@@ -5,14 +5,10 @@ import os
 
 import pytest
 import tensorflow as tf
-from google.protobuf import json_format
-from kfp.pipeline_spec import pipeline_spec_pb2
 from tfx.components import StatisticsGen
 from tfx.orchestration import metadata
 from tfx.orchestration import pipeline as tfx_pipeline
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
-from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_run_executor
-from tfx.orchestration.kubeflow.v2.file_based_example_gen import driver as kubeflow_driver
 from tfx.orchestration.local.local_dag_runner import LocalDagRunner
 from tfx.types import artifact_utils, standard_artifacts
 from tfx.types.experimental import simple_artifacts
@@ -20,6 +16,7 @@ from tfx.types.experimental import simple_artifacts
 from components.parallel_text_example_gen import component, executor
 from pipeline import readers
 from pipeline.configs import DataConfig, Recipe, TrainingConfig
+from tests import kubeflow
 
 CONFIG = DataConfig(eval_share=0.3, test_share=0.3, max_rejected_share=0.6)
 RECIPE = Recipe(name="test", data=CONFIG)
@@ -223,30 +220,9 @@ def test_kubeflow_compiles_without_looking_at_the_data(tmp_path):
 def test_kubeflow_containers_run_driver_and_executor(tmp_path):
     """Does what the two containers do, with the compiled specification as their input."""
     spec = compiled(tmp_path, write_data(tmp_path / "data"))
-    task = spec["root"]["dag"]["tasks"]["ParallelTextExampleGen"]
-    parameters = {name: value["runtimeValue"]["constantValue"] for name, value in task["inputs"]["parameters"].items()}
-    artifacts = spec["components"]["ParallelTextExampleGen"]["outputDefinitions"]["artifacts"]
-    invocation = {
-        "inputs": {"parameters": parameters},
-        "outputs": {
-            "artifacts": {
-                name: {"artifacts": [{"name": name, "uri": str(tmp_path / name), "type": artifact["artifactType"]}]}
-                for name, artifact in artifacts.items()
-            },
-            "outputFile": str(tmp_path / "task" / "executor_output.json"),
-        },
-    }
-    arguments = ["--json_serialized_invocation_args", json.dumps(invocation)]
-    kubeflow_driver.main(kubeflow_driver._parse_flags(arguments))
-    driver_output = json.loads((tmp_path / "task" / "executor_output.json").read_text())
-    assert "num_files:3" in json.dumps(driver_output)
-    kubeflow_v2_run_executor.main(
-        kubeflow_v2_run_executor._parse_flags(
-            ["--executor_class_path", "components.parallel_text_example_gen.executor.Executor", *arguments]
-        )
-    )
-    output = pipeline_spec_pb2.ExecutorOutput()
-    json_format.Parse((tmp_path / "task" / "executor_output.json").read_text(), output)
+    invocation = kubeflow.invocation(spec, "ParallelTextExampleGen", tmp_path)
+    assert "num_files:3" in json.dumps(kubeflow.run_driver(invocation))
+    output = kubeflow.run_container(spec, "ParallelTextExampleGen", invocation)
     assert set(output.artifacts) == {"examples", "rejects"}
     assert sum(map(len, read_splits(str(tmp_path / "examples")).values())) == 41
     assert (tmp_path / "rejects" / "counts.json").is_file()

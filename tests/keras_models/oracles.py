@@ -264,3 +264,28 @@ def exhaustive_search(distribution, words, end_id, max_length, min_length, alpha
                 score += coverage_penalty(attentions[:-1], mask, beta)
             results.append((score, total, sequence))
     return sorted(results, key=lambda result: -result[0])
+
+
+def beam_search(distribution, words, end_id, beam, max_length, min_length, alpha, beta, mask):
+    """Beam search whose ended hypotheses keep their places (Bahdanau 2014): as many as have ended, fewer go on.
+
+    Arguments and result as in `exhaustive_search`; at most `beam` results.
+    """
+    running, finished = [(0.0, (), [])], []
+    for length in range(max_length + 1):
+        continuations = []
+        for total, sequence, attentions in running:
+            log_probs, attention_row = distribution(sequence)
+            for word in (*(words if length < max_length else ()), *((end_id,) if length >= min_length else ())):
+                continuations.append((total + float(log_probs[word]), (*sequence, word), [*attentions, attention_row]))
+        continuations.sort(key=lambda continuation: -continuation[0])
+        running = []
+        for total, sequence, attentions in continuations[: beam - len(finished)]:
+            if sequence[-1] != end_id:
+                running.append((total, sequence, attentions))
+                continue
+            score = total / length_penalty(len(sequence), alpha)
+            if beta:
+                score += coverage_penalty(attentions[:-1], mask, beta)
+            finished.append((score, total, sequence[:-1]))
+    return sorted(finished, key=lambda result: -result[0])

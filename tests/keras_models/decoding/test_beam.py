@@ -70,6 +70,26 @@ def test_equals_exhaustive_search(seed, vocabulary_size, source_length, max_leng
 
 
 @settings(max_examples=examples(15))
+@given(
+    seed=st.integers(0, 10**6),
+    beam=st.integers(2, 4),
+    alpha=st.sampled_from([0.0, 1.0]),
+    beta=st.sampled_from([0.0, 0.3]),
+)
+def test_a_narrow_beam_prunes_and_ended_hypotheses_keep_their_places(seed, beam, alpha, beta):
+    step = TableStep(seed, 2, 6, 3)
+    options = dict(length_alpha=alpha, coverage_beta=beta, min_length=1)
+    result = numpy(step.search(beam_search, 6, beam_size=beam, n_best=beam, **options))
+    for row in range(2):
+        expected = oracles.beam_search(
+            step.distribution(row), words_of(step, row), END, beam, 6, 1, alpha, beta, step.mask[row]
+        )
+        found = zip(result.tokens[row].tolist(), result.lengths[row].tolist())
+        assert [tuple(tokens[:length]) for tokens, length in found] == [sequence for _, _, sequence in expected]
+        np.testing.assert_allclose(result.scores[row], [score for score, _, _ in expected], rtol=1e-5, atol=1e-5)
+
+
+@settings(max_examples=examples(15))
 @given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.0, 1.0]), beta=st.sampled_from([0.0, 0.3]))
 def test_a_narrow_beam_is_a_set_of_true_scores(seed, alpha, beta):
     """With pruning: the best first, no duplicates, each score that of its tokens, allowed tokens alone."""

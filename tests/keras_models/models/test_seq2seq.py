@@ -34,7 +34,7 @@ def example(seed=0, batch=3, source_length=5, target_length=4, more_source=0, mo
     source = rng.integers(4, SOURCE_V, size=(batch, source_length))
     first = np.argmax(source[:, :, None] == source[:, None, :], axis=-1)
     extended = np.where(source < 6, source, V + first)
-    feed = np.where(source < 6, source, np.where(source == 6, 4, 1))
+    feed = np.where(source < 6, source, source - 2)  # what a copy feeds
     source_lengths = np.concatenate([[source_length], rng.integers(1, source_length + 1, size=batch - 1)])
     target_lengths = np.concatenate([[target_length], rng.integers(1, target_length + 1, size=batch - 1)])
     real_source = np.arange(source_length) < source_lengths[:, None]
@@ -46,7 +46,7 @@ def example(seed=0, batch=3, source_length=5, target_length=4, more_source=0, mo
         for t in range(target_lengths[b]):
             inputs[b, t] = previous
             j = rng.integers(0, source_lengths[b])
-            copied = rng.random() < 0.6
+            copied = rng.random() < 0.8
             labels[b, t] = extended[b, j] if copied else rng.integers(4, V)
             previous = feed[b, labels[b, t] - V] if labels[b, t] >= V else labels[b, t]
         labels[b, target_lengths[b] - 1] = 3

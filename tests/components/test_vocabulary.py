@@ -1,0 +1,121 @@
+"""The vocabulary component: what is cut, what is written, and what is read back."""
+
+import json
+
+import pytest
+
+from pipeline import tokenization
+
+SPECIAL = list(tokenization.SPECIAL_TOKENS)
+
+
+def choose(counts, size=100, min_count=1, protected_min_count=1):
+    from components.vocabulary.executor import choose_tokens
+
+    return choose_tokens(counts, size, min_count, protected_min_count)
+
+
+def write_examples(folder, pairs):
+    """Writes the split `train` as the example gen does."""
+    import tensorflow as tf
+
+    (folder / "Split-train").mkdir(parents=True)
+    with tf.io.TFRecordWriter(str(folder / "Split-train" / "data.gz"), options="GZIP") as writer:
+        for pair in pairs:
+            features = {
+                side: tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
+                for side, text in zip(("source", "target"), pair)
+            }
+            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+
+
+def run(tmp_path, pairs, **config):
+    """Runs the executor; returns the folder that it wrote."""
+    from tfx.types import standard_artifacts
+    from tfx.types.experimental import simple_artifacts
+
+    from components.vocabulary import executor
+
+    examples, vocabulary = standard_artifacts.Examples(), simple_artifacts.File()
+    examples.uri, vocabulary.uri = str(tmp_path / "examples"), str(tmp_path / "vocabulary")
+    examples.split_names = '["train", "eval", "test"]'
+    write_examples(tmp_path / "examples", pairs)
+    context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
+    config = {"source_size": 100, "target_size": 100, "min_count": 1, "protected_min_count": 1, **config}
+    executor.Executor(context).Do(
+        {"examples": [examples]}, {"vocabulary": [vocabulary]}, {"vocabulary_config": json.dumps(config)}
+    )
+    return tmp_path / "vocabulary"
+
+
+def test_special_tokens_come_first_then_the_frequent():
+    assert choose({"b": 2, "c": 5, "a": 2, "￭,": 3}) == [*SPECIAL, "c", "￭,", "a", "b"]
+    assert choose({}) == SPECIAL
+
+
+def test_the_size_counts_special_tokens():
+    assert choose({"a": 3, "b": 2, "c": 1}, size=len(SPECIAL) + 2) == [*SPECIAL, "a", "b"]
+
+
+def test_rare_words_and_rarer_protected_tokens_are_left_out():
+    counts = {"word": 2, "rare": 1, "%s": 5, "%(name)s": 4, "<b>": 5, "</i>": 4, "https://x.org": 4, "--all": 4, "￭.": 2}
+    assert choose(counts, min_count=2, protected_min_count=5)[len(SPECIAL) :] == ["%s", "<b>", "word", "￭."]
+
+
+def test_a_special_token_is_never_there_twice():
+    assert choose({"￭": 9, "[PAD]": 9, "[UNK]": 9, "a": 1}) == [*SPECIAL, "a"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_a_token_that_spans_lines_is_left_out(end):
+    assert choose({f"<a{end}b>": 9, "<a b>": 9}) == [*SPECIAL, "<a b>"]
+
+
+@pytest.mark.slow
+def test_the_executor_counts_the_train_split_alone(tmp_path):
+    from components.vocabulary.executor import read_training_words
+
+    pairs = [
+        ("Open %s, now", "Ouvrez %s maintenant"),
+        ("Open <a\u2028b> Zanzibar", "Ouvrez <a\u2028b> l'été"),
+        ("Open <c\nd>", "Ouvrez {0}{0}"),
+    ]
+    folder = run(tmp_path, pairs, min_count=1, protected_min_count=2, target_size=len(SPECIAL) + 3)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "source_counts.tsv",
+        "source_vocabulary.txt",
+        "target_counts.tsv",
+        "target_vocabulary.txt",
+    ]
+    source = (folder / "source_vocabulary.txt").read_bytes().decode().split("\n")
+    assert source == [*SPECIAL, "Open", "Zanzibar", "now", "￭,", ""]
+    target = (folder / "target_vocabulary.txt").read_bytes().decode().split("\n")
+    assert target == [*SPECIAL, "Ouvrez", "{0}", "l'￭", ""]
+    rows = (folder / "target_counts.tsv").read_bytes().decode().removesuffix("\n").split("\n")
+    counts = {json.loads(token): int(count) for token, count in (row.rsplit("\t", 1) for row in rows)}
+    assert counts == {
+        **{"Ouvrez": 3, "%s": 1, "maintenant": 1, "<a\u2028b>": 1, "l'￭": 1, "été": 1, "{0}": 2, "￭": 1},
+    }
+    # The words of both sides, bare.
+    assert read_training_words(str(folder)) == {
+        *("Open", "%s", ",", "now", "<a\u2028b>", "Zanzibar", "<c\nd>"),
+        *("Ouvrez", "maintenant", "l'", "été", "{0}"),
+    }
+
+
+def test_the_component_depends_on_the_vocabulary_section_alone():
+    from tfx import types
+    from tfx.types import standard_artifacts
+
+    from components.vocabulary.component import Vocabulary
+    from pipeline.configs import Recipe, TrainingConfig, VocabularyConfig
+
+    def properties(**sections):
+        examples = types.Channel(type=standard_artifacts.Examples)
+        return Vocabulary(examples=examples, recipe_json=Recipe(name="x", **sections).to_json()).exec_properties
+
+    assert properties() == properties(training=TrainingConfig(epochs=3))
+    assert properties() != properties(vocabulary=VocabularyConfig(min_count=3))
+    assert set(json.loads(properties()["vocabulary_config"])) == {
+        *("source_size", "target_size", "min_count", "protected_min_count"),
+    }

@@ -1,0 +1,182 @@
+"""Text files in, a gated and pushed model out, its answers, its report, and a second run from the cache."""
+
+import json
+import pathlib
+import threading
+
+import pytest
+
+from pipeline import cli, local_runner
+
+pytestmark = pytest.mark.slow
+
+
+def test_every_record_is_accounted_for(finished_run):
+    facts, _ = finished_run
+    counts = facts["counts"]
+    assert counts["read"] == counts["kept"] + counts["rejected"]
+    assert counts["rejected"] == 5
+    rejects = pathlib.Path(facts["paths"]["rejects"]).read_text(encoding="utf-8").splitlines()
+    assert len(rejects) == 1 + 5
+    assert all("pairs.tsv" in line for line in rejects[1:])
+
+
+def test_all_components_ran_and_said_so(finished_run):
+    facts, said = finished_run
+    names = [stage["name"] for stage in facts["stages"]]
+    assert names == [
+        "ParallelTextExampleGen",
+        "StatisticsGen",
+        "SchemaGen",
+        "ExampleValidator",
+        "Vocabulary",
+        "TextTransform",
+        "Trainer",
+        "Trainer.baseline",
+        "Evaluator",
+        "Pusher",
+    ] or set(names) >= {"Trainer", "Trainer.baseline", "Evaluator", "Pusher"}
+    assert any("Pusher" in line for line in said)
+
+
+def test_the_copy_model_is_measured_against_the_softmax_model(finished_run):
+    facts, _ = finished_run
+    by_name = {system["name"]: system["metrics"] for system in facts["systems"]}
+    assert list(by_name) == ["pointer_generator", "softmax"]
+    # Every placeholder of the test split is unseen: only copying can keep one.
+    assert by_name["softmax"]["placeholder_fidelity"]["value"] == 0.0
+    assert by_name["pointer_generator"]["placeholder_fidelity"]["value"] > 0.5
+    assert set(facts["comparison"]) >= {"bleu", "placeholder_fidelity"}
+
+
+def test_the_evaluator_measured_the_same_as_the_report(finished_run):
+    """TFMA decoded on its own, from the same SavedModel and the same test split."""
+    import tfx.v1 as tfx
+
+    from pipeline import evaluation, lineage
+
+    facts, _ = finished_run
+    connection = tfx.orchestration.metadata.sqlite_metadata_connection_config(
+        str(pathlib.Path(facts["paths"]["output"]) / "metadata.sqlite")
+    )
+    outputs = lineage.latest_outputs(connection, "localization_en_fr")
+    measured = evaluation.read_metrics(outputs["Evaluator"]["evaluation"])
+    for name in ("bleu", "chrf", "placeholder_fidelity"):
+        assert measured[name] == pytest.approx(facts["systems"][0]["metrics"][name]["value"], abs=1e-6)
+
+
+def test_metrics_and_report_are_written(finished_run):
+    facts, _ = finished_run
+    metrics = json.loads(pathlib.Path(facts["paths"]["metrics"]).read_text(encoding="utf-8"))
+    assert metrics["systems"][0]["metrics"]["bleu"]["signature"]
+    page = pathlib.Path(facts["paths"]["report"]).read_text(encoding="utf-8")
+    assert "<svg" in page and "pointer_generator" in page
+    assert facts["heat_maps"] and facts["samples"]
+
+
+def test_a_blessed_model_is_pushed(finished_run):
+    facts, _ = finished_run
+    assert facts["blessed"], facts["blessing_reason"]
+    versions = list(pathlib.Path(facts["paths"]["models"]).iterdir())
+    assert len(versions) == 1 and (versions[0] / "saved_model.pb").is_file()
+    described = json.loads((versions[0] / "assets.extra" / "verbatim.json").read_text(encoding="utf-8"))
+    assert described["head"] == "pointer_generator"
+
+
+def test_a_second_run_reuses_everything(finished_run, data_file, recipe):
+    facts, _ = finished_run
+    again = local_runner.run(recipe, str(data_file), facts["paths"]["output"], progress=lambda line: None)
+    assert again["systems"] == facts["systems"]
+    # Nothing was trained or pushed again.
+    assert len(list(pathlib.Path(facts["paths"]["models"]).iterdir())) == 1
+    trainings = pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model")
+    assert len(list(trainings.iterdir())) == 1
+
+
+def test_what_reaches_no_threshold_is_not_pushed(finished_run, data_file, recipe):
+    """Only the threshold differs, so all but the gate comes from the cache."""
+    import dataclasses
+
+    facts, _ = finished_run
+    strict = dataclasses.replace(recipe, evaluation=dataclasses.replace(recipe.evaluation, min_bleu=100.0))
+    refused = local_runner.run(strict, str(data_file), facts["paths"]["output"], progress=lambda line: None)
+    assert not refused["blessed"]
+    assert "BLEU" in refused["blessing_reason"] and "100" in refused["blessing_reason"]
+    assert len(list(pathlib.Path(facts["paths"]["models"]).iterdir())) == 1
+
+
+def test_evaluate_measures_a_pushed_model(finished_run, data_file, tmp_path, capsys):
+    facts, _ = finished_run
+    held_back = tmp_path / "held_back.jsonl"
+    held_back.write_text(
+        '{"source": "Delete page %(new)s", "target": "Supprimer la page %(new)s"}\n{"source": "", "target": "x"}\n',
+        encoding="utf-8",
+    )
+    status = cli.main(
+        ["evaluate", "--model", facts["paths"]["models"], "--data", str(held_back), "--json", str(tmp_path / "m.json")]
+    )
+    printed = capsys.readouterr()
+    assert status == 0
+    assert "left out" in printed.err and "empty source" in printed.err
+    written = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
+    assert (written["pairs"], written["rejected"]) == (1, 1)
+    assert "bleu" in written["metrics"]
+
+
+def test_serve_and_request(finished_run, capsys):
+    from serving.client import Client, RequestError
+    from serving.server import ModelServer
+
+    facts, _ = finished_run
+    with ModelServer(facts["paths"]["models"], 0) as server:
+        with Client(server.address, timeout=120) as client:
+            answers = client.predict(["Delete page %(never_seen)s", "Open folder {{ nor.this }} now"])
+            assert "%(never_seen)s" in answers[0].text
+            copied = [token for token in answers[0].tokens if token.copied_from is not None]
+            assert ("%(never_seen)s", "%(never_seen)s") in [(token.text, token.source_token) for token in copied]
+            assert len(client.n_best("Close file %(x)s")[0]) == 2
+            [score] = client.score(["Delete page %(x)s"], ["Supprimer la page %(x)s"])
+            assert score.log_probability < 0 and score.token_count == 5
+            with pytest.raises(RequestError, match="has 40 tokens; this model takes at most 16"):
+                client.predict("word " * 40)
+            with pytest.raises(RequestError, match="empty"):
+                client.predict(" ")
+        assert cli.main(["request", "--address", server.address, "Delete page %(never_seen)s"]) == 0
+        assert "%(never_seen)s" in capsys.readouterr().out
+
+
+def test_answers_do_not_depend_on_their_batch(finished_run):
+    """Padding, bucket and neighbours change nothing; with and without XLA the tokens are the same."""
+    from pipeline.served_model import ServedModel
+
+    facts, _ = finished_run
+    model = ServedModel(facts["paths"]["models"])
+    texts = [source for source, _ in __import__("tests.end_to_end.conftest", fromlist=["x"]).made_pairs()[:11]]
+    together = model.predict(texts)
+    alone = [model.predict([text])[0] for text in texts]
+    plain = model.predict(texts, signature="serving_default_no_xla")
+    for one, two, three in zip(together, alone, plain):
+        for key in ("text", "tokens", "copied_from", "source_tokens"):
+            assert one[key] == two[key] == three[key]
+        assert one["score"] == pytest.approx(two["score"], abs=1e-4)
+        assert one["score"] == pytest.approx(three["score"], abs=1e-4)
+
+
+def test_many_threads_get_their_own_answers(finished_run):
+    from pipeline.served_model import ServedModel
+
+    facts, _ = finished_run
+    model = ServedModel(facts["paths"]["models"])
+    texts = [f"Delete page %(thread_{index})s" for index in range(8)]
+    answers = {}
+
+    def ask(text):
+        answers[text] = model.predict([text])[0]
+
+    threads = [threading.Thread(target=ask, args=(text,)) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for text in texts:
+        assert answers[text]["source_tokens"] == text.split()

@@ -1,0 +1,344 @@
+"""The command: quick help, one sentence for whatever is wrong, and nothing but JSON where JSON is asked for."""
+
+import ast
+import json
+import pathlib
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from pipeline import cli, configs, readers, scoring
+
+ROOT = pathlib.Path(__file__).parents[2]
+COMMANDS = ("run", "evaluate", "score", "serve", "request", "compile", "report")
+RECIPE = "localization_en_fr"
+
+
+@pytest.fixture
+def refused(capsys):
+    """Function of arguments: runs a command that must fail, and returns its sentence."""
+
+    def call(*arguments):
+        assert cli.main([str(argument) for argument in arguments]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        lines = [line for line in captured.err.splitlines() if line.startswith("verbatim: ")]
+        assert len(lines) == 1 and captured.err.strip().splitlines()[-1] == lines[0], captured.err
+        assert "Traceback" not in captured.err
+        sentence = lines[0].removeprefix("verbatim: ")
+        assert sentence[-1] in ".?" and not sentence.endswith("..")
+        return sentence
+
+    return call
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """Files of references, outputs and sources, and a TSV of pairs."""
+    for name, lines in {
+        "references": ["le chat %s", "un chien"],
+        "outputs": ["le chat %s", "le chien"],
+        "sources": ["the cat %s", "a dog"],
+        "short": ["le chat"],
+        "pairs.tsv": ["the cat\tle chat", "a dog\tun chien"],
+    }.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def save_model(folder, signatures):
+    """Writes a SavedModel whose signatures take `source` and give what they are told: dict of name to outputs."""
+    import tensorflow as tf
+
+    module = tf.Module()
+    spec = tf.TensorSpec([None], tf.string, name="source")
+    functions = {}
+    for name, outputs in signatures.items():
+
+        def answer(source, outputs=outputs):
+            return {output: tf.identity(source) for output in outputs}
+
+        functions[name] = tf.function(answer).get_concrete_function(spec)
+    module.kept = list(functions.values())
+    tf.saved_model.save(module, str(folder), signatures=functions)
+
+
+def test_help_imports_neither_tensorflow_nor_tfx():
+    code = f"""
+import contextlib, io, sys
+from pipeline import cli
+for arguments in [["--help"], *([command, "--help"] for command in {COMMANDS!r})]:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        try:
+            cli.main(arguments)
+        except SystemExit as end:
+            assert end.code == 0, arguments
+    assert "usage: verbatim" in out.getvalue(), arguments
+    assert all(command in out.getvalue() for command in {COMMANDS!r}) or len(arguments) == 2
+heavy = {{"tensorflow", "tfx", "keras", "numpy", "apache_beam", "grpc", "kfp"}} & set(sys.modules)
+sys.exit(f"imported: {{heavy}}" if heavy else 0)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["run"], ["run", RECIPE], ["serve", "--port", "x"], ["score"]])
+def test_a_wrong_call_is_explained_by_argparse(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    assert end.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("usage: verbatim")
+    assert captured.err.splitlines()[-1].startswith("verbatim")
+
+
+def test_started_as_a_module_errors_are_sentences_too():
+    command = [sys.executable, "-m", "pipeline.cli", "compile", RECIPE, "--output", "p.yaml", "--component-image", "Trainer"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 1 and result.stdout == ""
+    assert result.stderr == (
+        "verbatim: --component-image needs ID=IMAGE, for example Trainer=repository/image; got 'Trainer'.\n"
+    )
+
+
+def test_each_error_type_of_the_project_becomes_a_sentence():
+    """Reads the sources: a new error type cannot be forgotten here."""
+    import importlib
+
+    found = []
+    for package in ("pipeline", "serving", "components", "keras_models"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
+                    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+                    found.append(getattr(importlib.import_module(module), node.name))
+    names = {error.__name__ for error in found}
+    assert {"DataError", "RecipeError", "RunError", "ScoringError", "ReportError", "ModelError"} <= names
+    assert {"ServeError", "RequestError", "CatalogueError", "CommandError"} <= names
+    for error in found:
+        assert cli._is_for_the_user(error.__new__(error)), error
+    for error in (ValueError("x"), KeyError("x"), RuntimeError("x"), json.JSONDecodeError("x", "y", 0)):
+        assert not cli._is_for_the_user(error)
+
+
+@pytest.mark.parametrize(
+    "error, status, sentence",
+    [
+        (readers.DataError("The data are bad."), 1, "verbatim: The data are bad.\n"),
+        (PermissionError(13, "Permission denied", "/x/y"), 1, "verbatim: /x/y cannot be used: Permission denied.\n"),
+        (KeyboardInterrupt(), 130, "verbatim: interrupted.\n"),
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+    ],
+)
+def test_how_errors_end(error, status, sentence, monkeypatch, capsys):
+    def fail(options):
+        raise error
+
+    monkeypatch.setattr(cli, "_report", fail)
+    assert cli.main(["report", "x"]) == status
+    assert capsys.readouterr().err == sentence
+
+
+def test_a_fault_of_our_own_keeps_its_traceback(monkeypatch):
+    def fail(options):
+        raise KeyError("oops")
+
+    monkeypatch.setattr(cli, "_report", fail)
+    with pytest.raises(KeyError):
+        cli.main(["report", "x"])
+
+
+def test_run_refuses_bad_input_before_anything_slow(refused, texts):
+    output = texts / "run"
+    data = texts / "pairs.tsv"
+
+    def run(recipe=RECIPE, data=data, output=output, *more):
+        return refused("run", recipe, "--data", data, "--output", output, *more)
+
+    assert str(texts / "absent.tsv") in run(data=texts / "absent.tsv")
+    assert "did you mean 'localization_en_fr'" in run("localization_en_de")
+    assert str(texts / "absent.toml") in run(texts / "absent.toml")
+    assert "'model.hed'" in run(RECIPE, data, output, "--set", "model.hed=softmax")
+    assert "'model.head'" in run(RECIPE, data, output, "--set", "model.head=magic")
+    assert "--set needs" in run(RECIPE, data, output, "--set", "model.head")
+    assert "it is a folder" in run(RECIPE, data, output, "--json", texts)
+    assert "no folder" in run(RECIPE, data, output, "--json", texts / "absent" / "facts.json")
+    assert not output.exists()
+    assert "cannot be made" in run(RECIPE, data, texts / "pairs.tsv")
+    assert "cannot be made" in run(RECIPE, data, texts / "pairs.tsv" / "below")
+
+
+def test_evaluate_refuses_bad_input(refused, texts):
+    model, data = texts / "model", texts / "pairs.tsv"
+
+    def evaluate(*more, model=model, data=data):
+        return refused("evaluate", "--model", model, "--data", data, *more)
+
+    assert evaluate() == f"The model folder {model} does not exist."
+    model.mkdir()
+    (model / "notes").mkdir()
+    (model / "3").mkdir()
+    assert "holds no version" in evaluate()
+    assert "does not exist" in evaluate(model=data)
+    assert "'blue'" in evaluate("--metrics", "blue")
+    assert "it is a folder" in evaluate("--outputs", texts)
+    assert "no folder" in evaluate("--json", texts / "absent" / "x.json")
+    (model / "3" / "saved_model.pb").write_bytes(b"not a model")
+    assert str(texts / "absent.tsv") in evaluate(data=texts / "absent.tsv")
+    sentence = evaluate()
+    assert f"{model / '3'} cannot be loaded" in sentence
+    extra = model / "3" / "assets.extra"
+    extra.mkdir()
+    (extra / "verbatim.json").write_text("{")
+    assert f"{extra / 'verbatim.json'}, cannot be read" in evaluate()
+    (extra / "verbatim.json").write_text("[]")
+    assert "must be one JSON object" in evaluate()
+    (extra / "verbatim.json").write_text('{"recipe": {"name": "x", "model": {"head": "of_the_future"}}}')
+    assert "'model.head'" in evaluate()
+
+
+def test_evaluate_refuses_a_model_of_another_kind(refused, texts):
+    data = texts / "pairs.tsv"
+    save_model(texts / "other" / "1", {"classify": ["text"]})
+    sentence = refused("evaluate", "--model", texts / "other", "--data", data)
+    assert "no signature 'serving_default'" in sentence
+    save_model(texts / "third" / "1", {"serving_default": ["text", "score"]})
+    sentence = refused("evaluate", "--model", texts / "third", "--data", data)
+    assert "gives score, text: it is not one of Verbatim's." in sentence
+
+
+def test_a_text_that_the_model_refuses_is_one_sentence(texts, refused):
+    """As ServingModule refuses a text that is too long."""
+    import tensorflow as tf
+
+    names = ("text", "score", "tokens", "copied_from", "copy_probability", "source_tokens")
+
+    def answer(source):
+        tf.debugging.Assert(tf.size(source) < 0, [tf.strings.format("The source text {} is too long.", (0,))])
+        return {name: source for name in names}
+
+    module = tf.Module()
+    function = tf.function(answer).get_concrete_function(tf.TensorSpec([None], tf.string, name="source"))
+    tf.saved_model.save(module, str(texts / "strict" / "1"), signatures={"serving_default": function})
+    sentence = refused("evaluate", "--model", texts / "strict", "--data", texts / "pairs.tsv")
+    assert sentence == "The source text 0 is too long."
+
+
+def test_score_refuses_bad_input(refused, texts):
+    def score(references="references", outputs="outputs", *more):
+        return refused("score", "--references", texts / references, "--hypotheses", texts / outputs, *more)
+
+    assert "1" in score("references", "short") and "2" in score("references", "short")
+    assert str(texts / "absent") in score("references", "absent")
+    assert str(texts) in score("references", ".")
+    assert "'blue'" in score("references", "outputs", "--metrics", "blue")
+    assert "source" in score("references", "outputs", "--metrics", "placeholder_fidelity")
+    assert str(texts / "absent") in score("references", "outputs", "--sources", texts / "absent")
+    assert "it is a folder" in score("references", "outputs", "--json", texts)
+
+
+def test_score_says_a_table_and_writes_json(texts, capsys):
+    files = ["--references", texts / "references", "--hypotheses", texts / "outputs", "--sources", texts / "sources"]
+    arguments = ["score", *map(str, files), "--metrics", "bleu,placeholder_fidelity,exact_match"]
+    assert cli.main([*arguments, "--json", str(texts / "facts.json")]) == 0
+    assert "BLEU" in capsys.readouterr().out
+    facts = json.loads((texts / "facts.json").read_text(encoding="utf-8"))
+    assert list(facts) == ["bleu", "placeholder_fidelity", "exact_match"]
+    assert facts["exact_match"]["value"] == 0.5 and facts["placeholder_fidelity"]["value"] == 1.0
+
+    assert cli.main([*arguments, "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == facts
+    assert "BLEU" in captured.err
+
+
+def test_run_says_only_json_where_json_is_asked_for(texts, capsys, monkeypatch):
+    """Even what the trainer prints, which knows nothing of the command."""
+    from pipeline import local_runner
+
+    metric = scoring.score(["bleu"], ["a b"], ["a b"], bootstrap_samples=0)
+    facts = {
+        **dict.fromkeys((*local_runner.METRICS_KEYS, *local_runner.RUN_KEYS)),
+        "systems": [{"name": "softmax", "metrics": scoring.results_to_dict(metric)}],
+        "counts": {"read": 3, "kept": 2, "rejected": 1},
+        "paths": dict.fromkeys(("rejects", "models", "metrics", "report"), "somewhere"),
+        "blessing_reason": "Not pushed: BLEU is low.",
+        "blessed": False,
+        "samples": ["not for the JSON"],
+    }
+
+    def run(recipe, data_path, output, beam_args, enable_cache, progress):
+        assert isinstance(recipe, configs.Recipe) and not enable_cache
+        assert beam_args == ["--a=1", "--b=2"]
+        print("  softmax: epoch 1/1")
+        progress("said")
+        return facts
+
+    monkeypatch.setattr(local_runner, "run", run)
+    arguments = ["run", RECIPE, "--data", "d", "--output", "o", "--no-cache", "--beam=--a=1", "--beam=--b=2"]
+    # Status 3: the run is fine, the model is not good enough.
+    assert cli.main([*arguments, "--json", "-"]) == 3
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {key: value for key, value in facts.items() if key != "samples"}
+    for words in ("epoch 1/1", "said", "3 records read, 2 kept, 1 rejected", "Not pushed"):
+        assert words in captured.err
+    assert cli.main(arguments) == 3
+    captured = capsys.readouterr()
+    assert "epoch 1/1" in captured.out and captured.err == ""
+
+
+def test_compile_refuses_bad_input(refused, texts):
+    def compile_(*more, output=texts / "p.yaml"):
+        return refused("compile", RECIPE, "--output", output, *more)
+
+    for item in ("Trainer", "Trainer=", "=image"):
+        assert item in compile_("--component-image", item)
+    assert "--trainer-gpus must be 0 or more" in compile_("--trainer-gpus", "-1")
+    assert "it is a folder" in compile_(output=texts)
+    assert "cannot be used" in compile_(output=texts / "pairs.tsv" / "p.yaml")
+    assert "'model.head'" in compile_("--set", "model.head=magic")
+    sentence = compile_("--component-image", "Trainr=image")
+    assert "'Trainr'" in sentence and "Trainer.baseline" in sentence
+    assert not (texts / "p.yaml").exists()
+
+
+def test_serve_refuses_bad_input(refused, texts):
+    model = texts / "model"
+    assert "does not exist" in refused("serve", "--model", model, "--port", 0)
+    model.mkdir()
+    sentence = refused("serve", "--model", model, "--port", 0)
+    assert str(model) in sentence and "version" in sentence
+    save_model(model / "1", {"serving_default": ["text"]})
+    with socket.socket() as occupied:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        port = occupied.getsockname()[1]
+        assert refused("serve", "--model", model, "--port", port) == (
+            f"Port {port} is already in use; choose another with --port."
+        )
+    assert "0 to 65535" in refused("serve", "--model", model, "--port", 65536)
+    assert "both a key and a certificate" in refused("serve", "--model", model, "--port", 0, "--tls-key", "x")
+    tls = ("--tls-key", texts / "absent.pem", "--tls-certificate", texts / "absent.pem")
+    assert str(texts / "absent.pem") in refused("serve", "--model", model, "--port", 0, *tls)
+
+
+def test_request_to_a_dead_address(refused, texts):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    # Bound but not listened at, then closed: nobody answers there.
+    sentence = refused("request", "--address", address, "--timeout", 5, "Hello")
+    assert sentence == f"No server answers at {address}; start one with 'verbatim serve' or check the address."
+    assert "it is a folder" in refused("request", "--address", address, "--json", texts, "Hello")
+
+
+def test_report_refuses_bad_input(refused, texts):
+    assert "There is no report in" in refused("report", texts)
+    (texts / "report").mkdir()
+    (texts / "report" / "facts.json").write_text("{")
+    assert "not valid JSON" in refused("report", texts)
+    (texts / "report" / "facts.json").write_text('{"systems": 3}')
+    assert "expected form" in refused("report", texts)
+    assert str(texts / "pairs.tsv") in refused("report", texts / "pairs.tsv")

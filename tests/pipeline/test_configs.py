@@ -1,0 +1,278 @@
+"""Recipes: what is right loads, what is wrong is one sentence that names the key."""
+
+import dataclasses
+import json
+
+import pytest
+
+from pipeline import configs
+from pipeline.configs import Recipe, RecipeError, load_recipe, recipe_from_dict
+
+
+def refusal(function, *arguments):
+    """The sentence with which a call is refused."""
+    with pytest.raises(RecipeError) as caught:
+        function(*arguments)
+    sentence = str(caught.value)
+    assert "\n" not in sentence and sentence[-1] in ".?" and not sentence.endswith("..")
+    return sentence
+
+
+def nested(key, value):
+    """A recipe's dict with one key set."""
+    tree = {"name": "test"}
+    *sections, last = key.split(".")
+    inner = tree
+    for section in sections:
+        inner = inner.setdefault(section, {})
+    inner[last] = value
+    return tree
+
+
+def test_defaults_make_a_recipe():
+    recipe = recipe_from_dict({"name": "plain"})
+    assert recipe == Recipe(name="plain")
+    assert recipe.model.head == "pointer_generator" and recipe.data.format == "auto"
+    # Every default is itself a possible value.
+    assert recipe_from_dict(recipe.to_dict()) == recipe
+
+
+def test_recipes_are_frozen_and_hashable():
+    recipe = Recipe(name="plain")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        recipe.model.head = "softmax"
+    assert hash(recipe) == hash(Recipe(name="plain"))
+
+
+@pytest.mark.parametrize("name", configs.available_recipes())
+def test_shipped_recipes_load(name):
+    recipe = load_recipe(name)
+    assert recipe.name == name and recipe.description
+    assert load_recipe(configs.RECIPES_DIRECTORY / f"{name}.toml") == recipe
+
+
+def test_the_recipe_of_the_demo_is_shipped():
+    assert "localization_en_fr" in configs.available_recipes()
+    recipe = load_recipe("localization_en_fr")
+    assert (recipe.data.source_language, recipe.data.target_language) == ("en", "fr")
+    assert recipe.model.head == "pointer_generator" and recipe.baseline.head == "softmax"
+
+
+def test_a_file_of_ones_own_takes_its_name_from_the_file(tmp_path):
+    path = tmp_path / "my_recipe.toml"
+    path.write_text("[training]\nepochs = 3\nbucket_lengths = [5, 10]\n")
+    recipe = load_recipe(str(path))
+    assert recipe.name == "my_recipe"
+    assert recipe.training.epochs == 3 and recipe.training.bucket_lengths == (5, 10)
+    path.write_text('name = "given"\n')
+    assert load_recipe(path).name == "given"
+
+
+@pytest.mark.parametrize(
+    "override, key, value",
+    [
+        ("model.head=softmax", "model.head", "softmax"),
+        ("model.head='softmax'", "model.head", "softmax"),
+        (" model.head = softmax ", "model.head", "softmax"),
+        ("training.epochs=2", "training.epochs", 2),
+        ("training.learning_rate=1", "training.learning_rate", 1.0),
+        ("training.learning_rate=2e-4", "training.learning_rate", 2e-4),
+        ("training.mixed_precision=true", "training.mixed_precision", True),
+        ("decoding.length_buckets=[8, 16]", "decoding.length_buckets", (8, 16)),
+        ("data.split_salt=a=b", "data.split_salt", "a=b"),
+        ("data.split_salt=", "data.split_salt", ""),
+        ("description=two words", "description", "two words"),
+        ("name=other", "name", "other"),
+        ("baseline.head=", "baseline.head", ""),
+    ],
+)
+def test_overrides(override, key, value):
+    recipe = load_recipe("localization_en_fr", [override])
+    got = recipe
+    for part in key.split("."):
+        got = getattr(got, part)
+    assert got == value and type(got) is type(value)
+    # Nothing else has changed.
+    assert recipe_from_dict({**recipe.to_dict(), **_top(load_recipe("localization_en_fr"), key)}) == load_recipe(
+        "localization_en_fr"
+    )
+
+
+def _top(recipe, key):
+    section = key.split(".")[0]
+    return {section: recipe.to_dict()[section]}
+
+
+def test_the_last_override_wins():
+    recipe = load_recipe("localization_en_fr", ["training.epochs=2", "model.cell=lstm", "training.epochs=5"])
+    assert recipe.training.epochs == 5 and recipe.model.cell == "lstm"
+
+
+@pytest.mark.parametrize(
+    "override, words",
+    [
+        ("model.head", "--set needs section.key=value"),
+        ("=3", "--set needs section.key=value"),
+        ("", "--set needs section.key=value"),
+        ("model.hed=softmax", "'model.hed'; did you mean 'head'"),
+        ("modl.head=softmax", "'modl'; did you mean 'model'"),
+        ("epochs=3", "unknown key 'epochs'"),
+        ("model=softmax", "'model' must be a section"),
+        ("model.head.size=3", "'head' is a value|must be a text"),
+        ("name.first=x", "'name' is a value"),
+        ("model.=3", "unknown key 'model.'"),
+        ("model.head=copynet", "'model.head' must be one of 'softmax', 'pointer_generator'; got 'copynet'"),
+        ("training.epochs=many", "'training.epochs' must be a whole number; got 'many'"),
+        ("training.learning_rate=1" + "0" * 400, "'training.learning_rate' must be a finite number"),
+        ("description=2024-01-01", "'description' must be a text"),
+    ],
+)
+def test_bad_overrides(override, words):
+    sentence = refusal(load_recipe, "localization_en_fr", [override])
+    assert any(part in sentence for part in words.split("|")), sentence
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [
+        ("data.format", "csv"),
+        ("data.max_characters", 0),
+        ("data.max_rejected_share", 1.01),
+        ("data.max_rejected_share", -0.01),
+        ("data.eval_share", 0.0),
+        ("data.test_share", 0),
+        ("data.eval_share", 0.51),
+        ("data.test_share", float("nan")),
+        ("data.source_language", 3),
+        ("data.drop_identical", 1),
+        ("data.drop_identical", "true"),
+        ("vocabulary.source_size", 15),
+        ("vocabulary.target_size", 100.0),
+        ("vocabulary.min_count", 0),
+        ("vocabulary.protected_min_count", -1),
+        ("model.body", "transformer?"),
+        ("model.cell", "rnn"),
+        ("model.attention", ""),
+        ("model.hidden_size", 0),
+        ("model.hidden_size", 127),
+        ("model.hidden_size", True),
+        ("model.encoder_layers", 9),
+        ("model.dropout", 0.96),
+        ("model.dropout", "0.1"),
+        ("model.coverage", None),
+        ("training.epochs", 0),
+        ("training.epochs", 1.5),
+        ("training.batch_tokens", 7),
+        ("training.learning_rate", 0.0),
+        ("training.learning_rate", -1),
+        ("training.learning_rate", float("inf")),
+        ("training.learning_rate", float("nan")),
+        ("training.learning_rate", 10**400),
+        ("training.final_learning_rate_share", 1.1),
+        ("training.max_seconds", -1.0),
+        ("training.max_seconds", float("inf")),
+        ("training.bucket_lengths", []),
+        ("training.bucket_lengths", 10),
+        ("training.bucket_lengths", "10"),
+        ("training.bucket_lengths", [0, 1]),
+        ("training.bucket_lengths", [3, 3]),
+        ("training.bucket_lengths", [5, 3]),
+        ("training.bucket_lengths", [1, 2.5]),
+        ("training.bucket_lengths", [True]),
+        ("training.bucket_lengths", [1, "2"]),
+        ("decoding.beam_size", 65),
+        ("decoding.n_best", 5),
+        ("decoding.max_length_factor", 0.0),
+        ("decoding.max_length_offset", 0),
+        ("decoding.batch_buckets", None),
+        ("evaluation.min_bleu", 101),
+        ("evaluation.min_placeholder_fidelity", 2),
+        ("evaluation.bootstrap_samples", 9),
+        ("baseline.head", "copynet"),
+        ("name", ""),
+        ("name", "../elsewhere"),
+        ("name", "a/b"),
+        ("name", "two words"),
+        ("name", "a.b"),
+        ("name", "-x"),
+        ("name", "é"),
+        ("name", "x\n"),
+        ("name", "x" * 101),
+        ("name", 3),
+        ("model", "softmax"),
+        ("model", [1]),
+    ],
+)
+def test_impossible_values_are_named(key, value):
+    assert f"'{key}'" in refusal(recipe_from_dict, nested(key, value)) or (key, value) == ("name", "")
+
+
+def test_a_recipe_needs_a_name():
+    assert "'name'" in refusal(recipe_from_dict, {})
+
+
+def test_something_must_be_left_to_train_on():
+    tree = {"name": "test", "data": {"eval_share": 0.5, "test_share": 0.5}}
+    assert "'data.eval_share' and 'data.test_share'" in refusal(recipe_from_dict, tree)
+    tree["data"]["test_share"] = 0.49
+    assert recipe_from_dict(tree).data.test_share == 0.49
+
+
+@pytest.mark.parametrize(
+    "key, suggestion",
+    [
+        ("modle", "model"),
+        ("training.epoch", "epochs"),
+        ("decoding.beamsize", "beam_size"),
+        ("data.source_languge", "source_language"),
+    ],
+)
+def test_unknown_keys_get_a_suggestion(key, suggestion):
+    assert f"unknown key '{key}'; did you mean '{suggestion}'?" in refusal(recipe_from_dict, nested(key, 1))
+
+
+def test_an_unknown_key_like_no_other_is_only_named():
+    sentence = refusal(recipe_from_dict, nested("model.zzz", 1))
+    assert "'model.zzz'" in sentence and "did you mean" not in sentence
+
+
+def test_json_round_trip():
+    recipe = load_recipe("localization_en_fr", ["training.bucket_lengths=[7,9]", "data.split_salt='é \"'"])
+    text = recipe.to_json()
+    assert Recipe.from_json(text) == recipe
+    assert Recipe.from_json(text).to_json() == text
+    # Strict JSON, the same for the same recipe: components are cached by it.
+    json.loads(text, parse_constant=pytest.fail)
+    assert text == Recipe.from_json(json.dumps(dict(reversed(json.loads(text).items())))).to_json()
+
+
+def test_missing_recipes(tmp_path):
+    assert "did you mean 'localization_en_fr'?" in refusal(load_recipe, "localisation_en_fr")
+    sentence = refusal(load_recipe, "zzz")
+    assert "did you mean" not in sentence and "localization_en_fr" in sentence and ".toml" in sentence
+    assert "No such file" in refusal(load_recipe, tmp_path / "absent.toml")
+    (tmp_path / "folder.toml").mkdir()
+    assert str(tmp_path / "folder.toml") in refusal(load_recipe, tmp_path / "folder.toml")
+
+
+@pytest.mark.parametrize("content", [b"epochs = ", b"[model]\nhead = 'softmax'\nhead = 'softmax'\n", b"\xff\xfe", b"{}"])
+def test_broken_toml(tmp_path, content):
+    path = tmp_path / "broken.toml"
+    path.write_bytes(content)
+    assert f"{path} is not valid TOML" in refusal(load_recipe, path)
+
+
+def test_a_section_that_is_a_value_in_the_file(tmp_path):
+    path = tmp_path / "flat.toml"
+    path.write_text("model = 3\n")
+    assert "'model' must be a section" in refusal(load_recipe, path)
+    assert "'model' is a value" in refusal(load_recipe, path, ["model.head=softmax"])
+
+
+def test_tensorflow_is_not_imported():
+    import pathlib
+    import subprocess
+    import sys
+
+    code = "import sys, pipeline.configs as c; c.load_recipe('localization_en_fr'); sys.exit('tensorflow' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[2])

@@ -1,0 +1,138 @@
+"""The compiled pipeline: valid for Kubeflow, with the right images and GPUs, and its containers do run."""
+
+import json
+
+import pytest
+import yaml
+
+from pipeline import configs
+from tests import kubeflow
+from tests.components.test_vocabulary import SPECIAL, write_examples
+
+COMPONENTS = {
+    *("ParallelTextExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Vocabulary", "TextTransform"),
+    *("Trainer", "Trainer.baseline", "Evaluator", "Pusher"),
+}
+TRAINERS = {"Trainer", "Trainer.baseline"}
+SMALL = ("vocabulary.min_count=1", "vocabulary.protected_min_count=2")
+
+
+def compiled(path, overrides=SMALL, **options):
+    """Compiles the demo's recipe; returns the specification as a dict."""
+    from pipeline import kubeflow_runner
+
+    recipe = configs.load_recipe("localization_en_fr", overrides)
+    assert kubeflow_runner.compile_pipeline(recipe, path, "gs://bucket/pairs.tsv", **options) == path
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory):
+    """The specification with defaults."""
+    return compiled(tmp_path_factory.mktemp("compiled") / "new" / "pipeline.yaml")
+
+
+def containers(spec):
+    """Dict from component to its container."""
+    executors = spec["deploymentSpec"]["executors"]
+    return {name.removesuffix("_executor"): executor["container"] for name, executor in executors.items()}
+
+
+def test_it_is_a_valid_specification(spec):
+    from google.protobuf import json_format
+    from kfp.pipeline_spec import pipeline_spec_pb2
+
+    proto = json_format.ParseDict(spec, pipeline_spec_pb2.PipelineSpec())
+    assert proto.pipeline_info.name == "localization-en-fr"
+    assert set(proto.root.dag.tasks) == set(proto.components) == COMPONENTS
+    for task in proto.root.dag.tasks.values():
+        assert set(task.dependent_tasks) <= COMPONENTS
+    assert set(proto.root.dag.tasks["Pusher"].dependent_tasks) == {"Trainer", "Evaluator"}
+
+
+def test_every_component_has_the_image_and_an_importable_executor(spec):
+    import importlib
+
+    assert set(containers(spec)) == COMPONENTS
+    for container in containers(spec).values():
+        assert container["image"] == "verbatim-text:latest"
+        path = container["args"][container["args"].index("--executor_class_path") + 1]
+        module, name = path.rsplit(".", 1)
+        assert hasattr(importlib.import_module(module), name)
+
+
+def test_a_component_may_have_an_image_of_its_own(tmp_path):
+    images = {"Trainer": "repository/gpu:1", "Trainer.baseline": "repository/gpu:2"}
+    got = containers(compiled(tmp_path / "p.yaml", image="repository/cpu:1", component_images=images))
+    assert {name: container["image"] for name, container in got.items()} == {
+        **dict.fromkeys(COMPONENTS, "repository/cpu:1"),
+        **images,
+    }
+
+
+def test_only_trainers_ask_for_a_gpu(spec):
+    for name, container in containers(spec).items():
+        if name in TRAINERS:
+            assert container["resources"]["accelerator"] == {"count": "1", "type": "nvidia-tesla-t4"}
+            assert container["resources"]["cpuLimit"] > 0 and container["resources"]["memoryLimit"] > 0
+        else:
+            assert "resources" not in container
+
+
+def test_gpus_can_be_chosen_or_left_out(tmp_path):
+    got = containers(compiled(tmp_path / "two.yaml", gpu_count=2, gpu_type="nvidia-l4"))
+    assert got["Trainer"]["resources"]["accelerator"] == {"count": "2", "type": "nvidia-l4"}
+    for container in containers(compiled(tmp_path / "none.yaml", gpu_count=0)).values():
+        assert "accelerator" not in container.get("resources", {})
+
+
+def test_wrong_calls_are_one_sentence(tmp_path):
+    with pytest.raises(configs.RecipeError, match="names 'Trainr', but the pipeline has .*Trainer.*"):
+        compiled(tmp_path / "p.yaml", component_images={"Trainr": "x"})
+    with pytest.raises(configs.RecipeError, match="0 or more; got -1"):
+        compiled(tmp_path / "p.yaml", gpu_count=-1)
+    assert not (tmp_path / "p.yaml").exists()
+
+
+def test_settings_reach_the_cluster(tmp_path):
+    spec = compiled(
+        tmp_path / "p.yaml",
+        ("name=My_Recipe", "baseline.head=", "training.epochs=3"),
+        pipeline_root="gs://bucket/root/",
+        beam_args=["--runner=DataflowRunner"],
+    )
+    assert spec["pipelineInfo"]["name"] == "my-recipe"
+    assert set(spec["root"]["dag"]["tasks"]) == COMPONENTS - {"Trainer.baseline"}
+    assert "--runner=DataflowRunner" in json.dumps(containers(spec)["Vocabulary"]["args"])
+
+    def constants(name):
+        parameters = spec["root"]["dag"]["tasks"][name]["inputs"]["parameters"]
+        return json.dumps([value["runtimeValue"]["constantValue"] for value in parameters.values()])
+
+    assert "gs://bucket/root/models/My_Recipe" in constants("Pusher")
+    assert "gs://bucket/pairs.tsv" in constants("ParallelTextExampleGen")
+    assert 'epochs' in constants("Trainer") and "pipeline.trainer.run_fn" in constants("Trainer")
+
+
+def test_json_can_be_written_too(tmp_path):
+    from pipeline import kubeflow_runner
+
+    path = kubeflow_runner.compile_pipeline(
+        configs.load_recipe("localization_en_fr"), tmp_path / "p.json", "gs://bucket/pairs.tsv"
+    )
+    assert set(json.loads(path.read_text())["pipelineSpec"]["root"]["dag"]["tasks"]) == COMPONENTS
+
+
+@pytest.mark.slow
+def test_the_vocabulary_container_writes_its_files(spec, tmp_path):
+    """Runs the compiled container's own arguments on examples, as Kubeflow would."""
+    write_examples(tmp_path / "examples", [("Open %s, now", "Ouvrez %s"), ("Open Zanzibar", "Ouvrez Zanzibar")])
+    metadata = {"split_names": '["train", "eval", "test"]'}
+    invocation = kubeflow.invocation(spec, "Vocabulary", tmp_path, {"examples": (tmp_path / "examples", metadata)})
+    output = kubeflow.run_container(spec, "Vocabulary", invocation)
+    assert set(output.artifacts) == {"vocabulary"}
+    assert output.artifacts["vocabulary"].artifacts[0].uri == str(tmp_path / "vocabulary")
+    source = (tmp_path / "vocabulary" / "source_vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    assert source == [*SPECIAL, "Open", "Zanzibar", "now", "￭,", ""]
+    target = (tmp_path / "vocabulary" / "target_vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    assert target == [*SPECIAL, "Ouvrez", "Zanzibar", ""]

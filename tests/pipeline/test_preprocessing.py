@@ -1,0 +1,156 @@
+"""Ids of the extended space: equal to what plain Python loops make of the agreement in docs/architecture.md."""
+
+import functools
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from pipeline import tokenization
+
+SPECIAL = list(tokenization.SPECIAL_TOKENS)
+SOURCE_VOCABULARY = [*SPECIAL, "the", "page", "￭,", "%s", "only_source"]
+TARGET_VOCABULARY = [*SPECIAL, "page", "la", "￭,", "{0}", "<b>", "only_target", ","]
+CLASSES = {
+    **dict.fromkeys(["%(name)s", "%s", "{0}", "{{ x }}", "$HOME"], "[PLACEHOLDER]"),
+    **dict.fromkeys(["<b>", "</b>", "&amp;"], "[TAG]"),
+    **dict.fromkeys(["https://x.org", "a@b.org"], "[URL]"),
+    **dict.fromkeys(["--force", "--no-cache"], "[OPTION]"),
+}
+# Pieces of text, and the tokens they are: known on both sides, on one, on none.
+PIECES = {
+    **{token: [token] for token in CLASSES},
+    **{word: [word] for word in ("the", "page", "la", "only_source", "only_target", "Zanzibar", "Ζεύς", "été", ",", "?")},
+    "page,": ["page", "￭,"],
+    "(Quxo)": ["(￭", "Quxo", "￭)"],
+    "%s%s": ["%s", "￭", "%s"],
+    "<b>{0}</b>": ["<b>", "￭", "{0}", "￭", "</b>"],
+    "d'Alençon": ["d'￭", "Alençon"],
+}
+TEXTS = st.lists(st.sampled_from(sorted(PIECES)), max_size=8)
+
+
+def oracle(source, target):
+    """The features of one pair of lists of pieces."""
+    source, target = ([token for piece in pieces for token in PIECES[piece]] for pieces in (source, target))
+    size = len(TARGET_VOCABULARY)
+
+    def feed(token, vocabulary):
+        return vocabulary.index(token if token in vocabulary else CLASSES.get(token, "[UNK]"))
+
+    def extended(token):
+        if token in TARGET_VOCABULARY:
+            return TARGET_VOCABULARY.index(token)
+        return size + source.index(token) if token in source else 1
+
+    return {
+        "source_tokens": [token.encode() for token in source],
+        "source_ids": [feed(token, SOURCE_VOCABULARY) for token in source],
+        "source_extended_ids": [extended(token) for token in source],
+        "source_feed_ids": [feed(token, TARGET_VOCABULARY) for token in source],
+        "target_input_ids": [2, *(feed(token, TARGET_VOCABULARY) for token in target)],
+        "target_extended_ids": [*(extended(token) for token in target), 3],
+    }
+
+
+@functools.lru_cache(maxsize=None)
+def graph(folder):
+    import tensorflow as tf
+
+    from pipeline import preprocessing
+
+    tables = []
+    for name, tokens in (("source", SOURCE_VOCABULARY), ("target", TARGET_VOCABULARY)):
+        (folder / name).write_text("".join(f"{token}\n" for token in tokens))
+        tables.append(preprocessing.vocabulary_table(str(folder / name)))
+    spec = tf.TensorSpec([None], tf.string)
+    function = tf.function(
+        lambda source, target: preprocessing.make_features(source, target, *tables), input_signature=[spec, spec]
+    )
+    # The tables live as long as somebody holds them.
+    return function, tables
+
+
+@pytest.fixture(scope="module")
+def features(tmp_path_factory):
+    """Function of pairs of lists of pieces: the graph's features, a list of dicts of lists."""
+    import tensorflow as tf
+
+    from pipeline import preprocessing
+
+    function, _ = graph(tmp_path_factory.mktemp("vocabularies"))
+
+    def call(pairs):
+        sides = [[" ".join(pair[side]).encode() for pair in pairs] for side in (0, 1)]
+        made = function(*(tf.constant(side, tf.string, shape=[len(pairs)]) for side in sides))
+        assert tuple(made) == preprocessing.FEATURES
+        made = {name: value.to_list() for name, value in made.items()}
+        assert {len(rows) for rows in made.values()} == {len(pairs)}
+        return [{name: rows[number] for name, rows in made.items()} for number in range(len(pairs))]
+
+    return call
+
+
+@hypothesis.given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4))
+@hypothesis.settings(max_examples=250)
+def test_features_equal_plain_python(features, pairs):
+    assert features(pairs) == [oracle(*pair) for pair in pairs]
+
+
+@hypothesis.given(st.lists(st.tuples(TEXTS, TEXTS), min_size=2, max_size=4))
+@hypothesis.settings(max_examples=50)
+def test_a_pair_does_not_depend_on_its_batch(features, pairs):
+    assert features(pairs) == [features([pair])[0] for pair in pairs]
+
+
+def test_an_unseen_placeholder_is_fed_as_its_class_and_copied_as_itself(features):
+    (made,) = features([(["the", "%(name)s", "Zanzibar", "%(name)s"], ["la", "%(name)s", "Zanzibar", "Ζεύς"])])
+    size = len(TARGET_VOCABULARY)
+    assert made["source_ids"] == [9, 4, 1, 4]
+    assert made["source_extended_ids"] == [size, size + 1, size + 2, size + 1]
+    assert made["source_feed_ids"] == [1, 4, 1, 4]
+    assert made["target_input_ids"] == [2, 10, 4, 1, 1]
+    assert made["target_extended_ids"] == [10, size + 1, size + 2, 1, 3]
+
+
+def test_a_known_token_keeps_its_target_id_even_where_it_could_be_copied(features):
+    (made,) = features([(["page", "{0}"], ["{0}", "page"])])
+    assert made["source_extended_ids"] == [9, 12]
+    assert made["target_extended_ids"] == [12, 9, 3]
+
+
+def test_empty_texts_and_an_empty_batch(features):
+    empty = {"source_tokens": [], "source_ids": [], "source_extended_ids": [], "source_feed_ids": []}
+    assert features([([], []), ([], [])]) == [{**empty, "target_input_ids": [2], "target_extended_ids": [3]}] * 2
+    assert features([([], ["Zanzibar"])])[0]["target_extended_ids"] == [1, 3]
+    assert features([]) == []
+
+
+def test_a_long_neighbour_costs_little(features):
+    """One text of thousands of tokens must not blow a batch of short ones up to its square."""
+    long = (["?"] * 3000, ["?"] * 3000)
+    short = (["Zanzibar"], ["Zanzibar"])
+    made = features([long, *[short] * 400])
+    assert made[0]["target_extended_ids"] == [len(TARGET_VOCABULARY)] * 3000 + [3]
+    assert made[1:] == [oracle(*short)] * 400
+
+
+def test_every_class_has_its_id():
+    import tensorflow as tf
+
+    from pipeline import preprocessing
+
+    ids = preprocessing.protected_class_ids(tf.constant([*CLASSES, "word", "￭,", "100%"])).numpy()
+    assert ids.tolist() == [*(SPECIAL.index(name) for name in CLASSES.values()), 1, 1, 1]
+    assert SPECIAL[:4] == ["[PAD]", "[UNK]", "[START]", "[END]"]
+
+
+def test_a_vocabulary_table_counts_lines(tmp_path):
+    import tensorflow as tf
+
+    from pipeline import preprocessing
+
+    (tmp_path / "file").write_text("[PAD]\n<a b>\n\u2028x\ny z\n")
+    table = preprocessing.vocabulary_table(str(tmp_path / "file"))
+    assert table.lookup(tf.constant(["[PAD]", "<a b>", "\u2028x", "y z", "y", ""])).numpy().tolist() == [0, 1, 2, 3, -1, -1]
+    assert int(table.size()) == 4

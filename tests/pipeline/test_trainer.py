@@ -1,0 +1,202 @@
+"""Training: the schedule, the clock, and a tiny run that learns and says what it did."""
+
+import json
+import math
+import types
+
+import pytest
+
+from pipeline.configs import DataConfig, ModelConfig, Recipe, TrainingConfig
+
+VOCABULARY = 20
+TINY = ModelConfig(embedding_size=8, hidden_size=8, dropout=0.0)
+
+
+def write_pairs(path, count=40, length=5):
+    """Pairs whose target repeats their source: half known words, half copies."""
+    import tensorflow as tf
+
+    with tf.io.TFRecordWriter(str(path), options="GZIP") as writer:
+        for number in range(count):
+            known = [10 + (number + place) % 5 for place in range(length)]
+            extended = [VOCABULARY + place if place % 2 else word for place, word in enumerate(known)]
+            ids = {
+                "source_ids": known,
+                "source_extended_ids": extended,
+                "target_input_ids": [2, *known],
+                "target_extended_ids": [*extended, 3],
+            }
+            features = {
+                name: tf.train.Feature(int64_list=tf.train.Int64List(value=value)) for name, value in ids.items()
+            }
+            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+    return [str(path)]
+
+
+def recipe(**training):
+    options = {"epochs": 4, "batch_tokens": 96, "learning_rate": 0.02, "warmup_steps": 2, "bucket_lengths": (4, 8)}
+    return Recipe(name="tiny", model=TINY, training=TrainingConfig(**{**options, **training}))
+
+
+def test_learning_rate_warms_up_and_decays():
+    from pipeline.trainer import learning_rate_at
+
+    config = TrainingConfig(learning_rate=0.4, warmup_steps=10, final_learning_rate_share=0.1)
+    assert learning_rate_at(0.0, 1, config) == pytest.approx(0.04)
+    assert learning_rate_at(0.0, 5, config) == pytest.approx(0.2)
+    assert learning_rate_at(0.0, 10, config) == learning_rate_at(0.0, 1000, config) == pytest.approx(0.4)
+    assert learning_rate_at(0.5, 100, config) == pytest.approx(0.4 * 0.55)
+    assert learning_rate_at(1.0, 100, config) == learning_rate_at(1.7, 100, config) == pytest.approx(0.04)
+    rates = [learning_rate_at(step / 100, step + 10, config) for step in range(101)]
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_learning_rate_without_warmup_or_decay():
+    from pipeline.trainer import learning_rate_at
+
+    config = TrainingConfig(learning_rate=0.4, warmup_steps=0, final_learning_rate_share=1.0)
+    assert [learning_rate_at(progress, 1, config) for progress in (0.0, 0.3, 1.0)] == [pytest.approx(0.4)] * 3
+    config = TrainingConfig(learning_rate=0.4, warmup_steps=0, final_learning_rate_share=0.0)
+    assert learning_rate_at(1.0, 1, config) == pytest.approx(0.0)
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+def schedule(monkeypatch, **training):
+    """A Schedule of 2 epochs of 10 steps on a fake model, and its clock."""
+    import keras
+
+    from pipeline import trainer
+
+    clock = Clock()
+    monkeypatch.setattr(trainer, "time", types.SimpleNamespace(monotonic=clock))
+    config = TrainingConfig(epochs=2, warmup_steps=0, final_learning_rate_share=0.0, learning_rate=1.0, **training)
+    callback = trainer.Schedule(config, steps_per_epoch=10)
+    optimizer = types.SimpleNamespace(learning_rate=keras.Variable(0.5))
+    callback.set_model(types.SimpleNamespace(optimizer=optimizer, stop_training=False))
+    callback.on_train_begin()
+    return callback, clock
+
+
+def rate(callback):
+    return float(callback.model.optimizer.learning_rate)
+
+
+def test_schedule_follows_the_epochs_where_there_is_no_limit(monkeypatch):
+    callback, clock = schedule(monkeypatch)
+    for step in range(1, 21):
+        clock.now += 1e6
+        callback.on_train_batch_begin(step % 10)
+        assert rate(callback) == pytest.approx((1 + math.cos(math.pi * step / 20)) / 2, abs=1e-6)
+        callback.on_train_batch_end(step % 10)
+        assert not callback.model.stop_training
+
+
+def test_schedule_stops_when_the_time_is_used_up(monkeypatch):
+    callback, clock = schedule(monkeypatch, max_seconds=10.0)
+    rates = []
+    for step, seconds in enumerate((1, 4, 9, 10), 1):
+        clock.now = 1000.0 + seconds
+        callback.on_train_batch_begin(step)
+        rates.append(rate(callback))
+        callback.on_train_batch_end(step)
+        assert not callback.model.stop_training
+    # The rate has fallen with the time, not been cut off.
+    expected = [(1 + math.cos(math.pi * share)) / 2 for share in (0.1, 0.4, 0.9, 1.0)]
+    assert rates == pytest.approx(expected, abs=1e-6)
+    clock.now = 1010.5
+    callback.on_train_batch_begin(5)
+    callback.on_train_batch_end(5)
+    assert callback.model.stop_training
+
+
+def test_schedule_with_time_to_spare_follows_the_epochs(monkeypatch):
+    callback, clock = schedule(monkeypatch, max_seconds=1000.0)
+    for step in range(1, 11):
+        clock.now += 1
+        callback.on_train_batch_begin(step)
+    assert rate(callback) == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_training_lowers_the_loss_and_tells_the_facts(tmp_path, capsys):
+    from pipeline import trainer
+
+    train, held_out = write_pairs(tmp_path / "train.gz"), write_pairs(tmp_path / "eval.gz", count=10)
+    write_pairs(tmp_path / "long.gz", count=3, length=8)
+    model, facts = trainer.train(
+        recipe(epochs=8), [*train, str(tmp_path / "long.gz")], held_out, VOCABULARY, VOCABULARY, str(tmp_path / "logs")
+    )
+    assert set(facts) == {"head", "curve", "parameters", "seconds", "steps_per_epoch", "pairs", "too_long"}
+    assert facts["head"] == "pointer_generator"
+    assert (facts["pairs"], facts["too_long"]) == (43, 3)  # a label [END] makes the long ones 9
+    assert facts["steps_per_epoch"] == math.ceil(40 / (96 // 16))
+    assert facts["parameters"] == model.count_params() > 0
+    assert [set(point) for point in facts["curve"]] == [{"epoch", "seconds", "loss", "eval_loss"}] * 8
+    assert [point["epoch"] for point in facts["curve"]] == list(range(1, 9))
+    assert facts["curve"][-1]["loss"] < 0.6 * facts["curve"][0]["loss"]
+    assert facts["curve"][-1]["eval_loss"] < facts["curve"][0]["eval_loss"]
+    json.loads(json.dumps(facts), parse_constant=pytest.fail)
+    output = capsys.readouterr().out
+    assert "3 of 43 training pairs are longer than 8 tokens" in output
+    assert output.count("pointer_generator: epoch ") == 8
+    assert any((tmp_path / "logs").rglob("events.out.tfevents.*"))
+
+
+@pytest.mark.slow
+def test_the_time_limit_ends_a_training_early_with_a_model(tmp_path, monkeypatch):
+    from pipeline import trainer
+
+    clock = Clock()
+
+    def tick():
+        clock.now += 1
+        return clock.now
+
+    monkeypatch.setattr(trainer, "time", types.SimpleNamespace(monotonic=tick))
+    files = write_pairs(tmp_path / "pairs.gz", count=20)
+    _, facts = trainer.train(recipe(epochs=1000, max_seconds=12.0), files, files, VOCABULARY, VOCABULARY)
+    assert 1 <= len(facts["curve"]) < 20
+    assert facts["seconds"] < 60
+
+
+@pytest.mark.slow
+def test_a_training_that_explodes_is_one_sentence(tmp_path):
+    from pipeline import trainer
+
+    files = write_pairs(tmp_path / "pairs.gz", count=10)
+    with pytest.raises(ValueError, match=r"no finite loss: lower training\.learning_rate\.$"):
+        trainer.train(
+            recipe(learning_rate=1e38, gradient_clip_norm=0.0, warmup_steps=0), files, files, VOCABULARY, VOCABULARY
+        )
+
+
+def test_pairs_that_fit_no_bucket_are_one_sentence(tmp_path):
+    from pipeline import trainer
+
+    long, short = write_pairs(tmp_path / "long.gz", count=3, length=8), write_pairs(tmp_path / "short.gz", count=3)
+    with pytest.raises(ValueError, match="None of the 3 training pairs has at most 8 tokens: raise"):
+        trainer.train(recipe(), long, short, VOCABULARY, VOCABULARY)
+    with pytest.raises(ValueError, match="None of the 3 eval pairs has at most 8 tokens: raise"):
+        trainer.train(recipe(), short, long, VOCABULARY, VOCABULARY)
+
+
+def test_the_recipe_reaches_the_model():
+    from pipeline import trainer
+
+    config = ModelConfig(
+        head="softmax", cell="lstm", attention="dot", embedding_size=6, hidden_size=4, encoder_layers=2, coverage=False
+    )
+    made = Recipe(name="x", data=DataConfig(), model=config, training=TrainingConfig(coverage_loss_weight=0.7))
+    built = trainer.build_model(made, 30, 40).get_config()
+    for key in ("head", "cell", "attention", "embedding_size", "hidden_size", "encoder_layers", "coverage", "dropout"):
+        assert built[key] == getattr(config, key)
+    assert (built["source_vocabulary_size"], built["target_vocabulary_size"]) == (30, 40)
+    assert built["coverage_loss_weight"] == 0.0

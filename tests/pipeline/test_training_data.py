@@ -1,0 +1,132 @@
+"""Batches: every pair once an epoch, similar lengths together, nothing lost without being counted."""
+
+import collections
+import random
+
+import pytest
+
+BUCKETS = (4, 8, 16)
+
+
+def make_examples(lengths):
+    """Pairs as the Transform graph writes them; each is known by its last source id."""
+    return [
+        {
+            "source_ids": [7] * (source - 1) + [100 + number],
+            "source_extended_ids": [8] * source,
+            "target_input_ids": [2] + [9] * (target - 1),
+            "target_extended_ids": [9] * (target - 1) + [3],
+        }
+        for number, (source, target) in enumerate(lengths)
+    ]
+
+
+def write_examples(path, examples):
+    """Writes a gzipped TFRecord file and returns its path."""
+    import tensorflow as tf
+
+    with tf.io.TFRecordWriter(str(path), options="GZIP") as writer:
+        for example in examples:
+            features = {
+                name: tf.train.Feature(int64_list=tf.train.Int64List(value=ids)) for name, ids in example.items()
+            }
+            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+    return str(path)
+
+
+def random_lengths(count=60, longest=16, seed=3):
+    draw = random.Random(seed)
+    return [(draw.randint(1, longest), draw.randint(1, longest)) for _ in range(count)]
+
+
+@pytest.fixture
+def examples(tmp_path):
+    """Function of lengths: the dataset that reads them back, out of two files."""
+    from pipeline import training_data
+
+    def read(lengths):
+        made = make_examples(lengths)
+        half = len(made) // 2
+        write_examples(tmp_path / "data-0.gz", made[:half])
+        write_examples(tmp_path / "data-1.gz", made[half:])
+        return training_data.read_examples([str(tmp_path / "data-*")])
+
+    return read
+
+
+def names(inputs):
+    """Which pairs a batch holds."""
+    ids = inputs["source_ids"].numpy()
+    return [int(max(row)) for row in ids]
+
+
+@pytest.mark.parametrize("length, tokens, size", [(3, 1024, 170), (128, 1024, 4), (8, 16, 1), (8, 15, 1), (512, 8, 1)])
+def test_batch_size(length, tokens, size):
+    from pipeline import training_data
+
+    assert training_data.batch_size(length, tokens) == size
+
+
+def test_examples_come_back(examples):
+    lengths = [(1, 1), (3, 2), (5, 16)]
+    read = [{name: value.numpy().tolist() for name, value in pair.items()} for pair in examples(lengths)]
+    assert read == make_examples(lengths)
+
+
+def test_too_long_pairs_are_counted_and_left_out(examples):
+    from pipeline import training_data
+
+    lengths = [(16, 16), (17, 1), (1, 17), (40, 40), (1, 1)]
+    dataset = examples(lengths)
+    assert training_data.count_too_long(dataset, BUCKETS) == (3, 5)
+    kept = sorted(name for inputs, _ in training_data.make_batches(dataset, BUCKETS, 64) for name in names(inputs))
+    assert kept == [100, 104]
+    assert training_data.count_too_long(examples([]), BUCKETS) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_every_pair_appears_exactly_once_an_epoch(examples, seed):
+    from pipeline import training_data
+
+    batches = training_data.make_batches(examples(random_lengths()), BUCKETS, 64, seed)
+    epochs = [[names(inputs) for inputs, _ in batches] for _ in range(3)]
+    for epoch in epochs:
+        assert collections.Counter(name for batch in epoch for name in batch) == collections.Counter(range(100, 160))
+    # The number of updates is known before training: the learning rate is planned by it.
+    assert len({len(epoch) for epoch in epochs}) == 1
+    assert (epochs[0] == epochs[1] == epochs[2]) == (seed is None)
+
+
+def test_the_seed_fixes_the_order(examples):
+    from pipeline import training_data
+
+    dataset = examples(random_lengths())
+
+    def order(seed):
+        return [names(inputs) for inputs, _ in training_data.make_batches(dataset, BUCKETS, 64, seed)]
+
+    assert order(5) == order(5) != order(6)
+
+
+def test_batches_hold_one_bucket_and_no_more_tokens_than_allowed(examples):
+    import numpy as np
+
+    from pipeline import training_data
+
+    lengths = random_lengths(count=200)
+    full = collections.Counter()
+    for inputs, labels in training_data.make_batches(examples(lengths), BUCKETS, 64, 1):
+        chosen = [lengths[name - 100] for name in names(inputs)]
+        buckets = {next(bucket for bucket in BUCKETS if max(pair) <= bucket) for pair in chosen}
+        assert len(buckets) == 1
+        (bucket,) = buckets
+        assert len(chosen) <= training_data.batch_size(bucket, 64) == 64 // (2 * bucket)
+        full[bucket] += len(chosen) == training_data.batch_size(bucket, 64)
+        # Padding is id 0, behind, up to the longest of the batch.
+        assert inputs["source_ids"].shape == (len(chosen), max(source for source, _ in chosen))
+        assert labels.shape == inputs["target_input_ids"].shape == (len(chosen), max(target for _, target in chosen))
+        assert np.array_equal(labels, inputs["target_extended_ids"]) and labels.dtype == "int32"
+        for row, (source, target) in enumerate(chosen):
+            assert np.count_nonzero(inputs["source_ids"][row]) == source == np.argmax(inputs["source_ids"][row]) + 1
+            assert labels[row, target - 1] == 3 and not np.any(labels[row, target:])
+    assert all(full[bucket] for bucket in BUCKETS)

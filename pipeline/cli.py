@@ -101,7 +101,9 @@ def _parser():
     )
     compile_.add_argument("--trainer-gpus", type=int, default=1, metavar="N", help="0 for none (default: 1)")
     compile_.add_argument("--gpu-type", default="nvidia-tesla-t4")
-    compile_.add_argument("--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable")
+    compile_.add_argument(
+        "--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable"
+    )
     compile_.set_defaults(command=_compile)
 
     report = commands.add_parser("report", help="write a run's report again")
@@ -188,7 +190,9 @@ def say_results(facts, say):
     say(scoring.format_table(results))
     say()
     counts = facts["counts"]
-    say(f"{counts['read']} records read, {counts['kept']} kept, {counts['rejected']} rejected: {facts['paths']['rejects']}")
+    say(
+        f"{counts['read']} records read, {counts['kept']} kept, {counts['rejected']} rejected: {facts['paths']['rejects']}"
+    )
     say(facts["blessing_reason"])
     if facts["blessed"]:
         say(f"Model:   {facts['paths']['models']}")
@@ -296,7 +300,7 @@ def _compile(options):
     images = {}
     for item in options.component_image:
         component, separator, image = item.partition("=")
-        if not separator or not image:
+        if not separator or not component or not image:
             raise CommandError(f"--component-image needs ID=IMAGE, for example Trainer=repository/image; got '{item}'.")
         images[component] = image
     if options.trainer_gpus < 0:

@@ -90,7 +90,7 @@ class TrainingConfig:
     warmup_steps: int = _number(100, low=0)
     gradient_clip_norm: float = _number(1.0, low=0.0)
     coverage_loss_weight: float = _number(0.2, low=0.0)
-    bucket_lengths: typing.Tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
+    bucket_lengths: tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
     seed: int = 1
     mixed_precision: bool = False  # compute in bfloat16, keep weights in float32
     max_seconds: float = _number(0.0, low=0.0)  # 0: no limit; else learning rate and epochs are fitted into it
@@ -107,8 +107,10 @@ class DecodingConfig:
     max_length_offset: int = _number(10, low=1)
     length_penalty: float = _number(1.0, low=0.0)
     coverage_penalty: float = _number(0.0, low=0.0)
-    batch_buckets: typing.Tuple[int, ...] = (1, 8, 32)
-    length_buckets: typing.Tuple[int, ...] = (16, 64, 128)
+    # Outputs hold each placeholder, tag, URL and option as often as their source does (as far as the head can output it).
+    keep_protected: bool = True
+    batch_buckets: tuple[int, ...] = (1, 8, 32)
+    length_buckets: tuple[int, ...] = (16, 64, 128)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,7 +281,9 @@ def _check_together(recipe):
             f"got {recipe.name!r}."
         )
     if recipe.data.eval_share <= 0 or recipe.data.test_share <= 0:
-        raise RecipeError("The recipe keys 'data.eval_share' and 'data.test_share' must be above 0: both splits are used.")
+        raise RecipeError(
+            "The recipe keys 'data.eval_share' and 'data.test_share' must be above 0: both splits are used."
+        )
     if recipe.data.eval_share + recipe.data.test_share >= 1:
         raise RecipeError(
             "The recipe keys 'data.eval_share' and 'data.test_share' must leave something to train on: their sum must be below 1."

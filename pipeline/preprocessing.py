@@ -4,6 +4,7 @@
 training and serving cannot drift apart. The features are listed in `docs/architecture.md`.
 """
 
+import functools
 import os
 
 import tensorflow as tf
@@ -37,6 +38,11 @@ def protected_class_ids(tokens):
         class_id = tf.constant(tokenization.SPECIAL_TOKENS.index(name), tf.int64)
         ids = tf.where(tf.strings.regex_full_match(tokens, pattern), class_id, ids)
     return ids
+
+
+def is_protected(tokens):
+    """Tells which tokens are placeholders, tags, URLs or options; bool like `tokens`."""
+    return tf.not_equal(protected_class_ids(tokens), tokenization.UNK_ID)
 
 
 def make_features(source, target, source_table, target_table):
@@ -79,7 +85,9 @@ def make_features(source, target, source_table, target_table):
         return tf.where(first < number, vocabulary_size + position, absent)
 
     source_extended = tf.where(
-        source_known.flat_values >= 0, source_known.flat_values, copy_ids(source_tokens, first[:number], tf.constant(0, tf.int64))
+        source_known.flat_values >= 0,
+        source_known.flat_values,
+        copy_ids(source_tokens, first[:number], tf.constant(0, tf.int64)),
     )
     unknown = tf.constant(tokenization.UNK_ID, tf.int64)
     labels = tf.where(
@@ -113,7 +121,7 @@ def preprocessing_fn(inputs, custom_config):
 
     uri = custom_config["vocabulary_uri"]
     tables = [
-        tft.make_and_track_object(lambda path=os.path.join(uri, name): vocabulary_table(path), name=name)
+        tft.make_and_track_object(functools.partial(vocabulary_table, os.path.join(uri, name)), name=name)
         for name in (SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE)
     ]
     source, target = (tf.reshape(inputs[name], [-1]) for name in ("source", "target"))

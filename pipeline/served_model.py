@@ -5,7 +5,6 @@ import pathlib
 
 import numpy as np
 
-
 _OUTPUTS = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
 
 

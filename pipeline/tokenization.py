@@ -66,7 +66,7 @@ _CLEAN = f"{_PROTECTED}|{_WORD}"  # tokens that may be copied, so never carry a 
 _TOKEN = f"{_PROTECTED}|{_ELISION}|{_WORD}|{_PUNCTUATION}"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _compiled(pattern):
     return regex.compile(pattern)
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_models import decoding
 from pipeline import preprocessing, tokenization
 
-DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids")
+DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
 EXTRA_DIRECTORY = "assets.extra"
 FACTS_FILE = "verbatim.json"
 WARMUP_FILE = "tf_serving_warmup_requests"
@@ -58,16 +58,23 @@ class ServingModule(tf.Module):
         )
         with tf.io.gfile.GFile(path) as file:
             self.vocabulary = tf.constant(file.read().splitlines())
+        # The classes of unknown protected tokens are inputs only: a kind that no source owes, so never output.
+        classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
+        is_class = tf.reduce_any(self.vocabulary[:, tf.newaxis] == classes, axis=1)
+        self.protected_vocabulary = preprocessing.is_protected(self.vocabulary) | is_class
         self.decode_xla = tf.function(self._decode, jit_compile=True)
 
     # Text to ids.
 
     def _features(self, source, target):
         raw = {"source": tf.expand_dims(source, -1), "target": tf.expand_dims(target, -1)}
-        return {
+        features = {
             name: tf.RaggedTensor.from_sparse(tf.cast(value, tf.int32) if value.dtype == tf.int64 else value)
             for name, value in self.transform(raw).items()
         }
+        tokens = features["source_tokens"]
+        features["source_protected"] = tokens.with_flat_values(preprocessing.is_protected(tokens.flat_values))
+        return features
 
     def _check(self, name, texts, lengths):
         """Asserts that each text has tokens, and not too many; a server answers INVALID_ARGUMENT with the sentence."""
@@ -90,9 +97,8 @@ class ServingModule(tf.Module):
 
     # Ids to ids: what XLA compiles.
 
-    def _decode(self, source_ids, source_extended_ids, source_feed_ids):
-        inputs = dict(zip(DECODER_INPUTS, (source_ids, source_extended_ids, source_feed_ids)))
-        return self._search(inputs)
+    def _decode(self, *inputs):
+        return self._search(dict(zip(DECODER_INPUTS, inputs)))
 
     def _search(self, inputs, return_attention=False):
         found = decoding.decode(
@@ -104,6 +110,7 @@ class ServingModule(tf.Module):
             min_length=self.config.min_length,
             length_alpha=self.config.length_penalty,
             coverage_beta=self.config.coverage_penalty,
+            protected_vocabulary=self.protected_vocabulary if self.config.keep_protected else None,
             return_attention=return_attention,
         )
         return {name: value for name, value in found._asdict().items() if value is not None}

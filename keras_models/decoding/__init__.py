@@ -1,6 +1,7 @@
 """Decoding as pure functions over a step function, on `keras.ops` alone."""
 
 from keras_models.decoding.beam import beam_search as beam_search
+from keras_models.decoding.constraints import Protection as Protection
 from keras_models.decoding.greedy import greedy_search as greedy_search
 from keras_models.decoding.hypotheses import Hypotheses as Hypotheses
 from keras_models.decoding.hypotheses import StepOutput as StepOutput

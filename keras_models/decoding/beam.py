@@ -57,6 +57,7 @@ def beam_search(
     length_alpha=1.0,
     coverage_beta=0.0,
     allow_unknown=False,
+    protection=None,
     return_attention=False,
     start_id=START_ID,
     end_id=END_ID,
@@ -86,6 +87,7 @@ def beam_search(
         length_alpha: strength of the length normalisation, 0 for none.
         coverage_beta: strength of the coverage penalty, 0 for none.
         allow_unknown: whether `[UNK]` may stand in the output.
+        protection: a `Protection`, or None.
         return_attention: whether to return attention matrices.
         start_id, end_id, unknown_id: special ids.
 
@@ -121,6 +123,8 @@ def beam_search(
     first = ops.where(ops.equal(ops.arange(beam_size), 0), 0.0, LOG_ZERO)
     running = empty_set(ops.broadcast_to(ops.expand_dims(first, 0), shape))
     running["last"] = ops.full(shape, start_id, dtype="int32")
+    if protection is not None:
+        running["owed"] = ops.broadcast_to(ops.expand_dims(protection.source, 1), (*shape, source_length))
     finished = empty_set(ops.full(shape, LOG_ZERO, dtype="float32"))
     finished["scores"] = ops.full(shape, LOG_ZERO, dtype="float32")
     finished["lengths"] = ops.zeros(shape, dtype="int32")
@@ -141,6 +145,8 @@ def beam_search(
     def body(index, running, finished, carry):
         output = step(ops.reshape(running["last"], (-1,)), carry, index)
         log_probs = constrain(output.log_probs, index)
+        if protection is not None:
+            log_probs = protection.forbid(log_probs, _fold(running["owed"]), rows_ids, index, max_length, end_id)
         total = ops.expand_dims(running["log_probs"], -1) + _unfold(log_probs, beam_size)
         values, parents, tokens = _best_continuations(total, beam_size)
         # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)
@@ -175,6 +181,9 @@ def beam_search(
             "coverage": rows["coverage"] + attention,
             "last": tokens,
         }
+        if protection is not None:
+            owed = protection.pay(_fold(rows["owed"]), ops.reshape(tokens, (-1,)), rows_ids)
+            new["owed"] = ops.reshape(owed, (*shape, source_length))
         if return_attention:
             new["attention"] = _write(rows["attention"], index, attention)
         carry = keras.tree.map_structure(lambda x: _fold(_select(_unfold(x, beam_size), parents)), output.carry)

@@ -17,6 +17,7 @@ def greedy_search(
     length_alpha=1.0,
     coverage_beta=0.0,
     allow_unknown=False,
+    protection=None,
     return_attention=False,
     start_id=START_ID,
     end_id=END_ID,
@@ -40,6 +41,8 @@ def greedy_search(
         "last": ops.full((batch,), start_id, dtype="int32"),
         "ended": ops.zeros((batch,), dtype="bool"),
     }
+    if protection is not None:
+        state["owed"] = protection.source
     if return_attention:
         state["attention"] = ops.zeros((batch, max_length, source_length), dtype="float32")
 
@@ -49,6 +52,8 @@ def greedy_search(
     def body(index, state, carry):
         output = step(state["last"], carry, index)
         log_probs = constrain(output.log_probs, index)
+        if protection is not None:
+            log_probs = protection.forbid(log_probs, state["owed"], extended_ids, index, max_length, end_id)
         token = ops.cast(ops.argmax(log_probs, axis=-1), "int32")
         chosen = ops.squeeze(ops.take_along_axis(log_probs, ops.expand_dims(token, -1), axis=-1), -1)
         position, probability = provenance(token, chosen, output.copy_log_probs, extended_ids)
@@ -70,6 +75,8 @@ def greedy_search(
             "last": ops.where(writes, token, end_id),
             "ended": ops.logical_or(state["ended"], ops.equal(token, end_id)),
         }
+        if protection is not None:
+            new["owed"] = protection.pay(state["owed"], token, extended_ids)
         if return_attention:
             new["attention"] = write("attention", output.attention)
         return index + 1, new, output.carry

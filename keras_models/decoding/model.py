@@ -3,11 +3,12 @@
 from keras import ops
 
 from keras_models.decoding.beam import beam_search, repeat_for_beam
+from keras_models.decoding.constraints import Protection
 from keras_models.decoding.greedy import greedy_search
 from keras_models.decoding.hypotheses import StepOutput
 
 
-def decode(model, inputs, max_length, beam_size=1, n_best=1, **options):
+def decode(model, inputs, max_length, beam_size=1, n_best=1, protected_vocabulary=None, **options):
     """Searches for the best outputs of a model.
 
     Args:
@@ -16,6 +17,8 @@ def decode(model, inputs, max_length, beam_size=1, n_best=1, **options):
         max_length: longest output in tokens.
         beam_size: 1 is greedy search.
         n_best: outputs for each source, at most `beam_size`.
+        protected_vocabulary: bool `[vocabulary_size]`, words of a protected kind; with it, `inputs` also has bool
+            `source_protected` `[batch, source_length]`, and outputs keep these tokens: see `Protection`.
         **options: of `beam_search`.
 
     Returns:
@@ -27,6 +30,11 @@ def decode(model, inputs, max_length, beam_size=1, n_best=1, **options):
     def step(tokens, carry, index):
         return StepOutput(*model.step(tokens, carry, beam_memory))
 
+    if protected_vocabulary is not None:
+        # What the head cannot output cannot be demanded either.
+        possible = ops.logical_or(model.head.copies, memory["extended_ids"] < model.target_vocabulary_size)
+        source = ops.logical_and(ops.logical_and(inputs["source_protected"], memory["mask"]), possible)
+        options["protection"] = Protection(protected_vocabulary, source)
     extended_size = model.target_vocabulary_size + ops.shape(memory["extended_ids"])[1]
     arguments = (step, carry, memory["extended_ids"], memory["mask"], extended_size, max_length)
     if beam_size == 1:

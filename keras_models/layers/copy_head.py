@@ -23,6 +23,8 @@ class CopyHead(keras.layers.Layer):
         vocabulary_size: V, the number of target vocabulary ids.
     """
 
+    copies = True  # whether ids beyond the vocabulary can be output
+
     def __init__(self, vocabulary_size, **kwargs):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size

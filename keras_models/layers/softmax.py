@@ -31,6 +31,8 @@ class SoftmaxHead(CopyHead):
     TensorShape([2, 3, 10])
     """
 
+    copies = False
+
     def __init__(self, vocabulary_size, unknown_id=1, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
         self.unknown_id = unknown_id

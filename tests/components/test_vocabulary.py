@@ -58,7 +58,8 @@ def test_the_size_counts_special_tokens():
 
 
 def test_rare_words_and_rarer_protected_tokens_are_left_out():
-    counts = {"word": 2, "rare": 1, "%s": 5, "%(name)s": 4, "<b>": 5, "</i>": 4, "https://x.org": 4, "--all": 4, "￭.": 2}
+    rare = dict.fromkeys(["%(name)s", "</i>", "https://x.org", "--all"], 4)
+    counts = {"word": 2, "rare": 1, "%s": 5, "<b>": 5, "￭.": 2, **rare}
     assert choose(counts, min_count=2, protected_min_count=5)[len(SPECIAL) :] == ["%s", "<b>", "word", "￭."]
 
 

@@ -52,7 +52,7 @@ def value_and_gradients(function, inputs, layer):
             return function(*inputs)
 
     weights = [weight.value for weight in layer.trainable_weights]
-    value, gradients = jax.value_and_grad(pure, argnums=(0, 1))(inputs, weights)
+    value, gradients = jax.jit(jax.value_and_grad(pure, argnums=(0, 1)))(inputs, weights)
     return float(value), [np.asarray(gradient) for part in gradients for gradient in part]
 
 

@@ -84,7 +84,9 @@ sys.exit(f"imported: {{heavy}}" if heavy else 0)
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["run"], ["run", RECIPE], ["serve", "--port", "x"], ["score"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["frobnicate"], ["run"], ["run", RECIPE], ["serve", "--port", "x"], ["score"]]
+)
 def test_a_wrong_call_is_explained_by_argparse(arguments, capsys):
     with pytest.raises(SystemExit) as end:
         cli.main(arguments)
@@ -95,7 +97,8 @@ def test_a_wrong_call_is_explained_by_argparse(arguments, capsys):
 
 
 def test_started_as_a_module_errors_are_sentences_too():
-    command = [sys.executable, "-m", "pipeline.cli", "compile", RECIPE, "--output", "p.yaml", "--component-image", "Trainer"]
+    arguments = ["compile", RECIPE, "--output", "p.yaml", "--component-image", "Trainer"]
+    command = [sys.executable, "-m", "pipeline.cli", *arguments]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 1 and result.stdout == ""
     assert result.stderr == (
@@ -155,7 +158,7 @@ def test_run_refuses_bad_input_before_anything_slow(refused, texts):
     data = texts / "pairs.tsv"
 
     def run(recipe=RECIPE, data=data, output=output, *more):
-        return refused("run", recipe, "--data", data, "--output", output, *more)
+        return refused("run", recipe, "--set", "data.format=tsv", "--data", data, "--output", output, *more)
 
     assert str(texts / "absent.tsv") in run(data=texts / "absent.tsv")
     assert "did you mean 'localization_en_fr'" in run("localization_en_de")

@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -255,7 +258,9 @@ def test_missing_recipes(tmp_path):
     assert str(tmp_path / "folder.toml") in refusal(load_recipe, tmp_path / "folder.toml")
 
 
-@pytest.mark.parametrize("content", [b"epochs = ", b"[model]\nhead = 'softmax'\nhead = 'softmax'\n", b"\xff\xfe", b"{}"])
+@pytest.mark.parametrize(
+    "content", [b"epochs = ", b"[model]\nhead = 'softmax'\nhead = 'softmax'\n", b"\xff\xfe", b"{}"]
+)
 def test_broken_toml(tmp_path, content):
     path = tmp_path / "broken.toml"
     path.write_bytes(content)
@@ -270,9 +275,7 @@ def test_a_section_that_is_a_value_in_the_file(tmp_path):
 
 
 def test_tensorflow_is_not_imported():
-    import pathlib
-    import subprocess
-    import sys
-
-    code = "import sys, pipeline.configs as c; c.load_recipe('localization_en_fr'); sys.exit('tensorflow' in sys.modules)"
+    code = (
+        "import sys, pipeline.configs as c; c.load_recipe('localization_en_fr'); sys.exit('tensorflow' in sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[2])

@@ -111,7 +111,7 @@ def test_settings_reach_the_cluster(tmp_path):
 
     assert "gs://bucket/root/models/My_Recipe" in constants("Pusher")
     assert "gs://bucket/pairs.tsv" in constants("ParallelTextExampleGen")
-    assert 'epochs' in constants("Trainer") and "pipeline.trainer.run_fn" in constants("Trainer")
+    assert "epochs" in constants("Trainer") and "pipeline.trainer.run_fn" in constants("Trainer")
 
 
 def test_json_can_be_written_too(tmp_path):

@@ -20,7 +20,10 @@ CLASSES = {
 # Pieces of text, and the tokens they are: known on both sides, on one, on none.
 PIECES = {
     **{token: [token] for token in CLASSES},
-    **{word: [word] for word in ("the", "page", "la", "only_source", "only_target", "Zanzibar", "Ζεύς", "été", ",", "?")},
+    **{
+        word: [word]
+        for word in ("the", "page", "la", "only_source", "only_target", "Zanzibar", "Ζεύς", "été", ",", "?")
+    },
     "page,": ["page", "￭,"],
     "(Quxo)": ["(￭", "Quxo", "￭)"],
     "%s%s": ["%s", "￭", "%s"],
@@ -53,7 +56,7 @@ def oracle(source, target):
     }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def graph(folder):
     import tensorflow as tf
 
@@ -152,5 +155,6 @@ def test_a_vocabulary_table_counts_lines(tmp_path):
 
     (tmp_path / "file").write_text("[PAD]\n<a b>\n\u2028x\ny z\n")
     table = preprocessing.vocabulary_table(str(tmp_path / "file"))
-    assert table.lookup(tf.constant(["[PAD]", "<a b>", "\u2028x", "y z", "y", ""])).numpy().tolist() == [0, 1, 2, 3, -1, -1]
+    found = table.lookup(tf.constant(["[PAD]", "<a b>", "\u2028x", "y z", "y", ""]))
+    assert found.numpy().tolist() == [0, 1, 2, 3, -1, -1]
     assert int(table.size()) == 4

@@ -69,9 +69,7 @@ def create_pipeline(
     example_gen = ParallelTextExampleGen(data_path=data_path, recipe_json=recipe_json)
     # Statistics, schema and anomalies: what the data look like, for people and for the next run.
     statistics_gen = tfx.components.StatisticsGen(examples=example_gen.outputs["examples"])
-    schema_gen = tfx.components.SchemaGen(
-        statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True
-    )
+    schema_gen = tfx.components.SchemaGen(statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True)
     example_validator = tfx.components.ExampleValidator(
         statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
     )

@@ -53,9 +53,7 @@ class ServingModule(tf.Module):
         self.model = model
         self.transform = transform_output.transform_features_layer()
         self.config = recipe.decoding
-        path = os.path.join(
-            transform_output.transform_savedmodel_dir, "assets", preprocessing.TARGET_VOCABULARY_FILE
-        )
+        path = os.path.join(transform_output.transform_savedmodel_dir, "assets", preprocessing.TARGET_VOCABULARY_FILE)
         with tf.io.gfile.GFile(path) as file:
             self.vocabulary = tf.constant(file.read().splitlines())
         # The classes of unknown protected tokens are inputs only: a kind that no source owes, so never output.
@@ -207,7 +205,9 @@ class ServingModule(tf.Module):
     @tf.function(input_signature=[_TEXTS, _TEXTS])
     def score(self, source, target):
         same = tf.equal(tf.size(source), tf.size(target))
-        sentence = tf.strings.format("There are {} source and {} target texts; give pairs.", (tf.size(source), tf.size(target)))
+        sentence = tf.strings.format(
+            "There are {} source and {} target texts; give pairs.", (tf.size(source), tf.size(target))
+        )
         tf.debugging.Assert(same, [sentence])
         features = self._features(source, target)
         self._check("source", source, features["source_ids"].row_lengths())
@@ -266,7 +266,5 @@ def write_warmup(path, recipe):
                 request.model_spec.name = recipe.name
                 request.model_spec.signature_name = "serving_default"
                 request.inputs["source"].CopyFrom(tf.make_tensor_proto([" ".join(["a"] * length)] * batch))
-                log = prediction_log_pb2.PredictionLog(
-                    predict_log=prediction_log_pb2.PredictLog(request=request)
-                )
+                log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
                 writer.write(log.SerializeToString())

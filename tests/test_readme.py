@@ -18,7 +18,9 @@ def test_the_functional_model_trains_saves_and_loads(tmp_path, monkeypatch):
     names = {}
     exec(compile(block, "README.md", "exec"), names)
     assert (tmp_path / "copier.keras").is_file()
-    loss = names["model"].evaluate([names["ids"], names["positions"], names["ids"], names["positions"]], names["positions"])
+    loss = names["model"].evaluate(
+        [names["ids"], names["positions"], names["ids"], names["positions"]], names["positions"]
+    )
     assert 0 < loss < 10
 
 

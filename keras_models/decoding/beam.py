@@ -7,7 +7,6 @@ from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, cons
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty, provenance
 from keras_models.layers.numerics import LOG_ZERO
 
-
 # Sizes are multiplied out rather than written as -1, so that what is static stays static and loop shapes hold.
 
 
@@ -71,7 +70,7 @@ def beam_search(
 
     with the length and coverage penalties of Wu et al. 2016 (eq. 14), |Y| counting the end. Each step keeps the best
     `beam_size` continuations; one that ends is set aside and its place in the beam with it (Bahdanau et al. 2014). The
-    search stops when all places have ended, or when no running hypothesis can still beat one set aside. At
+    search stops when all places have ended, or when no running hypothesis can still become one of the `n_best`. At
     `max_length` tokens a hypothesis must end.
 
     Args:
@@ -139,8 +138,9 @@ def beam_search(
     def condition(index, running, finished, carry):
         # Log-probabilities only fall and the coverage penalty is at most 0: this bounds what a running one can reach.
         reachable = ops.max(running["log_probs"], axis=1) / length_penalty(max_length + 1, length_alpha)
-        worst_finished = ops.min(finished["scores"], axis=1)
-        return ops.logical_and(index <= max_length, ops.any(reachable > worst_finished))
+        # The finished are sorted: this is the worst that would be returned.
+        worst_returned = finished["scores"][:, n_best - 1]
+        return ops.logical_and(index <= max_length, ops.any(reachable > worst_returned))
 
     def body(index, running, finished, carry):
         output = step(ops.reshape(running["last"], (-1,)), carry, index)

@@ -86,4 +86,6 @@ def greedy_search(
     if coverage_beta:
         scores += coverage_penalty(state["coverage"], source_mask, coverage_beta)
     names = ("tokens", "lengths", "log_probs", "copied_from", "copy_probability", "attention")
-    return Hypotheses(scores=ops.expand_dims(scores, 1), **{n: ops.expand_dims(state[n], 1) for n in names if n in state})
+    return Hypotheses(
+        scores=ops.expand_dims(scores, 1), **{n: ops.expand_dims(state[n], 1) for n in names if n in state}
+    )

@@ -50,12 +50,17 @@ class PointerGenerator(CopyHead):
         super().__init__(vocabulary_size, **kwargs)
         self.vocabulary = keras.layers.Dense(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
         self.gate = keras.layers.Dense(1, dtype=self.dtype_policy, name="gate")
+        self.supports_masking = True
 
     def build(self, hidden_shape, context_shape, inputs_shape=None, decoder_state_shape=None):
         self.vocabulary.build(hidden_shape)
         size = context_shape[-1] + (decoder_state_shape or hidden_shape)[-1]
         size += inputs_shape[-1] if inputs_shape is not None else 0
         self.gate.build((*hidden_shape[:-1], size))
+
+    def compute_mask(self, hidden, previous_mask=None):
+        """Returns None: the loss masks padding by the labels."""
+        return None
 
     def call(self, hidden, context, attention, source_extended_ids, targets=None, inputs=None, decoder_state=None):
         state = {"hidden": hidden, "context": context, "attention_log_weights": safe_log(attention)}

@@ -111,7 +111,9 @@ class RecurrentSeq2Seq(keras.Model):
             for index in range(2 if cell == "lstm" else 1)
         ]
         self.cell = FeedbackCell(hidden_size, cell, feedback=input_feeding, dtype=policy, name="decoder_cell")
-        self.attention = SourceAttention(attention, units=hidden_size, coverage=coverage, dtype=policy, name="attention")
+        self.attention = SourceAttention(
+            attention, units=hidden_size, coverage=coverage, dtype=policy, name="attention"
+        )
         self.readout = keras.layers.Dense(hidden_size, activation="tanh", use_bias=False, dtype=policy, name="readout")
         self.head = make_head(head, target_vocabulary_size, dtype=policy)
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")

@@ -1,0 +1,141 @@
+"""Protected source tokens stand in the output exactly as often as in the source."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from keras import ops
+
+from keras_models.decoding import Protection, StepOutput, beam_search, greedy_search
+
+VOCABULARY = 8  # 0 to 3 special, 4 and 5 words, 6 and 7 placeholders that the vocabulary knows
+PROTECTED_WORDS = np.array([False] * 6 + [True] * 2)
+END = 3
+TINY = -1e9
+
+
+def random_case(seed, batch=2, source_length=4):
+    """Sources of words (4, 5), known placeholders (6) and unknown ones (V + j), and a random table of distributions."""
+    random = np.random.default_rng(seed)
+    extended = np.zeros((batch, source_length), "int32")
+    for row in range(batch):
+        for position in range(source_length):
+            kind = random.integers(4)
+            if kind < 2:
+                extended[row, position] = (4, 6)[kind]
+            elif kind == 2 or position == 0:
+                extended[row, position] = VOCABULARY + position
+            else:
+                # A repeat takes the id of its first occurrence.
+                extended[row, position] = extended[row, random.integers(position)]
+    protected = np.isin(extended, [6, 7]) | (extended >= VOCABULARY)
+    logits = random.normal(size=(VOCABULARY + source_length, VOCABULARY + source_length)) * 2
+    # A token that the row's source lacks cannot be copied; the table is shared, so the step masks by row.
+    return extended, protected, logits.astype("float32")
+
+
+def make_step(extended, logits):
+    possible = np.ones((extended.shape[0], logits.shape[1]), bool)
+    for row, ids in enumerate(extended):
+        for token in range(VOCABULARY, logits.shape[1]):
+            possible[row, token] = token in ids
+
+    def step(tokens, carry, index):
+        scores = ops.where(carry["possible"], ops.take(ops.convert_to_tensor(logits), tokens, axis=0), TINY)
+        log_probs = ops.log_softmax(scores, axis=-1)
+        copies = ops.zeros_like(ops.cast(carry["extended"], "float32")) + TINY
+        return StepOutput(log_probs, copies, ops.zeros_like(copies), carry)
+
+    return step, {"possible": ops.convert_to_tensor(possible), "extended": ops.convert_to_tensor(extended)}
+
+
+def search(case, beam_size, max_length):
+    extended, protected, logits = case
+    step, carry = make_step(extended, logits)
+    arguments = (
+        step,
+        carry,
+        ops.convert_to_tensor(extended),
+        ops.ones(extended.shape, "bool"),
+        logits.shape[1],
+        max_length,
+    )
+    options = {"protection": Protection(ops.convert_to_tensor(PROTECTED_WORDS), ops.convert_to_tensor(protected))}
+    if beam_size == 1:
+        return greedy_search(*arguments, **options)
+    return beam_search(*arguments, beam_size=beam_size, n_best=beam_size, **options)
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10_000), beam_size=st.sampled_from([1, 3]), max_length=st.sampled_from([4, 9]))
+def test_outputs_hold_each_protected_token_as_often_as_the_source(seed, beam_size, max_length):
+    case = random_case(seed)
+    extended, protected, _ = case
+    found = search(case, beam_size, max_length)
+    tokens, lengths = ops.convert_to_numpy(found.tokens), ops.convert_to_numpy(found.lengths)
+    scores = ops.convert_to_numpy(found.scores)
+    for row in range(len(extended)):
+        owed = Counter(extended[row][protected[row]].tolist())
+        for hypothesis in range(tokens.shape[1]):
+            if scores[row, hypothesis] < TINY / 2:
+                continue  # fewer hypotheses than asked for
+            output = tokens[row, hypothesis, : lengths[row, hypothesis]].tolist()
+            kept = Counter(token for token in output if token >= VOCABULARY or PROTECTED_WORDS[token])
+            assert kept == owed
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10_000), index=st.integers(0, 6))
+def test_forbid_agrees_with_its_definition(seed, index):
+    extended, protected, logits = random_case(seed, batch=3)
+    random = np.random.default_rng(seed)
+    owed = protected & (random.random(protected.shape) < 0.6)
+    size, max_length = logits.shape[1], 6
+    log_probs = np.log(random.dirichlet(np.ones(size), 3)).astype("float32")
+    protection = Protection(ops.convert_to_tensor(PROTECTED_WORDS), ops.convert_to_tensor(protected))
+    got = ops.convert_to_numpy(
+        protection.forbid(
+            ops.convert_to_tensor(log_probs),
+            ops.convert_to_tensor(owed),
+            ops.convert_to_tensor(extended),
+            ops.convert_to_tensor(index, dtype="int32"),
+            max_length,
+        )
+    )
+    for row in range(3):
+        p = np.exp(log_probs[row].astype("float64"))
+        owes = set(extended[row][owed[row]].tolist())
+        number, room = int(owed[row].sum()), max_length - index
+        unfinished = number > 0 and room > 0
+        expected = p.copy()
+        for token in range(size):
+            is_protected = (token < VOCABULARY and PROTECTED_WORDS[token]) or (
+                token >= VOCABULARY and protected[row][token - VOCABULARY]
+            )
+            if unfinished and token in owes:
+                expected[token] = p[token] + p[END] * p[token] / sum(p[other] for other in owes)
+            if is_protected and token not in owes:
+                expected[token] = 0
+            if unfinished and (token == END or (number >= room and token not in owes)):
+                expected[token] = 0
+        np.testing.assert_allclose(np.exp(got[row]), expected, atol=1e-5)
+
+
+def test_nothing_changes_where_nothing_is_protected():
+    extended, _, logits = random_case(3)
+    step, carry = make_step(extended, logits)
+    arguments = (step, carry, ops.convert_to_tensor(extended), ops.ones(extended.shape, "bool"), logits.shape[1], 5)
+    nothing = Protection(ops.zeros((VOCABULARY,), "bool"), ops.zeros(extended.shape, "bool"))
+    plain = beam_search(*arguments, beam_size=3, n_best=3)
+    same = beam_search(*arguments, beam_size=3, n_best=3, protection=nothing)
+    for one, other in zip(plain[:4], same[:4]):
+        np.testing.assert_array_equal(ops.convert_to_numpy(one), ops.convert_to_numpy(other))
+
+
+@pytest.mark.parametrize("token, left", [(9, [False, True, True]), (6, [True, True, False]), (4, [True, True, True])])
+def test_pay_settles_one_occurrence(token, left):
+    extended = ops.convert_to_tensor(np.array([[9, 9, 6]], "int32"))
+    paid = Protection.pay(ops.ones((1, 3), "bool"), ops.convert_to_tensor(np.array([token], "int32")), extended)
+    assert ops.convert_to_numpy(paid)[0].tolist() == left

@@ -1,6 +1,6 @@
 # The container image: `verbatim` as its entry point, and the TFX image of a Kubeflow pipeline, which starts each component as
 # `python -m tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor` with its arguments
-# (name the image with `verbatim compile RECIPE --set ...`, or KubeflowV2DagRunnerConfig's default_image).
+# (name the image with `verbatim compile RECIPE --image IMAGE`).
 #
 #   docker build -t verbatim .
 #   docker run --rm -v "$PWD/data:/data" -v "$PWD/out:/out" verbatim run localization_en_fr --data /data --output /out

@@ -45,6 +45,7 @@ class DataConfig:
     source_column: str = "source"
     target_column: str = "target"
     max_characters: int = _number(2000, low=1)  # a longer source or target is rejected
+    max_tokens: int = _number(120, low=1)  # so is one of more words and punctuation marks
     max_rejected_share: float = _number(0.1, low=0.0, high=1.0)  # above it the run stops
     drop_identical: bool = False  # reject pairs whose target equals their source (untranslated)
     drop_duplicates: bool = True  # reject a pair already seen (same source and same target)
@@ -287,6 +288,22 @@ def _check_together(recipe):
     if recipe.data.eval_share + recipe.data.test_share >= 1:
         raise RecipeError(
             "The recipe keys 'data.eval_share' and 'data.test_share' must leave something to train on: their sum must be below 1."
+        )
+    # What is read must be trainable (the end takes one place) and decodable: nothing is left out later.
+    for key, longest in (
+        ("training.bucket_lengths", recipe.training.bucket_lengths[-1] - 1),
+        ("decoding.length_buckets", recipe.decoding.length_buckets[-1]),
+    ):
+        if recipe.data.max_tokens > longest:
+            raise RecipeError(
+                f"The recipe key 'data.max_tokens' ({recipe.data.max_tokens}) must be at most {longest} to fit the last of "
+                f"'{key}'."
+            )
+    shortest_limit = int(recipe.decoding.length_buckets[0] * recipe.decoding.max_length_factor)
+    if recipe.decoding.min_length > shortest_limit + recipe.decoding.max_length_offset:
+        raise RecipeError(
+            f"The recipe key 'decoding.min_length' ({recipe.decoding.min_length}) exceeds the longest output of the first "
+            "of 'decoding.length_buckets'."
         )
     if recipe.decoding.n_best > recipe.decoding.beam_size:
         raise RecipeError(

@@ -152,8 +152,9 @@ def write_json(path, content):
 
 def _failure_sentence(component, error, log):
     """Our own errors say what to do; for others the component and the log are what a person needs."""
-    first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    # Beam appends where in its graph an error arose.
-    first_line = re.sub(r" \[while running .*$", "", first_line)
-    name = component or "The pipeline"
-    return f"{name} failed: {first_line.rstrip('.')}. The full log is {log}."
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [type(error).__name__]
+    # TensorFlow puts where an error arose before what it is.
+    sentence = lines[-1] if lines[0] == "in user code:" else lines[0]
+    # Beam appends where in its graph it arose.
+    sentence = re.sub(r" \[while running .*$", "", sentence)
+    return f"{component or 'The pipeline'} failed: {sentence.rstrip('.')}. The full log is {log}."

@@ -18,6 +18,8 @@ import struct
 import typing
 import unicodedata
 
+from pipeline import tokenization
+
 SPLITS = ("train", "eval", "test")
 REJECT_COLUMNS = ("file", "line", "reason", "text")
 
@@ -470,6 +472,8 @@ def _judge(source, target, file, line, config):
             reason = "empty target"
         elif max(len(source), len(target)) > config.max_characters:
             reason = f"longer than {config.max_characters} characters"
+        elif max(map(tokenization.count_tokens, (source, target))) > config.max_tokens:
+            reason = f"longer than {config.max_tokens} tokens"
         elif config.drop_identical and source == target:
             reason = "target equals source"
     if reason:

@@ -75,6 +75,18 @@ def _cut(text):
     return _compiled(_TOKEN).findall(text.replace(JOINER, _JOINER_IN_TEXT).replace("\0", " "))
 
 
+def count_tokens(text):
+    """Returns how many tokens `tokenize` makes of a text, joiners that are tokens of their own included."""
+    text = text.replace(JOINER, _JOINER_IN_TEXT).replace("\0", " ")
+    clean = _compiled(_CLEAN)
+    count, end, clean_before = 0, -1, False
+    for match in _compiled(_TOKEN).finditer(text):
+        is_clean = clean.fullmatch(match.group()) is not None
+        count += 2 if match.start() == end and is_clean and clean_before else 1
+        end, clean_before = match.end(), is_clean
+    return count
+
+
 def words(text):
     """Returns the words and protected tokens of a text in order, without punctuation.
 

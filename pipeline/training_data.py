@@ -27,7 +27,7 @@ def read_examples(file_patterns):
         parsed = tf.io.parse_single_example(serialized, features)
         return {name: tf.cast(value, tf.int32) for name, value in parsed.items()}
 
-    return tf.data.TFRecordDataset(files, compression_type="GZIP").map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+    return tf.data.TFRecordDataset(files, compression_type="GZIP").map(parse)
 
 
 def pair_length(pair):
@@ -67,4 +67,8 @@ def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None):
         # The last size is for pairs beyond the last bucket, of which the filter left none.
         bucket_batch_sizes=[*sizes, 1],
     )
-    return batches.map(lambda inputs: (inputs, inputs[LABELS])).prefetch(tf.data.AUTOTUNE)
+    options = tf.data.Options()
+    # Ending an iterator waits for the autotuner's thread, which sleeps up to a minute between two looks (TensorFlow 2.16):
+    # with two iterators an epoch, training stood still for longer than it ran.
+    options.autotune.enabled = False
+    return batches.map(lambda inputs: (inputs, inputs[LABELS])).prefetch(8).with_options(options)

@@ -24,6 +24,7 @@ OVERRIDES = (
     "decoding.length_buckets=[8, 16]",
     "evaluation.bootstrap_samples=50",
     "data.format=tsv",
+    "data.max_tokens=16",
     "data.max_rejected_share=0.5",
 )
 
@@ -43,7 +44,7 @@ def made_pairs():
 def data_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "pairs.tsv"
     lines = [f"{source}\t{target}" for source, target in made_pairs()]
-    lines += ["only one column", "\tempty source", "empty target\t", lines[0]]
+    lines += ["word " * 17 + "\ttoo long", "only one column", "\tempty source", "empty target\t", lines[0]]
     path.write_bytes("\n".join(["source\ttarget", *lines]).encode() + b"\nbad \xff byte\tx\n")
     return path
 

@@ -31,20 +31,22 @@ def say(line=""):
     print(line, flush=True)
 
 
-def ask_server(model_directory, questions):
+def ask_server(model_directory, questions, log):
     """Starts `verbatim serve`, asks over gRPC, prints the answers, and stops the server.
 
     Args:
         model_directory: the folder that holds the pushed versions.
         questions: list of texts.
+        log: file for what the server says on standard error.
 
     Raises:
-        RuntimeError: the server ended before it was ready.
+        RunError: the server ended before it was ready.
     """
     from serving.client import Client, format_answer
 
     command = [sys.executable, "-m", "pipeline.cli", "serve", "--model", str(model_directory), "--port", "0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with open(log, "w", encoding="utf-8") as file:
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
     try:
         address = None
         for line in server.stdout:
@@ -54,7 +56,7 @@ def ask_server(model_directory, questions):
                 address = match.group(1)
                 break
         if address is None:
-            raise RuntimeError(f"The server ended with status {server.wait()} before it was ready.")
+            raise local_runner.RunError(f"The server ended with status {server.wait()} before it was ready; see {log}.")
         with Client(address) as client:
             for question, answer in zip(questions, client.predict(list(questions))):
                 say()
@@ -83,7 +85,11 @@ def main():
         return 1
     say()
     say("Asking the pushed model over gRPC")
-    ask_server(facts["paths"]["models"], QUESTIONS)
+    try:
+        ask_server(facts["paths"]["models"], QUESTIONS, OUTPUT / "server.log")
+    except RuntimeError as error:  # the server did not start, or did not answer
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     say()
     say(f"Done in {(time.monotonic() - started) / 60:.1f} minutes; largest process {peak / 2**20:.1f} GB")

@@ -4,6 +4,7 @@ The signatures are listed in `docs/architecture.md`. The Transform graph that ma
 SavedModel; only core and tf.text operations are used, so a stock TF Serving runs it.
 """
 
+import importlib.metadata
 import json
 import os
 
@@ -248,11 +249,18 @@ def export_model(model, transform_output, recipe, directory):
         "batch_buckets": list(recipe.decoding.batch_buckets),
         "length_buckets": list(recipe.decoding.length_buckets),
         "compilations": len(recipe.decoding.batch_buckets) * len(recipe.decoding.length_buckets),
-        "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
+        "versions": {"verbatim-text": _own_version(), "tensorflow": tf.__version__, "keras": keras.__version__},
         "recipe": recipe.to_dict(),
     }
     with tf.io.gfile.GFile(os.path.join(extra, FACTS_FILE), "w") as file:
         json.dump(facts, file, indent=1)
+
+
+def _own_version():
+    try:
+        return importlib.metadata.version("verbatim-text")
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout that is not installed
+        return "not installed"
 
 
 def write_warmup(path, recipe):

@@ -63,7 +63,7 @@ def test_the_recipe_of_the_demo_is_shipped():
 
 def test_a_file_of_ones_own_takes_its_name_from_the_file(tmp_path):
     path = tmp_path / "my_recipe.toml"
-    path.write_text("[training]\nepochs = 3\nbucket_lengths = [5, 10]\n")
+    path.write_text("[training]\nepochs = 3\nbucket_lengths = [5, 10]\n[data]\nmax_tokens = 9\n")
     recipe = load_recipe(str(path))
     assert recipe.name == "my_recipe"
     assert recipe.training.epochs == 3 and recipe.training.bucket_lengths == (5, 10)
@@ -81,7 +81,7 @@ def test_a_file_of_ones_own_takes_its_name_from_the_file(tmp_path):
         ("training.learning_rate=1", "training.learning_rate", 1.0),
         ("training.learning_rate=2e-4", "training.learning_rate", 2e-4),
         ("training.mixed_precision=true", "training.mixed_precision", True),
-        ("decoding.length_buckets=[8, 16]", "decoding.length_buckets", (8, 16)),
+        ("decoding.length_buckets=[8, 160]", "decoding.length_buckets", (8, 160)),
         ("data.split_salt=a=b", "data.split_salt", "a=b"),
         ("data.split_salt=", "data.split_salt", ""),
         ("description=two words", "description", "two words"),
@@ -240,7 +240,7 @@ def test_an_unknown_key_like_no_other_is_only_named():
 
 
 def test_json_round_trip():
-    recipe = load_recipe("localization_en_fr", ["training.bucket_lengths=[7,9]", "data.split_salt='é \"'"])
+    recipe = load_recipe("localization_en_fr", ["training.bucket_lengths=[7,130]", "data.split_salt='é \"'"])
     text = recipe.to_json()
     assert Recipe.from_json(text) == recipe
     assert Recipe.from_json(text).to_json() == text
@@ -279,3 +279,11 @@ def test_tensorflow_is_not_imported():
         "import sys, pipeline.configs as c; c.load_recipe('localization_en_fr'); sys.exit('tensorflow' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[2])
+
+
+@pytest.mark.parametrize("key, longest", [("training.bucket_lengths", 119), ("decoding.length_buckets", 120)])
+def test_what_is_read_must_fit_the_buckets(key, longest):
+    with pytest.raises(
+        RecipeError, match=rf"'data.max_tokens' \(121\) must be at most {longest} to fit the last of '{key}'"
+    ):
+        load_recipe("localization_en_fr", ["data.max_tokens=121", f"{key}=[8, 120]"])

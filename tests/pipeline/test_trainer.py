@@ -38,7 +38,8 @@ def write_pairs(path, count=36, length=5):
 
 def recipe(**training):
     options = {"epochs": 4, "batch_tokens": 96, "learning_rate": 0.02, "warmup_steps": 2, "bucket_lengths": (4, 8)}
-    return Recipe(name="tiny", model=TINY, training=TrainingConfig(**{**options, **training}))
+    data = DataConfig(max_tokens=7)
+    return Recipe(name="tiny", data=data, model=TINY, training=TrainingConfig(**{**options, **training}))
 
 
 def test_learning_rate_warms_up_and_decays():

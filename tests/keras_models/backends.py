@@ -88,12 +88,12 @@ def traced_shapes(function, layer, *arrays):
         if isinstance(value, (tuple, list)):
             for part in value:
                 visit(part)
-        elif hasattr(value, "jaxpr"):
-            visit(value.jaxpr)
-        elif hasattr(value, "eqns"):
+        elif hasattr(value, "eqns"):  # first: in newer JAX a jaxpr is its own `jaxpr`
             for equation in value.eqns:
                 shapes.update(tuple(variable.aval.shape) for variable in equation.outvars)
                 visit(list(equation.params.values()))
+        elif hasattr(value, "jaxpr"):
+            visit(value.jaxpr)
 
     visit(jax.make_jaxpr(jax.value_and_grad(pure))(weights, *arrays))
     return shapes

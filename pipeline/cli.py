@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import sys
+import warnings
 
 from pipeline import configs
 
@@ -16,6 +17,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    if not sys.warnoptions:
+        # Third parties' deprecations say nothing to whoever runs a command; `python -W default -m pipeline.cli` shows them.
+        warnings.simplefilter("ignore")
     try:
         return options.command(options) or 0
     except KeyboardInterrupt:

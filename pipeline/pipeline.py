@@ -3,8 +3,6 @@
 import dataclasses
 
 import tfx.v1 as tfx
-from tfx.proto import evaluator_pb2  # noqa: F401 (registers the proto that Evaluator's spec names)
-from tfx.types.experimental import simple_artifacts  # noqa: F401 (registers the artifact type of vocabulary and rejects)
 
 from components.parallel_text_example_gen.component import ParallelTextExampleGen
 from components.text_transform.component import TextTransform

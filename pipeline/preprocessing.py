@@ -31,6 +31,17 @@ def vocabulary_table(path):
     return tf.lookup.StaticHashTable(initializer, default_value=-1)
 
 
+def read_vocabulary(transform_output, name):
+    """Returns the tokens of a vocabulary, in the order of their ids, from a Transform graph's own copy of the file.
+
+    Args:
+        transform_output: a `tft.TFTransformOutput`.
+        name: `SOURCE_VOCABULARY_FILE` or `TARGET_VOCABULARY_FILE`.
+    """
+    with tf.io.gfile.GFile(os.path.join(transform_output.transform_savedmodel_dir, "assets", name)) as file:
+        return file.read().splitlines()
+
+
 def protected_class_ids(tokens):
     """Returns the class id of each protected token (`[PLACEHOLDER]`, …) and `[UNK]`'s id for all others."""
     ids = tf.fill(tf.shape(tokens), tf.constant(tokenization.UNK_ID, tf.int64))

@@ -120,6 +120,24 @@ def _strategy():
     return tf.distribute.MirroredStrategy() if len(gpus) > 1 else tf.distribute.get_strategy()
 
 
+def _load_batches(files, name, config, shuffle_seed=None):
+    """Returns a split's batches, its number of pairs, and how many of these fit no bucket; says so if there are any."""
+    examples = training_data.read_examples(files)
+    longest = config.bucket_lengths[-1]
+    too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
+    if too_long == pairs:
+        raise ValueError(
+            f"None of the {pairs} {name} pairs has at most {longest} tokens: raise the last of training.bucket_lengths."
+        )
+    if too_long:
+        print(
+            f"  {too_long} of {pairs} {name} pairs are longer than {longest} tokens and left out (training.bucket_lengths).",
+            flush=True,
+        )
+    batches = training_data.make_batches(examples, config.bucket_lengths, config.batch_tokens, shuffle_seed)
+    return batches, pairs, too_long
+
+
 def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabulary_size, log_directory=None):
     """Trains a recipe's model.
 
@@ -138,28 +156,8 @@ def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabu
     """
     config = recipe.training
     keras.utils.set_random_seed(config.seed)
-    examples = training_data.read_examples(train_files)
-    too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
-    if too_long == pairs:
-        raise ValueError(
-            f"None of the {pairs} training pairs has at most {config.bucket_lengths[-1]} tokens: raise the last of "
-            "training.bucket_lengths."
-        )
-    if too_long:
-        print(
-            f"  {too_long} of {pairs} training pairs are longer than {config.bucket_lengths[-1]} tokens and left out "
-            "(training.bucket_lengths).",
-            flush=True,
-        )
-    batches = training_data.make_batches(examples, config.bucket_lengths, config.batch_tokens, config.seed)
-    eval_examples = training_data.read_examples(eval_files)
-    eval_too_long, eval_pairs = training_data.count_too_long(eval_examples, config.bucket_lengths)
-    if eval_too_long == eval_pairs:
-        raise ValueError(
-            f"None of the {eval_pairs} eval pairs has at most {config.bucket_lengths[-1]} tokens: raise the last of "
-            "training.bucket_lengths."
-        )
-    eval_batches = training_data.make_batches(eval_examples, config.bucket_lengths, config.batch_tokens)
+    batches, pairs, too_long = _load_batches(train_files, "training", config, config.seed)
+    eval_batches, _, _ = _load_batches(eval_files, "eval", config)
     steps_per_epoch = sum(1 for _ in batches)
     with _strategy().scope():
         model = build_model(recipe, source_vocabulary_size, target_vocabulary_size)
@@ -204,11 +202,8 @@ def run_fn(fn_args):
 
     recipe = configs.Recipe.from_json(fn_args.custom_config["recipe"])
     transform_output = tft.TFTransformOutput(fn_args.transform_graph_path)
-    assets = os.path.join(transform_output.transform_savedmodel_dir, "assets")
-    sizes = []
-    for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE):
-        with tf.io.gfile.GFile(os.path.join(assets, name)) as file:
-            sizes.append(sum(1 for _ in file))
+    names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
+    sizes = [len(preprocessing.read_vocabulary(transform_output, name)) for name in names]
     model, facts = train(recipe, fn_args.train_files, fn_args.eval_files, *sizes, log_directory=fn_args.model_run_dir)
     export.export_model(model, transform_output, recipe, fn_args.serving_model_dir)
     tf.io.gfile.makedirs(fn_args.model_run_dir)

@@ -54,9 +54,9 @@ class ServingModule(tf.Module):
         self.model = model
         self.transform = transform_output.transform_features_layer()
         self.config = recipe.decoding
-        path = os.path.join(transform_output.transform_savedmodel_dir, "assets", preprocessing.TARGET_VOCABULARY_FILE)
-        with tf.io.gfile.GFile(path) as file:
-            self.vocabulary = tf.constant(file.read().splitlines())
+        self.vocabulary = tf.constant(
+            preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
+        )
         # The classes of unknown protected tokens are inputs only: a kind that no source owes, so never output.
         classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
         is_class = tf.reduce_any(self.vocabulary[:, tf.newaxis] == classes, axis=1)

@@ -229,7 +229,12 @@ def _evaluate(options):
     answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"))
     texts = [answer["text"] for answer in answers]
     results = scoring.score(
-        names, texts, [pair.target for pair in pairs], sources=sources, language=data.target_language
+        names,
+        texts,
+        [pair.target for pair in pairs],
+        sources=sources,
+        language=data.target_language,
+        tokenization=data.tokenization,
     )
     if options.outputs:
         with open(options.outputs, "w", encoding="utf-8") as file:

@@ -44,6 +44,9 @@ class DataConfig:
     target_language: str = "fr"
     source_column: str = "source"
     target_column: str = "target"
+    # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
+    tokenization: str = _choice("text", "whitespace", default="text")
+    lowercase: bool = False  # both sides, when read and when served
     max_characters: int = _number(2000, low=1)  # a longer source or target is rejected
     max_tokens: int = _number(120, low=1)  # so is one of more words and punctuation marks
     max_rejected_share: float = _number(0.1, low=0.0, high=1.0)  # above it the run stops
@@ -206,6 +209,20 @@ def recipe_from_dict(tree):
         RecipeError: an unknown key or impossible value; the sentence names the key.
     """
     return _build(Recipe, tree, prefix="")
+
+
+def text_settings(recipe):
+    """Returns what the vocabularies and the Transform graph need to know of a recipe.
+
+    Only these keys take part in their cache keys: a recipe that changes others keeps its features.
+
+    Args:
+        recipe: a `Recipe`.
+
+    Returns:
+        Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`.
+    """
+    return {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
 
 
 def _suggestion(word, known):

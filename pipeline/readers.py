@@ -49,7 +49,7 @@ class DataError(ValueError):
 
 
 class Pair(typing.NamedTuple):
-    """A source and its target, stripped of white space at both ends.
+    """A source and its target, stripped of white space at both ends, in lower case where `data.lowercase` asks for it.
 
     `file` is relative to the plan's base directory (for aligned files, the source file); `line` counts from
     1. An entry of a .mo file has no line: there, `line` is the entry's number.
@@ -465,14 +465,15 @@ def _judge(source, target, file, line, config):
     elif _CONTROL.search(source) or _CONTROL.search(target):
         reason = "control character"
     else:
-        source, target = source.strip(), target.strip()
+        tokenizer = tokenization.Tokenizer.of(config)
+        source, target = (tokenizer.normalize(text.strip()) for text in (source, target))
         if not source:
             reason = "empty source"
         elif not target:
             reason = "empty target"
         elif max(len(source), len(target)) > config.max_characters:
             reason = f"longer than {config.max_characters} characters"
-        elif max(map(tokenization.count_tokens, (source, target))) > config.max_tokens:
+        elif max(map(tokenizer.count, (source, target))) > config.max_tokens:
             reason = f"longer than {config.max_tokens} tokens"
         elif config.drop_identical and source == target:
             reason = "target equals source"

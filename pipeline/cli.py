@@ -61,7 +61,7 @@ def _parser():
     evaluate = commands.add_parser("evaluate", help="measure an exported model on pairs")
     evaluate.add_argument("--model", required=True, metavar="DIR", help="a model folder, or one of its versions")
     evaluate.add_argument("--data", required=True, metavar="PATH", help="pairs, in any format that run reads")
-    evaluate.add_argument("--format", default="auto", choices=("auto", "tsv", "jsonl", "lines", "gettext"))
+    evaluate.add_argument("--format", default="auto", choices=("auto", *configs.FORMATS))
     evaluate.add_argument("--metrics", default="bleu,chrf,placeholder_fidelity,exact_match", metavar="A,B,...")
     evaluate.add_argument("--outputs", metavar="FILE", help="write the model's outputs there, a line each")
     _json_argument(evaluate)
@@ -197,6 +197,9 @@ def say_results(facts, say):
     say(
         f"{counts['read']} records read, {counts['kept']} kept, {counts['rejected']} rejected: {facts['paths']['rejects']}"
     )
+    for split, number in (counts.get("rejected_by_given_split") or {}).items():
+        if split != "train":
+            say(f"{number} of the rejected stand in the files given as {split}, which were therefore not used whole.")
     say(facts["blessing_reason"])
     if facts["blessed"]:
         say(f"Model:   {facts['paths']['models']}")
@@ -212,8 +215,7 @@ def _evaluate(options):
     _check_writable(options.json, options.outputs)
     names = scoring.expand_metric_names(options.metrics)
     directory = version_directory(options.model)
-    data = _data_config_of(directory)
-    data = dataclasses.replace(data, format=options.format, drop_identical=False)
+    data = _evaluated_data(_data_config_of(directory), options, say)
     plan = readers.plan_inputs(options.data, data)
     pairs, rejected = [], []
     for record in readers.read_plan(plan, data):
@@ -229,7 +231,12 @@ def _evaluate(options):
     answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"))
     texts = [answer["text"] for answer in answers]
     results = scoring.score(
-        names, texts, [pair.target for pair in pairs], sources=sources, language=data.target_language
+        names,
+        texts,
+        [pair.target for pair in pairs],
+        sources=sources,
+        language=data.target_language,
+        tokenization=data.tokenization,
     )
     if options.outputs:
         with open(options.outputs, "w", encoding="utf-8") as file:
@@ -244,6 +251,18 @@ def _evaluate(options):
             "rejected": len(rejected),
             "metrics": scoring.results_to_dict(results),
         },
+    )
+
+
+def _evaluated_data(data, options, say):
+    """The data section with which pairs are read to be measured: as for training, but for what chooses or drops pairs."""
+    files = ()
+    if data.test_files and os.path.isdir(options.data):
+        say(f"Measuring on the recipe's data.test_files: {'; '.join(data.test_files)}")
+        files = data.test_files
+    format_ = data.format if files and options.format == "auto" else options.format
+    return dataclasses.replace(
+        data, format=format_, drop_identical=False, train_files=files, eval_files=(), test_files=()
     )
 
 

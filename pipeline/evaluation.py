@@ -25,12 +25,12 @@ def build_eval_config(recipe):
     Args:
         recipe: a `pipeline.configs.Recipe`; reads `evaluation` and `data.target_language`.
     """
-    tokenize = scoring.bleu_tokenizer(recipe.data.target_language)
+    options = {"language": recipe.data.target_language, "tokenization": recipe.data.tokenization}
     metrics = [
-        _metric_config("CorpusBleu", {"tokenize": tokenize}, recipe.evaluation.min_bleu),
+        _metric_config("CorpusBleu", options, recipe.evaluation.min_bleu),
         _metric_config("CorpusChrf"),
         _metric_config("ExactMatch"),
-        _metric_config("PlaceholderFidelity", {}, recipe.evaluation.min_placeholder_fidelity or None),
+        _metric_config("PlaceholderFidelity", options, recipe.evaluation.min_placeholder_fidelity or None),
     ]
     return tfma.EvalConfig(
         model_specs=[

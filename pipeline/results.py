@@ -100,6 +100,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
             training_words=training_words,
             bootstrap_samples=recipe.evaluation.bootstrap_samples,
             language=recipe.data.target_language,
+            tokenization=recipe.data.tokenization,
         )
         systems.append(
             {
@@ -122,6 +123,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
             training_words=training_words,
             bootstrap_samples=recipe.evaluation.bootstrap_samples,
             language=recipe.data.target_language,
+            tokenization=recipe.data.tokenization,
         )
         comparison = {name: result.p_value for name, result in compared.items()}
     blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"])

@@ -17,7 +17,7 @@ import typing
 import numpy as np
 import regex
 
-from pipeline.tokenization import placeholders, protected_tokens, words
+from pipeline.tokenization import Tokenizer, words
 
 # sacrebleu's own default seed: with it, and the same number of resamples, our resamples are sacrebleu's.
 DEFAULT_SEED = 12345
@@ -152,11 +152,13 @@ class _SacrebleuMetric(Metric):
 class Bleu(_SacrebleuMetric):
     """BLEU (Papineni et al., 2002), 0 to 100: brevity penalty times the geometric mean of 1- to 4-gram precisions."""
 
-    def __init__(self, language="en", tokenize=None, **unused):
+    def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
         import sacrebleu
 
+        # Text that is tokenized already is measured as it is, as published results on such corpora are.
+        tokenize = tokenize or ("none" if tokenization == "whitespace" else bleu_tokenizer(language))
         try:
-            scorer = sacrebleu.BLEU(tokenize=tokenize or bleu_tokenizer(language))
+            scorer = sacrebleu.BLEU(tokenize=tokenize)
         except (AssertionError, ValueError, KeyError, RuntimeError, ImportError):
             names = ", ".join(name for name in sacrebleu.BLEU.TOKENIZERS)
             raise ScoringError(f"BLEU has no usable tokenizer '{tokenize}'; sacrebleu's are {names}.") from None
@@ -266,8 +268,9 @@ class Fidelity(Metric):
     unit = "share"
     needs_sources = True
 
-    def __init__(self, find, kind, **unused):
-        self._find = find
+    def __init__(self, kind, tokenization="text", **unused):
+        tokenizer = Tokenizer(tokenization)
+        self._find = {"placeholders": tokenizer.placeholders, "protected": tokenizer.protected_tokens}[kind]
         self._kind = kind
 
     def statistics(self, hypothesis, reference, source):
@@ -303,13 +306,14 @@ class UnseenCopies(Metric):
     needs_sources = True
     needs_training_words = True
 
-    def __init__(self, training_words=frozenset(), **unused):
+    def __init__(self, training_words=frozenset(), tokenization="text", **unused):
         self._training_words = training_words
+        self._words = Tokenizer(tokenization).words
 
     def statistics(self, hypothesis, reference, source):
-        shared = set(words(source)) & set(words(reference))
+        shared = set(self._words(source)) & set(self._words(reference))
         unseen = {word for word in shared if word not in self._training_words}
-        return [len(unseen.intersection(words(hypothesis))) if unseen else 0, len(unseen)]
+        return [len(unseen.intersection(self._words(hypothesis))) if unseen else 0, len(unseen)]
 
     def value(self, sums):
         return _ratio(sums[0], sums[1])
@@ -331,11 +335,11 @@ class RepetitionRate(Metric):
     unit = "share"
     lower_is_better = True
 
-    def __init__(self, **unused):
-        pass
+    def __init__(self, tokenization="text", **unused):
+        self._words = Tokenizer(tokenization).words
 
     def statistics(self, hypothesis, reference, source):
-        repeats = _has_repeated_run(words(hypothesis)) and not _has_repeated_run(words(reference))
+        repeats = _has_repeated_run(self._words(hypothesis)) and not _has_repeated_run(self._words(reference))
         return [repeats, 1]
 
     def value(self, sums):
@@ -356,8 +360,8 @@ _FACTORIES = {
     "rouge2": functools.partial(Rouge, "rouge2"),
     "rougeL": functools.partial(Rouge, "rougeL"),
     "exact_match": ExactMatch,
-    "placeholder_fidelity": functools.partial(Fidelity, placeholders, "placeholders"),
-    "protected_fidelity": functools.partial(Fidelity, protected_tokens, "protected"),
+    "placeholder_fidelity": functools.partial(Fidelity, "placeholders"),
+    "protected_fidelity": functools.partial(Fidelity, "protected"),
     "unseen_copies": UnseenCopies,
     "repetition_rate": RepetitionRate,
 }
@@ -392,7 +396,7 @@ def create_metric(name, **options):
 
     Args:
         name: a name out of `METRICS`, groups (`rouge`) excepted.
-        **options: `language`, `tokenize`, `training_words`; a metric ignores those that it has no use for.
+        **options: `language`, `tokenize`, `tokenization`, `training_words`; a metric ignores those that it has no use for.
 
     Raises:
         ScoringError: there is no such metric or tokenizer.
@@ -442,6 +446,7 @@ def score(
     seed=DEFAULT_SEED,
     language="en",
     tokenize=None,
+    tokenization="text",
 ):
     """Scores outputs against references.
 
@@ -455,6 +460,7 @@ def score(
         seed: seed of the resampling; the default is sacrebleu's.
         language: language code of the outputs; it decides how BLEU and ROUGE cut words.
         tokenize: a sacrebleu tokenizer for BLEU instead of the language's (`13a`, `none`, `char`, `zh`, ...).
+        tokenization: `whitespace` where the texts are tokenized already: BLEU, copies and repetitions go by these tokens.
 
     Returns:
         A dict from metric name to `MetricResult`, in the order asked for.
@@ -462,7 +468,8 @@ def score(
     Raises:
         ScoringError: an unknown metric, lists of different lengths, no segments, or missing sources.
     """
-    table = _Table(metric_names, references, sources, training_words, language, tokenize)
+    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization}
+    table = _Table(metric_names, references, sources, training_words, options)
     statistics = table.statistics(hypotheses)
     resampled = table.resample([statistics], bootstrap_samples, seed)[0] if bootstrap_samples else {}
     results = {}
@@ -493,6 +500,7 @@ def paired_bootstrap(
     seed=DEFAULT_SEED,
     language="en",
     tokenize=None,
+    tokenization="text",
 ):
     """Tests whether a system differs from a baseline by more than chance, on shared resamples (Koehn, 2004).
 
@@ -505,7 +513,8 @@ def paired_bootstrap(
         metric_names: names out of `METRICS`.
         hypotheses: outputs of the system.
         baseline_hypotheses: outputs of the system to compare with.
-        references, sources, training_words, bootstrap_samples, seed, language, tokenize: as in `score`.
+        references, sources, training_words, bootstrap_samples, seed, language, tokenize, tokenization: as in
+            `score`.
 
     Returns:
         A dict from metric name to `Comparison`.
@@ -515,7 +524,8 @@ def paired_bootstrap(
     """
     if bootstrap_samples < 1:
         raise ScoringError(f"A paired bootstrap needs at least 1 resample; got {bootstrap_samples}.")
-    table = _Table(metric_names, references, sources, training_words, language, tokenize)
+    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization}
+    table = _Table(metric_names, references, sources, training_words, options)
     systems = [table.statistics(hypotheses), table.statistics(baseline_hypotheses)]
     resampled = table.resample(systems, bootstrap_samples, seed)
     results = {}
@@ -634,15 +644,14 @@ def results_to_dict(results):
 class _Table:
     """The metrics asked for, with what they are computed from, checked once."""
 
-    def __init__(self, metric_names, references, sources, training_words, language, tokenize):
+    def __init__(self, metric_names, references, sources, training_words, options):
         self.names = expand_metric_names(metric_names)
         self._references = list(references)
         self._sources = None if sources is None else list(sources)
         if not self._references:
             raise ScoringError("There is nothing to score: the list of references is empty.")
         self._check_length("sources", self._sources)
-        options = {"language": language, "tokenize": tokenize, "training_words": training_words}
-        self.metrics = {name: create_metric(name, **options) for name in self.names}
+        self.metrics = {name: create_metric(name, training_words=training_words, **options) for name in self.names}
         for name, metric in self.metrics.items():
             if metric.needs_sources and sources is None:
                 raise ScoringError(f"The metric '{name}' compares outputs with sources; give the sources too.")

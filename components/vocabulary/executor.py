@@ -14,6 +14,7 @@ from pipeline import configs, preprocessing, tokenization
 EXAMPLES_KEY = "examples"
 VOCABULARY_KEY = "vocabulary"
 CONFIG_KEY = "vocabulary_config"
+TEXT_SETTINGS_KEY = "text_settings"
 SIDES = ("source", "target")
 
 
@@ -47,13 +48,17 @@ def choose_tokens(counts, size, min_count, protected_min_count):
 class _CountTokens(beam.DoFn):
     """Batches of serialized examples to (side, token) pairs."""
 
+    def __init__(self, tokenizer):
+        super().__init__()
+        self._tokenizer = tokenizer
+
     def process(self, serialized):
         import tensorflow as tf
 
         features = {side: tf.io.FixedLenFeature([], tf.string) for side in SIDES}
         parsed = tf.io.parse_example(tf.constant(serialized), features)
         for side in SIDES:
-            for token in tokenization.tokenize(parsed[side]).flat_values.numpy():
+            for token in self._tokenizer.tokenize(parsed[side]).flat_values.numpy():
                 yield side, token.decode("utf-8")
 
 
@@ -62,6 +67,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 
     def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
         config = configs.VocabularyConfig(**json.loads(exec_properties[CONFIG_KEY]))
+        tokenizer = tokenization.Tokenizer(**json.loads(exec_properties[TEXT_SETTINGS_KEY])["tokenizer"])
         uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
         fileio.makedirs(uri)
         pattern = os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], "train"), "*")
@@ -82,7 +88,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(pattern)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Tokenize" >> beam.ParDo(_CountTokens())
+                | "Tokenize" >> beam.ParDo(_CountTokens(tokenizer))
                 | "Count" >> beam.combiners.Count.PerElement()
             )
             for side in SIDES:

@@ -138,7 +138,7 @@ def test_bad_overrides(override, words):
 @pytest.mark.parametrize(
     "key, value",
     [
-        ("data.format", "csv"),
+        ("data.format", "xml"),
         ("data.max_characters", 0),
         ("data.max_rejected_share", 1.01),
         ("data.max_rejected_share", -0.01),
@@ -212,6 +212,43 @@ def test_impossible_values_are_named(key, value):
 
 def test_a_recipe_needs_a_name():
     assert "'name'" in refusal(recipe_from_dict, {})
+
+
+@pytest.mark.parametrize(
+    "data, words",
+    [
+        ({"train_files": "a.tsv"}, "'data.train_files' must be a list of texts"),
+        ({"train_files": [""]}, "'data.train_files' must be a list of texts"),
+        ({"columns": [1]}, "'data.columns' must be a list of texts"),
+        ({"columns": ["source", "source", "target"]}, "'data.columns' names something twice"),
+        ({"columns": ["source", "table"]}, "'data.columns' lacks 'target'"),
+        ({"columns": ["source", "target"], "source_features": ["pos"], "tokenization": "whitespace"}, "lacks 'pos'"),
+        ({"test_files": ["a.tsv"]}, "need 'data.train_files'"),
+        ({"train_files": ["a"], "test_files": ["b"], "eval_share": 0.0}, "'data.eval_share' must be above 0"),
+        ({"source_features": ["pos"]}, "needs 'data.tokenization'"),
+        ({"source_features": ["line"], "tokenization": "whitespace"}, "cannot name 'line'"),
+        ({"tokenization": "characters"}, "'data.tokenization' must be one of"),
+    ],
+)
+def test_what_the_data_section_refuses(data, words):
+    assert words in refusal(recipe_from_dict, {"name": "test", "data": data})
+
+
+def test_shares_do_not_matter_where_files_are_given():
+    data = {"train_files": ["a"], "eval_files": ["b"], "test_files": ["c"], "eval_share": 0.0, "test_share": 0.0}
+    recipe = recipe_from_dict({"name": "test", "data": data})
+    assert recipe.data.train_files == ("a",)
+    assert configs.section_from_json(configs.DataConfig, json.dumps(recipe.to_dict()["data"])) == recipe.data
+    assert hash(recipe)
+
+
+def test_only_what_decides_features_is_in_the_text_settings():
+    settings = configs.text_settings(Recipe(name="x"))
+    assert settings == {"tokenizer": {"kind": "text", "lowercase": False}}
+    other = recipe_from_dict(
+        {"name": "y", "data": {"tokenization": "whitespace", "lowercase": True, "max_characters": 9}}
+    )
+    assert configs.text_settings(other) == {"tokenizer": {"kind": "whitespace", "lowercase": True}}
 
 
 def test_something_must_be_left_to_train_on():

@@ -135,10 +135,10 @@ def test_undefined_fidelity_does_not_block_where_nothing_is_demanded(model_direc
     assert evaluation.read_blessing(_evaluate(model_directory, tmp_path, pairs=plain))[0]
 
 
-def test_config_names_tokenizer_of_the_target_language():
+def test_config_names_the_target_language_and_how_texts_are_cut():
     recipe = configs.recipe_from_dict({"name": "test", "data": {"target_language": "ja"}})
     metrics = evaluation.build_eval_config(recipe).metrics_specs[0].metrics
-    assert json.loads(metrics[0].config) == {"tokenize": "char"}
+    assert json.loads(metrics[0].config) == {"language": "ja", "tokenization": "text"}
 
 
 def test_combiner_travels_and_merges():

@@ -51,7 +51,9 @@ def _parser():
 
     run = commands.add_parser("run", help="train on your data through the whole pipeline, and push the model")
     _recipe_arguments(run)
-    run.add_argument("--data", required=True, metavar="PATH", help="a file, a folder, or two aligned files A,B")
+    run.add_argument(
+        "--data", metavar="PATH", help="a file, a folder, or two aligned files A,B (not for made-up tasks)"
+    )
     run.add_argument("--output", required=True, metavar="DIR", help="the run's folder")
     run.add_argument("--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable")
     run.add_argument("--no-cache", action="store_true", help="run every component, changed or not")
@@ -172,10 +174,17 @@ def _run(options):
     say = _talk(options)
     recipe = configs.load_recipe(options.recipe, options.set)
     _check_writable(options.json)
+    data = options.data
+    if not data:
+        if not recipe.data.synthetic:
+            raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
+        from pipeline import synthetic
+
+        data = synthetic.write_task(recipe.data.synthetic, os.path.join(options.output, "data"), recipe.training.seed)
     # The trainer speaks on standard output, which is not for people when machines read it.
     with contextlib.redirect_stdout(sys.stderr) if options.json == "-" else contextlib.nullcontext():
         facts = local_runner.run(
-            recipe, options.data, options.output, options.beam, enable_cache=not options.no_cache, progress=say
+            recipe, data, options.output, options.beam, enable_cache=not options.no_cache, progress=say
         )
     say_results(facts, say)
     _write_json(options.json, {key: facts[key] for key in (*local_runner.METRICS_KEYS, *local_runner.RUN_KEYS)})

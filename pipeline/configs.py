@@ -43,6 +43,7 @@ def _number(default, low=None, high=None):
 class DataConfig:
     """What is read and what is turned away at the door."""
 
+    synthetic: str = _choice("", "rarest_word", "order_tokens", default="")  # a made-up task: `run` needs no --data
     format: str = _choice("auto", *FORMATS, default="auto")
     # Files of given splits, relative to the data folder; wildcards are allowed. An entry is a file, or `source,target` for two
     # line-aligned files. Without any, every file is read and the splits are divided by the shares below.
@@ -78,6 +79,7 @@ class VocabularyConfig:
     target_size: int = _number(8000, low=16)
     min_count: int = _number(2, low=1)  # rarer words are unknown, hence copied
     protected_min_count: int = _number(20, low=1)  # the same for placeholders, tags, URLs, options
+    joint: bool = False  # count both sides together, for languages that are one
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """The heads a recipe can name."""
 
 from keras_models.layers.pointer_generator import PointerGenerator
+from keras_models.layers.pointer_sentinel import PointerSentinel
 from keras_models.layers.softmax import SoftmaxHead
 
-HEADS = {"softmax": SoftmaxHead, "pointer_generator": PointerGenerator}
+HEADS = {"softmax": SoftmaxHead, "pointer_generator": PointerGenerator, "pointer_sentinel": PointerSentinel}
 
 
 def make_head(name, vocabulary_size, dtype=None):

@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import json
 import math
+import os
 import pathlib
 import re
 import sys
@@ -45,6 +46,7 @@ def _number(default, low=None, high=None):
 class DataConfig:
     """What is read and what is turned away at the door."""
 
+    synthetic: str = _choice("", "rarest_word", "order_tokens", default="")  # a made-up task: `run` needs no --data
     format: str = _choice("auto", *FORMATS, default="auto")
     # Files of given splits, relative to the data folder; wildcards are allowed. An entry is a file, or `source,target` for two
     # line-aligned files. Without any, every file is read and the splits are divided by the shares below.
@@ -80,6 +82,7 @@ class VocabularyConfig:
     target_size: int = _number(8000, low=16)
     min_count: int = _number(2, low=1)  # rarer words are unknown, hence copied
     protected_min_count: int = _number(20, low=1)  # the same for placeholders, tags, URLs, options
+    joint: bool = False  # count both sides together, for languages that are one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,11 +140,40 @@ class DecodingConfig:
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluationConfig:
-    """What a model must reach on the test split before it is pushed."""
+class ThresholdsConfig:
+    """What a model must reach on the test split before it is pushed: at least, or at most for error rates.
 
-    min_bleu: float = _number(0.0, low=0.0, high=100.0)
-    min_placeholder_fidelity: float = _number(0.0, low=0.0, high=1.0)
+    One key for each metric of `pipeline.scoring` that the Evaluator measures; a metric without a value stops no model.
+    """
+
+    bleu: float | None = _number(None, low=0.0, high=100.0)
+    chrf: float | None = _number(None, low=0.0, high=100.0)
+    ter: float | None = _number(None, low=0.0)  # at most
+    rouge1: float | None = _number(None, low=0.0, high=100.0)
+    rouge2: float | None = _number(None, low=0.0, high=100.0)
+    rougeL: float | None = _number(None, low=0.0, high=100.0)  # noqa: N815 (its name everywhere)
+    exact_match: float | None = _number(None, low=0.0, high=1.0)
+    token_accuracy: float | None = _number(None, low=0.0, high=1.0)
+    execution_accuracy: float | None = _number(None, low=0.0, high=1.0)
+    placeholder_fidelity: float | None = _number(None, low=0.0, high=1.0)
+    protected_fidelity: float | None = _number(None, low=0.0, high=1.0)
+    repetition_rate: float | None = _number(None, low=0.0, high=1.0)  # at most
+
+
+#: Names of metrics, as in `pipeline.scoring`; the last needs the training text, which an exported model has not.
+METRICS = (*(field.name for field in dataclasses.fields(ThresholdsConfig)), "unseen_copies")
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationConfig:
+    """What is measured on the test split, and what a model must reach before it is pushed."""
+
+    # In the order of the run's table; the model and its baseline are compared on each by paired bootstrap.
+    metrics: tuple[str, ...] = (
+        *("bleu", "chrf", "placeholder_fidelity", "protected_fidelity", "unseen_copies", "exact_match"),
+    )
+    thresholds: ThresholdsConfig = ThresholdsConfig()
+    database: str = ""  # SQLite file for execution_accuracy, relative to the data folder
     bootstrap_samples: int = _number(1000, low=10)
 
 
@@ -230,6 +262,22 @@ def recipe_from_dict(tree):
     return _build(Recipe, tree, prefix="")
 
 
+def with_database_path(recipe, data_path):
+    """Returns the recipe with the path of its database absolute, or as an address: where it lies beside the data.
+
+    Args:
+        recipe: a `Recipe`.
+        data_path: what is given as data, absolute or an address: a folder, or a file or two in it.
+    """
+    database = recipe.evaluation.database
+    if not database or os.path.isabs(database) or "://" in database:
+        return recipe
+    is_folder = recipe.data.train_files or "://" in data_path or os.path.isdir(data_path)
+    folder = data_path if is_folder else os.path.dirname(data_path.split(",")[0])
+    evaluation = dataclasses.replace(recipe.evaluation, database=os.path.join(folder, database))
+    return dataclasses.replace(recipe, evaluation=evaluation)
+
+
 def section_from_json(section_class, text):
     """Reads one section of a recipe, such as a `DataConfig`, that travelled as JSON.
 
@@ -314,6 +362,10 @@ def _check_value(key, value, hint, metadata: types.MappingProxyType):
         if len(set(value)) < len(value):
             raise RecipeError(f"The recipe key '{key}' names something twice: {value!r}.")
         return tuple(value)
+    if hint == float | None:
+        if value is None:
+            return None
+        hint = float
     if typing.get_origin(hint) is tuple:
         good = isinstance(value, (list, tuple)) and value
         good = good and all(isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in value)
@@ -347,6 +399,7 @@ def _check_together(recipe):
             f"got {recipe.name!r}."
         )
     _check_data(recipe.data)
+    _check_evaluation(recipe.evaluation)
     # What is read must be trainable (the end takes one place) and decodable: nothing is left out later.
     for key, longest in (
         ("training.bucket_lengths", recipe.training.bucket_lengths[-1] - 1),
@@ -420,6 +473,28 @@ def _check_data(data):
         raise RecipeError(
             f"The recipe key 'data.source_features' cannot name {', '.join(map(repr, sorted(reserved)))}: this column has "
             "another use; rename the column of tags."
+        )
+
+
+def _check_evaluation(evaluation):
+    """Rules that span several keys of the evaluation section."""
+    if not evaluation.metrics:
+        raise RecipeError("The recipe key 'evaluation.metrics' must name a metric at least.")
+    for name in evaluation.metrics:
+        if name not in METRICS:
+            raise RecipeError(
+                f"The recipe key 'evaluation.metrics' names an unknown metric '{name}'{_suggestion(name, METRICS)} "
+                f"The metrics are: {', '.join(METRICS)}."
+            )
+    for name, bound in vars(evaluation.thresholds).items():
+        if bound is not None and name not in evaluation.metrics:
+            raise RecipeError(
+                f"The recipe key 'evaluation.thresholds.{name}' needs '{name}' among 'evaluation.metrics': what is not measured "
+                "stops nothing."
+            )
+    if "execution_accuracy" in evaluation.metrics and not evaluation.database:
+        raise RecipeError(
+            "The recipe key 'evaluation.database' must name an SQLite file: the metric 'execution_accuracy' runs queries on it."
         )
 
 

@@ -228,6 +228,10 @@ class Tokenizer:
         """Returns how many tokens `tokenize` makes of a text."""
         return count_tokens(text) if self.kind == "text" else len(_split(text))
 
+    def tokens(self, text):
+        """Returns the tokens of a text, without joiners."""
+        return _cut(text) if self.kind == "text" else _split(text)
+
     def words(self, text):
         """Returns the tokens that may be copied whole, without joiners: all tokens where white space parts them."""
         return words(text) if self.kind == "text" else _split(text)

@@ -3,6 +3,7 @@
 from keras_models.layers.copynet import JointCopy
 from keras_models.layers.pointer_generator import PointerGenerator
 from keras_models.layers.pointer_network import PointerNetwork
+from keras_models.layers.pointer_sentinel import PointerSentinel
 from keras_models.layers.pointer_softmax import PointerSoftmax
 from keras_models.layers.softmax import SoftmaxHead
 from keras_models.layers.span_copy import SpanCopy
@@ -11,6 +12,7 @@ HEADS = {
     "softmax": SoftmaxHead,
     "pointer_generator": PointerGenerator,
     "pointer_softmax": PointerSoftmax,
+    "pointer_sentinel": PointerSentinel,
     "joint_copy": JointCopy,
     "pointer_network": PointerNetwork,
     "span_copy": SpanCopy,

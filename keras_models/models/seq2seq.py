@@ -214,7 +214,7 @@ class RecurrentSeq2Seq(Seq2Seq):
 
         Args:
             projected: the embedded token as `cell.project` left it.
-            tokens: int `[batch]`, the extended id of the same token.
+            tokens: int `[batch]`, the extended id of the same token, for the selective read; else None.
         """
         feedback = [carry["hidden"]] if self.input_feeding else []
         if self.selective_read:
@@ -246,16 +246,23 @@ class RecurrentSeq2Seq(Seq2Seq):
     def call(self, inputs, training=False):
         memory, carry = self.encode(inputs, training=training)
         embedded = self.drop(self.target_embedding(inputs["target_input_ids"]), training=training)
-        # The extended ids of what is fed: the labels, one step later.
-        labels = ops.cast(inputs["target_extended_ids"], "int32")
-        fed = ops.concatenate([ops.cast(inputs["target_input_ids"], "int32")[:, :1], labels[:, :-1]], axis=1)
+        fed = None
+        if self.selective_read:
+            # The extended ids of what is fed: the labels, one step later. By a time in the carry, because `ops.scan` over two
+            # tensors needs to know their length on TensorFlow.
+            labels = ops.cast(inputs["target_extended_ids"], "int32")
+            fed = ops.concatenate([ops.cast(inputs["target_input_ids"], "int32")[:, :1], labels[:, :-1]], axis=1)
+            carry["time"] = ops.zeros_like(carry["coverage"][:, :1])
 
-        def step(carry, step_inputs):
-            carry = self._advance(*step_inputs, carry, memory)
+        def step(carry, projected):
+            tokens = None
+            if fed is not None:
+                tokens = ops.take_along_axis(fed, ops.cast(carry["time"], "int32"), axis=1)[:, 0]
+                carry = dict(carry, time=carry["time"] + 1)
+            carry = self._advance(projected, tokens, carry, memory)
             return carry, carry
 
-        projected = ops.transpose(self.cell.project(embedded), (1, 0, 2))
-        _, steps = ops.scan(step, carry, (projected, ops.transpose(fed)))
+        _, steps = ops.scan(step, carry, ops.transpose(self.cell.project(embedded), (1, 0, 2)))
         steps = keras.tree.map_structure(lambda x: ops.transpose(x, (1, 0, 2)), steps)
         targets = ops.cast(inputs["target_extended_ids"], "int32")
         if self.coverage and self.coverage_loss_weight:

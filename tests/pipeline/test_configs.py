@@ -188,8 +188,8 @@ def test_bad_overrides(override, words):
         ("decoding.max_length_factor", 0.0),
         ("decoding.max_length_offset", 0),
         ("decoding.batch_buckets", None),
-        ("evaluation.min_bleu", 101),
-        ("evaluation.min_placeholder_fidelity", 2),
+        ("evaluation.thresholds.bleu", 101),
+        ("evaluation.thresholds.placeholder_fidelity", 2),
         ("evaluation.bootstrap_samples", 9),
         ("baseline.head", "copynet"),
         ("name", ""),
@@ -232,6 +232,39 @@ def test_a_recipe_needs_a_name():
 )
 def test_what_the_data_section_refuses(data, words):
     assert words in refusal(recipe_from_dict, {"name": "test", "data": data})
+
+
+@pytest.mark.parametrize(
+    "evaluation, words",
+    [
+        ({"metrics": []}, "'evaluation.metrics' must name a metric"),
+        ({"metrics": ["blue"]}, "unknown metric 'blue'; did you mean 'bleu'?"),
+        ({"metrics": ["bleu", "bleu"]}, "'evaluation.metrics' names something twice"),
+        ({"metrics": ["bleu"], "thresholds": {"chrf": 1}}, "'evaluation.thresholds.chrf' needs 'chrf'"),
+        ({"thresholds": {"blue": 1}}, "unknown key 'evaluation.thresholds.blue'; did you mean 'bleu'"),
+        ({"thresholds": {"bleu": "high"}}, "'evaluation.thresholds.bleu' must be a number"),
+        ({"thresholds": {"unseen_copies": 1}}, "unknown key 'evaluation.thresholds.unseen_copies'"),
+        ({"metrics": ["execution_accuracy"]}, "'evaluation.database' must name an SQLite file"),
+    ],
+)
+def test_what_the_evaluation_section_refuses(evaluation, words):
+    assert words in refusal(recipe_from_dict, {"name": "test", "evaluation": evaluation})
+
+
+def test_the_database_lies_beside_the_data(tmp_path):
+    tree = {"name": "test", "evaluation": {"database": "x.sqlite"}}
+    recipe = recipe_from_dict(tree)
+
+    def path(recipe, data):
+        return configs.with_database_path(recipe, str(data)).evaluation.database
+
+    assert path(recipe, tmp_path) == str(tmp_path / "x.sqlite")
+    assert path(recipe, tmp_path / "train.tsv") == str(tmp_path / "x.sqlite")
+    assert path(recipe, f"{tmp_path}/a,{tmp_path}/b") == str(tmp_path / "x.sqlite")
+    given = recipe_from_dict({**tree, "data": {"train_files": ["a"]}})
+    assert path(given, "/only/on/the/cluster") == "/only/on/the/cluster/x.sqlite"
+    absolute = recipe_from_dict({"name": "test", "evaluation": {"database": "/y/x.sqlite"}})
+    assert path(absolute, tmp_path) == "/y/x.sqlite" and path(Recipe(name="x"), tmp_path) == ""
 
 
 def test_shares_do_not_matter_where_files_are_given():

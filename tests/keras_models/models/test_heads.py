@@ -1,11 +1,12 @@
 import pytest
 
-from keras_models.layers import PointerGenerator, SoftmaxHead
+from keras_models.layers import PointerGenerator, PointerSentinel, SoftmaxHead
 from keras_models.models.heads import make_head
 
 
 def test_heads_by_name():
     assert isinstance(make_head("softmax", 7), SoftmaxHead)
+    assert isinstance(make_head("pointer_sentinel", 7), PointerSentinel)
     head = make_head("pointer_generator", 7, dtype="mixed_bfloat16")
     assert isinstance(head, PointerGenerator)
     assert head.vocabulary_size == 7 and head.compute_dtype == "bfloat16"

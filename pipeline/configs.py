@@ -28,6 +28,8 @@ class RecipeError(ValueError):
     """A recipe that cannot be used; its message is one sentence for the user."""
 
 
+# The copy mechanisms that a recipe can name, `softmax` being none; `keras_models.models.heads` has them.
+HEADS = ("softmax", "pointer_generator", "pointer_softmax", "joint_copy", "pointer_network", "span_copy")
 # What `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
 
@@ -87,7 +89,7 @@ class VocabularyConfig:
 class ModelConfig:
     """The network. `head` is the copy mechanism; `softmax` has none."""
 
-    head: str = _choice("softmax", "pointer_generator", default="pointer_generator")
+    head: str = _choice(*HEADS, default="pointer_generator")
     body: str = _choice("rnn", default="rnn")
     cell: str = _choice("gru", "lstm", default="gru")
     attention: str = _choice("additive", "dot", "bilinear", default="additive")
@@ -97,6 +99,10 @@ class ModelConfig:
     dropout: float = _number(0.2, low=0.0, high=0.95)
     input_feeding: bool = True
     coverage: bool = True  # coverage enters the attention score and the loss (head pointer_generator)
+    # Head span_copy: the longest and the shortest run of source tokens that is one copy. With a min_span of 1 a single word may be
+    # copied too, even if the vocabulary has it; whatever min_span is, a word that the vocabulary lacks may be copied alone.
+    max_span: int = _number(5, low=1, high=32)
+    min_span: int = _number(1, low=1, high=32)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +181,7 @@ class EvaluationConfig:
 class BaselineConfig:
     """A second model to compare with: the same recipe with another head. Empty: none is trained."""
 
-    head: str = _choice("", "softmax", "pointer_generator", default="")
+    head: str = _choice("", *HEADS, default="")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,7 +288,7 @@ def section_from_json(section_class, text):
 
 
 def text_settings(recipe):
-    """Returns what the vocabularies and the Transform graph need to know of a recipe.
+    """Returns what the vocabularies need to know of a recipe, and the Transform graph too.
 
     Only these keys take part in their cache keys: a recipe that changes others keeps its features.
 
@@ -293,6 +299,20 @@ def text_settings(recipe):
         Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`.
     """
     return {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
+
+
+def transform_settings(recipe):
+    """Returns what the Transform graph needs to know of a recipe: the same cache rule as for `text_settings`.
+
+    Labels that only some heads learn from are asked for where the recipe's model or its baseline has such a head.
+
+    Returns:
+        `text_settings`, and, for head span_copy, `spans` with `max_span` and `min_span`.
+    """
+    settings = text_settings(recipe)
+    if "span_copy" in (recipe.model.head, recipe.baseline.head):
+        settings["spans"] = {"max_span": recipe.model.max_span, "min_span": recipe.model.min_span}
+    return settings
 
 
 def _suggestion(word, known):
@@ -403,6 +423,11 @@ def _check_together(recipe):
         )
     if recipe.model.cell in ("gru", "lstm") and recipe.model.hidden_size % 2:
         raise RecipeError("The recipe key 'model.hidden_size' must be even: the encoder has two directions.")
+    if recipe.model.min_span > recipe.model.max_span:
+        raise RecipeError(
+            f"The recipe key 'model.min_span' ({recipe.model.min_span}) cannot exceed 'model.max_span' "
+            f"({recipe.model.max_span})."
+        )
     if recipe.training.learning_rate <= 0:
         raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
 

@@ -9,7 +9,8 @@ import os
 
 import tensorflow as tf
 
-from pipeline import tokenization
+from keras_models.layers import copy_head
+from pipeline import matching, span_labels, tokenization
 
 SOURCE_VOCABULARY_FILE = "source_vocabulary.txt"
 TARGET_VOCABULARY_FILE = "target_vocabulary.txt"
@@ -22,6 +23,16 @@ FEATURES = (
     "target_input_ids",
     "target_extended_ids",
 )
+
+# What a model reads in training; `label_features` adds what its head learns from.
+ID_FEATURES = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
+# What stands behind a short text's features in a batch, where it is not 0: no position.
+PADDING = {copy_head.POINTERS: -1, copy_head.SPAN_STARTS: -1}
+
+
+def label_features(recipe):
+    """Returns the names of the labels, beyond the target's ids, that the recipe's head learns from."""
+    return (copy_head.SPAN_STARTS, copy_head.SPAN_LENGTHS) if recipe.model.head == "span_copy" else ()
 
 
 def vocabulary_table(path):
@@ -57,7 +68,7 @@ def is_protected(tokens):
     return tf.not_equal(protected_class_ids(tokens), tokenization.UNK_ID)
 
 
-def make_features(source, target, source_table, target_table, tokenizer=_TEXT):
+def make_features(source, target, source_table, target_table, tokenizer=_TEXT, spans=None):
     """Makes the id features of a batch of pairs.
 
     Args:
@@ -66,9 +77,10 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT):
         source_table: lookup table of the source vocabulary, -1 for unknown tokens.
         target_table: the same for the target, of V entries.
         tokenizer: the recipe's `tokenization.Tokenizer`.
+        spans: dict with `max_span` and `min_span`, to make the labels of copied spans as well; or None.
 
     Returns:
-        Dict of ragged tensors `[batch, (length)]`, one for each name in `FEATURES`.
+        Dict of ragged tensors `[batch, (length)]`, one for each name in `FEATURES` and for the labels asked for.
     """
     source_tokens = tokenizer.tokenize(source)
     target_tokens = tokenizer.tokenize(target)
@@ -86,32 +98,26 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT):
     source_known, source_feed = ids_and_feed(source_tokens, target_table)
     target_known, target_feed = ids_and_feed(target_tokens, target_table)
 
-    # A surface form's first position: tokens of all rows are numbered in one list, sources first, each form marked with its
-    # row. That takes memory in proportion to the tokens; comparing every pair of positions would take it to the square.
-    def forms(tokens):
-        return tf.strings.join([tf.strings.as_string(tokens.value_rowids()), tokens.flat_values], separator=" ")
+    # A surface form's first position. Comparing every pair of positions would take memory to the square of the tokens.
+    source_keys, target_keys = matching.token_keys(source_tokens, target_tokens)
 
-    number = tf.size(source_tokens.flat_values, out_type=tf.int64)
-    unique, form = tf.unique(tf.concat([forms(source_tokens), forms(target_tokens)], axis=0))
-    first = tf.math.unsorted_segment_min(tf.range(tf.size(form, out_type=tf.int64)), form, tf.size(unique))
-    first = tf.gather(first, form)
-
-    def copy_ids(tokens, first, absent):
+    def copy_ids(tokens, keys, absent):
+        _, _, first = matching.first_occurrences(source_keys, keys)
         position = first - tf.gather(source_tokens.row_starts(), tokens.value_rowids())
-        return tf.where(first < number, vocabulary_size + position, absent)
+        return tf.where(first >= 0, vocabulary_size + position, absent)
 
     source_extended = tf.where(
         source_known.flat_values >= 0,
         source_known.flat_values,
-        copy_ids(source_tokens, first[:number], tf.constant(0, tf.int64)),
+        copy_ids(source_tokens, source_keys, tf.constant(0, tf.int64)),
     )
     unknown = tf.constant(tokenization.UNK_ID, tf.int64)
     labels = tf.where(
-        target_known.flat_values >= 0, target_known.flat_values, copy_ids(target_tokens, first[number:], unknown)
+        target_known.flat_values >= 0, target_known.flat_values, copy_ids(target_tokens, target_keys, unknown)
     )
 
     column = tf.ones([source_tokens.nrows(), 1], tf.int64)
-    return {
+    features = {
         "source_tokens": source_tokens,
         "source_ids": source_ids,
         "source_extended_ids": source_tokens.with_flat_values(source_extended),
@@ -121,6 +127,10 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT):
             [target_tokens.with_flat_values(labels), column * tokenization.END_ID], axis=1
         ),
     }
+    if spans:
+        starts, lengths = span_labels.span_labels(source_tokens, target_tokens, target_known.flat_values < 0, **spans)
+        features.update({copy_head.SPAN_STARTS: starts, copy_head.SPAN_LENGTHS: lengths})
+    return features
 
 
 def preprocessing_fn(inputs, custom_config):
@@ -128,8 +138,8 @@ def preprocessing_fn(inputs, custom_config):
 
     Args:
         inputs: dict of string tensors `[batch, 1]`.
-        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, and what `configs.text_settings`
-            gives of the recipe.
+        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, and what
+            `configs.transform_settings` gives of the recipe.
 
     Returns:
         Dict of sparse tensors, which tf.Example stores as lists of any length.
@@ -143,5 +153,5 @@ def preprocessing_fn(inputs, custom_config):
     ]
     source, target = (tf.reshape(inputs[name], [-1]) for name in ("source", "target"))
     tokenizer = tokenization.Tokenizer(**custom_config["tokenizer"])
-    features = make_features(source, target, *tables, tokenizer=tokenizer)
+    features = make_features(source, target, *tables, tokenizer=tokenizer, spans=custom_config.get("spans"))
     return {name: ragged.to_sparse() for name, ragged in features.items()}

@@ -17,6 +17,11 @@ HISTORY_FILE = "history.json"
 WEIGHTS_FILE = "model.keras"
 
 
+def head_options(recipe):
+    """Returns the recipe's own arguments of its head."""
+    return {"max_span": recipe.model.max_span} if recipe.model.head == "span_copy" else {}
+
+
 def build_model(recipe, source_vocabulary_size, target_vocabulary_size):
     """Builds the untrained network that a recipe describes."""
     config = recipe.model
@@ -24,6 +29,7 @@ def build_model(recipe, source_vocabulary_size, target_vocabulary_size):
         source_vocabulary_size=source_vocabulary_size,
         target_vocabulary_size=target_vocabulary_size,
         head=config.head,
+        head_options=head_options(recipe),
         cell=config.cell,
         attention=config.attention,
         embedding_size=config.embedding_size,
@@ -120,9 +126,12 @@ def _strategy():
     return tf.distribute.MirroredStrategy() if len(gpus) > 1 else tf.distribute.get_strategy()
 
 
-def _load_batches(files, name, config, shuffle_seed=None):
+def _load_batches(files, name, recipe, shuffle_seed=None):
     """Returns a split's batches, its number of pairs, and how many of these fit no bucket; says so if there are any."""
-    examples = training_data.read_examples(files)
+    config = recipe.training
+    training_data.check_head(recipe.model.head, files, name)
+    features = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe))
+    examples = training_data.read_examples(files, features)
     longest = config.bucket_lengths[-1]
     too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
     if too_long == pairs:
@@ -152,12 +161,12 @@ def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabu
         `too_long` (training pairs left out because no bucket holds them), `pairs`.
 
     Raises:
-        ValueError: no pair fits the buckets, or no epoch ended with a finite loss.
+        ValueError: no pair fits the buckets, the head cannot output a pair's target, or no epoch ended with a finite loss.
     """
     config = recipe.training
     keras.utils.set_random_seed(config.seed)
-    batches, pairs, too_long = _load_batches(train_files, "training", config, config.seed)
-    eval_batches, _, _ = _load_batches(eval_files, "eval", config)
+    batches, pairs, too_long = _load_batches(train_files, "training", recipe, config.seed)
+    eval_batches, _, _ = _load_batches(eval_files, "eval", recipe)
     steps_per_epoch = sum(1 for _ in batches)
     with _strategy().scope():
         model = build_model(recipe, source_vocabulary_size, target_vocabulary_size)

@@ -54,6 +54,7 @@ class ServingModule(tf.Module):
         self.model = model
         self.transform = transform_output.transform_features_layer()
         self.config = recipe.decoding
+        self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe))
         self.tokenizer = tokenization.Tokenizer.of(recipe.data)
         self.vocabulary = tf.constant(
             preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
@@ -214,8 +215,7 @@ class ServingModule(tf.Module):
         features = self._features(source, target)
         self._check("source", source, features["source_ids"].row_lengths())
         self._check("target", target, features["target_extended_ids"].row_lengths() - 1)
-        names = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
-        inputs = {name: features[name].to_tensor() for name in names}
+        inputs = {name: features[name].to_tensor(preprocessing.PADDING.get(name, 0)) for name in self.score_inputs}
         log_prob = self.model(inputs, training=False)
         inside = tf.not_equal(inputs["target_extended_ids"], tokenization.PAD_ID)
         return {

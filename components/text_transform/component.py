@@ -32,7 +32,7 @@ class TextTransform(Transform):
 
     An artifact input, rather than a path in `custom_config`, so that lineage knows which vocabulary a model was trained
     with, and the cache runs the transform again exactly when it changes. Of the recipe, only what decides the features
-    (`pipeline.configs.text_settings`) takes part in the cache key.
+    (`pipeline.configs.transform_settings`) takes part in the cache key.
 
     Component `outputs` contains:
      - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of `pipeline.preprocessing`.
@@ -51,7 +51,7 @@ class TextTransform(Transform):
             vocabulary: channel of the vocabulary folder.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
         """
-        settings = configs.text_settings(configs.Recipe.from_json(recipe_json))
+        settings = configs.transform_settings(configs.Recipe.from_json(recipe_json))
         transformed_examples = types.Channel(type=standard_artifacts.Examples)
         transformed_examples.matching_channel_name = standard_component_specs.EXAMPLES_KEY
         spec = TextTransformSpec(

@@ -124,7 +124,7 @@ def test_the_last_override_wins():
         ("model.head.size=3", "'head' is a value|must be a text"),
         ("name.first=x", "'name' is a value"),
         ("model.=3", "unknown key 'model.'"),
-        ("model.head=copynet", "'model.head' must be one of 'softmax', 'pointer_generator'; got 'copynet'"),
+        ("model.head=copynet", "'model.head' must be one of 'softmax'"),
         ("training.epochs=many", "'training.epochs' must be a whole number; got 'many'"),
         ("training.learning_rate=1" + "0" * 400, "'training.learning_rate' must be a finite number"),
         ("description=2024-01-01", "'description' must be a text"),
@@ -357,3 +357,18 @@ def test_what_is_read_must_fit_the_buckets(key, longest):
         RecipeError, match=rf"'data.max_tokens' \(121\) must be at most {longest} to fit the last of '{key}'"
     ):
         load_recipe("localization_en_fr", ["data.max_tokens=121", f"{key}=[8, 120]"])
+
+
+def test_only_heads_that_learn_from_spans_ask_the_transform_for_them():
+    from pipeline.configs import text_settings, transform_settings
+
+    plain = load_recipe("translation")
+    assert transform_settings(plain) == text_settings(plain)
+    assert transform_settings(load_recipe("translation", ["model.head=joint_copy"])) == text_settings(plain)
+    expected = {**text_settings(plain), "spans": {"max_span": 4, "min_span": 2}}
+    for key in ("model.head", "baseline.head"):
+        overrides = [f"{key}=span_copy", "model.max_span=4", "model.min_span=2"]
+        assert transform_settings(load_recipe("translation", overrides)) == expected
+    assert "cannot exceed 'model.max_span'" in refusal(
+        load_recipe, "translation", ["model.max_span=1", "model.min_span=2"]
+    )

@@ -14,4 +14,7 @@ from keras_models.layers.regularized_lstm import VariationalDropout as Variation
 from keras_models.layers.regularized_lstm import ZoneoutLSTM as ZoneoutLSTM
 from keras_models.layers.softmax import SoftmaxHead as SoftmaxHead
 from keras_models.layers.span_copy import SpanCopy as SpanCopy
+from keras_models.layers.transformer import MultiHeadAttention as MultiHeadAttention
+from keras_models.layers.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from keras_models.layers.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from keras_models.layers.vocabulary import VocabularySoftmax as VocabularySoftmax

@@ -7,6 +7,9 @@ from keras_models.layers.copy_head import LABEL_FEATURES
 from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.heads import make_head
 
+# Arguments of every body, which its config keeps.
+BODY_OPTIONS = ("head_options", "large_vocabulary_size", "source_features", "feature_size")
+
 
 class Seq2Seq(keras.Model):
     """Base of the bodies: encodes a source, runs a decoder over it, and leaves the distribution to its head.

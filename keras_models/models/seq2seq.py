@@ -7,9 +7,8 @@ from keras_models import losses
 from keras_models.layers.attention import SourceAttention
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax
 from keras_models.layers.recurrent import FeedbackCell
-from keras_models.models.body import Seq2Seq
+from keras_models.models.body import BODY_OPTIONS, Seq2Seq
 
-BODY_OPTIONS = ("head_options", "large_vocabulary_size", "source_features", "feature_size")
 _ENCODERS = {"gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
 
 

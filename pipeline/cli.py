@@ -51,7 +51,9 @@ def _parser():
 
     run = commands.add_parser("run", help="train on your data through the whole pipeline, and push the model")
     _recipe_arguments(run)
-    run.add_argument("--data", required=True, metavar="PATH", help="a file, a folder, or two aligned files A,B")
+    run.add_argument(
+        "--data", metavar="PATH", help="a file, a folder, or two aligned files A,B (not for made-up tasks)"
+    )
     run.add_argument("--output", required=True, metavar="DIR", help="the run's folder")
     run.add_argument("--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable")
     run.add_argument("--no-cache", action="store_true", help="run every component, changed or not")
@@ -61,8 +63,11 @@ def _parser():
     evaluate = commands.add_parser("evaluate", help="measure an exported model on pairs")
     evaluate.add_argument("--model", required=True, metavar="DIR", help="a model folder, or one of its versions")
     evaluate.add_argument("--data", required=True, metavar="PATH", help="pairs, in any format that run reads")
-    evaluate.add_argument("--format", default="auto", choices=("auto", "tsv", "jsonl", "lines", "gettext"))
-    evaluate.add_argument("--metrics", default="bleu,chrf,placeholder_fidelity,exact_match", metavar="A,B,...")
+    evaluate.add_argument("--format", default="auto", choices=("auto", *configs.FORMATS))
+    evaluate.add_argument("--metrics", metavar="A,B,...", help="default: those of the model's recipe")
+    evaluate.add_argument(
+        "--database", metavar="FILE", help="SQLite file for execution_accuracy (default: the recipe's)"
+    )
     evaluate.add_argument("--outputs", metavar="FILE", help="write the model's outputs there, a line each")
     _json_argument(evaluate)
     evaluate.set_defaults(command=_evaluate)
@@ -73,6 +78,13 @@ def _parser():
     score.add_argument("--sources", metavar="FILE", help="a source a line; some metrics need them")
     score.add_argument("--metrics", default="bleu,chrf", metavar="A,B,...")
     score.add_argument("--language", default="en", help="of the references; chooses tokenizers (default: en)")
+    score.add_argument(
+        "--tokenization",
+        default="text",
+        choices=("text", "whitespace"),
+        help="whitespace: the texts are tokenized already",
+    )
+    score.add_argument("--database", metavar="FILE", help="SQLite file that execution_accuracy runs the texts on")
     _json_argument(score)
     score.set_defaults(command=_score)
 
@@ -172,10 +184,17 @@ def _run(options):
     say = _talk(options)
     recipe = configs.load_recipe(options.recipe, options.set)
     _check_writable(options.json)
+    data = options.data
+    if not data:
+        if not recipe.data.synthetic:
+            raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
+        from pipeline import synthetic
+
+        data = synthetic.write_task(recipe.data.synthetic, os.path.join(options.output, "data"), recipe.training.seed)
     # The trainer speaks on standard output, which is not for people when machines read it.
     with contextlib.redirect_stdout(sys.stderr) if options.json == "-" else contextlib.nullcontext():
         facts = local_runner.run(
-            recipe, options.data, options.output, options.beam, enable_cache=not options.no_cache, progress=say
+            recipe, data, options.output, options.beam, enable_cache=not options.no_cache, progress=say
         )
     say_results(facts, say)
     _write_json(options.json, {key: facts[key] for key in (*local_runner.METRICS_KEYS, *local_runner.RUN_KEYS)})
@@ -197,6 +216,9 @@ def say_results(facts, say):
     say(
         f"{counts['read']} records read, {counts['kept']} kept, {counts['rejected']} rejected: {facts['paths']['rejects']}"
     )
+    for split, number in (counts.get("rejected_by_given_split") or {}).items():
+        if split != "train":
+            say(f"{number} of the rejected stand in the files given as {split}, which were therefore not used whole.")
     say(facts["blessing_reason"])
     if facts["blessed"]:
         say(f"Model:   {facts['paths']['models']}")
@@ -210,10 +232,17 @@ def _evaluate(options):
 
     say = _talk(options)
     _check_writable(options.json, options.outputs)
-    names = scoring.expand_metric_names(options.metrics)
+    if options.metrics:
+        scoring.expand_metric_names(options.metrics)  # a misspelt metric is reported first
     directory = version_directory(options.model)
-    data = _data_config_of(directory)
-    data = dataclasses.replace(data, format=options.format, drop_identical=False)
+    recipe = _recipe_of(directory)
+    names, left_out = _evaluated_metrics(recipe, options.metrics)
+    if left_out:
+        say(f"Not measured, because it takes the training text: {', '.join(left_out)}")
+    data = _evaluated_data(recipe.data, options, say)
+    metric_options = {**scoring.options_of(recipe), **({"database": options.database} if options.database else {})}
+    for name in names:
+        scoring.create_metric(name, **metric_options)  # what it lacks is said before the model is loaded
     plan = readers.plan_inputs(options.data, data)
     pairs, rejected = [], []
     for record in readers.read_plan(plan, data):
@@ -229,7 +258,11 @@ def _evaluate(options):
     answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"))
     texts = [answer["text"] for answer in answers]
     results = scoring.score(
-        names, texts, [pair.target for pair in pairs], sources=sources, language=data.target_language
+        names,
+        texts,
+        [pair.target for pair in pairs],
+        sources=sources,
+        **metric_options,
     )
     if options.outputs:
         with open(options.outputs, "w", encoding="utf-8") as file:
@@ -247,12 +280,36 @@ def _evaluate(options):
     )
 
 
-def _data_config_of(model_directory):
-    """The data section of the recipe that a model was trained with: its languages and columns."""
+def _evaluated_data(data, options, say):
+    """The data section with which pairs are read to be measured: as for training, but for what chooses or drops pairs."""
+    files = ()
+    if data.test_files and os.path.isdir(options.data):
+        say(f"Measuring on the recipe's data.test_files: {'; '.join(data.test_files)}")
+        files = data.test_files
+    format_ = data.format if files and options.format == "auto" else options.format
+    return dataclasses.replace(
+        data, format=format_, drop_identical=False, train_files=files, eval_files=(), test_files=()
+    )
+
+
+def _evaluated_metrics(recipe, named):
+    """Returns the metrics to measure an exported model by, and those of its recipe that need its training text."""
+    from pipeline import scoring
+
+    if named:
+        return scoring.expand_metric_names(named), []
+    names = {True: [], False: []}
+    for name in recipe.evaluation.metrics:
+        names[scoring.metric_class(name).needs_training_words].append(name)
+    return names[False], names[True]
+
+
+def _recipe_of(model_directory):
+    """The recipe that a model was trained with: its languages, columns, metrics; defaults where the model names none."""
     from pipeline.served_model import read_facts
 
     recipe = read_facts(model_directory).get("recipe")
-    return configs.recipe_from_dict(recipe).data if recipe else configs.DataConfig()
+    return configs.recipe_from_dict(recipe) if recipe else configs.Recipe(name="model")
 
 
 def _score(options):
@@ -265,6 +322,8 @@ def _score(options):
         options.sources,
         metrics=scoring.expand_metric_names(options.metrics),
         language=options.language,
+        tokenization=options.tokenization,
+        database=options.database,
     )
     _talk(options)(scoring.format_table({"outputs": results}))
     _write_json(options.json, scoring.results_to_dict(results))

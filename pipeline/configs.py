@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import json
 import math
+import os
 import pathlib
 import re
 import sys
@@ -27,6 +28,10 @@ class RecipeError(ValueError):
     """A recipe that cannot be used; its message is one sentence for the user."""
 
 
+# What `pipeline.readers` reads.
+FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
+
+
 def _choice(*values, default):
     return dataclasses.field(default=default, metadata={"choices": values})
 
@@ -39,16 +44,29 @@ def _number(default, low=None, high=None):
 class DataConfig:
     """What is read and what is turned away at the door."""
 
-    format: str = _choice("auto", "tsv", "jsonl", "lines", "gettext", default="auto")
+    synthetic: str = _choice("", "rarest_word", "order_tokens", default="")  # a made-up task: `run` needs no --data
+    format: str = _choice("auto", *FORMATS, default="auto")
+    # Files of given splits, relative to the data folder; wildcards are allowed. An entry is a file, or `source,target` for two
+    # line-aligned files. Without any, every file is read and the splits are divided by the shares below.
+    train_files: tuple[str, ...] = ()
+    eval_files: tuple[str, ...] = ()  # none: a share of the training files
+    test_files: tuple[str, ...] = ()  # none: a share of the training files
     source_language: str = "en"
     target_language: str = "fr"
     source_column: str = "source"
     target_column: str = "target"
+    columns: tuple[str, ...] = ()  # the names of the columns where TSV or CSV files have no header
+    source_features: tuple[str, ...] = ()  # columns of tags, one for each token of the source
+    # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
+    tokenization: str = _choice("text", "whitespace", default="text")
+    lowercase: bool = False  # both sides, when read and when served
     max_characters: int = _number(2000, low=1)  # a longer source or target is rejected
     max_tokens: int = _number(120, low=1)  # so is one of more words and punctuation marks
     max_rejected_share: float = _number(0.1, low=0.0, high=1.0)  # above it the run stops
     drop_identical: bool = False  # reject pairs whose target equals their source (untranslated)
-    drop_duplicates: bool = True  # reject a pair already seen (same source and same target)
+    drop_duplicates: bool = (
+        True  # reject a pair already seen (same source and same target); never from given eval or test files
+    )
     eval_share: float = _number(0.05, low=0.0, high=0.5)
     test_share: float = _number(0.05, low=0.0, high=0.5)
     split_salt: str = "verbatim"  # hashed with the normalised source to choose the split
@@ -62,6 +80,7 @@ class VocabularyConfig:
     target_size: int = _number(8000, low=16)
     min_count: int = _number(2, low=1)  # rarer words are unknown, hence copied
     protected_min_count: int = _number(20, low=1)  # the same for placeholders, tags, URLs, options
+    joint: bool = False  # count both sides together, for languages that are one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,11 +134,40 @@ class DecodingConfig:
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluationConfig:
-    """What a model must reach on the test split before it is pushed."""
+class ThresholdsConfig:
+    """What a model must reach on the test split before it is pushed: at least, or at most for error rates.
 
-    min_bleu: float = _number(0.0, low=0.0, high=100.0)
-    min_placeholder_fidelity: float = _number(0.0, low=0.0, high=1.0)
+    One key for each metric of `pipeline.scoring` that the Evaluator measures; a metric without a value stops no model.
+    """
+
+    bleu: float | None = _number(None, low=0.0, high=100.0)
+    chrf: float | None = _number(None, low=0.0, high=100.0)
+    ter: float | None = _number(None, low=0.0)  # at most
+    rouge1: float | None = _number(None, low=0.0, high=100.0)
+    rouge2: float | None = _number(None, low=0.0, high=100.0)
+    rougeL: float | None = _number(None, low=0.0, high=100.0)  # noqa: N815 (its name everywhere)
+    exact_match: float | None = _number(None, low=0.0, high=1.0)
+    token_accuracy: float | None = _number(None, low=0.0, high=1.0)
+    execution_accuracy: float | None = _number(None, low=0.0, high=1.0)
+    placeholder_fidelity: float | None = _number(None, low=0.0, high=1.0)
+    protected_fidelity: float | None = _number(None, low=0.0, high=1.0)
+    repetition_rate: float | None = _number(None, low=0.0, high=1.0)  # at most
+
+
+#: Names of metrics, as in `pipeline.scoring`; the last needs the training text, which an exported model has not.
+METRICS = (*(field.name for field in dataclasses.fields(ThresholdsConfig)), "unseen_copies")
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationConfig:
+    """What is measured on the test split, and what a model must reach before it is pushed."""
+
+    # In the order of the run's table; the model and its baseline are compared on each by paired bootstrap.
+    metrics: tuple[str, ...] = (
+        *("bleu", "chrf", "placeholder_fidelity", "protected_fidelity", "unseen_copies", "exact_match"),
+    )
+    thresholds: ThresholdsConfig = ThresholdsConfig()
+    database: str = ""  # SQLite file for execution_accuracy, relative to the data folder
     bootstrap_samples: int = _number(1000, low=10)
 
 
@@ -208,6 +256,45 @@ def recipe_from_dict(tree):
     return _build(Recipe, tree, prefix="")
 
 
+def with_database_path(recipe, data_path):
+    """Returns the recipe with the path of its database absolute, or as an address: where it lies beside the data.
+
+    Args:
+        recipe: a `Recipe`.
+        data_path: what is given as data, absolute or an address: a folder, or a file or two in it.
+    """
+    database = recipe.evaluation.database
+    if not database or os.path.isabs(database) or "://" in database:
+        return recipe
+    is_folder = recipe.data.train_files or "://" in data_path or os.path.isdir(data_path)
+    folder = data_path if is_folder else os.path.dirname(data_path.split(",")[0])
+    evaluation = dataclasses.replace(recipe.evaluation, database=os.path.join(folder, database))
+    return dataclasses.replace(recipe, evaluation=evaluation)
+
+
+def section_from_json(section_class, text):
+    """Reads one section of a recipe, such as a `DataConfig`, that travelled as JSON.
+
+    Raises:
+        RecipeError: an unknown key or impossible value.
+    """
+    return _build(section_class, json.loads(text), prefix="")
+
+
+def text_settings(recipe):
+    """Returns what the vocabularies and the Transform graph need to know of a recipe.
+
+    Only these keys take part in their cache keys: a recipe that changes others keeps its features.
+
+    Args:
+        recipe: a `Recipe`.
+
+    Returns:
+        Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`.
+    """
+    return {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
+
+
 def _suggestion(word, known):
     close = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean '{close[0]}'?" if close else "."
@@ -249,6 +336,16 @@ def _build(cls, tree, prefix):
 
 
 def _check_value(key, value, hint, metadata: types.MappingProxyType):
+    if hint == tuple[str, ...]:
+        if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in value):
+            raise RecipeError(f"The recipe key '{key}' must be a list of texts, such as [\"a\"]; got {value!r}.")
+        if len(set(value)) < len(value):
+            raise RecipeError(f"The recipe key '{key}' names something twice: {value!r}.")
+        return tuple(value)
+    if hint == float | None:
+        if value is None:
+            return None
+        hint = float
     if typing.get_origin(hint) is tuple:
         good = isinstance(value, (list, tuple)) and value
         good = good and all(isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in value)
@@ -281,14 +378,8 @@ def _check_together(recipe):
             "The recipe key 'name' (by default the file's name) must be letters, digits, '-' and '_' alone, at most 100; "
             f"got {recipe.name!r}."
         )
-    if recipe.data.eval_share <= 0 or recipe.data.test_share <= 0:
-        raise RecipeError(
-            "The recipe keys 'data.eval_share' and 'data.test_share' must be above 0: both splits are used."
-        )
-    if recipe.data.eval_share + recipe.data.test_share >= 1:
-        raise RecipeError(
-            "The recipe keys 'data.eval_share' and 'data.test_share' must leave something to train on: their sum must be below 1."
-        )
+    _check_data(recipe.data)
+    _check_evaluation(recipe.evaluation)
     # What is read must be trainable (the end takes one place) and decodable: nothing is left out later.
     for key, longest in (
         ("training.bucket_lengths", recipe.training.bucket_lengths[-1] - 1),
@@ -314,3 +405,73 @@ def _check_together(recipe):
         raise RecipeError("The recipe key 'model.hidden_size' must be even: the encoder has two directions.")
     if recipe.training.learning_rate <= 0:
         raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
+
+
+def _check_data(data):
+    """Rules that span several keys of the data section."""
+    shares = {
+        f"data.{split}_share": getattr(data, f"{split}_share")
+        for split in ("eval", "test")
+        if not getattr(data, f"{split}_files")
+    }
+    if any(share <= 0 for share in shares.values()):
+        raise RecipeError(
+            f"The recipe keys {' and '.join(map(repr, shares))} must be above 0 where no files are given for these splits: "
+            "all splits are used."
+        )
+    if sum(shares.values()) >= 1:
+        raise RecipeError(
+            "The recipe keys 'data.eval_share' and 'data.test_share' must leave something to train on: their sum must be below 1."
+        )
+    if (data.eval_files or data.test_files) and not data.train_files:
+        raise RecipeError(
+            "The recipe keys 'data.eval_files' and 'data.test_files' need 'data.train_files': name the training files too."
+        )
+    if data.columns and (missing := [c for c in _named_columns(data) if c not in data.columns]):
+        raise RecipeError(
+            f"The recipe key 'data.columns' lacks {', '.join(map(repr, missing))}, which 'data.source_column', "
+            "'data.target_column' or 'data.source_features' name."
+        )
+    if data.source_features and data.tokenization != "whitespace":
+        raise RecipeError(
+            "The recipe key 'data.source_features' needs 'data.tokenization' = \"whitespace\": tags belong to the tokens of a "
+            "text that is tokenized already."
+        )
+    if reserved := set(data.source_features) & {
+        "source",
+        "target",
+        "file",
+        "line",
+        data.source_column,
+        data.target_column,
+    }:
+        raise RecipeError(
+            f"The recipe key 'data.source_features' cannot name {', '.join(map(repr, sorted(reserved)))}: this column has "
+            "another use; rename the column of tags."
+        )
+
+
+def _check_evaluation(evaluation):
+    """Rules that span several keys of the evaluation section."""
+    if not evaluation.metrics:
+        raise RecipeError("The recipe key 'evaluation.metrics' must name a metric at least.")
+    for name in evaluation.metrics:
+        if name not in METRICS:
+            raise RecipeError(
+                f"The recipe key 'evaluation.metrics' names an unknown metric '{name}'{_suggestion(name, METRICS)} "
+                f"The metrics are: {', '.join(METRICS)}."
+            )
+    for name, bound in vars(evaluation.thresholds).items():
+        if bound is not None and name not in evaluation.metrics:
+            raise RecipeError(
+                f"The recipe key 'evaluation.thresholds.{name}' needs '{name}' among 'evaluation.metrics': what is not measured "
+                "stops nothing."
+            )
+    if "execution_accuracy" in evaluation.metrics and not evaluation.database:
+        raise RecipeError(
+            "The recipe key 'evaluation.database' must name an SQLite file: the metric 'execution_accuracy' runs queries on it."
+        )
+
+
+def _named_columns(data):
+    return (data.source_column, data.target_column, *data.source_features)

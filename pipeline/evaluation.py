@@ -8,30 +8,35 @@ import math
 
 import tensorflow_model_analysis as tfma
 
-from pipeline import scoring
+from pipeline import scoring, tfma_metrics
 
 SIGNATURE = "serving_default"
 LABEL_FEATURE = "target"
 PREDICTION_OUTPUT = "text"
-METRICS_MODULE = "pipeline.tfma_metrics"
+METRICS_MODULE = tfma_metrics.__name__
+_ALWAYS_DEFINED = "exact_match"
 
 
 def build_eval_config(recipe):
     """Returns the `tfma.EvalConfig` of a recipe.
 
-    BLEU always has a threshold, if only 0: TFX blesses nothing where no threshold is set. Placeholder fidelity has one
-    where the recipe demands more than 0, because on a test split without placeholders it is undefined and would block.
+    The metrics are the recipe's, but for those that need the training text. TFX blesses nothing where no threshold is set:
+    then the first metric that always has a value must reach 0. A bound of 0 demands nothing, so a metric that has none of
+    its cases in the test split, and hence no value, does not block by it.
 
     Args:
-        recipe: a `pipeline.configs.Recipe`; reads `evaluation` and `data.target_language`.
+        recipe: a `pipeline.configs.Recipe`; reads `evaluation`, `data.target_language` and `data.tokenization`.
     """
-    tokenize = scoring.bleu_tokenizer(recipe.data.target_language)
-    metrics = [
-        _metric_config("CorpusBleu", {"tokenize": tokenize}, recipe.evaluation.min_bleu),
-        _metric_config("CorpusChrf"),
-        _metric_config("ExactMatch"),
-        _metric_config("PlaceholderFidelity", {}, recipe.evaluation.min_placeholder_fidelity or None),
-    ]
+    options = scoring.options_of(recipe)
+    names = [name for name in recipe.evaluation.metrics if not scoring.metric_class(name).needs_training_words]
+    bounds = {name: getattr(recipe.evaluation.thresholds, name) for name in names}
+    bounds = {name: bound for name, bound in bounds.items() if bound or scoring.metric_class(name).lower_is_better}
+    bounds = {name: bound for name, bound in bounds.items() if bound is not None}
+    if not bounds:
+        always = [name for name in names if _can_gate(name)]
+        names += [] if always else [_ALWAYS_DEFINED]
+        bounds = {(always or [_ALWAYS_DEFINED])[0]: 0.0}
+    metrics = [_metric_config(name, options, bounds.get(name)) for name in names]
     return tfma.EvalConfig(
         model_specs=[
             tfma.ModelSpec(
@@ -77,10 +82,17 @@ def read_blessing(evaluation_directory):
     return False, f"Not pushed: {'; '.join(failures)}."
 
 
-def _metric_config(class_name, options=None, lower_bound=None):
-    config = tfma.MetricConfig(class_name=class_name, module=METRICS_MODULE, config=json.dumps(options or {}))
-    if lower_bound is not None:
-        config.threshold.value_threshold.lower_bound.value = lower_bound
+def _can_gate(name):
+    """Whether a metric always has a value, and one of at least 0 that is better the higher it is."""
+    return scoring.metric_class(name).always_defined and not scoring.metric_class(name).lower_is_better
+
+
+def _metric_config(name, options, bound):
+    class_name = tfma_metrics.CLASSES[name].__name__
+    config = tfma.MetricConfig(class_name=class_name, module=METRICS_MODULE, config=json.dumps(options))
+    if bound is not None:
+        side = "upper_bound" if scoring.metric_class(name).lower_is_better else "lower_bound"
+        getattr(config.threshold.value_threshold, side).value = bound
     return config
 
 
@@ -88,7 +100,12 @@ def _failure_sentence(failure):
     name = failure.metric_key.name
     label = scoring.LABELS.get(name, name)
     value = failure.metric_value.double_value.value
-    bound = failure.metric_threshold.value_threshold.lower_bound.value
+    threshold = failure.metric_threshold.value_threshold
+    at_most = threshold.HasField("upper_bound")
+    bound = (threshold.upper_bound if at_most else threshold.lower_bound).value
     if math.isnan(value):
-        return f"{label} is undefined (nothing in the test split to measure it on), and at least {bound:g} is demanded"
-    return f"{label} is {value:.4g}, below the {bound:g} demanded"
+        return (
+            f"{label} is undefined (nothing in the test split to measure it on), and at {'most' if at_most else 'least'} "
+            f"{bound:g} is demanded"
+        )
+    return f"{label} is {value:.4g}, {'above' if at_most else 'below'} the {bound:g} demanded"

@@ -55,6 +55,7 @@ def compile_pipeline(
     if gpu_count:
         resources.accelerator.type = gpu_type
         resources.accelerator.count = gpu_count
+    recipe = configs.with_database_path(recipe, data_path)
     tfx_pipeline = pipeline.create_pipeline(
         # Kubeflow allows lower-case letters, digits and dashes.
         pipeline_name=recipe.name.lower().replace("_", "-"),

@@ -8,7 +8,7 @@ import pathlib
 import re
 import time
 
-from pipeline import readers
+from pipeline import configs, readers, sql_execution
 
 _STEP = re.compile(r"Component (\S+) is (running|finished)\.")
 
@@ -84,10 +84,14 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
 
     Raises:
         pipeline.readers.DataError: the data cannot be read; nothing has been written.
+        pipeline.sql_execution.SqlExecutionError: the same for the database of `evaluation.database`.
         RunError: a component failed.
     """
     # Before the slow imports: a wrong path should not cost half a minute.
     plan = readers.plan_inputs(data_path, recipe.data)
+    recipe = configs.with_database_path(recipe, readers.resolve_data_path(data_path))
+    if recipe.evaluation.database:
+        sql_execution.SqlExecutor(recipe.evaluation.database).close()
     output = pathlib.Path(output).absolute()
     try:
         output.mkdir(parents=True, exist_ok=True)

@@ -78,6 +78,7 @@ def create_pipeline(
         examples=example_gen.outputs["examples"],
         schema=schema_gen.outputs["schema"],
         vocabulary=vocabulary.outputs["vocabulary"],
+        recipe_json=recipe_json,
     )
     # The model that may be pushed.
     main_trainer = trainer(recipe, transform, schema_gen.outputs["schema"])

@@ -13,6 +13,7 @@ from pipeline import tokenization
 
 SOURCE_VOCABULARY_FILE = "source_vocabulary.txt"
 TARGET_VOCABULARY_FILE = "target_vocabulary.txt"
+_TEXT = tokenization.Tokenizer()
 FEATURES = (
     "source_tokens",
     "source_ids",
@@ -56,7 +57,7 @@ def is_protected(tokens):
     return tf.not_equal(protected_class_ids(tokens), tokenization.UNK_ID)
 
 
-def make_features(source, target, source_table, target_table):
+def make_features(source, target, source_table, target_table, tokenizer=_TEXT):
     """Makes the id features of a batch of pairs.
 
     Args:
@@ -64,16 +65,20 @@ def make_features(source, target, source_table, target_table):
         target: string `[batch]`; empty when only the source is known, as in serving.
         source_table: lookup table of the source vocabulary, -1 for unknown tokens.
         target_table: the same for the target, of V entries.
+        tokenizer: the recipe's `tokenization.Tokenizer`.
 
     Returns:
         Dict of ragged tensors `[batch, (length)]`, one for each name in `FEATURES`.
     """
-    source_tokens = tokenization.tokenize(source)
-    target_tokens = tokenization.tokenize(target)
+    source_tokens = tokenizer.tokenize(source)
+    target_tokens = tokenizer.tokenize(target)
     vocabulary_size = target_table.size()
+    joiner_id = tf.constant(tokenization.SPECIAL_TOKENS.index(tokenization.JOINER), tf.int64)
 
     def ids_and_feed(tokens, table):
         known = table.lookup(tokens.flat_values)
+        # A token that reads `[PAD]` is a word of the text (which only white space parts): it is unknown, hence copied.
+        known = tf.where(known < joiner_id, tf.constant(-1, tf.int64), known)
         feed = tf.where(known >= 0, known, protected_class_ids(tokens.flat_values))
         return tokens.with_flat_values(known), tokens.with_flat_values(feed)
 
@@ -123,7 +128,8 @@ def preprocessing_fn(inputs, custom_config):
 
     Args:
         inputs: dict of string tensors `[batch, 1]`.
-        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote.
+        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, and what `configs.text_settings`
+            gives of the recipe.
 
     Returns:
         Dict of sparse tensors, which tf.Example stores as lists of any length.
@@ -136,4 +142,6 @@ def preprocessing_fn(inputs, custom_config):
         for name in (SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE)
     ]
     source, target = (tf.reshape(inputs[name], [-1]) for name in ("source", "target"))
-    return {name: ragged.to_sparse() for name, ragged in make_features(source, target, *tables).items()}
+    tokenizer = tokenization.Tokenizer(**custom_config["tokenizer"])
+    features = make_features(source, target, *tables, tokenizer=tokenizer)
+    return {name: ragged.to_sparse() for name, ragged in features.items()}

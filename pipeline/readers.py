@@ -1,14 +1,20 @@
 """Reading parallel text so that every record is accounted for.
 
-A record is one pair that a file claims to hold: a line of a TSV or JSON Lines file, a line number of two
-line-aligned files, an entry of a gettext catalogue (a plural entry claims two). Each record comes out of
+A record is one pair that a file claims to hold: a line of a TSV or JSON Lines file, a row of a CSV file, a line number of
+two line-aligned files, an entry of a gettext catalogue (a plural entry claims two). Each record comes out of
 `read_unit` either as a `Pair` or as a `Reject` with its file, line and reason; nothing is skipped silently.
+
+The splits are either divided by a hash of the source, or given by files (`data.train_files` and its like). A given eval
+or test file is held as it is: no record of it is dropped as a duplicate, and a training pair that stands in it is
+turned away from training instead.
 
 This module is plain Python (polib for gettext), so the command line can check a user's data with
 `plan_inputs` before TFX is imported. The Beam work is in `components/parallel_text_example_gen`.
 """
 
+import csv
 import dataclasses
+import fnmatch
 import hashlib
 import itertools
 import json
@@ -28,12 +34,13 @@ _MO_MAGICS = (b"\xde\x12\x04\x95", b"\x95\x04\x12\xde")
 _EXTENSIONS = {
     ".tsv": "tsv",
     ".txt": "tsv",
+    ".csv": "csv",
     ".jsonl": "jsonl",
     ".json": "jsonl",
     ".po": "gettext",
     ".mo": "gettext",
 }
-_READABLE = ".tsv, .txt with tabs, .jsonl, .json, .po, .mo, or two files .{0} and .{1}"
+_READABLE = ".tsv, .txt with tabs, .csv, .jsonl, .json, .po, .mo, or two files .{0} and .{1}"
 # Tab, line feed and carriage return may stand inside a gettext or JSON text; no other control character may.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -42,6 +49,7 @@ _REJECT_TEXT_LIMIT = 1000
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _ESCAPED = re.compile(r"[\\\t\n\r]")
 _BLOCK = 1 << 20
+_HELD_BACK = "also in a given "
 
 
 class DataError(ValueError):
@@ -49,16 +57,18 @@ class DataError(ValueError):
 
 
 class Pair(typing.NamedTuple):
-    """A source and its target, stripped of white space at both ends.
+    """A source and its target, stripped of white space at both ends, in lower case where `data.lowercase` asks for it.
 
     `file` is relative to the plan's base directory (for aligned files, the source file); `line` counts from
-    1. An entry of a .mo file has no line: there, `line` is the entry's number.
+    1. An entry of a .mo file has no line: there, `line` is the entry's number. `features` holds, for each of
+    `data.source_features`, the tags of the source's tokens, parted by one space.
     """
 
     source: str
     target: str
     file: str
     line: int
+    features: tuple[str, ...] = ()
 
 
 class Reject(typing.NamedTuple):
@@ -75,14 +85,16 @@ class InputUnit:
     """What is read in one go: a file, or two line-aligned files (source, target).
 
     Attributes:
-        format: `tsv`, `jsonl`, `lines` or `gettext`.
+        format: one of `pipeline.configs.FORMATS`.
         names: the files as the user knows them, relative to the plan's base directory.
         paths: the same files as they are opened.
+        split: the split that the recipe gives these files to; empty where all files are divided.
     """
 
     format: str
     names: tuple[str, ...]
     paths: tuple[str, ...]
+    split: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +103,7 @@ class InputPlan:
 
     Attributes:
         base_directory: the folder that all names are relative to.
-        units: the `InputUnit`s, in the order of their names.
+        units: the `InputUnit`s, in the order of their names, or of the recipe where it names them.
         ignored_files: names of files in the folder whose type is unknown. Hidden files, and a .mo file beside
             the .po file that it was made from, are not listed.
     """
@@ -152,7 +164,7 @@ def plan_inputs(data_path, data_config):
     Args:
         data_path: a file, a folder (its files, not its sub-folders), or two line-aligned files `a.en,a.fr`. Addresses
             with a scheme (`gs://...`) are read through TFX's file system plug-ins, which need TFX.
-        data_config: a `pipeline.configs.DataConfig`.
+        data_config: a `pipeline.configs.DataConfig`. Where it names files, the path is their folder and no others are read.
 
     Returns:
         An `InputPlan` with one unit or more.
@@ -164,7 +176,9 @@ def plan_inputs(data_path, data_config):
     data_path = resolve_data_path(data_path)
     files = _files_for(data_path)
     try:
-        if files.is_directory(data_path):
+        if data_config.train_files:
+            plan = _plan_given_files(data_path, data_config, files)
+        elif files.is_directory(data_path):
             plan = _plan_directory(data_path, data_config, files)
         elif files.exists(data_path):
             plan = _plan_file(data_path, data_config, files)
@@ -194,8 +208,7 @@ def read_unit(unit, data_config):
         DataError: the unit cannot be read at all (what `plan_inputs` would have said).
     """
     files = _files_for(unit.paths[0])
-    reader = {"tsv": _read_tsv, "jsonl": _read_jsonl, "lines": _read_lines, "gettext": _read_gettext}[unit.format]
-    return reader(unit, data_config, files)
+    return _READERS[unit.format](unit, data_config, files)
 
 
 def read_plan(plan, data_config):
@@ -210,9 +223,17 @@ def reject_duplicate(pair, first_file, first_line):
     return Reject(pair.file, pair.line, f"duplicate of {first_file}:{first_line}", text)
 
 
+def reject_held_back(pair, split, file, line):
+    """Returns the `Reject` of a training pair that also stands in a file that was given as `split`."""
+    text = _shorten(f"{pair.source}\t{pair.target}")
+    return Reject(pair.file, pair.line, f"{_HELD_BACK}{split} file: {file}:{line}", text)
+
+
 def reason_kind(reason):
     """Returns the reason without its particulars, for counting: all duplicates are of one kind."""
-    return "duplicate" if reason.startswith("duplicate of ") else reason
+    if reason.startswith("duplicate of "):
+        return "duplicate"
+    return reason.partition(": ")[0] if reason.startswith(_HELD_BACK) else reason
 
 
 def format_reject(reject):
@@ -231,6 +252,14 @@ def normalize_source(source):
     while end and (text[end - 1].isspace() or unicodedata.category(text[end - 1]).startswith("P")):
         end -= 1
     return text[:end]
+
+
+def divided_shares(data_config):
+    """Returns (eval share, test share) by which the training files are divided: 0 for a split that has files of its own."""
+    return tuple(
+        0.0 if getattr(data_config, f"{split}_files") else getattr(data_config, f"{split}_share")
+        for split in SPLITS[1:]
+    )
 
 
 def split_of(source, salt, eval_share, test_share):
@@ -299,10 +328,10 @@ def _files_for(path):
 # Planning.
 
 
-def _unit(format_, base, names):
+def _unit(format_, base, names, split=""):
     # A file name may hold bytes that are not UTF-8; its label in the outputs must.
     labels = tuple(name.encode("utf-8", "backslashreplace").decode("utf-8") for name in names)
-    return InputUnit(format_, labels, tuple(os.path.join(base, name) for name in names))
+    return InputUnit(format_, labels, tuple(os.path.join(base, name) for name in names), split)
 
 
 def _format_of(path, config, files):
@@ -318,6 +347,58 @@ def _format_of(path, config, files):
 
 def _has_tabs(path, files):
     return any(b"\t" in line for _, line in itertools.islice(_raw_lines(path, files), 100))
+
+
+def _plan_given_files(base, config, files):
+    if not files.is_directory(base):
+        raise DataError(
+            f"The recipe names its files (data.train_files), and {base} is not a folder: give the folder that holds them, or "
+            "set data.train_files, data.eval_files and data.test_files to []."
+        )
+    units, taken = [], {}
+    for split in SPLITS:
+        for entry in getattr(config, f"{split}_files"):
+            for names in _names_of_entry(entry, f"data.{split}_files", base, files):
+                if len(names) == 2:
+                    (unit,) = _plan_two_files(",".join(os.path.join(base, name) for name in names), config, files).units
+                else:
+                    (unit,) = _plan_file(os.path.join(base, names[0]), config, files).units
+                names = tuple(path[len(base) :].lstrip("/") for path in unit.paths)
+                if names in taken:
+                    raise DataError(
+                        f"The file {names[0]} is named in data.{taken[names]}_files and in data.{split}_files: a file "
+                        "belongs to one split, once."
+                    )
+                taken[names] = split
+                units.append(_unit(unit.format, base, names, split))
+    return InputPlan(base, tuple(units))
+
+
+def _names_of_entry(entry, key, base, files):
+    """Returns the files that an entry of a recipe stands for: a list of tuples of one name, or of two aligned ones."""
+    parts = [entry] if files.exists(os.path.join(base, entry)) else [part.strip() for part in entry.split(",")]
+    if len(parts) > 2:
+        raise DataError(f"The entry '{entry}' of {key} names {len(parts)} files: give one, or two as 'source,target'.")
+    found = []
+    for part in parts:
+        folder, name = os.path.split(part)
+        if files.exists(os.path.join(base, part)):
+            found.append([part])
+        elif files.is_directory(os.path.join(base, folder)):
+            present = sorted(files.list(os.path.join(base, folder)))
+            found.append([os.path.join(folder, other) for other in present if fnmatch.fnmatchcase(other, name)])
+        else:
+            found.append([])
+        if not found[-1]:
+            raise DataError(
+                f"The recipe names {part} in {key}, but {base} holds no such file: correct the key or the path."
+            )
+    if len(found[0]) != len(found[-1]):
+        raise DataError(
+            f"The entry '{entry}' of {key} matches {len(found[0])} source and {len(found[-1])} target files: each needs a "
+            "partner."
+        )
+    return list(zip(*found))
 
 
 def _plan_file(path, config, files):
@@ -406,8 +487,15 @@ def _check_unit(unit, config, files):
         raise DataError(f"{unit.paths[0]} is empty: fill it or take it away.")
     if first[1].startswith((b"\xff\xfe", b"\xfe\xff")) and unit.format != "gettext":
         raise DataError(f"{unit.paths[0]} is UTF-16 text: convert it to UTF-8.")
+    if config.source_features and unit.format in ("lines", "gettext"):
+        raise DataError(
+            f"{unit.paths[0]} has no columns for data.source_features: give TSV, CSV or JSON Lines, or leave the key out."
+        )
     if unit.format == "tsv":
-        _tsv_columns(first[1], config, unit.paths[0])
+        _columns((_decode(first[1]) or "").split("\t"), config, unit.paths[0])
+    elif unit.format == "csv":
+        _, cells, _ = next(_csv_rows(unit.paths[0], files))
+        _columns(cells or [], config, unit.paths[0])
     elif unit.format == "jsonl" and first[1].lstrip().startswith(b"["):
         raise DataError(f"{unit.paths[0]} is one JSON array: write JSON Lines, one object a line.")
     elif unit.format == "gettext":
@@ -457,71 +545,147 @@ def _reject(file, line, reason, text):
     return Reject(file, line, reason, _shorten(text))
 
 
-def _judge(source, target, file, line, config):
+def _judge(source, target, file, line, config, features=()):
     """Returns the `Pair`, or the `Reject` that says what is wrong with it."""
     reason = None
-    if _SURROGATE.search(source) or _SURROGATE.search(target):
+    texts = (source, target, *features)
+    if any(map(_SURROGATE.search, texts)):
         reason = "not valid UTF-8"
-    elif _CONTROL.search(source) or _CONTROL.search(target):
+    elif any(map(_CONTROL.search, texts)):
         reason = "control character"
     else:
-        source, target = source.strip(), target.strip()
+        tokenizer = tokenization.Tokenizer.of(config)
+        source, target = (tokenizer.normalize(text.strip()) for text in (source, target))
+        features = tuple(" ".join(tags.split()) for tags in features)
         if not source:
             reason = "empty source"
         elif not target:
             reason = "empty target"
         elif max(len(source), len(target)) > config.max_characters:
             reason = f"longer than {config.max_characters} characters"
-        elif max(map(tokenization.count_tokens, (source, target))) > config.max_tokens:
+        elif max(map(tokenizer.count, (source, target))) > config.max_tokens:
             reason = f"longer than {config.max_tokens} tokens"
         elif config.drop_identical and source == target:
             reason = "target equals source"
+        else:
+            tokens = tokenizer.count(source)
+            for name, tags in zip(config.source_features, features):
+                if len(tags.split()) != tokens:
+                    reason = f"'{name}' has not one tag for each token of the source"
     if reason:
-        return _reject(file, line, reason, f"{source}\t{target}")
-    return Pair(source, target, file, line)
+        return _reject(file, line, reason, "\t".join((source, target, *features)))
+    return Pair(source, target, file, line, features)
 
 
-def _tsv_columns(first_line, config, path):
-    """Returns (source index, target index, whether the first line is a header)."""
-    cells = [cell.strip() for cell in (_decode(first_line) or "").split("\t")]
-    wanted = (config.source_column, config.target_column)
+class _Columns(typing.NamedTuple):
+    """Where the columns stand that are read, and whether the first line names them."""
+
+    source: int
+    target: int
+    features: tuple[int, ...]
+    has_header: bool
+
+
+def _columns(cells, config, path):
+    """Returns the `_Columns` of a TSV or CSV file by the cells of its first line.
+
+    Raises:
+        DataError: a column is missing.
+    """
+    cells = [cell.strip() for cell in cells]
+    wanted = (config.source_column, config.target_column, *config.source_features)
+    has_header = not config.columns or tuple(cells) == config.columns
+    if config.columns:
+        cells = list(config.columns)
     missing = [column for column in wanted if column not in cells]
     if not missing:
-        return cells.index(wanted[0]), cells.index(wanted[1]), True
+        source, target, *features = map(cells.index, wanted)
+        return _Columns(source, target, tuple(features), has_header)
     # Without a header the first two columns count. But one name out of two is a header with a column missing, and
     # whoever names columns of their own expects a header.
     default = type(config)()
-    if len(missing) == 1 or wanted != (default.source_column, default.target_column):
+    if missing != list(wanted) or wanted != (default.source_column, default.target_column):
         found = _shorten(", ".join(repr(cell) for cell in cells))
         raise DataError(
             f"The header of {path} has no column '{missing[0]}' (it has {found}): correct the header, or "
-            "data.source_column and data.target_column."
+            "data.source_column, data.target_column and data.source_features; data.columns names the columns of a file "
+            "without a header."
         )
-    return 0, 1, False
+    return _Columns(0, 1, (), False)
+
+
+def _judge_cells(cells, columns, file, line, config):
+    """Returns the record of one row."""
+    if len(cells) <= max(columns.source, columns.target, *columns.features):
+        return _reject(file, line, "missing column", "\t".join(cells))
+    features = tuple(cells[index] for index in columns.features)
+    return _judge(cells[columns.source], cells[columns.target], file, line, config, features)
 
 
 def _read_tsv(unit, config, files):
     (name,), (path,) = unit.names, unit.paths
     for line, raw in _raw_lines(path, files):
-        if line == 1:
-            source_index, target_index, has_header = _tsv_columns(raw, config, path)
-            if has_header:
-                continue
         text = _decode(raw)
+        if line == 1:
+            columns = _columns((text or "").split("\t"), config, path)
+            if columns.has_header:
+                continue
         if text is None:
             yield _reject(name, line, "not valid UTF-8", raw)
         elif not text.strip():
             yield _reject(name, line, "empty line", text)
         else:
-            cells = text.split("\t")
-            if len(cells) <= max(source_index, target_index):
-                yield _reject(name, line, "missing column", text)
-            else:
-                yield _judge(cells[source_index], cells[target_index], name, line, config)
+            yield _judge_cells(text.split("\t"), columns, name, line, config)
+
+
+def _csv_rows(path, files):
+    """Yields (line, cells, text) of each row; cells is None where the row is not valid CSV.
+
+    A quoted cell may hold line ends: `line` is the row's first, `text` all of its lines. Bytes that are not UTF-8 come as
+    lone surrogates, so that only their own row is turned away.
+    """
+    read = []
+
+    def lines(handle):
+        for number, raw in enumerate(handle):
+            if not number and raw.startswith(_BOM):
+                raw = raw[len(_BOM) :]
+            read.append(raw.decode("utf-8", "surrogateescape"))
+            yield read[-1]
+
+    with files.open(path) as handle:
+        rows = csv.reader(lines(handle), strict=True)
+        while True:
+            line = rows.line_num + 1
+            read.clear()
+            try:
+                cells = next(rows)
+            except StopIteration:
+                return
+            except csv.Error:
+                cells = None
+            yield line, cells, "".join(read).rstrip("\r\n")
+
+
+def _read_csv(unit, config, files):
+    (name,), (path,) = unit.names, unit.paths
+    columns = None
+    for line, cells, text in _csv_rows(path, files):
+        if columns is None:
+            columns = _columns(cells or [], config, path)
+            if columns.has_header:
+                continue
+        if cells is None:
+            yield _reject(name, line, "not valid CSV", text)
+        elif not any(cell.strip() for cell in cells):
+            yield _reject(name, line, "empty line", text)
+        else:
+            yield _judge_cells(cells, columns, name, line, config)
 
 
 def _read_jsonl(unit, config, files):
     (name,), (path,) = unit.names, unit.paths
+    wanted = (config.source_column, config.target_column, *config.source_features)
     for line, raw in _raw_lines(path, files):
         text = _decode(raw)
         if text is None:
@@ -537,14 +701,13 @@ def _read_jsonl(unit, config, files):
             continue
         if not isinstance(value, dict):
             yield _reject(name, line, "not a JSON object", text)
-        elif config.source_column not in value or config.target_column not in value:
+        elif any(column not in value for column in wanted):
             yield _reject(name, line, "missing column", text)
+        elif not all(isinstance(value[column], str) for column in wanted):
+            yield _reject(name, line, "value is not a text", text)
         else:
-            source, target = value[config.source_column], value[config.target_column]
-            if isinstance(source, str) and isinstance(target, str):
-                yield _judge(source, target, name, line, config)
-            else:
-                yield _reject(name, line, "value is not a text", text)
+            source, target, *features = (value[column] for column in wanted)
+            yield _judge(source, target, name, line, config, tuple(features))
 
 
 def _read_lines(unit, config, files):
@@ -679,3 +842,7 @@ def _read_gettext(unit, config, files):
                 yield _judge(source, target, name, line, config)
                 continue
             yield _reject(name, line, reason, f"{source}\t{target}")
+
+
+# A format is a function of (unit, config, files) that yields each record as a `Pair` or a `Reject`.
+_READERS = {"tsv": _read_tsv, "csv": _read_csv, "jsonl": _read_jsonl, "lines": _read_lines, "gettext": _read_gettext}

@@ -8,9 +8,6 @@ import pathlib
 
 from pipeline import scoring
 
-METRICS = ("bleu", "chrf", "placeholder_fidelity", "protected_fidelity", "unseen_copies", "exact_match")
-# Those with a paired test that is worth its time on a small test split.
-COMPARED_METRICS = ("bleu", "chrf", "placeholder_fidelity", "unseen_copies")
 HEAT_MAPS = 4
 
 
@@ -93,13 +90,13 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         answers[name] = decode_once(models[name], sources, cache_directory, progress)
         progress(f"  {name}: measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
         metrics = scoring.score(
-            METRICS,
+            recipe.evaluation.metrics,
             [answer["text"] for answer in answers[name]],
             references,
             sources=sources,
             training_words=training_words,
             bootstrap_samples=recipe.evaluation.bootstrap_samples,
-            language=recipe.data.target_language,
+            **scoring.options_of(recipe),
         )
         systems.append(
             {
@@ -114,14 +111,14 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     if len(systems) == 2:
         first, second = ([a["text"] for a in answers[system["name"]]] for system in systems)
         compared = scoring.paired_bootstrap(
-            COMPARED_METRICS,
+            recipe.evaluation.metrics,
             first,
             second,
             references,
             sources=sources,
             training_words=training_words,
             bootstrap_samples=recipe.evaluation.bootstrap_samples,
-            language=recipe.data.target_language,
+            **scoring.options_of(recipe),
         )
         comparison = {name: result.p_value for name, result in compared.items()}
     blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"])

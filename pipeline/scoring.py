@@ -12,12 +12,14 @@ import dataclasses
 import functools
 import math
 import pathlib
+import sqlite3
 import typing
 
 import numpy as np
 import regex
 
-from pipeline.tokenization import placeholders, protected_tokens, words
+from pipeline import sql_execution
+from pipeline.tokenization import Tokenizer, words
 
 # sacrebleu's own default seed: with it, and the same number of resamples, our resamples are sacrebleu's.
 DEFAULT_SEED = 12345
@@ -97,6 +99,7 @@ class Metric:
         size: how many statistics a segment has.
         unit, lower_is_better: as in `MetricResult`.
         needs_sources, needs_training_words: what besides outputs and references it reads.
+        always_defined: whether it has a value for any segments, or may find nothing to measure.
     """
 
     size = 0
@@ -104,6 +107,7 @@ class Metric:
     lower_is_better = False
     needs_sources = False
     needs_training_words = False
+    always_defined = True
     # sacrebleu publishes a paired test of its own for its metrics; we use its formula for those.
     uses_sacrebleu_test = False
 
@@ -152,11 +156,13 @@ class _SacrebleuMetric(Metric):
 class Bleu(_SacrebleuMetric):
     """BLEU (Papineni et al., 2002), 0 to 100: brevity penalty times the geometric mean of 1- to 4-gram precisions."""
 
-    def __init__(self, language="en", tokenize=None, **unused):
+    def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
         import sacrebleu
 
+        # Text that is tokenized already is measured as it is, as published results on such corpora are.
+        tokenize = tokenize or ("none" if tokenization == "whitespace" else bleu_tokenizer(language))
         try:
-            scorer = sacrebleu.BLEU(tokenize=tokenize or bleu_tokenizer(language))
+            scorer = sacrebleu.BLEU(tokenize=tokenize)
         except (AssertionError, ValueError, KeyError, RuntimeError, ImportError):
             names = ", ".join(name for name in sacrebleu.BLEU.TOKENIZERS)
             raise ScoringError(f"BLEU has no usable tokenizer '{tokenize}'; sacrebleu's are {names}.") from None
@@ -234,7 +240,7 @@ class Rouge(Metric):
 
 
 class ExactMatch(Metric):
-    """Share of the outputs that equal their reference, white space at the ends aside."""
+    """Share of the outputs that equal their reference; how much white space stands where makes no difference."""
 
     size = 2
     unit = "share"
@@ -243,7 +249,7 @@ class ExactMatch(Metric):
         pass
 
     def statistics(self, hypothesis, reference, source):
-        return [hypothesis.strip() == reference.strip(), 1]
+        return [hypothesis.split() == reference.split(), 1]
 
     def value(self, sums):
         return _ratio(sums[0], sums[1])
@@ -252,7 +258,69 @@ class ExactMatch(Metric):
         return {"n": int(sums[1]), "matches": int(sums[0])}
 
     def signature(self, samples=0, seed=DEFAULT_SEED):
-        return _join_signature("case:mixed|space:stripped", samples, seed)
+        return _join_signature("case:mixed|space:runs are one", samples, seed)
+
+
+class TokenAccuracy(Metric):
+    """Share of the positions at which output and reference hold the same token, of those that the longer one has.
+
+        sum over segments of |{i: output_i = reference_i}| / sum over segments of max(output tokens, reference tokens)
+
+    It suits formal languages, where a token has its place; a token too many early on costs all that follow.
+    """
+
+    size = 2
+    unit = "share"
+
+    def __init__(self, tokenization="text", **unused):
+        self._tokens = Tokenizer(tokenization).tokens
+        self._tokenization = tokenization
+
+    def statistics(self, hypothesis, reference, source):
+        found, wanted = self._tokens(hypothesis), self._tokens(reference)
+        return [sum(one == other for one, other in zip(found, wanted)), max(len(found), len(wanted))]
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        return {"positions": int(sums[1]), "equal": int(sums[0])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED):
+        return _join_signature(f"case:mixed|tok:{self._tokenization}", samples, seed)
+
+
+class ExecutionAccuracy(Metric):
+    """Share of the outputs that, run as SQL, answer what the reference answers (`pipeline.sql_execution`).
+
+    Rows are compared as a multiset, in their order where the reference orders them. An output that fails, harms or does
+    not end is wrong. A reference that cannot be run says nothing about its output: it is counted apart, as `gold_failed`.
+    """
+
+    size = 3
+    unit = "share"
+    always_defined = False
+
+    def __init__(self, database=None, **unused):
+        if not database:
+            raise ScoringError(
+                "The metric 'execution_accuracy' runs queries on a database: name it with evaluation.database, or --database."
+            )
+        self._database = database
+
+    def statistics(self, hypothesis, reference, source):
+        same = sql_execution.executor_of(str(self._database)).same_answer(hypothesis, reference)
+        return [same is True, same is not None, same is None]
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        return {"n": int(sums[1]), "correct": int(sums[0]), "gold_failed": int(sums[2])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED):
+        version = f"sqlite:{sqlite3.sqlite_version}|seconds:{sql_execution.TIME_LIMIT_SECONDS:g}"
+        return _join_signature(f"rows:multiset unless ordered|{version}", samples, seed)
 
 
 class Fidelity(Metric):
@@ -265,9 +333,11 @@ class Fidelity(Metric):
     size = 4
     unit = "share"
     needs_sources = True
+    always_defined = False
 
-    def __init__(self, find, kind, **unused):
-        self._find = find
+    def __init__(self, kind, tokenization="text", **unused):
+        tokenizer = Tokenizer(tokenization)
+        self._find = {"placeholders": tokenizer.placeholders, "protected": tokenizer.protected_tokens}[kind]
         self._kind = kind
 
     def statistics(self, hypothesis, reference, source):
@@ -302,14 +372,16 @@ class UnseenCopies(Metric):
     unit = "share"
     needs_sources = True
     needs_training_words = True
+    always_defined = False
 
-    def __init__(self, training_words=frozenset(), **unused):
+    def __init__(self, training_words=frozenset(), tokenization="text", **unused):
         self._training_words = training_words
+        self._words = Tokenizer(tokenization).words
 
     def statistics(self, hypothesis, reference, source):
-        shared = set(words(source)) & set(words(reference))
+        shared = set(self._words(source)) & set(self._words(reference))
         unseen = {word for word in shared if word not in self._training_words}
-        return [len(unseen.intersection(words(hypothesis))) if unseen else 0, len(unseen)]
+        return [len(unseen.intersection(self._words(hypothesis))) if unseen else 0, len(unseen)]
 
     def value(self, sums):
         return _ratio(sums[0], sums[1])
@@ -331,11 +403,11 @@ class RepetitionRate(Metric):
     unit = "share"
     lower_is_better = True
 
-    def __init__(self, **unused):
-        pass
+    def __init__(self, tokenization="text", **unused):
+        self._words = Tokenizer(tokenization).words
 
     def statistics(self, hypothesis, reference, source):
-        repeats = _has_repeated_run(words(hypothesis)) and not _has_repeated_run(words(reference))
+        repeats = _has_repeated_run(self._words(hypothesis)) and not _has_repeated_run(self._words(reference))
         return [repeats, 1]
 
     def value(self, sums):
@@ -356,8 +428,10 @@ _FACTORIES = {
     "rouge2": functools.partial(Rouge, "rouge2"),
     "rougeL": functools.partial(Rouge, "rougeL"),
     "exact_match": ExactMatch,
-    "placeholder_fidelity": functools.partial(Fidelity, placeholders, "placeholders"),
-    "protected_fidelity": functools.partial(Fidelity, protected_tokens, "protected"),
+    "token_accuracy": TokenAccuracy,
+    "execution_accuracy": ExecutionAccuracy,
+    "placeholder_fidelity": functools.partial(Fidelity, "placeholders"),
+    "protected_fidelity": functools.partial(Fidelity, "protected"),
     "unseen_copies": UnseenCopies,
     "repetition_rate": RepetitionRate,
 }
@@ -375,6 +449,8 @@ LABELS = {
     "rouge2": "ROUGE-2 F1",
     "rougeL": "ROUGE-L F1",
     "exact_match": "Exact match",
+    "token_accuracy": "Token accuracy",
+    "execution_accuracy": "Execution accuracy",
     "placeholder_fidelity": "Placeholder fidelity",
     "protected_fidelity": "Protected-token fidelity",
     "unseen_copies": "Unseen words copied",
@@ -392,7 +468,7 @@ def create_metric(name, **options):
 
     Args:
         name: a name out of `METRICS`, groups (`rouge`) excepted.
-        **options: `language`, `tokenize`, `training_words`; a metric ignores those that it has no use for.
+        **options: `language`, `tokenize`, `tokenization`, `database`, `training_words`; a metric ignores those that it has no use for.
 
     Raises:
         ScoringError: there is no such metric or tokenizer.
@@ -402,11 +478,24 @@ def create_metric(name, **options):
     return _FACTORIES[name](**options)
 
 
+def options_of(recipe):
+    """Returns the options, for `score` and `create_metric`, with which a recipe's outputs are measured."""
+    return {
+        "language": recipe.data.target_language,
+        "tokenization": recipe.data.tokenization,
+        "database": recipe.evaluation.database or None,
+    }
+
+
+def metric_class(name):
+    """Returns the class of a metric: what it needs, its unit and direction; Bleu for an unknown name."""
+    factory = _FACTORIES.get(name, Bleu)
+    return getattr(factory, "func", factory)
+
+
 def unit_and_direction(name):
     """Returns (`points` or `share`, whether lower is better) of a metric; those of BLEU for an unknown name."""
-    factory = _FACTORIES.get(name, Bleu)
-    metric_class = getattr(factory, "func", factory)
-    return metric_class.unit, metric_class.lower_is_better
+    return metric_class(name).unit, metric_class(name).lower_is_better
 
 
 def expand_metric_names(names):
@@ -442,6 +531,8 @@ def score(
     seed=DEFAULT_SEED,
     language="en",
     tokenize=None,
+    tokenization="text",
+    database=None,
 ):
     """Scores outputs against references.
 
@@ -455,6 +546,8 @@ def score(
         seed: seed of the resampling; the default is sacrebleu's.
         language: language code of the outputs; it decides how BLEU and ROUGE cut words.
         tokenize: a sacrebleu tokenizer for BLEU instead of the language's (`13a`, `none`, `char`, `zh`, ...).
+        tokenization: `whitespace` where the texts are tokenized already: BLEU, copies and repetitions go by these tokens.
+        database: path of the SQLite file that `execution_accuracy` runs queries on.
 
     Returns:
         A dict from metric name to `MetricResult`, in the order asked for.
@@ -462,7 +555,8 @@ def score(
     Raises:
         ScoringError: an unknown metric, lists of different lengths, no segments, or missing sources.
     """
-    table = _Table(metric_names, references, sources, training_words, language, tokenize)
+    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
+    table = _Table(metric_names, references, sources, training_words, options)
     statistics = table.statistics(hypotheses)
     resampled = table.resample([statistics], bootstrap_samples, seed)[0] if bootstrap_samples else {}
     results = {}
@@ -493,6 +587,8 @@ def paired_bootstrap(
     seed=DEFAULT_SEED,
     language="en",
     tokenize=None,
+    tokenization="text",
+    database=None,
 ):
     """Tests whether a system differs from a baseline by more than chance, on shared resamples (Koehn, 2004).
 
@@ -505,7 +601,8 @@ def paired_bootstrap(
         metric_names: names out of `METRICS`.
         hypotheses: outputs of the system.
         baseline_hypotheses: outputs of the system to compare with.
-        references, sources, training_words, bootstrap_samples, seed, language, tokenize: as in `score`.
+        references, sources, training_words, bootstrap_samples, seed, language, tokenize, tokenization,
+            database: as in `score`.
 
     Returns:
         A dict from metric name to `Comparison`.
@@ -515,7 +612,8 @@ def paired_bootstrap(
     """
     if bootstrap_samples < 1:
         raise ScoringError(f"A paired bootstrap needs at least 1 resample; got {bootstrap_samples}.")
-    table = _Table(metric_names, references, sources, training_words, language, tokenize)
+    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
+    table = _Table(metric_names, references, sources, training_words, options)
     systems = [table.statistics(hypotheses), table.statistics(baseline_hypotheses)]
     resampled = table.resample(systems, bootstrap_samples, seed)
     results = {}
@@ -546,6 +644,8 @@ def score_files(
     seed=DEFAULT_SEED,
     language="en",
     tokenize=None,
+    tokenization="text",
+    database=None,
 ):
     """Scores a file of outputs against a file of references, one segment a line.
 
@@ -555,7 +655,7 @@ def score_files(
         sources_path: UTF-8 text, one source a line; fidelity and unseen words need it.
         metrics: names out of `METRICS`, or one string with commas.
         training_paths: text files of both sides of the training data; `unseen_copies` needs them.
-        bootstrap_samples, seed, language, tokenize: as in `score`.
+        bootstrap_samples, seed, language, tokenize, tokenization, database: as in `score`.
 
     Returns:
         A dict from metric name to `MetricResult`.
@@ -578,7 +678,19 @@ def score_files(
         training_words = {
             word for path in training_paths for line in _read_lines(path, "training") for word in words(line)
         }
-    return score(names, hypotheses, references, sources, training_words, bootstrap_samples, seed, language, tokenize)
+    return score(
+        names,
+        hypotheses,
+        references,
+        sources,
+        training_words,
+        bootstrap_samples,
+        seed,
+        language,
+        tokenize,
+        tokenization,
+        database,
+    )
 
 
 def format_value(result, value=None):
@@ -634,15 +746,14 @@ def results_to_dict(results):
 class _Table:
     """The metrics asked for, with what they are computed from, checked once."""
 
-    def __init__(self, metric_names, references, sources, training_words, language, tokenize):
+    def __init__(self, metric_names, references, sources, training_words, options):
         self.names = expand_metric_names(metric_names)
         self._references = list(references)
         self._sources = None if sources is None else list(sources)
         if not self._references:
             raise ScoringError("There is nothing to score: the list of references is empty.")
         self._check_length("sources", self._sources)
-        options = {"language": language, "tokenize": tokenize, "training_words": training_words}
-        self.metrics = {name: create_metric(name, **options) for name in self.names}
+        self.metrics = {name: create_metric(name, training_words=training_words, **options) for name in self.names}
         for name, metric in self.metrics.items():
             if metric.needs_sources and sources is None:
                 raise ScoringError(f"The metric '{name}' compares outputs with sources; give the sources too.")

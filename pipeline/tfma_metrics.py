@@ -80,7 +80,7 @@ class _TextMetric(metric_types.Metric):
 
         Args:
             name: key under which TFMA reports it; the name in `pipeline.scoring` by default.
-            **options: `language` and `tokenize`, as in `pipeline.scoring.score`.
+            **options: `language`, `tokenize`, `tokenization` and `database`, as in `pipeline.scoring.score`.
         """
         scoring_name = self.scoring_name
         needs_sources = scoring.create_metric(scoring_name, **options).needs_sources
@@ -114,10 +114,46 @@ class CorpusChrf(_TextMetric):
     scoring_name = "chrf"
 
 
+class CorpusTer(_TextMetric):
+    """Corpus TER; equals sacrebleu's `TER`. Reported as `ter`."""
+
+    scoring_name = "ter"
+
+
+class Rouge1(_TextMetric):
+    """Mean ROUGE-1 F1, 0 to 100. Reported as `rouge1`."""
+
+    scoring_name = "rouge1"
+
+
+class Rouge2(_TextMetric):
+    """Mean ROUGE-2 F1, 0 to 100. Reported as `rouge2`."""
+
+    scoring_name = "rouge2"
+
+
+class RougeL(_TextMetric):
+    """Mean ROUGE-L F1, 0 to 100. Reported as `rougeL`."""
+
+    scoring_name = "rougeL"
+
+
 class ExactMatch(_TextMetric):
     """Share of the outputs that equal the reference, 0 to 1. Reported as `exact_match`."""
 
     scoring_name = "exact_match"
+
+
+class TokenAccuracy(_TextMetric):
+    """Share of the positions with the right token, 0 to 1. Reported as `token_accuracy`."""
+
+    scoring_name = "token_accuracy"
+
+
+class ExecutionAccuracy(_TextMetric):
+    """Share of the SQL queries with the right answer, 0 to 1; needs the option `database`. Reported as `execution_accuracy`."""
+
+    scoring_name = "execution_accuracy"
 
 
 class PlaceholderFidelity(_TextMetric):
@@ -151,5 +187,7 @@ def _text(value, what):
     return item.decode("utf-8") if isinstance(item, bytes) else str(item)
 
 
-for _metric in (CorpusBleu, CorpusChrf, ExactMatch, PlaceholderFidelity, ProtectedFidelity, RepetitionRate):
+#: The class of each metric, by its name in `pipeline.scoring`.
+CLASSES = {_metric.scoring_name: _metric for _metric in _TextMetric.__subclasses__()}
+for _metric in CLASSES.values():
     metric_types.register_metric(_metric)

@@ -10,8 +10,12 @@ as a token of its own between two tokens that must stay clean because they may b
 Joining the tokens gives the text back, up to runs of white space. Two characters cannot be kept: a joiner that
 stands in the text itself is read as `■`, which Unicode calls its equivalent, and NUL, at which tf.text would end
 the text, as white space.
+
+A text that is tokenized already is cut at white space alone and joined with one space, without joiners (kind
+`whitespace`). A `Tokenizer` is one of the two ways, as a recipe chooses it; the functions are those of the first.
 """
 
+import dataclasses
 import functools
 
 import regex
@@ -87,6 +91,11 @@ def count_tokens(text):
     return count
 
 
+def _split(text):
+    """Python's counterpart of `_split_at_white_space`."""
+    return text.replace("\0", " ").split()
+
+
 def words(text):
     """Returns the words and protected tokens of a text in order, without punctuation.
 
@@ -108,8 +117,7 @@ def protected_tokens(text):
 
 def placeholders(text):
     """Returns the placeholders of a text in order: `%(name)s`, `%s`, `{0}`, `{{ x }}`, `${x}`, …"""
-    patterns = dict(PROTECTED_PATTERNS)
-    return [token for token in protected_tokens(text) if _compiled(patterns[PLACEHOLDER]).fullmatch(token)]
+    return Tokenizer().placeholders(text)
 
 
 def tokenize(texts):
@@ -166,3 +174,76 @@ def detokenize(tokens):
 
     joined = tf.strings.reduce_join(tokens, axis=-1, separator=" ")
     return tf.strings.regex_replace(joined, f" ?{JOINER} ?", "")
+
+
+def _split_at_white_space(texts):
+    import tensorflow as tf
+
+    # tf.strings.split knows the white space of ASCII alone.
+    return tf.strings.split(tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " "))
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokenizer:
+    """How the texts of a recipe are cut and joined, in a graph and in Python.
+
+    Attributes:
+        kind: `text` (words, punctuation and protected tokens, marked with joiners) or `whitespace` (the text is
+            tokenized already).
+        lowercase: whether texts are lower-cased first, by Unicode's rules; protected tokens too.
+    """
+
+    kind: str = "text"
+    lowercase: bool = False
+
+    @classmethod
+    def of(cls, data_config):
+        """Returns the tokenizer that a recipe's data section asks for."""
+        return cls(data_config.tokenization, data_config.lowercase)
+
+    # In a TensorFlow graph.
+
+    def tokenize(self, texts):
+        """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`."""
+        import tensorflow as tf
+
+        if self.lowercase:
+            # ASCII first: by Unicode alone, a machine whose language is Turkish would make another letter of `I`.
+            texts = tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
+        return tokenize(texts) if self.kind == "text" else _split_at_white_space(texts)
+
+    def detokenize(self, tokens):
+        """Returns the texts of ragged tokens, string `[batch]`: the inverse of `tokenize`, case aside."""
+        import tensorflow as tf
+
+        return detokenize(tokens) if self.kind == "text" else tf.strings.reduce_join(tokens, axis=-1, separator=" ")
+
+    # In Python, of texts in their final case (`normalize`).
+
+    def normalize(self, text):
+        """Returns a text as the graph reads it: in lower case where that is asked for."""
+        return text.lower() if self.lowercase else text
+
+    def count(self, text):
+        """Returns how many tokens `tokenize` makes of a text."""
+        return count_tokens(text) if self.kind == "text" else len(_split(text))
+
+    def tokens(self, text):
+        """Returns the tokens of a text, without joiners."""
+        return _cut(text) if self.kind == "text" else _split(text)
+
+    def words(self, text):
+        """Returns the tokens that may be copied whole, without joiners: all tokens where white space parts them."""
+        return words(text) if self.kind == "text" else _split(text)
+
+    def protected_tokens(self, text):
+        """Returns the placeholders, tags, URLs and options among a text's tokens, in order."""
+        if self.kind == "text":
+            return protected_tokens(text)
+        protected = _compiled(_PROTECTED)
+        return [token for token in _split(text) if protected.fullmatch(token)]
+
+    def placeholders(self, text):
+        """Returns the placeholders among a text's tokens, in order."""
+        placeholder = _compiled(dict(PROTECTED_PATTERNS)[PLACEHOLDER])
+        return [token for token in self.protected_tokens(text) if placeholder.fullmatch(token)]

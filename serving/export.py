@@ -54,6 +54,7 @@ class ServingModule(tf.Module):
         self.model = model
         self.transform = transform_output.transform_features_layer()
         self.config = recipe.decoding
+        self.tokenizer = tokenization.Tokenizer.of(recipe.data)
         self.vocabulary = tf.constant(
             preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
         )
@@ -149,7 +150,7 @@ class ServingModule(tf.Module):
     def _texts(self, surfaces, lengths):
         flat = tf.reshape(surfaces, [-1, tf.shape(surfaces)[2]])
         ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
-        return tf.reshape(tokenization.detokenize(ragged), tf.shape(lengths))
+        return tf.reshape(self.tokenizer.detokenize(ragged), tf.shape(lengths))
 
     def _answers(self, features, found):
         source_tokens = features["source_tokens"].to_tensor("")

@@ -38,8 +38,9 @@ class ParallelTextExampleGenSpec(types.ComponentSpec):
 class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
     """Reads parallel text and writes tf.Examples in the splits train, eval and test.
 
-    An Example holds `source`, `target`, `file` (bytes) and `line` (int64), one value each. Near-identical sources share
-    a split. What is read, and how, is described in `pipeline.readers`.
+    An Example holds `source`, `target`, `file` (bytes) and `line` (int64), one value each, and one of bytes for each of
+    `data.source_features`: the tags of the source's tokens, parted by spaces. Near-identical sources share a split, unless
+    the recipe gives files to the splits. What is read, and how, is described in `pipeline.readers`.
 
     It subclasses FileBasedExampleGen because TFX's runners know that class: its driver takes a fingerprint of the
     input files (number, bytes, modification times), so that the component runs again when they change, and is cached
@@ -88,15 +89,28 @@ def _fingerprinted(data_path, data_config):
     """Returns (input base, input splits) whose glob patterns match the files behind a data path.
 
     The patterns suit a file, a folder and a pair of files alike; those that match nothing do no harm, so nothing needs
-    to be looked up here. All names are escaped: a bracket in a folder's name would match nothing and hide every change.
+    to be looked up here. All paths are escaped: a bracket in a folder's name would match nothing and hide every change.
     """
-    # A path with a comma is a pair, or a file or folder of that name. One of two aligned files stands for both.
-    parts = data_path.split(",") if "," in data_path else readers.aligned_partners(data_path, data_config)
-    base, names = readers.split_base(parts)
-    whole = data_path[len(base) :].lstrip("/")
-    patterns = [glob.escape(name) for name in dict.fromkeys([whole, *names])] + [glob.escape(whole) + "/*"]
+    if data_config.train_files:
+        base, patterns = data_path, _given_patterns(data_config)
+    else:
+        # A path with a comma is a pair, or a file or folder of that name. One of two aligned files stands for both.
+        parts = data_path.split(",") if "," in data_path else readers.aligned_partners(data_path, data_config)
+        base, names = readers.split_base(parts)
+        whole = data_path[len(base) :].lstrip("/")
+        patterns = [glob.escape(name) for name in dict.fromkeys([whole, *names])] + [glob.escape(whole) + "/*"]
     splits = [
         example_gen_pb2.Input.Split(name=f"pattern_{number}", pattern=pattern)
         for number, pattern in enumerate(patterns)
     ]
     return glob.escape(base), splits
+
+
+def _given_patterns(data_config):
+    """Returns patterns for the files that a recipe names: each entry whole, its parts, and their wildcards."""
+    patterns = []
+    for entry in (*data_config.train_files, *data_config.eval_files, *data_config.test_files):
+        parts = [part.strip() for part in entry.split(",")]
+        names = [entry, *parts] if len(parts) > 1 else readers.aligned_partners(entry, data_config)
+        patterns += [pattern for name in names for pattern in (glob.escape(name), name)]
+    return list(dict.fromkeys(patterns))

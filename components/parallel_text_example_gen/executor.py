@@ -21,6 +21,7 @@ REJECTS_FILE = "rejects.tsv"
 COUNTS_FILE = "counts.json"
 
 _REJECTED = "rejected"
+_REJECTED_FROM = "rejected from"  # a given split
 # Up to this many rejects are sorted by file and line in this process; more stay in the order that Beam wrote them.
 _SORTED_REJECTS = 1_000_000
 
@@ -40,7 +41,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             pipeline.readers.DataError: the data cannot be read, too many records are rejected, or a split is empty.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
-        config = configs.DataConfig(**json.loads(exec_properties[DATA_CONFIG_KEY]))
+        config = configs.section_from_json(configs.DataConfig, exec_properties[DATA_CONFIG_KEY])
         plan = readers.plan_inputs(exec_properties[DATA_PATH_KEY], config)
         examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
         rejects = artifact_utils.get_single_instance(output_dict[REJECTS_KEY])
@@ -110,23 +111,24 @@ class Ingest(beam.PTransform):
         tallies.append(
             rejects | "TallyRejected" >> beam.Map(lambda record: (_REJECTED, readers.reason_kind(record[2])))
         )
+        tallies.append(rejects | "TallySplitRejected" >> beam.Map(lambda record: (_REJECTED_FROM, record[4])))
 
         divided = pairs | "Divide" >> beam.ParDo(_Divide(config)).with_outputs(*readers.SPLITS)
         splits = {}
         for split in readers.SPLITS:
             tallies.append(divided[split] | f"TallyKept[{split}]" >> beam.Map(lambda _, name=split: ("kept", name)))
-            splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(_serialize)
+            splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(_serialize, config.source_features)
         tally = (
             tallies
             | "AllTallies" >> beam.Flatten()
             | "Count" >> beam.combiners.Count.PerElement()
             | "CountToJson" >> beam.Map(lambda item: json.dumps([*item[0], item[1]]))
         )
-        return splits, rejects | "FormatRejects" >> beam.Map(readers.format_reject), tally
+        return splits, rejects | "FormatRejects" >> beam.Map(lambda record: readers.format_reject(record[:4])), tally
 
 
-# Between the steps a pair is the plain tuple (source, target, file, line), and a reject (file, line, reason, text): any
-# runner encodes those without knowing our classes.
+# Between the steps a pair is the plain tuple (source, target, file, line, features, split), and a reject (file, line, reason,
+# text, split), where the split is that of the unit, or "": any runner encodes those without knowing our classes.
 
 
 class _ReadUnit(beam.DoFn):
@@ -139,33 +141,41 @@ class _ReadUnit(beam.DoFn):
     def process(self, unit):
         for record in readers.read_unit(unit, self._config):
             if isinstance(record, readers.Pair):
-                yield tuple(record)
+                yield (*record, unit.split)
             else:
-                yield beam.pvalue.TaggedOutput(_REJECTED, tuple(record))
+                yield beam.pvalue.TaggedOutput(_REJECTED, (*record, unit.split))
 
 
 def _key_by_text(pair):
-    source, target, file, line = pair
+    source, target, file, line, features, split = pair
     # The readers let no NUL pass, so this key stands for one pair of texts alone; bytes encode alike everywhere.
-    return source.encode() + b"\0" + target.encode(), (file, line)
+    return "\0".join((source, target, *features)).encode(), (file, line, split)
 
 
 class _KeepFirst(beam.DoFn):
-    """Of the places of one pair of texts, keeps the first in (file, line) order and rejects the others."""
+    """Of the places of one pair of texts, keeps the first in (file, line) order and rejects the others.
+
+    Given eval and test files keep all of theirs: a benchmark counts each of its records. The training files then keep none.
+    """
 
     def process(self, item):
         key, places = item
-        source, target = (text.decode() for text in key.split(b"\0"))
-        first = tuple(min(places))
-        kept = False
-        for place in places:
-            # Both halves of a plural entry can say the same on the same line: only one of them is kept.
-            if not kept and tuple(place) == first:
-                kept = True
-                yield (source, target, *first)
+        source, target, *features = key.decode().split("\0")
+        places = sorted(tuple(place) for place in places)
+        held_back = [place for place in places if place[2] in readers.SPLITS[1:]]
+        kept = held_back or places[:1]
+        for file, line, split in kept:
+            yield source, target, file, line, tuple(features), split
+        # Both halves of a plural entry can say the same on the same line: only one of them is kept.
+        rest = [place for place in places if place[2] not in readers.SPLITS[1:]] if held_back else places[1:]
+        first_file, first_line, split = kept[0]
+        for file, line, own_split in rest:
+            pair = readers.Pair(source, target, file, line)
+            if held_back:
+                reject = readers.reject_held_back(pair, split, first_file, first_line)
             else:
-                reject = readers.reject_duplicate(readers.Pair(source, target, *place), *first)
-                yield beam.pvalue.TaggedOutput(_REJECTED, tuple(reject))
+                reject = readers.reject_duplicate(pair, first_file, first_line)
+            yield beam.pvalue.TaggedOutput(_REJECTED, (*reject, own_split))
 
 
 class _Divide(beam.DoFn):
@@ -174,15 +184,17 @@ class _Divide(beam.DoFn):
     def __init__(self, config):
         super().__init__()
         self._config = config
+        self._shares = readers.divided_shares(config)
 
     def process(self, pair):
-        config = self._config
-        split = readers.split_of(pair[0], config.split_salt, config.eval_share, config.test_share)
-        yield beam.pvalue.TaggedOutput(split, pair)
+        *record, split = pair
+        if split not in readers.SPLITS[1:]:
+            split = readers.split_of(pair[0], self._config.split_salt, *self._shares)
+        yield beam.pvalue.TaggedOutput(split, tuple(record))
 
 
-def _serialize(pair):
-    source, target, file, line = pair
+def _serialize(pair, feature_names):
+    source, target, file, line, tags = pair
 
     def texts(text):
         return tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
@@ -192,6 +204,7 @@ def _serialize(pair):
         "target": texts(target),
         "file": texts(file),
         "line": tf.train.Feature(int64_list=tf.train.Int64List(value=[line])),
+        **{name: texts(text) for name, text in zip(feature_names, tags)},
     }
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(deterministic=True)
 
@@ -213,7 +226,7 @@ def _counts(tally, plan):
     Raises:
         RuntimeError: the records do not add up; a fault of this program, never of the data.
     """
-    by = {"read": {}, "kept": {split: 0 for split in readers.SPLITS}, _REJECTED: {}}
+    by = {"read": {}, "kept": {split: 0 for split in readers.SPLITS}, _REJECTED: {}, _REJECTED_FROM: {}}
     for line in tally.splitlines():
         what, which, count = json.loads(line)
         by[what][which] = count
@@ -223,6 +236,7 @@ def _counts(tally, plan):
         "rejected": sum(by[_REJECTED].values()),
         "by_reason": dict(sorted(by[_REJECTED].items(), key=lambda item: (-item[1], item[0]))),
         "by_split": by["kept"],
+        "rejected_by_given_split": {split: count for split, count in sorted(by[_REJECTED_FROM].items()) if split},
         "ignored_files": list(plan.ignored_files),
     }
     if counts["read"] != counts["kept"] + counts["rejected"]:
@@ -260,7 +274,7 @@ def _check(counts, config, uri):
     elif empty := [split for split, count in counts["by_split"].items() if not count]:
         problem = (
             f"No record fell into the split {' and '.join(empty)} ({counts['kept']} kept in all): "
-            "give more data, or raise data.eval_share and data.test_share"
+            "give more data, or raise data.eval_share and data.test_share, or name other files"
         )
     else:
         return

@@ -1,5 +1,6 @@
-"""TFX's Transform, taught to take the vocabulary as an artifact."""
+"""TFX's Transform, taught to take the vocabulary as an artifact and to know the recipe."""
 
+import json
 import typing
 
 from tfx import types
@@ -9,6 +10,7 @@ from tfx.types import component_spec, standard_artifacts, standard_component_spe
 from tfx.types.experimental import simple_artifacts
 
 from components.text_transform import executor
+from pipeline import configs
 
 PREPROCESSING_FN = "pipeline.preprocessing.preprocessing_fn"
 
@@ -29,7 +31,8 @@ class TextTransform(Transform):
     """Transform whose preprocessing function reads the vocabularies of an artifact.
 
     An artifact input, rather than a path in `custom_config`, so that lineage knows which vocabulary a model was trained
-    with, and the cache runs the transform again exactly when it changes.
+    with, and the cache runs the transform again exactly when it changes. Of the recipe, only what decides the features
+    (`pipeline.configs.text_settings`) takes part in the cache key.
 
     Component `outputs` contains:
      - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of `pipeline.preprocessing`.
@@ -39,14 +42,16 @@ class TextTransform(Transform):
     SPEC_CLASS = TextTransformSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
-    def __init__(self, examples, schema, vocabulary):
+    def __init__(self, examples, schema, vocabulary, recipe_json):
         """Creates the component.
 
         Args:
             examples: channel of raw examples.
             schema: channel of their schema.
             vocabulary: channel of the vocabulary folder.
+            recipe_json: what `pipeline.configs.Recipe.to_json` gives.
         """
+        settings = configs.text_settings(configs.Recipe.from_json(recipe_json))
         transformed_examples = types.Channel(type=standard_artifacts.Examples)
         transformed_examples.matching_channel_name = standard_component_specs.EXAMPLES_KEY
         spec = TextTransformSpec(
@@ -55,7 +60,7 @@ class TextTransform(Transform):
                 standard_component_specs.SCHEMA_KEY: schema,
                 executor.VOCABULARY_KEY: vocabulary,
                 standard_component_specs.PREPROCESSING_FN_KEY: PREPROCESSING_FN,
-                standard_component_specs.CUSTOM_CONFIG_KEY: "{}",
+                standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps(settings, sort_keys=True),
                 standard_component_specs.FORCE_TF_COMPAT_V1_KEY: 0,
                 # StatisticsGen has seen the raw data; statistics of id lists say nothing.
                 standard_component_specs.DISABLE_STATISTICS_KEY: 1,

@@ -14,9 +14,12 @@ from pipeline import configs
 
 
 class VocabularySpec(types.ComponentSpec):
-    """Examples in, a folder of vocabulary files out; the recipe's vocabulary section is the only setting."""
+    """Examples in, a folder of vocabulary files out; the settings are those of the recipe that decide it."""
 
-    PARAMETERS: typing.ClassVar[dict] = {executor.CONFIG_KEY: component_spec.ExecutionParameter(type=str)}
+    PARAMETERS: typing.ClassVar[dict] = {
+        executor.CONFIG_KEY: component_spec.ExecutionParameter(type=str),
+        executor.TEXT_SETTINGS_KEY: component_spec.ExecutionParameter(type=str),
+    }
     INPUTS: typing.ClassVar[dict] = {
         executor.EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples)
     }
@@ -44,12 +47,13 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
             examples: channel of the examples; its split `train` is counted.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
         """
-        config = configs.Recipe.from_json(recipe_json).vocabulary
+        recipe = configs.Recipe.from_json(recipe_json)
         super().__init__(
             spec=VocabularySpec(
                 **{
                     executor.EXAMPLES_KEY: examples,
-                    executor.CONFIG_KEY: json.dumps(dataclasses.asdict(config), sort_keys=True),
+                    executor.CONFIG_KEY: json.dumps(dataclasses.asdict(recipe.vocabulary), sort_keys=True),
+                    executor.TEXT_SETTINGS_KEY: json.dumps(configs.text_settings(recipe), sort_keys=True),
                     executor.VOCABULARY_KEY: types.Channel(type=simple_artifacts.File),
                 }
             )

@@ -1,5 +1,6 @@
 """The work of Vocabulary: a word count in Beam, and a cut by frequency."""
 
+import collections
 import json
 import os
 
@@ -14,6 +15,7 @@ from pipeline import configs, preprocessing, tokenization
 EXAMPLES_KEY = "examples"
 VOCABULARY_KEY = "vocabulary"
 CONFIG_KEY = "vocabulary_config"
+TEXT_SETTINGS_KEY = "text_settings"
 SIDES = ("source", "target")
 
 
@@ -47,13 +49,17 @@ def choose_tokens(counts, size, min_count, protected_min_count):
 class _CountTokens(beam.DoFn):
     """Batches of serialized examples to (side, token) pairs."""
 
+    def __init__(self, tokenizer):
+        super().__init__()
+        self._tokenizer = tokenizer
+
     def process(self, serialized):
         import tensorflow as tf
 
         features = {side: tf.io.FixedLenFeature([], tf.string) for side in SIDES}
         parsed = tf.io.parse_example(tf.constant(serialized), features)
         for side in SIDES:
-            for token in tokenization.tokenize(parsed[side]).flat_values.numpy():
+            for token in self._tokenizer.tokenize(parsed[side]).flat_values.numpy():
                 yield side, token.decode("utf-8")
 
 
@@ -62,37 +68,44 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 
     def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
         config = configs.VocabularyConfig(**json.loads(exec_properties[CONFIG_KEY]))
+        tokenizer = tokenization.Tokenizer(**json.loads(exec_properties[TEXT_SETTINGS_KEY])["tokenizer"])
         uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
         fileio.makedirs(uri)
         pattern = os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], "train"), "*")
 
-        def write(side, counted):
-            counts = dict(counted)
-            size = config.source_size if side == "source" else config.target_size
-            tokens = choose_tokens(counts, size, config.min_count, config.protected_min_count)
-            name = preprocessing.SOURCE_VOCABULARY_FILE if side == "source" else preprocessing.TARGET_VOCABULARY_FILE
-            with fileio.open(os.path.join(uri, name), "w") as file:
-                file.write("".join(f"{token}\n" for token in tokens))
-            with fileio.open(os.path.join(uri, counts_file(side)), "w") as file:
-                # JSON keeps a token with a line break on one line.
-                file.write("".join(f"{json.dumps(t, ensure_ascii=False)}\t{n}\n" for t, n in sorted(counts.items())))
+        def write(counted):
+            counts = {side: {} for side in SIDES}
+            for (side, token), count in counted:
+                counts[side][token] = count
+            for side, name in zip(SIDES, (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)):
+                size = config.source_size if side == "source" else config.target_size
+                chosen_from = join_counts(counts.values()) if config.joint else counts[side]
+                tokens = choose_tokens(chosen_from, size, config.min_count, config.protected_min_count)
+                with fileio.open(os.path.join(uri, name), "w") as file:
+                    file.write("".join(f"{token}\n" for token in tokens))
+                with fileio.open(os.path.join(uri, counts_file(side)), "w") as file:
+                    # JSON keeps a token with a line break on one line.
+                    lines = (f"{json.dumps(t, ensure_ascii=False)}\t{n}\n" for t, n in sorted(counts[side].items()))
+                    file.write("".join(lines))
 
         with self._make_beam_pipeline() as pipeline:
-            counts = (
+            _ = (
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(pattern)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Tokenize" >> beam.ParDo(_CountTokens())
+                | "Tokenize" >> beam.ParDo(_CountTokens(tokenizer))
                 | "Count" >> beam.combiners.Count.PerElement()
+                | "List" >> beam.combiners.ToList()
+                | "Write" >> beam.Map(write)
             )
-            for side in SIDES:
-                _ = (
-                    counts
-                    | f"Only_{side}" >> beam.Filter(lambda item, side=side: item[0][0] == side)
-                    | f"Pair_{side}" >> beam.Map(lambda item: (item[0][1], item[1]))
-                    | f"List_{side}" >> beam.combiners.ToList()
-                    | f"Write_{side}" >> beam.Map(lambda counted, side=side: write(side, counted))
-                )
+
+
+def join_counts(sides):
+    """Adds up dicts from token to count."""
+    joint = collections.Counter()
+    for counts in sides:
+        joint.update(counts)
+    return dict(joint)
 
 
 def read_training_words(uri):

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, constraints
-from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty, provenance
+from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
+from keras_models.decoding.search import Rules
 from keras_models.layers.numerics import LOG_ZERO
 
 # Sizes are multiplied out rather than written as -1, so that what is static stays static and loop shapes hold.
@@ -52,15 +52,10 @@ def beam_search(
     max_length,
     beam_size=4,
     n_best=1,
-    min_length=0,
     length_alpha=1.0,
     coverage_beta=0.0,
-    allow_unknown=False,
-    protection=None,
     return_attention=False,
-    start_id=START_ID,
-    end_id=END_ID,
-    unknown_id=UNKNOWN_ID,
+    **rules,
 ):
     """Finds the best sequences under a step function.
 
@@ -74,7 +69,7 @@ def beam_search(
     `max_length` tokens a hypothesis must end.
 
     Args:
-        step: function `(tokens [batch * beam], carry, index) -> StepOutput`.
+        step: function `(actions [batch * beam], carry, index) -> StepOutput`; for heads with `max_span` 1 actions are tokens.
         carry: the step function's first carry, tensors `[batch, ...]`; repeated for the beam here.
         extended_ids: int `[batch, source_length]`, the extended id of each source position.
         source_mask: bool `[batch, source_length]`.
@@ -82,13 +77,16 @@ def beam_search(
         max_length: the longest output, in tokens without the end; int or scalar tensor.
         beam_size: running hypotheses for each source.
         n_best: hypotheses returned, at most `beam_size`.
-        min_length: outputs shorter than this do not end.
-        length_alpha: strength of the length normalisation, 0 for none.
+        length_alpha: strength of the length normalisation, 0 for none; every token of a copied span counts.
         coverage_beta: strength of the coverage penalty, 0 for none.
-        allow_unknown: whether `[UNK]` may stand in the output.
-        protection: a `Protection`, or None.
         return_attention: whether to return attention matrices.
-        start_id, end_id, unknown_id: special ids.
+        **rules: the others of `keras_models.decoding.search.Rules`, which are
+            min_length: outputs shorter than this do not end.
+            allow_unknown: whether `[UNK]` may stand in the output.
+            replace_unknown: whether it may, as the source token that attention looks at most.
+            protection: a `Protection`, or None.
+            max_span, merges: what the head's class says.
+            start_id, end_id, unknown_id: special ids.
 
     Returns:
         `Hypotheses`, the best first.
@@ -99,8 +97,9 @@ def beam_search(
     if n_best > beam_size:
         raise ValueError(f"n_best ({n_best}) cannot exceed beam_size ({beam_size}).")
     batch, source_length = ops.shape(extended_ids)
-    rows_ids = ops.repeat(ops.cast(extended_ids, "int32"), beam_size, axis=0)
-    rows_mask = ops.repeat(source_mask, beam_size, axis=0)
+    extended_ids = ops.cast(extended_ids, "int32")
+    rules = Rules(extended_ids, source_mask, extended_size, max_length, **rules).repeat(beam_size)
+    protection, start_id, end_id = rules.protection, rules.start_id, rules.end_id
     shape = (batch, beam_size)
 
     def history(dtype, *tail, fill=0):
@@ -127,7 +126,8 @@ def beam_search(
     finished = empty_set(ops.full(shape, LOG_ZERO, dtype="float32"))
     finished["scores"] = ops.full(shape, LOG_ZERO, dtype="float32")
     finished["lengths"] = ops.zeros(shape, dtype="int32")
-    constrain = constraints(extended_size, max_length, min_length, allow_unknown, start_id, end_id, unknown_id)
+    constrain = rules.make_constrain()
+    number_of_actions = rules.number_of_actions
 
     def better(old, new):
         """Keeps the `beam_size` best of two sets; ties go to the older."""
@@ -144,15 +144,14 @@ def beam_search(
 
     def body(index, running, finished, carry):
         output = step(ops.reshape(running["last"], (-1,)), carry, index)
-        log_probs = constrain(output.log_probs, index)
-        if protection is not None:
-            log_probs = protection.forbid(log_probs, _fold(running["owed"]), rows_ids, index, max_length, end_id)
+        owed = None if protection is None else _fold(running["owed"])
+        log_probs = constrain(output.log_probs, ops.reshape(running["last"], (-1,)), owed, index)
         total = ops.expand_dims(running["log_probs"], -1) + _unfold(log_probs, beam_size)
-        values, parents, tokens = _best_continuations(total, beam_size)
+        values, parents, actions = _best_continuations(total, beam_size)
         # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)
         places = beam_size - ops.sum(ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True)
         values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < places, values, LOG_ZERO)
-        ends = ops.equal(tokens, end_id)
+        ends = ops.equal(actions, end_id)
 
         rows = {key: _select(value, parents) for key, value in running.items() if key != "last"}
         ended = {key: value for key, value in rows.items() if key in finished}
@@ -160,30 +159,29 @@ def beam_search(
         ended["lengths"] = ops.broadcast_to(index, shape)
         scores = values / length_penalty(index + 1, length_alpha)
         if coverage_beta:
-            scores += ops.reshape(coverage_penalty(_fold(rows["coverage"]), rows_mask, coverage_beta), shape)
+            scores += ops.reshape(coverage_penalty(_fold(rows["coverage"]), rules.source_mask, coverage_beta), shape)
         ended["scores"] = ops.where(ops.logical_and(ends, values > LOG_ZERO / 2), scores, LOG_ZERO)
         finished = better(finished, ended)
 
         flat_rows = ops.expand_dims(ops.arange(batch, dtype="int32") * beam_size, 1) + parents
-        flat_tokens = ops.reshape(flat_rows * extended_size + tokens, (-1,))
-        position, probability = provenance(
-            ops.reshape(tokens, (-1,)),
-            ops.take(ops.reshape(output.log_probs, (-1,)), flat_tokens),
-            ops.take(output.copy_log_probs, ops.reshape(flat_rows, (-1,)), axis=0),
-            rows_ids,
-        )
+        flat_actions = ops.reshape(flat_rows * number_of_actions + actions, (-1,))
         attention = _select(_unfold(output.attention, beam_size), parents)
+        tokens, position, probability = rules.output(
+            ops.reshape(actions, (-1,)),
+            ops.take(ops.reshape(output.log_probs, (-1,)), flat_actions),
+            ops.take(output.copy_log_probs, ops.reshape(flat_rows, (-1,)), axis=0),
+            _fold(attention),
+        )
         new = {
-            "tokens": _write(rows["tokens"], index, tokens),
+            "tokens": _write(rows["tokens"], index, ops.reshape(tokens, shape)),
             "copied_from": _write(rows["copied_from"], index, ops.reshape(position, shape)),
             "copy_probability": _write(rows["copy_probability"], index, ops.reshape(probability, shape)),
             "log_probs": ops.where(ends, LOG_ZERO, values),
             "coverage": rows["coverage"] + attention,
-            "last": tokens,
+            "last": actions,
         }
         if protection is not None:
-            owed = protection.pay(_fold(rows["owed"]), ops.reshape(tokens, (-1,)), rows_ids)
-            new["owed"] = ops.reshape(owed, (*shape, source_length))
+            new["owed"] = ops.reshape(rules.pay(_fold(rows["owed"]), tokens), (*shape, source_length))
         if return_attention:
             new["attention"] = _write(rows["attention"], index, attention)
         carry = keras.tree.map_structure(lambda x: _fold(_select(_unfold(x, beam_size), parents)), output.carry)
@@ -202,17 +200,17 @@ def _best_continuations(total, beam_size):
     """The best continuations of a beam.
 
     Args:
-        total: float `[batch, beam, extended_size]`, log-probabilities of all continuations.
+        total: float `[batch, beam, actions]`, log-probabilities of all continuations.
         beam_size: how many to keep.
 
     Returns:
-        values `[batch, beam_size]`, parents and tokens int32 `[batch, beam_size]`.
+        values `[batch, beam_size]`, parents and actions int32 `[batch, beam_size]`.
     """
     if isinstance(total.shape[-1], int) and total.shape[-1] < beam_size:
         # A beam wider than the vocabulary: the missing continuations are impossible ones.
         missing = beam_size - total.shape[-1]
         total = ops.pad(total, [[0, 0], [0, 0], [0, missing]], constant_values=2 * LOG_ZERO)
-    # Two small selections are cheaper than one over beam * extended_size, and give the same: a hypothesis has at most
+    # Two small selections are cheaper than one over beam * actions, and give the same: a hypothesis has at most
     # `beam_size` continuations among the best.
     values, tokens = ops.top_k(total, beam_size)
     flat_values = ops.reshape(values, (-1, beam_size * beam_size))

@@ -1,37 +1,42 @@
-"""Which tokens a step may choose."""
+"""Which actions a step may choose."""
 
 import typing
 
 from keras import ops
 
+from keras_models.decoding import actions as action_space
 from keras_models.layers.numerics import LOG_ZERO, log_add
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 
 
 def constraints(
-    extended_size,
+    vocabulary_size,
+    source_length,
     max_length,
     min_length=0,
     allow_unknown=False,
+    max_span=1,
     start_id=START_ID,
     end_id=END_ID,
     unknown_id=UNKNOWN_ID,
 ):
-    """Makes the function that bans tokens from a step's distribution.
+    """Makes the function that bans actions from a step's distribution.
 
     Padding and the start are never output, `[UNK]` only if allowed; before `min_length` tokens nothing ends, after
-    `max_length` tokens everything does.
+    `max_length` tokens everything does, and no span begins that would be longer than what is left.
 
     Args:
-        extended_size: number of extended ids; int or scalar tensor.
+        vocabulary_size, source_length: V and S; ints or scalar tensors.
         max_length, min_length: in tokens without the end; ints or scalar tensors.
         allow_unknown: whether `[UNK]` may be output.
+        max_span: L, the longest span.
 
     Returns:
-        A function `(log_probs [rows, extended_size], index) -> log_probs`, `LOG_ZERO` where banned.
+        A function `(log_probs [rows, V + L * S], index) -> log_probs`, `LOG_ZERO` where banned.
     """
-    ids = ops.arange(extended_size, dtype="int32")
+    ids = ops.arange(vocabulary_size + max_span * source_length, dtype="int32")
+    lengths = action_space.span_lengths(ids, vocabulary_size, source_length)
     banned = ops.logical_or(ops.equal(ids, PAD_ID), ops.equal(ids, start_id))
     if not allow_unknown:
         banned = ops.logical_or(banned, ops.equal(ids, unknown_id))
@@ -39,7 +44,7 @@ def constraints(
 
     def constrain(log_probs, index):
         too_early = ops.logical_and(is_end, index < min_length)
-        too_late = ops.logical_and(ops.logical_not(is_end), index >= max_length)
+        too_late = ops.logical_and(ops.logical_not(is_end), index + lengths > max_length)
         forbidden = ops.logical_or(banned, ops.logical_or(too_early, too_late))
         return ops.where(forbidden, LOG_ZERO, log_probs)
 
@@ -50,25 +55,27 @@ class Protection(typing.NamedTuple):
     """Source tokens that every output must hold exactly as often as its source does: placeholders, tags, …
 
     A protected token is never output more often than the source still owes it, and one that the source lacks never at all.
-    While tokens are owed no output ends: the probability of ending goes to the owed tokens, in proportion to their own,
+    While tokens are owed no output ends: the probability of ending goes to the actions that pay, in proportion to their own,
 
-        p'(w) = p(w) + p(end) p(w) / sum over owed v of p(v)      for owed w
+        p'(a) = p(a) + p(end) p(a) / sum over paying b of p(b)      for paying a
 
     so that a model that would have stopped too early adds what is missing instead of rambling on. When only as many tokens
-    fit as are owed, they alone are possible. Where the model keeps its tokens of its own accord nothing changes.
+    fit as are owed, only what pays is possible. Where the model keeps its tokens of its own accord nothing changes.
 
     vocabulary: bool `[vocabulary_size]`, which target words are of a protected kind.
     source: bool `[batch, source_length]`, which source tokens are; leave out those that the head cannot output.
+    max_span: L, the longest span that is one action.
     """
 
     vocabulary: typing.Any
     source: typing.Any
+    max_span: int = 1
 
     def forbid(self, log_probs, owed, extended_ids, index, max_length, end_id=END_ID):
         """Applies the guarantee to a step's distribution, after `constraints`.
 
         Args:
-            log_probs: float `[rows, extended_size]`.
+            log_probs: float `[rows, V + L * source_length]`, over actions.
             owed: bool `[rows, source_length]`, protected source tokens not yet output.
             extended_ids: int `[rows, source_length]`.
             index: tokens output so far, a scalar.
@@ -77,36 +84,76 @@ class Protection(typing.NamedTuple):
         Returns:
             Like `log_probs`.
         """
-        rows, size = ops.shape(log_probs)
-        repeats = rows // ops.shape(self.source)[0]
-        copy_ids = ops.repeat(self.source, repeats, axis=0)
-        vocabulary = ops.broadcast_to(ops.expand_dims(self.vocabulary, 0), (rows, ops.shape(self.vocabulary)[0]))
-        # Ids V + j stand for the token at position j, so the source's mask is theirs too.
-        protected = ops.concatenate([vocabulary, copy_ids], axis=1)
-        flat = ops.expand_dims(ops.arange(rows, dtype="int32"), -1) * size + extended_ids
-        counts = ops.segment_sum(
-            ops.reshape(ops.cast(owed, "int32"), (-1,)), ops.reshape(flat, (-1,)), num_segments=rows * size
-        )
-        is_owed = ops.reshape(counts, (rows, size)) > 0
-        is_end = ops.expand_dims(ops.equal(ops.arange(size, dtype="int32"), end_id), 0)
+        pays, breaks, lengths = self._consequences(log_probs, owed, extended_ids)
+        is_end = ops.expand_dims(ops.equal(ops.arange(ops.shape(log_probs)[1], dtype="int32"), end_id), 0)
         number = ops.sum(ops.cast(owed, "int32"), axis=-1, keepdims=True)
         room = max_length - index
         unfinished = ops.logical_and(number > 0, room > 0)
 
-        shares = log_probs - ops.logsumexp(ops.where(is_owed, log_probs, LOG_ZERO), axis=-1, keepdims=True)
+        paying = ops.logical_and(pays > 0, ops.logical_not(breaks))
+        shares = log_probs - ops.logsumexp(ops.where(paying, log_probs, LOG_ZERO), axis=-1, keepdims=True)
         with_end = log_add(log_probs, log_probs[:, end_id : end_id + 1] + shares)
-        log_probs = ops.where(ops.logical_and(is_owed, unfinished), with_end, log_probs)
+        log_probs = ops.where(ops.logical_and(paying, unfinished), with_end, log_probs)
 
-        forbidden = ops.logical_and(protected, ops.logical_not(is_owed))
-        forbidden = ops.logical_or(forbidden, ops.logical_and(is_end, unfinished))
-        only_owed = ops.logical_and(unfinished, number >= room)
-        forbidden = ops.logical_or(forbidden, ops.logical_and(only_owed, ops.logical_not(is_owed)))
+        # What an action outputs without paying must leave room for what is owed.
+        wasteful = lengths - pays > ops.maximum(room - number, 0)
+        forbidden = ops.logical_or(breaks, ops.logical_and(ops.logical_or(is_end, wasteful), unfinished))
         return ops.where(forbidden, LOG_ZERO, log_probs)
 
+    def _consequences(self, log_probs, owed, extended_ids):
+        """What each action does: owed tokens it pays (int), whether it breaks the promise (bool), its tokens (int).
+
+        Each `[rows, actions]`, or `[1, actions]` for the last.
+        """
+        rows = ops.shape(log_probs)[0]
+        source_length = ops.shape(owed)[1]
+        vocabulary_size = ops.shape(self.vocabulary)[0]
+        ids = ops.cast(extended_ids, "int32")
+        source = ops.repeat(self.source, rows // ops.shape(self.source)[0], axis=0)
+        # Which ids are owed: a surface form's occurrences share one id.
+        size = vocabulary_size + source_length
+        flat = ops.expand_dims(ops.arange(rows, dtype="int32"), -1) * size + ids
+        counts = ops.segment_sum(
+            ops.reshape(ops.cast(owed, "int32"), (-1,)), ops.reshape(flat, (-1,)), num_segments=rows * size
+        )
+        is_owed = ops.reshape(counts, (rows, size)) > 0
+        word_owed = is_owed[:, :vocabulary_size]
+        # Position j holds the word extended_ids[j], by whatever id it is copied.
+        here_owed = ops.take_along_axis(is_owed, ids, axis=1)
+        pays = [ops.cast(word_owed, "int32")]
+        breaks = [ops.logical_and(ops.expand_dims(self.vocabulary, 0), ops.logical_not(word_owed))]
+        lengths = [ops.ones((1, vocabulary_size), dtype="int32")]
+
+        def shifted(tensor, places, fill):
+            """Each position's value `places` to its right."""
+            return ops.concatenate([tensor[:, places:], ops.full((rows, places), fill, dtype=tensor.dtype)], axis=1)
+
+        paid = ops.zeros((rows, source_length), dtype="int32")
+        broken = ops.zeros((rows, source_length), dtype="bool")
+        for length in range(1, self.max_span + 1):
+            there_owed, there, protected = here_owed, ids, source
+            if length > 1:
+                there_owed = shifted(here_owed, length - 1, False)
+                there, protected = shifted(ids, length - 1, 0), shifted(source, length - 1, False)
+            bad = ops.logical_and(protected, ops.logical_not(there_owed))
+            for before in range(length - 1):
+                # The same protected token twice in one span: allow what is owed once no more than once.
+                earlier = shifted(ids, before, 0) if before else ids
+                bad = ops.logical_or(bad, ops.logical_and(protected, ops.equal(earlier, there)))
+            paid = paid + ops.cast(there_owed, "int32")
+            broken = ops.logical_or(broken, bad)
+            pays.append(paid)
+            breaks.append(broken)
+            lengths.append(ops.full((1, source_length), length, dtype="int32"))
+        return tuple(ops.concatenate(parts, axis=1) for parts in (pays, breaks, lengths))
+
     @staticmethod
-    def pay(owed, tokens, extended_ids):
+    def pay(owed, tokens, extended_ids, vocabulary_size):
         """Returns `owed [rows, source_length]` once `tokens [rows]` are output: one occurrence of each is paid."""
-        matches = ops.logical_and(owed, ops.equal(extended_ids, ops.expand_dims(tokens, -1)))
+        ids = ops.cast(extended_ids, "int32")
+        position = ops.expand_dims(ops.maximum(tokens - vocabulary_size, 0), -1)
+        surface = ops.where(tokens < vocabulary_size, tokens, ops.take_along_axis(ids, position, axis=1)[:, 0])
+        matches = ops.logical_and(owed, ops.equal(ids, ops.expand_dims(surface, -1)))
         first = ops.expand_dims(ops.cast(ops.argmax(ops.cast(matches, "int32"), axis=-1), "int32"), -1)
-        positions = ops.expand_dims(ops.arange(ops.shape(owed)[1], dtype="int32"), 0)
-        return ops.logical_and(owed, ops.logical_not(ops.logical_and(matches, ops.equal(positions, first))))
+        places = ops.expand_dims(ops.arange(ops.shape(owed)[1], dtype="int32"), 0)
+        return ops.logical_and(owed, ops.logical_not(ops.logical_and(matches, ops.equal(places, first))))

@@ -1,9 +1,9 @@
-"""Greedy search: the likeliest token at every step."""
+"""One path through the outputs: the likeliest action at every step, or a drawn one."""
 
 from keras import ops
 
-from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, constraints
-from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty, provenance
+from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
+from keras_models.decoding.search import Rules
 
 
 def greedy_search(
@@ -13,23 +13,40 @@ def greedy_search(
     source_mask,
     extended_size,
     max_length,
-    min_length=0,
     length_alpha=1.0,
     coverage_beta=0.0,
-    allow_unknown=False,
-    protection=None,
     return_attention=False,
-    start_id=START_ID,
-    end_id=END_ID,
-    unknown_id=UNKNOWN_ID,
+    **rules,
 ):
-    """Takes the likeliest token at every step; the same as `beam_search` with a beam of one, and cheaper.
+    """Takes the likeliest action at every step; the same as `beam_search` with a beam of one, and cheaper.
 
     Arguments and result are those of `beam_search`, with K = 1.
     """
     extended_ids = ops.cast(extended_ids, "int32")
-    batch, source_length = ops.shape(extended_ids)
-    constrain = constraints(extended_size, max_length, min_length, allow_unknown, start_id, end_id, unknown_id)
+    rules = Rules(extended_ids, source_mask, extended_size, max_length, **rules)
+
+    def choose(log_probs, index):
+        return ops.cast(ops.argmax(log_probs, axis=-1), "int32")
+
+    return follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_attention)
+
+
+def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_attention):
+    """Decodes one action at a time.
+
+    Args:
+        step: function `(actions [rows], carry, index) -> StepOutput`.
+        carry: its first carry, tensors `[rows, ...]`.
+        rules: the `Rules` of all rows.
+        choose: function `(log_probs [rows, actions], index) -> int32 [rows]`.
+        length_alpha, coverage_beta, return_attention: see `beam_search`.
+
+    Returns:
+        `Hypotheses` with K = 1. `log_probs` are those of the model under the rules, however an action was chosen.
+    """
+    batch, source_length = ops.shape(rules.extended_ids)
+    max_length, end_id = rules.max_length, rules.end_id
+    constrain = rules.make_constrain()
     times = ops.arange(max_length, dtype="int32")
     state = {
         "tokens": ops.zeros((batch, max_length), dtype="int32"),
@@ -38,11 +55,12 @@ def greedy_search(
         "lengths": ops.zeros((batch,), dtype="int32"),
         "log_probs": ops.zeros((batch,), dtype="float32"),
         "coverage": ops.zeros((batch, source_length), dtype="float32"),
-        "last": ops.full((batch,), start_id, dtype="int32"),
+        "last": ops.full((batch,), rules.start_id, dtype="int32"),
         "ended": ops.zeros((batch,), dtype="bool"),
     }
-    if protection is not None:
-        state["owed"] = protection.source
+    if rules.protection is not None:
+        repeats = batch // ops.shape(rules.protection.source)[0]
+        state["owed"] = ops.repeat(rules.protection.source, repeats, axis=0)
     if return_attention:
         state["attention"] = ops.zeros((batch, max_length, source_length), dtype="float32")
 
@@ -51,14 +69,15 @@ def greedy_search(
 
     def body(index, state, carry):
         output = step(state["last"], carry, index)
-        log_probs = constrain(output.log_probs, index)
-        if protection is not None:
-            log_probs = protection.forbid(log_probs, state["owed"], extended_ids, index, max_length, end_id)
-        token = ops.cast(ops.argmax(log_probs, axis=-1), "int32")
-        chosen = ops.squeeze(ops.take_along_axis(log_probs, ops.expand_dims(token, -1), axis=-1), -1)
-        position, probability = provenance(token, chosen, output.copy_log_probs, extended_ids)
+        log_probs = constrain(output.log_probs, state["last"], state.get("owed"), index)
+        action = choose(log_probs, index)
+        index_of_action = ops.expand_dims(action, -1)
+        chosen = ops.take_along_axis(log_probs, index_of_action, axis=-1)[:, 0]
+        # Where it came from is the model's to say, whatever the rules made of its distribution.
+        said = ops.take_along_axis(output.log_probs, index_of_action, axis=-1)[:, 0]
+        token, position, probability = rules.output(action, said, output.copy_log_probs, output.attention)
         running = ops.logical_not(state["ended"])
-        writes = ops.logical_and(running, ops.not_equal(token, end_id))
+        writes = ops.logical_and(running, ops.not_equal(action, end_id))
         here = ops.logical_and(ops.expand_dims(writes, 1), ops.equal(times, index))
 
         def write(name, value):
@@ -72,11 +91,11 @@ def greedy_search(
             "lengths": state["lengths"] + ops.cast(writes, "int32"),
             "log_probs": state["log_probs"] + ops.where(running, chosen, 0.0),
             "coverage": state["coverage"] + ops.where(ops.expand_dims(writes, -1), output.attention, 0.0),
-            "last": ops.where(writes, token, end_id),
-            "ended": ops.logical_or(state["ended"], ops.equal(token, end_id)),
+            "last": ops.where(writes, action, end_id),
+            "ended": ops.logical_or(state["ended"], ops.equal(action, end_id)),
         }
-        if protection is not None:
-            new["owed"] = protection.pay(state["owed"], token, extended_ids)
+        if rules.protection is not None:
+            new["owed"] = rules.pay(state["owed"], token)
         if return_attention:
             new["attention"] = write("attention", output.attention)
         return index + 1, new, output.carry
@@ -84,7 +103,7 @@ def greedy_search(
     _, state, _ = ops.while_loop(condition, body, (ops.convert_to_tensor(0, dtype="int32"), state, carry))
     scores = state["log_probs"] / length_penalty(state["lengths"] + 1, length_alpha)
     if coverage_beta:
-        scores += coverage_penalty(state["coverage"], source_mask, coverage_beta)
+        scores += coverage_penalty(state["coverage"], rules.source_mask, coverage_beta)
     names = ("tokens", "lengths", "log_probs", "copied_from", "copy_probability", "attention")
     return Hypotheses(
         scores=ops.expand_dims(scores, 1), **{n: ops.expand_dims(state[n], 1) for n in names if n in state}

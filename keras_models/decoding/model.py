@@ -6,10 +6,21 @@ from keras_models.decoding.beam import beam_search, repeat_for_beam
 from keras_models.decoding.constraints import Protection
 from keras_models.decoding.greedy import greedy_search
 from keras_models.decoding.hypotheses import StepOutput
+from keras_models.decoding.sampling import sample_search
 
 
-def decode(model, inputs, max_length, beam_size=1, n_best=1, protected_vocabulary=None, **options):
-    """Searches for the best outputs of a model.
+def decode(
+    model,
+    inputs,
+    max_length,
+    beam_size=1,
+    n_best=1,
+    protected_vocabulary=None,
+    sampling=None,
+    uniforms=None,
+    **options,
+):
+    """Searches for the best outputs of a model, or draws some.
 
     Args:
         model: a body, such as `RecurrentSeq2Seq`, with `encode` and `step`.
@@ -19,24 +30,32 @@ def decode(model, inputs, max_length, beam_size=1, n_best=1, protected_vocabular
         n_best: outputs for each source, at most `beam_size`.
         protected_vocabulary: bool `[vocabulary_size]`, words of a protected kind; with it, `inputs` also has bool
             `source_protected` `[batch, source_length]`, and outputs keep these tokens: see `Protection`.
+        sampling: dict with `temperature`, `top_k`, `top_p`, see `sample_search`; or None for a search.
+        uniforms: the random numbers of a sampling, `draw_uniforms`; how many samples they are for is how many there will be.
         **options: of `beam_search`.
 
     Returns:
         `Hypotheses`.
     """
-    memory, carry = model.encode(inputs)
-    beam_memory = repeat_for_beam(memory, beam_size) if beam_size > 1 else memory
+    memory, carry = model.encode(inputs, max_length=max_length)
+    head = model.head
+    copies = beam_size if sampling is None else ops.shape(uniforms)[1]
+    repeated = memory if sampling is None and beam_size == 1 else repeat_for_beam(memory, copies)
 
-    def step(tokens, carry, index):
-        return StepOutput(*model.step(tokens, carry, beam_memory))
+    def step(actions, carry, index):
+        return StepOutput(*model.step(actions, carry, repeated, index))
 
     if protected_vocabulary is not None:
         # What the head cannot output cannot be demanded either.
-        possible = ops.logical_or(model.head.copies, memory["extended_ids"] < model.target_vocabulary_size)
+        possible = memory["extended_ids"] < model.target_vocabulary_size
+        possible = ops.logical_or(possible, head.copies)
         source = ops.logical_and(ops.logical_and(inputs["source_protected"], memory["mask"]), possible)
-        options["protection"] = Protection(protected_vocabulary, source)
+        options["protection"] = Protection(protected_vocabulary, source, head.max_span)
     extended_size = model.target_vocabulary_size + ops.shape(memory["extended_ids"])[1]
     arguments = (step, carry, memory["extended_ids"], memory["mask"], extended_size, max_length)
+    options = dict(options, max_span=head.max_span, merges=head.merges)
+    if sampling is not None:
+        return sample_search(*arguments, uniforms=uniforms, **sampling, **options)
     if beam_size == 1:
         return greedy_search(*arguments, **options)
     return beam_search(*arguments, beam_size=beam_size, n_best=n_best, **options)

@@ -1,11 +1,17 @@
 """Copy mechanisms and their parts, one a file."""
 
+from keras_models.layers.activations import NoisyTanh as NoisyTanh
 from keras_models.layers.attention import SourceAttention as SourceAttention
 from keras_models.layers.copy_head import CopyHead as CopyHead
+from keras_models.layers.copynet import JointCopy as JointCopy
 from keras_models.layers.pointer_generator import PointerGenerator as PointerGenerator
+from keras_models.layers.pointer_network import PointerNetwork as PointerNetwork
 from keras_models.layers.pointer_sentinel import PointerSentinel as PointerSentinel
 from keras_models.layers.pointer_sentinel import PointerSentinelWindow as PointerSentinelWindow
+from keras_models.layers.pointer_softmax import PointerSoftmax as PointerSoftmax
 from keras_models.layers.recurrent import FeedbackCell as FeedbackCell
 from keras_models.layers.regularized_lstm import VariationalDropout as VariationalDropout
 from keras_models.layers.regularized_lstm import ZoneoutLSTM as ZoneoutLSTM
 from keras_models.layers.softmax import SoftmaxHead as SoftmaxHead
+from keras_models.layers.span_copy import SpanCopy as SpanCopy
+from keras_models.layers.vocabulary import VocabularySoftmax as VocabularySoftmax

@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, rowwise, safe_log, target_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, rowwise, safe_log
+from keras_models.layers.vocabulary import VocabularySoftmax
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -46,9 +47,11 @@ class PointerGenerator(CopyHead):
         See, Liu, Manning 2017, "Get To The Point", https://arxiv.org/abs/1704.04368
     """
 
+    needs_attention = True
+
     def __init__(self, vocabulary_size, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
-        self.vocabulary = keras.layers.Dense(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
+        self.vocabulary = VocabularySoftmax(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
         self.gate = keras.layers.Dense(1, dtype=self.dtype_policy, name="gate")
         self.supports_masking = True
 
@@ -106,9 +109,9 @@ class PointerGenerator(CopyHead):
             ops.where(empty, LOG_ZERO, ops.log_sigmoid(-logit)),
         )
 
-    def target_log_prob(self, state, memory, targets):
+    def target_log_prob(self, state, memory, targets, labels=None, training=False):
         log_generate, log_copy = self._log_gate(state)
-        vocabulary = target_log_softmax(rowwise(self.vocabulary, state["hidden"]), targets)
+        vocabulary = self.vocabulary.target_log_prob(state["hidden"], targets, memory.get("candidates"))
         targets = ops.cast(targets, memory["extended_ids"].dtype)
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(memory["extended_ids"], -2)
         copies = ops.logsumexp(ops.where(matches, state["attention_log_weights"], LOG_ZERO), axis=-1)
@@ -118,8 +121,7 @@ class PointerGenerator(CopyHead):
         log_generate, log_copy = self._log_gate(state)
         log_generate, log_copy = ops.expand_dims(log_generate, -1), ops.expand_dims(log_copy, -1)
         weights = state["attention_log_weights"]
-        logits = ops.cast(self.vocabulary(state["hidden"]), "float32")
-        vocabulary = ops.log_softmax(logits, axis=-1)
+        vocabulary = self.vocabulary.log_probs(state["hidden"])
         extended = ops.pad(vocabulary, [[0, 0], [0, ops.shape(weights)[-1]]], constant_values=LOG_ZERO)
         size = self.vocabulary_size + ops.shape(weights)[-1]
         mass = copy_mass(weights, memory["extended_ids"], size)

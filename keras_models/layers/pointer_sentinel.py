@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, rowwise, target_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, rowwise
+from keras_models.layers.vocabulary import VocabularySoftmax
 
 NO_WORD = -1  # in a window's words: nothing stands at that position yet
 
@@ -47,26 +48,13 @@ class PointerSentinel(CopyHead):
         Merity et al. 2016, "Pointer Sentinel Mixture Models", https://arxiv.org/abs/1609.07843
     """
 
-    copies = True
-    merges = True  # a word's copy mass, over its occurrences, is added to its vocabulary mass
-    labels = ()
-    max_span = 1
-    needs_attention = False  # the pointer is an attention of its own
-
     def __init__(self, vocabulary_size, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
-        self.vocabulary = keras.layers.Dense(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
+        self.vocabulary = VocabularySoftmax(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
         self.supports_masking = True
 
-    def build(self, hidden_shape, memory_states_shape=None, **shapes):
-        """Makes the weights.
-
-        Args:
-            hidden_shape, memory_states_shape: shapes of these arguments of `call`.
-            **shapes: those that a body hands to every head, of which `memory_shape` is used: the shape of `memory["states"]`.
-                Keras wants named arguments of `build` to be arguments of `call`, so these have no names of their own.
-        """
-        size = (shapes.get("memory_shape") or memory_states_shape or hidden_shape)[-1]
+    def build(self, hidden_shape, memory_states_shape=None):
+        size = (memory_states_shape or hidden_shape)[-1]
         self.query = keras.layers.Dense(size, activation="tanh", dtype=self.dtype_policy, name="query")
         self.query.build(hidden_shape)
         if not self.vocabulary.built:
@@ -120,9 +108,9 @@ class PointerSentinel(CopyHead):
             log_weights = ops.where(mask, log_weights, LOG_ZERO)
         return log_weights, log_probs[..., -1]
 
-    def _target_log_prob(self, hidden, log_weights, log_gate, extended_ids, targets):
+    def _target_log_prob(self, hidden, log_weights, log_gate, extended_ids, targets, candidates=None):
         """log p of one target a step; the vocabulary is normalised, but nothing of size V + positions is built."""
-        vocabulary = target_log_softmax(rowwise(self.vocabulary, hidden), targets)
+        vocabulary = self.vocabulary.target_log_prob(hidden, targets, candidates)
         targets = ops.cast(targets, extended_ids.dtype)
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(extended_ids, -2)
         copies = ops.logsumexp(ops.where(matches, log_weights, LOG_ZERO), axis=-1)
@@ -132,7 +120,7 @@ class PointerSentinel(CopyHead):
         """log p of all extended ids: `[batch, time, size]`. Time is folded into the batch."""
         batch, length, positions = ops.shape(log_weights)
         flat = ops.reshape(hidden, (batch * length, hidden.shape[-1]))
-        vocabulary = ops.log_softmax(ops.cast(self.vocabulary(flat), "float32"), axis=-1)
+        vocabulary = self.vocabulary.log_probs(flat)
         extended = ops.pad(vocabulary, [[0, 0], [0, size - self.vocabulary_size]], constant_values=LOG_ZERO)
         # A position without a word has weight 0, so any id will do.
         ids = ops.repeat(ops.maximum(ops.cast(extended_ids, "int32"), 0), length, axis=0)
@@ -140,9 +128,10 @@ class PointerSentinel(CopyHead):
         log_probs = log_add(ops.reshape(log_gate, (batch * length, 1)) + extended, mass)
         return ops.reshape(log_probs, (batch, length, size))
 
-    def target_log_prob(self, state, memory, targets, labels=None):
+    def target_log_prob(self, state, memory, targets, labels=None, training=False):
         log_weights, log_gate = self._attend(state["hidden"], memory["states"], memory.get("mask"))
-        return self._target_log_prob(state["hidden"], log_weights, log_gate, memory["extended_ids"], targets)
+        ids, candidates = memory["extended_ids"], memory.get("candidates")
+        return self._target_log_prob(state["hidden"], log_weights, log_gate, ids, targets, candidates)
 
     def step_log_probs(self, state, memory):
         hidden = ops.expand_dims(state["hidden"], 1)

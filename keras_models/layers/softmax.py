@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, rowwise, target_log_softmax
+from keras_models.layers.numerics import LOG_ZERO
+from keras_models.layers.vocabulary import VocabularySoftmax
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -36,24 +37,23 @@ class SoftmaxHead(CopyHead):
     def __init__(self, vocabulary_size, unknown_id=1, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
         self.unknown_id = unknown_id
-        self.vocabulary = keras.layers.Dense(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
+        self.vocabulary = VocabularySoftmax(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
 
     def build(self, hidden_shape):
         self.vocabulary.build(hidden_shape)
 
     def call(self, hidden, targets=None):
         if targets is None:
-            return ops.log_softmax(ops.cast(self.vocabulary(hidden), "float32"), axis=-1)
-        return self.target_log_prob({"hidden": hidden}, None, targets)
+            return self.vocabulary.log_probs(hidden)
+        return self.target_log_prob({"hidden": hidden}, {}, targets)
 
-    def target_log_prob(self, state, memory, targets):
+    def target_log_prob(self, state, memory, targets, labels=None, training=False):
         targets = ops.where(targets < self.vocabulary_size, targets, self.unknown_id)
-        return target_log_softmax(rowwise(self.vocabulary, state["hidden"]), targets)
+        return self.vocabulary.target_log_prob(state["hidden"], targets, memory.get("candidates"))
 
     def step_log_probs(self, state, memory):
-        logits = ops.cast(self.vocabulary(state["hidden"]), "float32")
         no_copy = ops.full_like(ops.cast(memory["extended_ids"], "float32"), LOG_ZERO)
-        return ops.concatenate([ops.log_softmax(logits, axis=-1), no_copy], axis=-1), no_copy
+        return ops.concatenate([self.vocabulary.log_probs(state["hidden"]), no_copy], axis=-1), no_copy
 
     def get_config(self):
         config = super().get_config()

@@ -1,18 +1,36 @@
 """The heads a recipe can name."""
 
+from keras_models.layers.copynet import JointCopy
 from keras_models.layers.pointer_generator import PointerGenerator
+from keras_models.layers.pointer_network import PointerNetwork
 from keras_models.layers.pointer_sentinel import PointerSentinel
+from keras_models.layers.pointer_softmax import PointerSoftmax
 from keras_models.layers.softmax import SoftmaxHead
+from keras_models.layers.span_copy import SpanCopy
 
-HEADS = {"softmax": SoftmaxHead, "pointer_generator": PointerGenerator, "pointer_sentinel": PointerSentinel}
+HEADS = {
+    "softmax": SoftmaxHead,
+    "pointer_generator": PointerGenerator,
+    "pointer_sentinel": PointerSentinel,
+    "pointer_softmax": PointerSoftmax,
+    "joint_copy": JointCopy,
+    "pointer_network": PointerNetwork,
+    "span_copy": SpanCopy,
+}
 
 
-def make_head(name, vocabulary_size, dtype=None):
+def make_head(name, vocabulary_size, dtype=None, **options):
     """Returns the head called `name`.
 
+    Args:
+        name: a key of `HEADS`.
+        vocabulary_size: V.
+        dtype: dtype policy.
+        **options: the head's own arguments.
+
     Raises:
-        ValueError: no head has that name.
+        ValueError: no head has that name, or it has no such option.
     """
     if name not in HEADS:
         raise ValueError(f"There is no head named {name!r}; the heads are {', '.join(HEADS)}.")
-    return HEADS[name](vocabulary_size, dtype=dtype, name="head")
+    return HEADS[name](vocabulary_size, dtype=dtype, name="head", **options)

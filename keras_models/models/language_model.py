@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_models.layers.numerics import LOG_ZERO
+from keras_models.layers.numerics import LOG_ZERO, rowwise, target_log_softmax
 from keras_models.layers.pointer_sentinel import NO_WORD, PointerSentinelWindow
 from keras_models.layers.regularized_lstm import VariationalDropout, ZoneoutLSTM
 from keras_models.layers.softmax import SoftmaxHead
@@ -26,6 +26,14 @@ class _TiedVocabulary(keras.layers.Layer):
     def call(self, hidden):
         kernel = ops.cast(self.embedding.embeddings, hidden.dtype)
         return ops.matmul(hidden, ops.transpose(kernel)) + ops.cast(self.bias, hidden.dtype)
+
+    # As `VocabularySoftmax`.
+
+    def log_probs(self, hidden):
+        return ops.log_softmax(ops.cast(rowwise(self, hidden), "float32"), axis=-1)
+
+    def target_log_prob(self, hidden, targets, candidates=None):
+        return target_log_softmax(rowwise(self, hidden), targets)
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -180,7 +188,7 @@ class LanguageModel(keras.Model):
         if not self.points:
             queries = hidden if last is None else hidden[:, -last:]
             if targets is not None:
-                return self.head.target_log_prob({"hidden": queries}, None, targets), new_carry
+                return self.head.target_log_prob({"hidden": queries}, {}, targets), new_carry
             # Words outside the vocabulary, if there are any, have no probability.
             return _widened(self.head(queries), self.vocabulary_size, size), new_carry
         words = inputs if extended_ids is None else ops.cast(extended_ids, "int32")

@@ -61,8 +61,8 @@ def read_splits(uri):
 
 def parse(record):
     feature = tf.train.Example.FromString(record).features.feature
-    assert set(feature) == {"source", "target", "file", "line"}
-    texts = [feature[name].bytes_list.value[0].decode() for name in ("file", "source", "target")]
+    more = sorted(set(feature) - {"source", "target", "file", "line"})
+    texts = [feature[name].bytes_list.value[0].decode() for name in ("file", "source", "target", *more)]
     return texts[0], feature["line"].int64_list.value[0], *texts[1:]
 
 
@@ -84,6 +84,7 @@ def test_every_record_is_kept_or_rejected_once(tmp_path):
         "rejected": 6,
         "by_reason": {"duplicate": 3, "empty line": 1, "empty target": 1, "not valid UTF-8": 1},
         "by_split": {split: len(rows) for split, rows in splits.items()},
+        "rejected_by_given_split": {},
         "ignored_files": ["notes.md"],
     }
     rows = sorted(row for split in splits.values() for row in split)
@@ -92,6 +93,45 @@ def test_every_record_is_kept_or_rejected_once(tmp_path):
     for split, rows in splits.items():
         assert all(readers.split_of(source, "verbatim", 0.3, 0.3) == split for _, _, source, _ in rows)
     assert sorted(path.name for path in (tmp_path / "rejects").iterdir()) == ["counts.json", "rejects.tsv"]
+
+
+def test_given_test_files_are_held_as_they_are(tmp_path):
+    """No record of theirs is a duplicate; what training shares with them leaves training."""
+    data = tmp_path / "data"
+    data.mkdir()
+    train = [f"hello number {number}\tbonjour numéro {number}" for number in range(40)]
+    (data / "train.tsv").write_text("\n".join([*train, train[7]]) + "\n")
+    (data / "dev.tsv").write_text("\n".join([train[3], train[3], "only here\tici", train[4], "\tx"]) + "\n")
+    given = DataConfig(train_files=("train.tsv",), test_files=("dev.tsv",), eval_share=0.3, max_rejected_share=0.5)
+    splits, rejects, counts = run(data, tmp_path, given)
+    assert [row[:3] for row in splits["test"]] == [
+        ("dev.tsv", 1, "hello number 3"),
+        ("dev.tsv", 2, "hello number 3"),
+        ("dev.tsv", 3, "only here"),
+        ("dev.tsv", 4, "hello number 4"),
+    ]
+    assert rejects[1:-1] == [
+        "dev.tsv\t5\tempty source\t\\tx",
+        "train.tsv\t4\talso in a given test file: dev.tsv:1\thello number 3\\tbonjour numéro 3",
+        "train.tsv\t5\talso in a given test file: dev.tsv:4\thello number 4\\tbonjour numéro 4",
+        "train.tsv\t41\tduplicate of train.tsv:8\thello number 7\\tbonjour numéro 7",
+    ]
+    assert counts["read"] == 46 and counts["kept"] == 42
+    assert counts["rejected_by_given_split"] == {"test": 1, "train": 3}
+    assert {row[0] for split in ("train", "eval") for row in splits[split]} == {"train.tsv"}
+    assert 4 <= counts["by_split"]["eval"] <= 20
+    for split in ("train", "eval"):
+        assert all(readers.split_of(row[2], "verbatim", 0.3, 0.0) == split for row in splits[split])
+
+
+def test_tags_of_the_source_become_features(tmp_path):
+    data = tmp_path / "a.tsv"
+    rows = [f"word number {number}\tmot\tN N C" for number in range(30)]
+    data.write_text("\n".join(["source\ttarget\tpos", *rows, "a b\tx\tN"]) + "\n")
+    config = DataConfig(tokenization="whitespace", source_features=("pos",), eval_share=0.3, test_share=0.3)
+    splits, rejects, _ = run(data, tmp_path, config)
+    assert {row[4] for rows in splits.values() for row in rows} == {"N N C"}
+    assert rejects[1:-1] == ["a.tsv\t32\t'pos' has not one tag for each token of the source\ta b\\tx\\tN"]
 
 
 def test_the_result_does_not_depend_on_how_beam_works(tmp_path):

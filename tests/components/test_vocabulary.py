@@ -29,7 +29,7 @@ def write_examples(folder, pairs):
             writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
 
 
-def run(tmp_path, pairs, **config):
+def run(tmp_path, pairs, tokenizer=None, **config):
     """Runs the executor; returns the folder that it wrote."""
     from tfx.types import standard_artifacts
     from tfx.types.experimental import simple_artifacts
@@ -42,8 +42,11 @@ def run(tmp_path, pairs, **config):
     write_examples(tmp_path / "examples", pairs)
     context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
     config = {"source_size": 100, "target_size": 100, "min_count": 1, "protected_min_count": 1, **config}
+    settings = {"tokenizer": tokenizer or {}}
     executor.Executor(context).Do(
-        {"examples": [examples]}, {"vocabulary": [vocabulary]}, {"vocabulary_config": json.dumps(config)}
+        {"examples": [examples]},
+        {"vocabulary": [vocabulary]},
+        {"vocabulary_config": json.dumps(config), "text_settings": json.dumps(settings)},
     )
     return tmp_path / "vocabulary"
 
@@ -104,18 +107,28 @@ def test_the_executor_counts_the_train_split_alone(tmp_path):
     }
 
 
-def test_the_component_depends_on_the_vocabulary_section_alone():
+@pytest.mark.slow
+def test_the_executor_counts_the_recipes_tokens(tmp_path):
+    pairs = [("What IS it ?", "(Open ( It"), ("what is", "open It")]
+    folder = run(tmp_path, pairs, tokenizer={"kind": "whitespace", "lowercase": True})
+    assert (folder / "source_vocabulary.txt").read_text().split() == [*SPECIAL, "is", "what", "?", "it"]
+    assert (folder / "target_vocabulary.txt").read_text().split() == [*SPECIAL, "it", "(", "(open", "open"]
+
+
+def test_the_component_depends_on_what_decides_the_words_alone():
     from tfx import types
     from tfx.types import standard_artifacts
 
     from components.vocabulary.component import Vocabulary
-    from pipeline.configs import Recipe, TrainingConfig, VocabularyConfig
+    from pipeline.configs import DataConfig, Recipe, TrainingConfig, VocabularyConfig
 
     def properties(**sections):
         examples = types.Channel(type=standard_artifacts.Examples)
         return Vocabulary(examples=examples, recipe_json=Recipe(name="x", **sections).to_json()).exec_properties
 
-    assert properties() == properties(training=TrainingConfig(epochs=3))
+    assert properties() == properties(training=TrainingConfig(epochs=3), data=DataConfig(max_characters=9))
+    assert properties() != properties(data=DataConfig(tokenization="whitespace"))
+    assert properties() != properties(data=DataConfig(lowercase=True))
     assert properties() != properties(vocabulary=VocabularyConfig(min_count=3))
     assert set(json.loads(properties()["vocabulary_config"])) == {
         *("source_size", "target_size", "min_count", "protected_min_count"),

@@ -98,7 +98,8 @@ def test_what_reaches_no_threshold_is_not_pushed(finished_run, data_file, recipe
     import dataclasses
 
     facts, _ = finished_run
-    strict = dataclasses.replace(recipe, evaluation=dataclasses.replace(recipe.evaluation, min_bleu=100.0))
+    thresholds = dataclasses.replace(recipe.evaluation.thresholds, bleu=100.0)
+    strict = dataclasses.replace(recipe, evaluation=dataclasses.replace(recipe.evaluation, thresholds=thresholds))
     refused = local_runner.run(strict, str(data_file), facts["paths"]["output"], progress=lambda line: None)
     assert not refused["blessed"]
     assert "BLEU" in refused["blessing_reason"] and "100" in refused["blessing_reason"]

@@ -138,7 +138,7 @@ def test_bad_overrides(override, words):
 @pytest.mark.parametrize(
     "key, value",
     [
-        ("data.format", "csv"),
+        ("data.format", "xml"),
         ("data.max_characters", 0),
         ("data.max_rejected_share", 1.01),
         ("data.max_rejected_share", -0.01),
@@ -188,8 +188,8 @@ def test_bad_overrides(override, words):
         ("decoding.max_length_factor", 0.0),
         ("decoding.max_length_offset", 0),
         ("decoding.batch_buckets", None),
-        ("evaluation.min_bleu", 101),
-        ("evaluation.min_placeholder_fidelity", 2),
+        ("evaluation.thresholds.bleu", 101),
+        ("evaluation.thresholds.placeholder_fidelity", 2),
         ("evaluation.bootstrap_samples", 9),
         ("baseline.head", "copynet"),
         ("name", ""),
@@ -212,6 +212,76 @@ def test_impossible_values_are_named(key, value):
 
 def test_a_recipe_needs_a_name():
     assert "'name'" in refusal(recipe_from_dict, {})
+
+
+@pytest.mark.parametrize(
+    "data, words",
+    [
+        ({"train_files": "a.tsv"}, "'data.train_files' must be a list of texts"),
+        ({"train_files": [""]}, "'data.train_files' must be a list of texts"),
+        ({"columns": [1]}, "'data.columns' must be a list of texts"),
+        ({"columns": ["source", "source", "target"]}, "'data.columns' names something twice"),
+        ({"columns": ["source", "table"]}, "'data.columns' lacks 'target'"),
+        ({"columns": ["source", "target"], "source_features": ["pos"], "tokenization": "whitespace"}, "lacks 'pos'"),
+        ({"test_files": ["a.tsv"]}, "need 'data.train_files'"),
+        ({"train_files": ["a"], "test_files": ["b"], "eval_share": 0.0}, "'data.eval_share' must be above 0"),
+        ({"source_features": ["pos"]}, "needs 'data.tokenization'"),
+        ({"source_features": ["line"], "tokenization": "whitespace"}, "cannot name 'line'"),
+        ({"tokenization": "characters"}, "'data.tokenization' must be one of"),
+    ],
+)
+def test_what_the_data_section_refuses(data, words):
+    assert words in refusal(recipe_from_dict, {"name": "test", "data": data})
+
+
+@pytest.mark.parametrize(
+    "evaluation, words",
+    [
+        ({"metrics": []}, "'evaluation.metrics' must name a metric"),
+        ({"metrics": ["blue"]}, "unknown metric 'blue'; did you mean 'bleu'?"),
+        ({"metrics": ["bleu", "bleu"]}, "'evaluation.metrics' names something twice"),
+        ({"metrics": ["bleu"], "thresholds": {"chrf": 1}}, "'evaluation.thresholds.chrf' needs 'chrf'"),
+        ({"thresholds": {"blue": 1}}, "unknown key 'evaluation.thresholds.blue'; did you mean 'bleu'"),
+        ({"thresholds": {"bleu": "high"}}, "'evaluation.thresholds.bleu' must be a number"),
+        ({"thresholds": {"unseen_copies": 1}}, "unknown key 'evaluation.thresholds.unseen_copies'"),
+        ({"metrics": ["execution_accuracy"]}, "'evaluation.database' must name an SQLite file"),
+    ],
+)
+def test_what_the_evaluation_section_refuses(evaluation, words):
+    assert words in refusal(recipe_from_dict, {"name": "test", "evaluation": evaluation})
+
+
+def test_the_database_lies_beside_the_data(tmp_path):
+    tree = {"name": "test", "evaluation": {"database": "x.sqlite"}}
+    recipe = recipe_from_dict(tree)
+
+    def path(recipe, data):
+        return configs.with_database_path(recipe, str(data)).evaluation.database
+
+    assert path(recipe, tmp_path) == str(tmp_path / "x.sqlite")
+    assert path(recipe, tmp_path / "train.tsv") == str(tmp_path / "x.sqlite")
+    assert path(recipe, f"{tmp_path}/a,{tmp_path}/b") == str(tmp_path / "x.sqlite")
+    given = recipe_from_dict({**tree, "data": {"train_files": ["a"]}})
+    assert path(given, "/only/on/the/cluster") == "/only/on/the/cluster/x.sqlite"
+    absolute = recipe_from_dict({"name": "test", "evaluation": {"database": "/y/x.sqlite"}})
+    assert path(absolute, tmp_path) == "/y/x.sqlite" and path(Recipe(name="x"), tmp_path) == ""
+
+
+def test_shares_do_not_matter_where_files_are_given():
+    data = {"train_files": ["a"], "eval_files": ["b"], "test_files": ["c"], "eval_share": 0.0, "test_share": 0.0}
+    recipe = recipe_from_dict({"name": "test", "data": data})
+    assert recipe.data.train_files == ("a",)
+    assert configs.section_from_json(configs.DataConfig, json.dumps(recipe.to_dict()["data"])) == recipe.data
+    assert hash(recipe)
+
+
+def test_only_what_decides_features_is_in_the_text_settings():
+    settings = configs.text_settings(Recipe(name="x"))
+    assert settings == {"tokenizer": {"kind": "text", "lowercase": False}}
+    other = recipe_from_dict(
+        {"name": "y", "data": {"tokenization": "whitespace", "lowercase": True, "max_characters": 9}}
+    )
+    assert configs.text_settings(other) == {"tokenizer": {"kind": "whitespace", "lowercase": True}}
 
 
 def test_something_must_be_left_to_train_on():

@@ -138,6 +138,25 @@ def test_a_long_neighbour_costs_little(features):
     assert made[1:] == [oracle(*short)] * 400
 
 
+def test_a_special_token_written_in_a_tokenized_text_is_a_word_to_copy(tmp_path):
+    import tensorflow as tf
+
+    from pipeline import preprocessing
+
+    tables = []
+    for name, tokens in (("source", SOURCE_VOCABULARY), ("target", TARGET_VOCABULARY)):
+        (tmp_path / name).write_text("".join(f"{token}\n" for token in tokens))
+        tables.append(preprocessing.vocabulary_table(str(tmp_path / name)))
+    tokenizer = tokenization.Tokenizer("whitespace")
+    made = preprocessing.make_features(tf.constant(["[PAD] page %s"]), tf.constant(["[END] [PAD]"]), *tables, tokenizer)
+    size = len(TARGET_VOCABULARY)
+    assert made["source_tokens"].to_list() == [[b"[PAD]", b"page", b"%s"]]
+    assert made["source_ids"].to_list() == [[1, 10, 12]]
+    assert made["source_extended_ids"].to_list() == [[size, 9, size + 2]]
+    assert made["source_feed_ids"].to_list() == [[1, 9, 4]]
+    assert made["target_extended_ids"].to_list() == [[1, size, 3]]
+
+
 def test_every_class_has_its_id():
     import tensorflow as tf
 

@@ -49,14 +49,18 @@ def test_importing_needs_no_tensorflow():
 def test_tsv_without_header_takes_the_first_two_columns(tmp_path):
     path = write(tmp_path / "a.tsv", "\ufeffHello\tBonjour\tCC-BY\r\n  Yes \t Oui\n")
     pairs, rejects = read(path)
-    assert pairs == [("Hello", "Bonjour", "a.tsv", 1), ("Yes", "Oui", "a.tsv", 2)] and not rejects
+    assert (
+        pairs == [readers.Pair("Hello", "Bonjour", "a.tsv", 1), readers.Pair("Yes", "Oui", "a.tsv", 2)] and not rejects
+    )
 
 
 def test_tsv_header_names_the_columns_in_any_place(tmp_path):
     path = write(tmp_path / "a.tsv", "id\ttarget\tsource\n7\tBonjour\tHello\n")
-    assert read(path)[0] == [("Hello", "Bonjour", "a.tsv", 2)]
+    assert read(path)[0] == [readers.Pair("Hello", "Bonjour", "a.tsv", 2)]
     path = write(tmp_path / "b.tsv", "fr\ten\nBonjour\tHello\n")
-    assert read(path, config(source_column="en", target_column="fr"))[0] == [("Hello", "Bonjour", "b.tsv", 2)]
+    assert read(path, config(source_column="en", target_column="fr"))[0] == [
+        readers.Pair("Hello", "Bonjour", "b.tsv", 2)
+    ]
 
 
 def test_tsv_rejects_say_line_and_reason(tmp_path):
@@ -107,7 +111,7 @@ def test_jsonl(tmp_path):
     ]
     content = "\n".join([*map(json.dumps, values), "{", "", "[" * 100000])
     pairs, rejects = read(write(tmp_path / "a.jsonl", content))
-    assert pairs == [("Hello\nyou", "Bonjour", "a.jsonl", 1)]
+    assert pairs == [readers.Pair("Hello\nyou", "Bonjour", "a.jsonl", 1)]
     assert [(reject.line, reject.reason) for reject in rejects] == [
         (2, "missing column"),
         (3, "value is not a text"),
@@ -123,7 +127,7 @@ def test_jsonl(tmp_path):
 def test_aligned_files_by_comma_by_folder_and_by_one_of_them(tmp_path):
     source = write(tmp_path / "train.en", "Hello\r\n\nNo\tyes\n")
     target = write(tmp_path / "train.fr", "Bonjour\nx\nNon")
-    expected = [("Hello", "Bonjour", "train.en", 1), ("No\tyes", "Non", "train.en", 3)]
+    expected = [readers.Pair("Hello", "Bonjour", "train.en", 1), readers.Pair("No\tyes", "Non", "train.en", 3)]
     for path in (f"{source},{target}", f"{source}, {target}", tmp_path, source, target):
         pairs, rejects = read(path)
         assert pairs == expected
@@ -137,7 +141,7 @@ def test_aligned_files_in_two_folders(tmp_path):
     plan = readers.plan_inputs(f"{tmp_path}/en/a.txt,{tmp_path}/fr/a.txt", config())
     assert plan.base_directory == str(tmp_path)
     assert plan.units[0].names == ("en/a.txt", "fr/a.txt")
-    assert list(readers.read_plan(plan, config())) == [("Hello", "Bonjour", "en/a.txt", 1)]
+    assert list(readers.read_plan(plan, config())) == [readers.Pair("Hello", "Bonjour", "en/a.txt", 1)]
 
 
 def test_aligned_files_that_shrink_after_planning_lose_no_record(tmp_path):
@@ -390,3 +394,124 @@ def test_nothing_vanishes_from_a_catalogue(tmp_path, entries):
     for record, (msgid, msgstr, _) in zip(records, entries, strict=True):
         if isinstance(record, readers.Pair):
             assert (record.source, record.target) == (msgid.strip(), msgstr.strip())
+
+
+def test_csv_takes_quotes_line_ends_and_columns_without_a_header(tmp_path):
+    content = (
+        '"1","A ""quoted"" title","First, with\na line end"\r\n2,Plain,Second\n\n3,only two\n"4","x"y,z\n5,\xff,Fünf\n'
+    )
+    content = "\ufeff".encode() + content.encode().replace("\xff".encode(), b"\xff")
+    path = write(tmp_path / "news.csv", content)
+    columns = config(columns=("class", "target", "source"), drop_identical=True)
+    pairs, rejects = read(path, columns)
+    assert [tuple(pair[:4]) for pair in pairs] == [
+        ("First, with\na line end", 'A "quoted" title', "news.csv", 1),
+        ("Second", "Plain", "news.csv", 3),
+    ]
+    assert [(reject.line, reject.reason) for reject in rejects] == [
+        (4, "empty line"),
+        (5, "missing column"),
+        (6, "not valid CSV"),
+        (7, "not valid UTF-8"),
+    ]
+    # A file that has a header all the same.
+    with_header = write(tmp_path / "header.csv", "class,target,source\n1,a,b\n")
+    assert read(with_header, columns)[0] == [readers.Pair("b", "a", "header.csv", 2)]
+    assert read(with_header)[0] == [readers.Pair("b", "a", "header.csv", 2)]
+
+
+def test_csv_with_an_open_quote_loses_no_record(tmp_path):
+    pairs, rejects = read(write(tmp_path / "a.csv", 'a,b\nc,"d\ne,f\n'))
+    assert [pair.source for pair in pairs] == ["a"]
+    assert rejects == [("a.csv", 2, "not valid CSV", 'c,"d\ne,f')]
+
+
+def test_tsv_columns_without_a_header(tmp_path):
+    path = write(tmp_path / "a.tsv", "Question?\tSELECT x\t1-2\n")
+    named = config(columns=("source", "target", "table"))
+    assert read(path, named)[0] == [readers.Pair("Question?", "SELECT x", "a.tsv", 1)]
+    swapped = config(columns=("a", "b", "c"), source_column="c", target_column="a")
+    assert read(path, swapped)[0] == [readers.Pair("1-2", "Question?", "a.tsv", 1)]
+
+
+def test_lower_case_on_both_sides(tmp_path):
+    (pair,), _ = read(write(tmp_path / "a.tsv", "Was ist ÄRGER?\tSELECT Ä\n"), config(lowercase=True))
+    assert pair[:2] == ("was ist ärger?", "select ä")
+
+
+TAGS = {"tokenization": "whitespace", "source_features": ("pos", "answer")}
+
+
+@pytest.mark.parametrize("format_", ["tsv", "csv", "jsonl"])
+def test_source_features_are_one_tag_a_token(tmp_path, format_):
+    rows = [("a  b c", "x", "N  V N", "O B I"), ("a b", "x", "N V", "O"), ("a b", "y", "N", "O B"), ("d", "z", "", "")]
+    names = ("source", "target", "pos", "answer")
+    if format_ == "jsonl":
+        content = "".join(json.dumps(dict(zip(names, row))) + "\n" for row in rows)
+    else:
+        separator = "\t" if format_ == "tsv" else ","
+        content = "".join(separator.join(row) + "\n" for row in (names, *rows))
+    pairs, rejects = read(write(tmp_path / f"a.{format_}", content), config(**TAGS))
+    assert [pair.features for pair in pairs] == [("N V N", "O B I")]
+    assert [reject.reason for reject in rejects] == [
+        "'answer' has not one tag for each token of the source",
+        "'pos' has not one tag for each token of the source",
+        "'answer' has not one tag for each token of the source",
+    ]
+    assert rejects[0].text == "a b\tx\tN V\tO"
+
+
+def test_a_missing_column_of_tags_is_told_before_any_work(tmp_path):
+    fails(write(tmp_path / "a.tsv", "source\ttarget\tpos\na\tb\tN\n"), "a.tsv", "'answer'", **TAGS)
+    fails(write(tmp_path / "b.tsv", "a\tb\tN\tO\n"), "'source'", "data.columns", **TAGS)
+    write(tmp_path / "c.en", "a\n")
+    fails(write(tmp_path / "c.fr", "a\n"), "no columns", **TAGS)
+    _, rejects = read(write(tmp_path / "d.jsonl", '{"source": "a", "target": "b", "pos": "N"}\n'), config(**TAGS))
+    assert [reject.reason for reject in rejects] == ["missing column"]
+
+
+def test_given_files_alone_are_read_and_decide_the_split(tmp_path):
+    (tmp_path / "sub").mkdir()
+    for name in ("train1.tsv", "train2.tsv", "sub/dev.tsv", "other.tsv"):
+        write(tmp_path / name, f"{name}\tx\n")
+    write(tmp_path / "sub/a.src", "s\n")
+    write(tmp_path / "sub/a.tgt", "t\n")
+    given = config(train_files=("train*.tsv", "sub/a.src,sub/a.tgt"), test_files=("sub/dev.tsv",))
+    plan = readers.plan_inputs(tmp_path, given)
+    assert [(unit.format, unit.names, unit.split) for unit in plan.units] == [
+        ("tsv", ("train1.tsv",), "train"),
+        ("tsv", ("train2.tsv",), "train"),
+        ("lines", ("sub/a.src", "sub/a.tgt"), "train"),
+        ("tsv", ("sub/dev.tsv",), "test"),
+    ]
+    assert [pair.file for pair in readers.read_plan(plan, given)][-2:] == ["sub/a.src", "sub/dev.tsv"]
+    assert readers.divided_shares(given) == (given.eval_share, 0.0)
+    assert readers.divided_shares(config()) == (config().eval_share, config().test_share)
+
+
+def test_given_files_may_be_pairs_of_patterns(tmp_path):
+    for name in ("1.en", "2.en", "1.de", "2.de"):
+        write(tmp_path / name, "x\n")
+    plan = readers.plan_inputs(tmp_path, config(train_files=("*.en,*.de",)))
+    assert [unit.names for unit in plan.units] == [("1.en", "1.de"), ("2.en", "2.de")]
+    write(tmp_path / "3.en", "x\n")
+    fails(tmp_path, "3 source and 2 target", train_files=("*.en,*.de",))
+
+
+def test_given_files_that_cannot_be_are_told_before_any_work(tmp_path):
+    write(tmp_path / "a.tsv", "a\tb\n")
+    fails(tmp_path, "dev.tsv", "data.test_files", tmp_path, train_files=("a.tsv",), test_files=("dev.tsv",))
+    fails(tmp_path, "b*.tsv", "data.train_files", train_files=("b*.tsv",))
+    fails(tmp_path, "x/a.tsv", "data.train_files", train_files=("x/a.tsv",))
+    fails(tmp_path, "data.train_files and in data.test_files", train_files=("a.tsv",), test_files=("*.tsv",))
+    fails(tmp_path, "3 files", train_files=("a,b,c",))
+    fails(tmp_path / "a.tsv", "not a folder", train_files=("a.tsv",))
+    write(tmp_path / "b.src", "1\n2\n")
+    write(tmp_path / "b.tgt", "1\n")
+    fails(tmp_path, "b.src has 2 lines", train_files=("b.src,b.tgt",))
+
+
+def test_why_a_training_pair_is_held_back():
+    reject = readers.reject_held_back(readers.Pair("a", "b", "train.tsv", 9), "test", "dev.tsv", 2)
+    assert reject == ("train.tsv", 9, "also in a given test file: dev.tsv:2", "a\tb")
+    assert readers.reason_kind(reject.reason) == "also in a given test file"

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import random
+import sqlite3
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 import sacrebleu
 from sacrebleu.significance import PairedTest, _bootstrap_resample, estimate_ci
 
-from pipeline import scoring
+from pipeline import configs, scoring
 
 # Development data, which lies beside the checkout and is no part of it.
 CHECKS = pathlib.Path(__file__).parents[3] / "shared" / "data" / "metric_checks"
@@ -133,9 +134,65 @@ def test_repetition_rate_excuses_what_the_reference_repeats():
     assert (result.value, result.lower_is_better) == (0.5, True)
 
 
-def test_exact_match_ignores_white_space_at_the_ends_only():
-    result = scoring.score(["exact_match"], ["a b ", "a  b"], ["a b", "a b"])["exact_match"]
-    assert result.details == {"n": 2, "matches": 1}
+def test_exact_match_ignores_how_much_white_space_stands_where():
+    result = scoring.score(["exact_match"], [" a b ", "a \tb", "ab", "A b"], ["a b"] * 4)["exact_match"]
+    assert result.details == {"n": 4, "matches": 2}
+
+
+def test_token_accuracy_counts_positions_of_the_longer_text():
+    # 2 of 3; 1 of 4, since what follows an extra token has lost its place; 0 of 2; nothing of nothing.
+    outputs, references = ["a b c", "a b b c", "", ""], ["a x c", "a c d", "a b", ""]
+    result = scoring.score(["token_accuracy"], outputs, references, tokenization="whitespace")["token_accuracy"]
+    assert result.details == {"positions": 9, "equal": 3} and result.value == pytest.approx(1 / 3)
+    # Words and punctuation where the text is not tokenized.
+    text = scoring.score(["token_accuracy"], ["f(a)"], ["f(b)"])["token_accuracy"]
+    assert text.details == {"positions": 4, "equal": 3}
+
+
+@pytest.fixture
+def database(tmp_path):
+    path = tmp_path / "x.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE city (name TEXT, people INT)")
+    connection.executemany("INSERT INTO city VALUES (?, ?)", [("oslo", 7), ("rome", 28)])
+    connection.commit()
+    connection.close()
+    return path
+
+
+QUERIES = [
+    # output, reference
+    ("SELECT name FROM city WHERE people = 7", 'SELECT name FROM city WHERE name = "oslo" ;'),
+    ("SELECT name FROM city", "SELECT name FROM city ORDER BY people DESC"),
+    ("DROP TABLE city", "SELECT name FROM city"),
+    ("SELECT name FROM city", "SELECT nothing FROM city"),
+]
+
+
+def test_execution_accuracy_runs_both_queries(database):
+    outputs, references = (list(column) for column in zip(*QUERIES))
+    result = scoring.score(["execution_accuracy"], outputs, references, database=database)["execution_accuracy"]
+    assert result.details == {"n": 3, "correct": 1, "gold_failed": 1} and result.value == pytest.approx(1 / 3)
+    compared = scoring.paired_bootstrap(["execution_accuracy"], references, outputs, references, database=database)
+    assert compared["execution_accuracy"].difference == pytest.approx(2 / 3)
+    with pytest.raises(scoring.ScoringError, match="evaluation.database"):
+        scoring.score(["execution_accuracy"], outputs, references)
+
+
+def test_tokenized_text_is_measured_by_its_tokens():
+    source, target = "la_bel:_ci 9:_dn", "( to la_bel:_ci ) 9:_dn"
+    options = {"sources": [source], "training_words": {"la_bel", "9:_dn"}, "bootstrap_samples": 0}
+    result = scoring.score(["unseen_copies", "bleu"], [target], [target], tokenization="whitespace", **options)
+    assert result["unseen_copies"].details == {"n": 1, "copied": 1}
+    assert "tok:none" in result["bleu"].signature
+    assert "tok:13a" in scoring.score(["bleu"], [target], [target])["bleu"].signature
+
+
+def test_recipes_know_the_metrics_by_the_same_names():
+    assert set(configs.METRICS) == set(scoring._FACTORIES) == set(scoring.LABELS)
+    for name in configs.METRICS:
+        needs = scoring.metric_class(name).needs_training_words
+        assert needs != hasattr(configs.ThresholdsConfig(), name)
 
 
 def test_rouge_reads_other_languages():

@@ -25,6 +25,7 @@ PAIRS = [
     ("Nothing", "Rien", ""),
 ]
 SOURCES, TARGETS, OUTPUTS = (list(column) for column in zip(*PAIRS))
+SQL = {"one": "SELECT 1", "two": "SELECT 3"}
 NAMES = ["bleu", "chrf", "exact_match", "placeholder_fidelity"]
 
 
@@ -33,7 +34,9 @@ class _Model(tf.Module):
 
     def __init__(self):
         super().__init__()
-        self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(SOURCES, OUTPUTS), default_value="?")
+        self.table = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer([*SOURCES, *SQL], [*OUTPUTS, *SQL.values()]), default_value="?"
+        )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="source")])
     def serve(self, source):
@@ -99,6 +102,25 @@ def test_values_equal_scoring_in_any_number_of_shards(model_directory, tmp_path,
     assert evaluation.read_blessing(output)[0]
 
 
+def test_all_metrics_equal_scoring(model_directory, tmp_path):
+    """Execution accuracy among them: texts that are no SQL fail, and so do references that are none."""
+    import sqlite3
+
+    database = tmp_path / "x.sqlite"
+    sqlite3.connect(database).execute("CREATE TABLE x (y)").connection.close()
+    names = sorted(tfma_metrics.CLASSES)
+    pairs = [*PAIRS, ("one", "SELECT 1.0", "?"), ("two", "SELECT 2 ;", "?")]
+    output = _evaluate(model_directory, tmp_path, pairs=pairs, metrics=names, database=str(database))
+    values = evaluation.read_metrics(output)
+    outputs = [*OUTPUTS, "SELECT 1", "SELECT 3"]
+    targets, sources = [pair[1] for pair in pairs], [pair[0] for pair in pairs]
+    options = {"bootstrap_samples": 0, "database": database, "language": "fr"}
+    expected = scoring.score(names, outputs, targets, sources, **options)
+    for name in names:
+        assert values[name] == pytest.approx(expected[name].value, abs=1e-9), name
+    assert values["execution_accuracy"] == 0.5
+
+
 def test_bleu_equals_sacrebleu(model_directory, tmp_path):
     import sacrebleu
 
@@ -110,20 +132,24 @@ def test_bleu_equals_sacrebleu(model_directory, tmp_path):
 @pytest.mark.parametrize(
     "keys, blessed, words",
     [
-        ({"min_bleu": 20.0, "min_placeholder_fidelity": 0.5}, True, "is met"),
-        ({"min_bleu": 99.0}, False, "BLEU is"),
-        ({"min_placeholder_fidelity": 0.9}, False, "Placeholder fidelity is 0.6667, below the 0.9 demanded"),
+        ({"bleu": 20.0, "placeholder_fidelity": 0.5}, True, "is met"),
+        ({"bleu": 99.0}, False, "BLEU is"),
+        ({"placeholder_fidelity": 0.9}, False, "Placeholder fidelity is 0.6667, below the 0.9 demanded"),
+        ({"repetition_rate": 0.0, "exact_match": 0.1}, True, "is met"),
+        ({"ter": 10.0}, False, "above the 10 demanded"),
     ],
 )
 def test_thresholds_bless(model_directory, tmp_path, keys, blessed, words):
-    found, reason = evaluation.read_blessing(_evaluate(model_directory, tmp_path, **keys))
+    metrics = list(dict.fromkeys(["bleu", *keys]))
+    output = _evaluate(model_directory, tmp_path, thresholds=keys, metrics=metrics)
+    found, reason = evaluation.read_blessing(output)
     assert found is blessed
     assert words in reason
 
 
 def test_undefined_fidelity_does_not_pass_for_a_demand(model_directory, tmp_path):
     plain = [pair for pair in PAIRS if "%" not in pair[0]]
-    output = _evaluate(model_directory, tmp_path, pairs=plain, min_placeholder_fidelity=0.5)
+    output = _evaluate(model_directory, tmp_path, pairs=plain, thresholds={"placeholder_fidelity": 0.5})
     assert evaluation.read_metrics(output)["placeholder_fidelity"] is None
     blessed, reason = evaluation.read_blessing(output)
     assert not blessed
@@ -135,10 +161,38 @@ def test_undefined_fidelity_does_not_block_where_nothing_is_demanded(model_direc
     assert evaluation.read_blessing(_evaluate(model_directory, tmp_path, pairs=plain))[0]
 
 
-def test_config_names_tokenizer_of_the_target_language():
+def test_config_names_the_target_language_and_how_texts_are_cut():
     recipe = configs.recipe_from_dict({"name": "test", "data": {"target_language": "ja"}})
     metrics = evaluation.build_eval_config(recipe).metrics_specs[0].metrics
-    assert json.loads(metrics[0].config) == {"tokenize": "char"}
+    assert json.loads(metrics[0].config) == {"language": "ja", "tokenization": "text", "database": None}
+
+
+def bounds(metrics, **thresholds):
+    tree = {"name": "test", "evaluation": {"metrics": metrics, "thresholds": thresholds, "database": "/x.sqlite"}}
+    found = evaluation.build_eval_config(configs.recipe_from_dict(tree)).metrics_specs[0].metrics
+    sides = {}
+    for metric in found:
+        value = metric.threshold.value_threshold
+        sides[metric.class_name] = (
+            value.lower_bound.value if value.HasField("lower_bound") else None,
+            value.upper_bound.value if value.HasField("upper_bound") else None,
+        )
+    return sides
+
+
+def test_the_evaluator_measures_the_recipes_metrics_and_always_has_a_threshold():
+    # Metrics that need the training text are measured after the run only.
+    assert bounds(["ter", "unseen_copies", "chrf"]) == {"CorpusTer": (None, None), "CorpusChrf": (0.0, None)}
+    assert bounds(["placeholder_fidelity"]) == {"PlaceholderFidelity": (None, None), "ExactMatch": (0.0, None)}
+    assert bounds(["placeholder_fidelity", "bleu"], placeholder_fidelity=0.0, bleu=3) == {
+        "PlaceholderFidelity": (None, None),
+        "CorpusBleu": (3.0, None),
+    }
+    assert bounds(["execution_accuracy", "ter"], execution_accuracy=0.5, ter=80) == {
+        "ExecutionAccuracy": (0.5, None),
+        "CorpusTer": (None, 80.0),
+    }
+    assert set(tfma_metrics.CLASSES) == set(configs.METRICS) - {"unseen_copies"}
 
 
 def test_combiner_travels_and_merges():

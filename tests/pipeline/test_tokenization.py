@@ -218,3 +218,43 @@ def test_white_space_is_what_python_calls_so():
 def test_special_tokens_cannot_come_from_text():
     for special in tokenization.SPECIAL_TOKENS:
         assert not set(tokenize(f"a {special} b")[0]) & (set(tokenization.SPECIAL_TOKENS) - {JOINER})
+
+
+WHITE_SPACE_TEXTS = {
+    "denver:_ci ( _to $0 )": ["denver:_ci", "(", "_to", "$0", ")"],
+    " a\u3000b\u2028c\td\0e  f ": ["a", "b", "c", "d", "e", "f"],
+    "￭ ￭, don't": ["￭", "￭,", "don't"],
+    "": [],
+    " ": [],
+}
+
+
+def test_a_tokenized_text_is_cut_at_white_space_alone():
+    import tensorflow as tf
+
+    tokenizer = tokenization.Tokenizer("whitespace")
+    cut = tokenizer.tokenize(tf.constant(list(WHITE_SPACE_TEXTS)))
+    assert [[token.decode() for token in row] for row in cut.to_list()] == list(WHITE_SPACE_TEXTS.values())
+    assert [tokenizer.words(text) for text in WHITE_SPACE_TEXTS] == list(WHITE_SPACE_TEXTS.values())
+    assert [tokenizer.count(text) for text in WHITE_SPACE_TEXTS] == [5, 6, 3, 0, 0]
+    joined = [text.decode() for text in tokenizer.detokenize(cut).numpy()]
+    assert joined == [" ".join(tokens) for tokens in WHITE_SPACE_TEXTS.values()]
+
+
+@pytest.mark.parametrize("kind", ["text", "whitespace"])
+def test_lower_case_is_unicodes_in_graph_and_python(kind):
+    import tensorflow as tf
+
+    tokenizer = tokenization.Tokenizer(kind, lowercase=True)
+    texts = ["ÉTÉ à Łódź", "ΣΊΣΥΦΟΣ ΣΟΦΟΣ", "ПОЕЗД <B>", "İstanbul STRASSE ẞ"]
+    graph = [text.decode() for text in tokenizer.detokenize(tokenizer.tokenize(tf.constant(texts))).numpy()]
+    assert graph == [tokenizer.normalize(text) for text in texts] == [text.lower() for text in texts]
+    assert graph[0] == "été à łódź"
+    assert tokenization.Tokenizer(kind).normalize("ÉTÉ") == "ÉTÉ"
+
+
+def test_protected_tokens_of_a_tokenized_text_are_whole_tokens():
+    tokenizer = tokenization.Tokenizer("whitespace")
+    text = "%s (%s) </b> --all x--all https://x.org {0}"
+    assert tokenizer.protected_tokens(text) == ["%s", "</b>", "--all", "https://x.org", "{0}"]
+    assert tokenizer.placeholders(text) == ["%s", "{0}"]

@@ -9,7 +9,7 @@ LOG_PROBS = np.linspace(-3, -1, SIZE, dtype="float32")[None]
 
 
 def allowed(index, **options):
-    result = numpy(constraints(SIZE, max_length=4, **options)(LOG_PROBS, index))[0]
+    result = numpy(constraints(SIZE - 2, 2, max_length=4, **options)(LOG_PROBS, index))[0]
     kept = np.exp(result) > 0
     np.testing.assert_array_equal(result[kept], LOG_PROBS[0][kept])
     return list(np.flatnonzero(kept))

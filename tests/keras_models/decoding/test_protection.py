@@ -106,7 +106,10 @@ def test_forbid_agrees_with_its_definition(seed, index):
     )
     for row in range(3):
         p = np.exp(log_probs[row].astype("float64"))
-        owes = set(extended[row][owed[row]].tolist())
+        owed_ids = set(extended[row][owed[row]].tolist())
+        # Id V + j outputs the token at position j, whatever id that is counted under.
+        surface = [token if token < VOCABULARY else extended[row][token - VOCABULARY] for token in range(size)]
+        owes = {token for token in range(size) if surface[token] in owed_ids}
         number, room = int(owed[row].sum()), max_length - index
         unfinished = number > 0 and room > 0
         expected = p.copy()
@@ -137,5 +140,7 @@ def test_nothing_changes_where_nothing_is_protected():
 @pytest.mark.parametrize("token, left", [(9, [False, True, True]), (6, [True, True, False]), (4, [True, True, True])])
 def test_pay_settles_one_occurrence(token, left):
     extended = ops.convert_to_tensor(np.array([[9, 9, 6]], "int32"))
-    paid = Protection.pay(ops.ones((1, 3), "bool"), ops.convert_to_tensor(np.array([token], "int32")), extended)
+    paid = Protection.pay(
+        ops.ones((1, 3), "bool"), ops.convert_to_tensor(np.array([token], "int32")), extended, VOCABULARY
+    )
     assert ops.convert_to_numpy(paid)[0].tolist() == left

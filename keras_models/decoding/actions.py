@@ -1,0 +1,50 @@
+"""What a step of a search chooses: a word, or a span of the source.
+
+A head with `max_span` L over a source of length S chooses among V + L * S actions:
+
+    a < V                      the word a
+    a = V + (l - 1) * S + j    the span of l tokens from source position j
+
+A span is output a token a step. Its rest needs no register beside the last action: after a span of l tokens from j the
+action is, at log-probability 0, the span of l - 1 tokens from j + 1. For L = 1 the actions are the extended ids.
+"""
+
+from keras import ops
+
+from keras_models.layers.numerics import LOG_ZERO
+
+
+def span_lengths(actions, vocabulary_size, source_length):
+    """Tokens that each action stands for, its first included; 1 for words."""
+    return ops.where(actions < vocabulary_size, 1, 1 + (actions - vocabulary_size) // source_length)
+
+
+def positions(actions, vocabulary_size, source_length):
+    """Source position of each action's first token, -1 for words."""
+    return ops.where(actions < vocabulary_size, -1, (actions - vocabulary_size) % source_length)
+
+
+def first_tokens(actions, vocabulary_size, source_length):
+    """The extended id that each action outputs now: the word, or V + its first source position."""
+    copied = vocabulary_size + positions(actions, vocabulary_size, source_length)
+    return ops.where(actions < vocabulary_size, actions, copied)
+
+
+def continue_spans(log_probs, last, vocabulary_size, source_length):
+    """Forces what a running span must output next.
+
+    Args:
+        log_probs: float32 `[rows, V + L * S]`.
+        last: int `[rows]`, each row's last action.
+        vocabulary_size: V.
+        source_length: S.
+
+    Returns:
+        Like `log_probs`; 0 for the one action of a row whose span runs on, `LOG_ZERO` for its others.
+    """
+    lengths = span_lengths(last, vocabulary_size, source_length)
+    position = positions(last, vocabulary_size, source_length)
+    following = vocabulary_size + (lengths - 2) * source_length + position + 1
+    actions = ops.expand_dims(ops.arange(ops.shape(log_probs)[-1], dtype="int32"), 0)
+    forced = ops.where(ops.equal(actions, ops.expand_dims(following, -1)), 0.0, LOG_ZERO)
+    return ops.where(ops.expand_dims(lengths > 1, -1), forced, log_probs)

@@ -1,0 +1,135 @@
+"""What greedy search, sampling and beam search share: the rules of a step and the bookkeeping of an action."""
+
+import typing
+
+from keras import ops
+
+from keras_models.decoding import actions as action_space
+from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, constraints
+from keras_models.decoding.hypotheses import provenance
+from keras_models.layers.numerics import LOG_ZERO
+
+
+class Rules(typing.NamedTuple):
+    """The source and the rules of one search; the same for all its steps.
+
+    extended_ids: int32 `[batch, source_length]`.
+    source_mask: bool `[batch, source_length]`.
+    extended_size: V + source_length.
+    max_length, min_length, allow_unknown, protection: see `beam_search`.
+    max_span: the longest span that is one action, see `keras_models.decoding.actions`.
+    merges: whether a copied id stands for all positions that hold its word, or for its own position alone.
+    replace_unknown: whether `[UNK]` is output as the source token that attention looks at most.
+    start_id, end_id, unknown_id: special ids.
+    """
+
+    extended_ids: typing.Any
+    source_mask: typing.Any
+    extended_size: typing.Any
+    max_length: typing.Any
+    min_length: typing.Any = 0
+    allow_unknown: bool = False
+    protection: typing.Any = None
+    max_span: int = 1
+    merges: bool = True
+    replace_unknown: bool = False
+    start_id: int = START_ID
+    end_id: int = END_ID
+    unknown_id: int = UNKNOWN_ID
+
+    @property
+    def source_length(self):
+        return ops.shape(self.extended_ids)[1]
+
+    @property
+    def vocabulary_size(self):
+        return self.extended_size - self.source_length
+
+    @property
+    def number_of_actions(self):
+        return self.vocabulary_size + self.max_span * self.source_length
+
+    def repeat(self, times):
+        """The same rules for a batch of which each row stands `times` times."""
+        if times == 1:
+            return self
+        return self._replace(
+            extended_ids=ops.repeat(self.extended_ids, times, axis=0),
+            source_mask=ops.repeat(self.source_mask, times, axis=0),
+        )
+
+    def make_constrain(self):
+        """Returns the function `(log_probs [rows, actions], last [rows], owed, index) -> log_probs` of all rules.
+
+        `owed` is bool `[rows, source_length]`, or None without protection.
+        """
+        vocabulary_size, source_length = self.vocabulary_size, self.source_length
+        constrain = constraints(
+            vocabulary_size,
+            source_length,
+            self.max_length,
+            self.min_length,
+            self.allow_unknown or self.replace_unknown,
+            self.max_span,
+            self.start_id,
+            self.end_id,
+            self.unknown_id,
+        )
+
+        def apply(log_probs, last, owed, index):
+            if self.max_span > 1:
+                log_probs = action_space.continue_spans(log_probs, last, vocabulary_size, source_length)
+            log_probs = constrain(log_probs, index)
+            if self.replace_unknown:
+                # Nothing to put in its place: no `[UNK]`.
+                nothing = ops.logical_not(ops.any(self._replaceable(ops.shape(log_probs)[0]), axis=-1, keepdims=True))
+                is_unknown = ops.arange(ops.shape(log_probs)[1], dtype="int32") == self.unknown_id
+                log_probs = ops.where(ops.logical_and(nothing, ops.expand_dims(is_unknown, 0)), LOG_ZERO, log_probs)
+            if self.protection is not None:
+                log_probs = self.protection.forbid(
+                    log_probs, owed, self.extended_ids, index, self.max_length, self.end_id
+                )
+            return log_probs
+
+        return apply
+
+    def _replaceable(self, rows):
+        """bool `[rows, source_length]`: the tokens that may stand for `[UNK]`; not those that are promised anyway."""
+        if self.protection is None:
+            return self.source_mask
+        source = self.protection.source
+        return ops.logical_and(
+            self.source_mask, ops.logical_not(ops.repeat(source, rows // ops.shape(source)[0], axis=0))
+        )
+
+    def output(self, actions, log_probs, copy_log_probs, attention):
+        """What the chosen actions output.
+
+        Args:
+            actions: int32 `[rows]`.
+            log_probs: float32 `[rows]`, of these actions.
+            copy_log_probs: float32 `[rows, source_length]`.
+            attention: float32 `[rows, source_length]`.
+
+        Returns:
+            tokens int32 `[rows]` (extended ids), copied_from int32 `[rows]`, copy_probability float32 `[rows]`.
+        """
+        vocabulary_size, source_length = self.vocabulary_size, self.source_length
+        tokens = action_space.first_tokens(actions, vocabulary_size, source_length)
+        if self.merges:
+            copied_from, probability = provenance(tokens, log_probs, copy_log_probs, self.extended_ids)
+        else:
+            copied_from = action_space.positions(actions, vocabulary_size, source_length)
+            probability = ops.cast(copied_from >= 0, "float32")
+        if self.replace_unknown:
+            weights = ops.where(self._replaceable(ops.shape(actions)[0]), attention, -1.0)
+            attended = ops.cast(ops.argmax(weights, axis=-1), "int32")
+            unknown = ops.equal(actions, self.unknown_id)
+            tokens = ops.where(unknown, vocabulary_size + attended, tokens)
+            copied_from = ops.where(unknown, attended, copied_from)
+            probability = ops.where(unknown, ops.max(weights, axis=-1), probability)
+        return tokens, copied_from, probability
+
+    def pay(self, owed, tokens):
+        """Returns `owed` once `tokens [rows]` are output."""
+        return self.protection.pay(owed, tokens, self.extended_ids, self.vocabulary_size)

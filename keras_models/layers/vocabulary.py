@@ -1,0 +1,90 @@
+"""The softmax over the target vocabulary that the heads share, with the large-vocabulary trick."""
+
+import keras
+from keras import ops
+
+from keras_models.layers.numerics import LOG_ZERO, rowwise
+
+
+def softmax_candidates(targets, vocabulary_size, size):
+    """Chooses the words that a batch's softmax is normalised over: those of the batch, then the most frequent.
+
+    Ids are by falling frequency, so the most frequent words are the lowest ids.
+
+    Args:
+        targets: int tensor of any shape, extended ids; at most `size` different ones below V.
+        vocabulary_size: V.
+        size: number of words, at most V.
+
+    Returns:
+        int32 `[size]`, distinct ids.
+
+    References:
+        Jean et al. 2014, https://arxiv.org/abs/1412.2007; Gulcehre et al. 2016, section 5.2
+    """
+    flat = ops.reshape(ops.cast(targets, "int32"), (-1,))
+    known = flat < vocabulary_size
+    counts = ops.segment_sum(ops.cast(known, "int32"), ops.where(known, flat, 0), num_segments=vocabulary_size)
+    rank = -ops.arange(vocabulary_size, dtype="int32")
+    # float32 holds whole numbers up to 2^24 exactly: vocabularies stay far below half of that.
+    priority = ops.cast(ops.where(counts > 0, rank + vocabulary_size, rank), "float32")
+    return ops.cast(ops.top_k(priority, size)[1], "int32")
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class VocabularySoftmax(keras.layers.Dense):
+    """p(w) = softmax(W h + b)_w, in log space.
+
+    With `candidates` (training only) the sum of the softmax runs over these words alone, so that a large vocabulary costs as
+    little as a small one: the large-vocabulary trick. Every target must be a candidate; see `softmax_candidates`.
+
+    Args:
+        units: V.
+
+    Call arguments:
+        hidden: `[..., hidden_size]`.
+
+    Returns:
+        Logits `[..., V]`.
+    """
+
+    def logits(self, hidden):
+        """Float32 logits `[..., V]`, with leading axes folded for the product."""
+        return ops.cast(rowwise(self, hidden), "float32")
+
+    def log_probs(self, hidden):
+        """Float32 log-probabilities `[..., V]`."""
+        return ops.log_softmax(self.logits(hidden), axis=-1)
+
+    def target_logits(self, hidden, targets, candidates=None):
+        """The targets' logits, and the logarithm of the sum of all.
+
+        Args:
+            hidden: `[..., hidden_size]`.
+            targets: int `[...]`; ids outside the vocabulary give `LOG_ZERO`.
+            candidates: int `[size]`, or None for the whole vocabulary.
+
+        Returns:
+            float32 `[...]` logits, and float32 `[...]` log-normalisers.
+        """
+        known = targets < self.units
+        index = ops.where(known, targets, 0)
+        if candidates is None:
+            logits = self.logits(hidden)
+            chosen = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(index, -1), axis=-1), -1)
+        else:
+            kernel = ops.cast(ops.take(self.kernel, candidates, axis=1), self.compute_dtype)
+            bias = ops.cast(ops.take(self.bias, candidates), self.compute_dtype)
+            hidden = ops.cast(hidden, self.compute_dtype)
+            logits = ops.cast(rowwise(lambda rows: ops.matmul(rows, kernel) + bias, hidden), "float32")
+            # Where each id stands among the candidates.
+            size = candidates.shape[0]
+            place = ops.segment_sum(ops.arange(size, dtype="int32"), candidates, num_segments=self.units)
+            chosen = ops.take_along_axis(logits, ops.expand_dims(ops.take(place, index), -1), axis=-1)
+            chosen = ops.squeeze(chosen, -1)
+        return ops.where(known, chosen, LOG_ZERO), ops.logsumexp(logits, axis=-1)
+
+    def target_log_prob(self, hidden, targets, candidates=None):
+        """float32 `[...]` log-probabilities of the targets; arguments as in `target_logits`."""
+        chosen, normaliser = self.target_logits(hidden, targets, candidates)
+        return ops.where(targets < self.units, chosen - normaliser, LOG_ZERO)

@@ -1,0 +1,102 @@
+"""What every encoder-decoder body does around its head: memory, labels, what is fed back."""
+
+import keras
+from keras import ops
+
+from keras_models.layers.copy_head import LABEL_FEATURES
+from keras_models.layers.vocabulary import softmax_candidates
+from keras_models.models.heads import make_head
+
+
+class Seq2Seq(keras.Model):
+    """Base of the bodies: encodes a source, runs a decoder over it, and leaves the distribution to its head.
+
+    A body defines `encode`, `step` and `call`, and ends its constructor with `build_head`.
+
+    Args:
+        source_vocabulary_size: number of source ids.
+        target_vocabulary_size: V.
+        head: name of the head, see `keras_models.models.heads`.
+        head_options: dict of the head's own arguments, or None.
+        large_vocabulary_size: in training the softmax runs over this many words, those of the batch and the most frequent
+            (`keras_models.layers.vocabulary`); 0 for all.
+        source_features: dict from the name of an extra source input to its number of ids, id 0 padding; or None. Each is embedded
+            and joined to the word's embedding (the feature-rich encoder of Zhou et al. 2017).
+        feature_size: size of each feature's embedding.
+    """
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size,
+        head,
+        head_options=None,
+        large_vocabulary_size=0,
+        source_features=None,
+        feature_size=16,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if large_vocabulary_size < 0 or large_vocabulary_size > target_vocabulary_size:
+            # A smaller vocabulary than the set leaves nothing to choose.
+            large_vocabulary_size = 0
+        self.target_vocabulary_size = target_vocabulary_size
+        self.large_vocabulary_size = large_vocabulary_size
+        self.head_name = head
+        self.head = make_head(head, target_vocabulary_size, dtype=self.dtype_policy, **(head_options or {}))
+        self.feature_embeddings = {
+            name: keras.layers.Embedding(size, feature_size, dtype=self.dtype_policy, name=f"{name}_embedding")
+            for name, size in sorted((source_features or {}).items())
+        }
+        for embedding in self.feature_embeddings.values():
+            embedding.build((None, None))
+        self.features_size = feature_size * len(self.feature_embeddings)
+
+    def build_head(self, hidden_size, memory_size, embedding_size, state_size):
+        """Builds the head for the sizes of what the body will hand it."""
+        self.head.build_for(
+            hidden_shape=(None, None, hidden_size),
+            context_shape=(None, None, memory_size),
+            inputs_shape=(None, None, embedding_size),
+            decoder_state_shape=(None, None, state_size),
+            memory_states_shape=(None, None, memory_size),
+        )
+        self.built = True
+
+    def build(self, input_shape=None):
+        """Nothing: every size is known in the constructor."""
+
+    def embed_source(self, inputs):
+        """Embeds words and features: `[batch, source_length, embedding_size + features_size]`."""
+        parts = [self.source_embedding(ops.cast(inputs["source_ids"], "int32"))]
+        parts += [layer(ops.cast(inputs[name], "int32")) for name, layer in self.feature_embeddings.items()]
+        return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=-1)
+
+    def make_memory(self, inputs, states, mask):
+        """Returns the memory dict that heads and decoders read; padded states become 0."""
+        states = ops.where(ops.expand_dims(mask, -1), states, ops.zeros_like(states))
+        memory = {
+            "states": states,
+            "mask": mask,
+            "extended_ids": ops.cast(inputs["source_extended_ids"], "int32"),
+            **self.head.prepare(states),
+        }
+        if "source_feed_ids" in inputs:
+            memory["feed_ids"] = ops.cast(inputs["source_feed_ids"], "int32")
+        return memory
+
+    def feed_ids(self, actions, memory):
+        """Target vocabulary ids to feed after `actions [batch]`: the word, or the one that stands for the copied token."""
+        source_length = ops.shape(memory["extended_ids"])[1]
+        position = ops.maximum(actions - self.target_vocabulary_size, 0) % source_length
+        copied = ops.take_along_axis(memory["feed_ids"], ops.expand_dims(position, -1), axis=1)[:, 0]
+        return ops.where(actions < self.target_vocabulary_size, actions, copied)
+
+    def score_targets(self, state, memory, inputs, training):
+        """The head's log-probabilities of the targets, float32 `[batch, target_length]`."""
+        targets = ops.cast(inputs["target_extended_ids"], "int32")
+        labels = {name: inputs[name] for name in LABEL_FEATURES if name in inputs}
+        if training and self.large_vocabulary_size:
+            candidates = softmax_candidates(targets, self.target_vocabulary_size, self.large_vocabulary_size)
+            memory = {**memory, "candidates": candidates}
+        return self.head.target_log_prob(state, memory, targets, labels, training=training)

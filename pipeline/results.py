@@ -121,6 +121,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
             **scoring.options_of(recipe),
         )
         comparison = {name: result.p_value for name, result in compared.items()}
+    write_outputs(pathlib.Path(cache_directory).parent / "outputs", sources, references, answers)
     blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"])
     with open(os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "counts.json"), encoding="utf-8") as file:
         counts = json.load(file)
@@ -138,6 +139,19 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         "blessing_reason": reason,
         "stages": stages,
     }
+
+
+def write_outputs(directory, sources, references, answers):
+    """Writes what each system said to the test split, `NAME.jsonl`: `source`, `reference`, `text` and where its tokens came from."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for stale in directory.glob("*.jsonl"):
+        stale.unlink()
+    for name, given in answers.items():
+        with open(directory / f"{name}.jsonl", "w", encoding="utf-8") as file:
+            for source, reference, answer in zip(sources, references, given, strict=True):
+                record = {"source": source, "reference": reference}
+                record.update({key: answer[key] for key in ("text", "tokens", "copied_from", "score")})
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 def _samples(sources, references, answers):

@@ -130,8 +130,9 @@ class PointerSentinel(CopyHead):
 
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
         log_weights, log_gate = self._attend(state["hidden"], memory["states"], memory.get("mask"))
-        ids, candidates = memory["extended_ids"], memory.get("candidates")
-        return self._target_log_prob(state["hidden"], log_weights, log_gate, ids, targets, candidates)
+        return self._target_log_prob(
+            state["hidden"], log_weights, log_gate, memory["extended_ids"], targets, memory.get("candidates")
+        )
 
     def step_log_probs(self, state, memory):
         hidden = ops.expand_dims(state["hidden"], 1)

@@ -11,8 +11,8 @@ from keras_models.layers.span_copy import SpanCopy
 HEADS = {
     "softmax": SoftmaxHead,
     "pointer_generator": PointerGenerator,
-    "pointer_sentinel": PointerSentinel,
     "pointer_softmax": PointerSoftmax,
+    "pointer_sentinel": PointerSentinel,
     "joint_copy": JointCopy,
     "pointer_network": PointerNetwork,
     "span_copy": SpanCopy,

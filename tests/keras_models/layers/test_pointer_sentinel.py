@@ -25,7 +25,7 @@ def sentinel_weights(head):
 
 def make(seed=0, **kwargs):
     head = PointerSentinel(V, **kwargs)
-    head.build((None, None, HIDDEN), (None, None, MEMORY))
+    head.build((None, None, HIDDEN), memory_states_shape=(None, None, MEMORY))
     randomize(head, seed)
     return head
 
@@ -191,12 +191,13 @@ def test_protocol_config_and_mixed_precision():
     head = make(dtype="mixed_bfloat16", name="mine")
     assert (head.copies, head.merges, head.max_span, head.needs_attention) == (True, True, 1, False)
     assert PointerSentinel.from_config(head.get_config()).get_config() == head.get_config()
+    # A body hands every shape to every head.
     other = PointerSentinel(V)
     shape = (None, None, MEMORY)
     other.build_for(
-        hidden_shape=(None, None, HIDDEN), context_shape=shape, inputs_shape=shape, memory_states_shape=shape
+        hidden_shape=(None, None, HIDDEN), context_shape=shape, inputs_shape=shape, decoder_state_shape=shape
     )
-    assert tuple(other.sentinel.shape) == (MEMORY,)
+    assert tuple(other.sentinel.shape) == (HIDDEN,)
     call = example(np.random.default_rng(0))
     log_prob = head(**call, targets=np.full((2, 3), 4))
     assert keras.backend.standardize_dtype(log_prob.dtype) == "float32" and np.isfinite(numpy(log_prob)).all()

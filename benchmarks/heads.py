@@ -1,0 +1,138 @@
+"""Runs one recipe with several copy mechanisms and seeds, and writes the table that compares them.
+
+    python -m benchmarks.heads geo880 --data PATH --output DIR --variants none,attention,joint_copy --seeds 1,2,3
+
+Every cell is a run of `verbatim run`; a run that is already in DIR is not repeated. All variants share DIR, so what they have in common
+(ingestion, vocabularies, features) is made once. The table goes to standard output and to DIR/results.md, its facts to DIR/results.json.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+
+from pipeline import configs, scoring
+
+#: What distinguishes each variant, as `--set` takes it.
+VARIANTS = {
+    "none": ("model.head=softmax", "model.attention=none", "model.coverage=false"),
+    "attention": ("model.head=softmax",),
+    "unknown_replacement": ("model.head=softmax", "decoding.replace_unknown=copy"),
+    "pointer_generator": ("model.head=pointer_generator",),
+    "pointer_softmax": ("model.head=pointer_softmax",),
+    "pointer_sentinel": ("model.head=pointer_sentinel",),
+    "joint_copy": ("model.head=joint_copy",),
+    "selective_read": ("model.head=joint_copy", "model.selective_read=true"),
+    "span_copy": ("model.head=span_copy",),
+}
+
+
+def command(recipe, data, output, overrides, seed):
+    """Returns the command line of one run, a list of strings."""
+    words = ["verbatim", "run", recipe, "--output", str(output)]
+    words += ["--data", str(data)] if data else []
+    for override in (*overrides, f"training.seed={seed}", "baseline.head=''"):
+        words += ["--set", override]
+    return words
+
+
+def run(recipe, data, output, name, overrides, seed):
+    """Runs one cell unless its results are there; returns its facts and its outputs.
+
+    Raises:
+        SystemExit: the run failed; its own message has been printed.
+    """
+    results = output / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    facts_path = results / f"{name}-{seed}.json"
+    outputs_path = results / f"{name}-{seed}.outputs.jsonl"
+    words = command(recipe, data, output, overrides, seed)
+    if not (facts_path.is_file() and outputs_path.is_file()):
+        print(f"$ {shlex.join(words)}", flush=True)
+        temporary = results / "run.json"
+        arguments = [sys.executable, "-m", "pipeline.cli", *words[1:], "--json", str(temporary)]
+        status = subprocess.run(arguments).returncode
+        if status not in (0, 3):  # 3: trained and measured, but not blessed
+            raise SystemExit(f"The run ended with status {status}.")
+        (outputs,) = (output / "outputs").glob("*.jsonl")
+        shutil.copyfile(outputs, outputs_path)
+        temporary.replace(facts_path)
+    facts = json.loads(facts_path.read_text(encoding="utf-8"))
+    records = [json.loads(line) for line in outputs_path.read_text(encoding="utf-8").splitlines()]
+    return facts, records, shlex.join(words)
+
+
+def spread(values):
+    """Returns a mean with the smallest and the largest value."""
+    mean = statistics.fmean(values)
+    return f"{mean:.3g}" if len(values) == 1 else f"{mean:.3g} [{min(values):.3g}, {max(values):.3g}]"
+
+
+def table(metrics, rows):
+    """Returns the Markdown table: variant, each metric over the seeds, p-values against the first row, parameters, time, command."""
+    head = [
+        "variant",
+        *metrics,
+        f"p ({metrics[0]}, against {rows[0]['variant']})",
+        "parameters",
+        "training s",
+        "command",
+    ]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        cells = [row["variant"], *(spread(row["metrics"][metric]) for metric in metrics)]
+        cells += ["" if row["p"] is None else f"{row['p']:.3f}", f"{row['parameters']:,}", spread(row["seconds"])]
+        lines.append("| " + " | ".join([*cells, f"`{row['command']}`"]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Runs all cells and writes the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("recipe")
+    parser.add_argument("--data")
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    parser.add_argument("--variants", default="none,attention,joint_copy,pointer_generator,pointer_softmax")
+    parser.add_argument("--seeds", default="1")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for every variant")
+    options = parser.parse_args()
+    recipe = configs.load_recipe(options.recipe, options.set)
+    metrics = [name for name in recipe.evaluation.metrics if name != "unseen_copies"]
+    seeds = [int(seed) for seed in options.seeds.split(",")]
+    rows, first = [], None
+    for name in options.variants.split(","):
+        overrides = (*options.set, *VARIANTS[name])
+        cells = [run(options.recipe, options.data, options.output, name, overrides, seed) for seed in seeds]
+        systems = [facts["systems"][0] for facts, _, _ in cells]
+        texts = [record["text"] for record in cells[0][1]]
+        row = {
+            "variant": name,
+            "metrics": {metric: [system["metrics"][metric]["value"] for system in systems] for metric in metrics},
+            "parameters": systems[0]["parameters"],
+            "seconds": [system["seconds"] for system in systems],
+            "seeds": seeds,
+            "versions": cells[0][0]["versions"],
+            "command": cells[0][2],
+            "p": None,
+        }
+        if first is None:
+            first = texts
+        else:
+            references = [record["reference"] for record in cells[0][1]]
+            sources = [record["source"] for record in cells[0][1]]
+            compared = scoring.paired_bootstrap(
+                metrics[:1], texts, first, references, sources=sources, **scoring.options_of(recipe)
+            )
+            row["p"] = compared[metrics[0]].p_value
+        rows.append(row)
+        (options.output / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        (options.output / "results.md").write_text(table(metrics, rows), encoding="utf-8")
+    print(table(metrics, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -102,6 +102,13 @@ def _parser():
     request.add_argument("--model", metavar="NAME", help="needed by TF Serving; default: the server's only model")
     request.add_argument("--n-best", action="store_true", help="all of the beam's answers")
     request.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS")
+    request.add_argument(
+        "--tags",
+        action="append",
+        default=[],
+        metavar="NAME=TAGS",
+        help="for models with data.source_features: a text's tags of column NAME; once for each text",
+    )
     request.add_argument("text", nargs="+")
     _json_argument(request)
     request.set_defaults(command=_request)
@@ -255,7 +262,8 @@ def _evaluate(options):
         raise CommandError(f"None of the {len(rejected)} records of {options.data} can be used.")
     model = ServedModel(directory)
     sources = [pair.source for pair in pairs]
-    answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"))
+    features = dict(zip(data.source_features, zip(*(pair.features for pair in pairs))))
+    answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"), features=features)
     texts = [answer["text"] for answer in answers]
     results = scoring.score(
         names,
@@ -348,14 +356,26 @@ def _request(options):
     say = _talk(options)
     _check_writable(options.json)
     with Client(options.address, model=options.model, timeout=options.timeout) as client:
+        features = _named_tags(options.tags)
         if options.n_best:
-            answers = client.n_best(options.text)
+            answers = client.n_best(options.text, features=features)
         else:
-            answers = [[answer] for answer in client.predict(options.text)]
+            answers = [[answer] for answer in client.predict(options.text, features=features)]
     for beam in answers:
         for answer in beam:
             say(format_answer(answer))
     _write_json(options.json, [[dataclasses.asdict(answer) for answer in beam] for beam in answers])
+
+
+def _named_tags(tags):
+    """Returns a dict from column to its texts of repeated NAME=TAGS."""
+    features = {}
+    for item in tags:
+        name, separator, text = item.partition("=")
+        if not separator or not name:
+            raise CommandError(f"--tags needs NAME=TAGS, for example pos='DT NN'; got '{item}'.")
+        features.setdefault(name, []).append(text)
+    return features
 
 
 def _compile(options):

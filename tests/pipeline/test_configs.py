@@ -357,3 +357,15 @@ def test_what_is_read_must_fit_the_buckets(key, longest):
         RecipeError, match=rf"'data.max_tokens' \(121\) must be at most {longest} to fit the last of '{key}'"
     ):
         load_recipe("localization_en_fr", ["data.max_tokens=121", f"{key}=[8, 120]"])
+
+
+@pytest.mark.parametrize("name", configs.available_recipes())
+def test_shipped_recipes_measure_against_a_baseline_where_they_name_files(name):
+    recipe = load_recipe(name)
+    if recipe.data.train_files:
+        assert recipe.baseline.head == "softmax" and recipe.model.head != "softmax"
+        # What a benchmark counts must not be turned away: no output is shorter than what its files hold.
+        shortest = int(recipe.decoding.length_buckets[0] * recipe.decoding.max_length_factor)
+        assert shortest + recipe.decoding.max_length_offset >= 16
+        bounds = [bound for bound in vars(recipe.evaluation.thresholds).values() if bound is not None]
+        assert bounds == [0.0]

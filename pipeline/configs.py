@@ -29,7 +29,15 @@ class RecipeError(ValueError):
 
 
 # The copy mechanisms that a recipe can name, `softmax` being none; `keras_models.models.heads` has them.
-HEADS = ("softmax", "pointer_generator", "pointer_softmax", "pointer_sentinel", "joint_copy", "pointer_network", "span_copy")
+HEADS = (
+    "softmax",
+    "pointer_generator",
+    "pointer_softmax",
+    "pointer_sentinel",
+    "joint_copy",
+    "pointer_network",
+    "span_copy",
+)
 # What `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
 

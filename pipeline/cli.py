@@ -234,7 +234,7 @@ def say_results(facts, say):
 
 
 def _evaluate(options):
-    from pipeline import readers, scoring
+    from pipeline import readers, scoring, sql_execution
     from pipeline.served_model import ServedModel, version_directory
 
     say = _talk(options)
@@ -244,12 +244,12 @@ def _evaluate(options):
     directory = version_directory(options.model)
     recipe = _recipe_of(directory)
     names, left_out = _evaluated_metrics(recipe, options.metrics)
-    if left_out:
-        say(f"Not measured, because it takes the training text: {', '.join(left_out)}")
-    data = _evaluated_data(recipe.data, options, say)
+    data = _evaluated_data(recipe.data, options)
     metric_options = {**scoring.options_of(recipe), **({"database": options.database} if options.database else {})}
     for name in names:
         scoring.create_metric(name, **metric_options)  # what it lacks is said before the model is loaded
+    if "execution_accuracy" in names:
+        sql_execution.executor_of(metric_options["database"])
     plan = readers.plan_inputs(options.data, data)
     pairs, rejected = [], []
     for record in readers.read_plan(plan, data):
@@ -277,6 +277,10 @@ def _evaluate(options):
             file.write("".join(" ".join(text.split("\n")) + "\n" for text in texts))
     say(scoring.format_table({model.facts.get("head", "model"): results}))
     say(f"{len(pairs)} pairs, {len(rejected)} left out, model {directory}")
+    if data.train_files:
+        say(f"The pairs are those of the recipe's data.test_files: {'; '.join(data.train_files)}")
+    if left_out:
+        say(f"Not measured, because it takes the training text: {', '.join(left_out)}")
     _write_json(
         options.json,
         {
@@ -288,12 +292,12 @@ def _evaluate(options):
     )
 
 
-def _evaluated_data(data, options, say):
-    """The data section with which pairs are read to be measured: as for training, but for what chooses or drops pairs."""
-    files = ()
-    if data.test_files and os.path.isdir(options.data):
-        say(f"Measuring on the recipe's data.test_files: {'; '.join(data.test_files)}")
-        files = data.test_files
+def _evaluated_data(data, options):
+    """The data section with which pairs are read to be measured: as for training, but for what chooses or drops pairs.
+
+    A folder stands for the files that the recipe names for its test split, if it names any.
+    """
+    files = data.test_files if os.path.isdir(options.data) else ()
     format_ = data.format if files and options.format == "auto" else options.format
     return dataclasses.replace(
         data, format=format_, drop_identical=False, train_files=files, eval_files=(), test_files=()

@@ -372,3 +372,15 @@ def test_only_heads_that_learn_from_spans_ask_the_transform_for_them():
     assert "cannot exceed 'model.max_span'" in refusal(
         load_recipe, "translation", ["model.max_span=1", "model.min_span=2"]
     )
+
+
+@pytest.mark.parametrize("name", configs.available_recipes())
+def test_shipped_recipes_measure_against_a_baseline_where_they_name_files(name):
+    recipe = load_recipe(name)
+    if recipe.data.train_files and not recipe.data.synthetic:
+        assert recipe.baseline.head == "softmax" and recipe.model.head != "softmax"
+        # What a benchmark counts must not be turned away: no output is shorter than what its files hold.
+        shortest = int(recipe.decoding.length_buckets[0] * recipe.decoding.max_length_factor)
+        assert shortest + recipe.decoding.max_length_offset >= 16
+        bounds = [bound for bound in vars(recipe.evaluation.thresholds).values() if bound is not None]
+        assert bounds == [0.0]

@@ -38,6 +38,8 @@ HEADS = (
     "pointer_network",
     "span_copy",
 )
+# Those that copy by the decoder's attention, hence need one.
+ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax")
 # What `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
 
@@ -103,15 +105,32 @@ class ModelConfig:
     """The network. `head` is the copy mechanism; `softmax` has none."""
 
     head: str = _choice(*HEADS, default="pointer_generator")
-    body: str = _choice("rnn", default="rnn")
+    body: str = _choice("rnn", "transformer", default="rnn")
+    # Body rnn: cell of decoder and rnn encoder; the cnn encoder's width of convolution; without attention the decoder sees the source
+    # through its first state alone.
     cell: str = _choice("gru", "lstm", default="gru")
-    attention: str = _choice("additive", "dot", "bilinear", default="additive")
+    encoder: str = _choice("rnn", "cnn", default="rnn")
+    kernel_size: int = _number(3, low=1, high=31)
+    attention: str = _choice("additive", "dot", "bilinear", "none", default="additive")
+    input_feeding: bool = True
+    selective_read: bool = False  # feed the source states of the token just copied (head joint_copy)
+    # Body transformer.
+    decoder_layers: int = _number(1, low=1, high=24)
+    attention_heads: int = _number(4, low=1, high=64)
+    feed_forward_size: int = _number(1024, low=1)
+    # Both.
     embedding_size: int = _number(256, low=1)
     hidden_size: int = _number(256, low=1)
-    encoder_layers: int = _number(1, low=1, high=8)
+    encoder_layers: int = _number(1, low=1, high=24)
     dropout: float = _number(0.2, low=0.0, high=0.95)
-    input_feeding: bool = True
-    coverage: bool = True  # coverage enters the attention score and the loss (head pointer_generator)
+    coverage: bool = True  # coverage enters the attention score and the loss; with body transformer the loss alone
+    # Head pointer_softmax: above 1 its switch is sharper; what the switch's hidden layers are activated by.
+    inverse_temperature: float = _number(1.0, low=1e-6)
+    switch_activation: str = _choice("tanh", "noisy_tanh", "relu", default="tanh")
+    copy_tanh: bool = True  # head joint_copy: whether a position's score passes through tanh
+    copying_context: str = _choice(
+        "expected", "start", default="expected"
+    )  # head span_copy: what predicts a span's end
     # Head span_copy: the longest and the shortest run of source tokens that is one copy. With a min_span of 1 a single word may be
     # copied too, even if the vocabulary has it; whatever min_span is, a word that the vocabulary lacks may be copied alone.
     max_span: int = _number(5, low=1, high=32)
@@ -135,6 +154,13 @@ class TrainingConfig:
     warmup_steps: int = _number(100, low=0)
     gradient_clip_norm: float = _number(1.0, low=0.0)
     coverage_loss_weight: float = _number(0.2, low=0.0)
+    # The softmax of an update runs over this many words, those of its targets and the most frequent; 0 for all.
+    large_vocabulary_size: int = _number(0, low=0)
+    # Training feeds the gold token less and less often, and the model's own prediction instead; the probability of the gold token
+    # is one half at the update `half_life` and never below the floor.
+    scheduled_sampling: str = _choice("none", "linear", "exponential", "inverse_sigmoid", default="none")
+    scheduled_sampling_half_life: int = _number(2000, low=1)
+    scheduled_sampling_floor: float = _number(0.0, low=0.0, high=1.0)
     bucket_lengths: tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
     seed: int = 1
     mixed_precision: bool = False  # compute in bfloat16, keep weights in float32
@@ -484,8 +510,7 @@ def _check_together(recipe):
             f"The recipe key 'decoding.n_best' ({recipe.decoding.n_best}) cannot exceed "
             f"'decoding.beam_size' ({recipe.decoding.beam_size})."
         )
-    if recipe.model.cell in ("gru", "lstm") and recipe.model.hidden_size % 2:
-        raise RecipeError("The recipe key 'model.hidden_size' must be even: the encoder has two directions.")
+    _check_model(recipe)
     if recipe.model.min_span > recipe.model.max_span:
         raise RecipeError(
             f"The recipe key 'model.min_span' ({recipe.model.min_span}) cannot exceed 'model.max_span' "
@@ -494,6 +519,44 @@ def _check_together(recipe):
     _check_lexicons(recipe)
     if recipe.training.learning_rate <= 0:
         raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
+
+
+def _check_model(recipe):
+    """Rules that span several keys of the model section, and those of training that depend on it."""
+    model, training = recipe.model, recipe.training
+    if model.body == "transformer":
+        for key, default in (("attention", "none"), ("encoder", "cnn"), ("selective_read", True)):
+            if getattr(model, key) == default:
+                raise RecipeError(
+                    f"The recipe key 'model.{key}' ({str(default).lower()}) needs 'model.body' = \"rnn\": the transformer has none."
+                )
+        if model.hidden_size % model.attention_heads or model.hidden_size % 2:
+            raise RecipeError(
+                f"The recipe key 'model.hidden_size' ({model.hidden_size}) must be even and divisible by 'model.attention_heads' "
+                f"({model.attention_heads})."
+            )
+    elif model.encoder == "rnn" and model.hidden_size % 2:
+        raise RecipeError("The recipe key 'model.hidden_size' must be even: the encoder has two directions.")
+    elif model.encoder == "cnn" and model.kernel_size % 2 == 0:
+        raise RecipeError("The recipe key 'model.kernel_size' must be odd: as many words on either side.")
+    for key, head in (("model.head", model.head), ("baseline.head", recipe.baseline.head)):
+        if model.attention == "none" and head in ATTENTIVE_HEADS:
+            raise RecipeError(
+                f"The recipe key '{key}' ({head}) needs a 'model.attention' other than \"none\": it copies by it."
+            )
+    if model.selective_read and model.head != "joint_copy":
+        raise RecipeError(
+            f"The recipe key 'model.selective_read' needs 'model.head' = \"joint_copy\"; got {model.head!r}."
+        )
+    if training.large_vocabulary_size:
+        # No target may be missing: a batch has at most so many words, and there are the special ids.
+        least = max(training.batch_tokens // 2, training.bucket_lengths[-1]) + 4
+        if training.large_vocabulary_size < least:
+            raise RecipeError(
+                f"The recipe key 'training.large_vocabulary_size' ({training.large_vocabulary_size}) must be at least {least}, so "
+                "that it holds all words of an update: half of 'training.batch_tokens', or the last of 'training.bucket_lengths', "
+                "and 4 more."
+            )
 
 
 def _check_data(data):

@@ -10,8 +10,8 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from keras_models import losses
-from keras_models.models import RecurrentSeq2Seq
-from pipeline import configs, preprocessing, training_data
+from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
+from pipeline import configs, preprocessing, scheduled_sampling, training_data
 
 HISTORY_FILE = "history.json"
 WEIGHTS_FILE = "model.keras"
@@ -19,7 +19,12 @@ WEIGHTS_FILE = "model.keras"
 
 def head_options(recipe):
     """Returns the recipe's own arguments of its head."""
-    return {"max_span": recipe.model.max_span} if recipe.model.head == "span_copy" else {}
+    model = recipe.model
+    return {
+        "pointer_softmax": {"inverse_temperature": model.inverse_temperature, "activation": model.switch_activation},
+        "joint_copy": {"tanh": model.copy_tanh},
+        "span_copy": {"max_span": model.max_span, "copying_context": model.copying_context},
+    }.get(model.head, {})
 
 
 def build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features=None):
@@ -27,24 +32,39 @@ def build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_f
 
     `source_features` is what `preprocessing.encoder_feature_sizes` gives, or None.
     """
-    config = recipe.model
+    config, training = recipe.model, recipe.training
+    options = {
+        "source_vocabulary_size": source_vocabulary_size,
+        "target_vocabulary_size": target_vocabulary_size,
+        "head": config.head,
+        "head_options": head_options(recipe),
+        "source_features": source_features,
+        "feature_size": config.feature_size,
+        "embedding_size": config.embedding_size,
+        "hidden_size": config.hidden_size,
+        "encoder_layers": config.encoder_layers,
+        "dropout": config.dropout,
+        "coverage_loss_weight": training.coverage_loss_weight if config.coverage else 0.0,
+        "large_vocabulary_size": training.large_vocabulary_size,
+        "scheduled_sampling": training.scheduled_sampling != "none",
+        "dtype": "mixed_bfloat16" if training.mixed_precision else "float32",
+    }
+    if config.body == "transformer":
+        return TransformerSeq2Seq(
+            decoder_layers=config.decoder_layers,
+            attention_heads=config.attention_heads,
+            feed_forward_size=config.feed_forward_size,
+            **options,
+        )
     return RecurrentSeq2Seq(
-        source_vocabulary_size=source_vocabulary_size,
-        target_vocabulary_size=target_vocabulary_size,
-        head=config.head,
-        head_options=head_options(recipe),
-        source_features=source_features,
-        feature_size=config.feature_size,
         cell=config.cell,
+        encoder=config.encoder,
+        kernel_size=config.kernel_size,
         attention=config.attention,
-        embedding_size=config.embedding_size,
-        hidden_size=config.hidden_size,
-        encoder_layers=config.encoder_layers,
-        dropout=config.dropout,
         input_feeding=config.input_feeding,
+        selective_read=config.selective_read,
         coverage=config.coverage,
-        coverage_loss_weight=recipe.training.coverage_loss_weight if config.coverage else 0.0,
-        dtype="mixed_bfloat16" if recipe.training.mixed_precision else "float32",
+        **options,
     )
 
 
@@ -140,6 +160,8 @@ def _load_batches(files, name, recipe, shuffle_seed=None):
         *preprocessing.label_features(recipe),
         *preprocessing.encoder_features(recipe),
     )
+    if config.scheduled_sampling != "none":
+        features = (*features, "source_feed_ids")
     examples = training_data.read_examples(files, features)
     longest = config.bucket_lengths[-1]
     too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
@@ -201,6 +223,8 @@ def train(
         keras.callbacks.EarlyStopping("val_loss", patience=config.epochs, restore_best_weights=True),
         keras.callbacks.TerminateOnNaN(),
     ]
+    if config.scheduled_sampling != "none":
+        callbacks.append(scheduled_sampling.ScheduledSampling(config))
     if log_directory:
         callbacks.append(keras.callbacks.TensorBoard(log_directory))
     started = time.monotonic()

@@ -46,7 +46,8 @@ class TransformerSeq2Seq(Seq2Seq):
         dropout: share of units dropped on embeddings and on what each sub-layer adds.
         coverage_loss_weight: weight of `losses.coverage_loss` of a_t, added to the training loss.
         selective_read: must be false; it is for the recurrent body, as it feeds each step with the copy scores of the one before.
-        head_options, large_vocabulary_size, source_features, feature_size: see `Seq2Seq`.
+        head_options, large_vocabulary_size, source_features, feature_size, scheduled_sampling: see `Seq2Seq`. Scheduled
+            sampling takes two passes over the target (Mihaylova and Martins 2019).
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -66,7 +67,8 @@ class TransformerSeq2Seq(Seq2Seq):
     TensorShape([1, 2])
 
     References:
-        Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762
+        Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762; Mihaylova and Martins 2019,
+        "Scheduled Sampling for Transformers", https://arxiv.org/abs/1906.07651
     """
 
     def __init__(
@@ -256,10 +258,33 @@ class TransformerSeq2Seq(Seq2Seq):
         }
         return state, new
 
+    def _sample_inputs(self, inputs, positions, memory):
+        """Target ids to feed, some gold and some the model's own: int32 `[batch, target_length]`.
+
+        The two passes of Mihaylova and Martins 2019: the first decodes the gold inputs, and what it predicts at each step takes
+        the place of some of them in the second. It has no dropout and no gradient.
+        """
+        gold = ops.cast(inputs["target_input_ids"], "int32")
+        chosen = self.choose_gold(inputs)
+        memory = keras.tree.map_structure(ops.stop_gradient, memory)
+        state, _ = self._decode(self._embed_target(gold), positions, memory)
+        state = keras.tree.map_structure(ops.stop_gradient, state)
+
+        def predict(step):
+            return self.feed_ids(self.likeliest(step, memory), memory)
+
+        # Step by step, so that no distribution of all steps at once is held.
+        own = ops.map(predict, {name: ops.transpose(value, (1, 0, 2)) for name, value in state.items()})
+        own = ops.concatenate([gold[:, :1], ops.transpose(own)[:, :-1]], axis=1)
+        return ops.where(chosen, gold, own)
+
     def call(self, inputs, training=False):
         memory, _ = self.encode(inputs, training=training)
         positions = ops.arange(ops.shape(inputs["target_input_ids"])[1], dtype="int32")
-        embedded = self._embed_target(inputs["target_input_ids"])
+        ids = inputs["target_input_ids"]
+        if training and self.scheduled_sampling:
+            ids = self._sample_inputs(inputs, positions, memory)
+        embedded = self._embed_target(ids)
         state, _ = self._decode(embedded, positions, memory, training=training)
         if self.coverage_loss_weight:
             attention = ops.exp(state["attention_log_weights"])

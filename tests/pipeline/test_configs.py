@@ -159,7 +159,7 @@ def test_bad_overrides(override, words):
         ("model.hidden_size", 0),
         ("model.hidden_size", 127),
         ("model.hidden_size", True),
-        ("model.encoder_layers", 9),
+        ("model.encoder_layers", 25),
         ("model.dropout", 0.96),
         ("model.dropout", "0.1"),
         ("model.coverage", None),
@@ -208,6 +208,68 @@ def test_bad_overrides(override, words):
 )
 def test_impossible_values_are_named(key, value):
     assert f"'{key}'" in refusal(recipe_from_dict, nested(key, value)) or (key, value) == ("name", "")
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        (
+            {"model.head": "pointer_softmax", "model.attention": "none"},
+            "'model.head' (pointer_softmax) needs a 'model.attention'",
+        ),
+        (
+            {"model.head": "joint_copy", "model.attention": "none", "baseline.head": "pointer_generator"},
+            "'baseline.head' (pointer_generator) needs a 'model.attention'",
+        ),
+        (
+            {"model.selective_read": True},
+            "'model.selective_read' needs 'model.head' = \"joint_copy\"; got 'pointer_generator'",
+        ),
+        (
+            {"model.body": "transformer", "model.head": "joint_copy", "model.selective_read": True},
+            "'model.selective_read' (true) needs 'model.body' = \"rnn\"",
+        ),
+        ({"model.body": "transformer", "model.attention": "none"}, "'model.attention' (none) needs 'model.body'"),
+        ({"model.body": "transformer", "model.encoder": "cnn"}, "'model.encoder' (cnn) needs 'model.body'"),
+        ({"model.body": "transformer", "model.hidden_size": 10}, "'model.hidden_size' (10) must be even and divisible"),
+        ({"model.encoder": "cnn", "model.kernel_size": 4}, "'model.kernel_size' must be odd"),
+        ({"model.hidden_size": 7}, "'model.hidden_size' must be even"),
+        ({"training.large_vocabulary_size": 515}, "'training.large_vocabulary_size' (515) must be at least 516"),
+        ({"training.large_vocabulary_size": 100, "training.batch_tokens": 64}, "must be at least 132"),
+        ({"training.scheduled_sampling_floor": 1.5}, "'training.scheduled_sampling_floor' must be between"),
+        ({"training.scheduled_sampling": "cosine"}, "'training.scheduled_sampling' must be one of 'none', 'linear'"),
+        ({"model.copying_context": "end"}, "'model.copying_context' must be one of"),
+    ],
+)
+def test_bodies_and_heads_that_do_not_fit_together(settings, words):
+    tree = {"name": "test"}
+    for key, value in settings.items():
+        section, name = key.split(".")
+        tree.setdefault(section, {})[name] = value
+    assert words in refusal(recipe_from_dict, tree)
+
+
+@pytest.mark.parametrize("head", configs.HEADS)
+def test_every_head_has_a_body(head):
+    assert recipe_from_dict({"name": "x", "model": {"head": head, "body": "transformer"}, "baseline": {"head": head}})
+    assert recipe_from_dict({"name": "x", "model": {"head": head, "encoder": "cnn", "hidden_size": 7}})
+
+
+def test_the_recipe_knows_the_heads_that_there_are():
+    from keras_models.models.heads import HEADS
+
+    assert set(configs.HEADS) == set(HEADS)
+    assert set(configs.ATTENTIVE_HEADS) == {name for name, head in HEADS.items() if head.needs_attention}
+
+
+def test_a_baseline_of_another_head_reads_nothing_selectively():
+    from pipeline.pipeline import baseline_recipe
+
+    model = {"head": "joint_copy", "selective_read": True}
+    other = baseline_recipe(recipe_from_dict({"name": "x", "model": model, "baseline": {"head": "softmax"}}))
+    assert other.model.head == "softmax" and not other.model.selective_read
+    same = baseline_recipe(recipe_from_dict({"name": "x", "model": model, "baseline": {"head": "joint_copy"}}))
+    assert same.model.selective_read
 
 
 def test_a_recipe_needs_a_name():

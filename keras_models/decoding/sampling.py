@@ -76,7 +76,7 @@ def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
     else:
         actions = ops.broadcast_to(ops.expand_dims(ops.arange(number, dtype="int32"), 0), ops.shape(log_probs))
     log_probs = ops.where(log_probs <= LOG_ZERO / 2, LOG_ZERO, log_probs / temperature)
-    probabilities = ops.softmax(log_probs, axis=-1)
+    probabilities = ops.exp(ops.log_softmax(log_probs, axis=-1))
     if top_p < 1:
         before = ops.cumsum(probabilities, axis=-1) - probabilities
         kept = ops.logical_or(before < top_p, ops.expand_dims(ops.equal(ops.arange(number), 0), 0))

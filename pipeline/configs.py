@@ -616,6 +616,11 @@ def _check_lexicons(recipe):
             "The recipe key 'model.entity_feature' must name one of 'data.source_features' when 'model.pointers' is \"entities\"; "
             f"got {model.entity_feature!r}."
         )
+    if recipe.decoding.replace_unknown != "none" and model.body == "rnn" and model.attention == "none":
+        raise RecipeError(
+            f"The recipe key 'decoding.replace_unknown' = \"{recipe.decoding.replace_unknown}\" puts what attention looks at: it needs a "
+            "'model.attention' other than \"none\"."
+        )
     if recipe.decoding.replace_unknown == "dictionary":
         for key, head in (("model.head", model.head), ("baseline.head", recipe.baseline.head)):
             # A search does not say which of the tokens of the source that it writes stand for [UNK].

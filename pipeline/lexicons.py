@@ -20,7 +20,7 @@ class Dictionary(typing.NamedTuple):
     """A dictionary of single words.
 
     pairs: list of (source word, target word), in the file's order.
-    entries: how many the file has.
+    entries: how many translations the file has.
     skipped: how many of them are not one plain word on either side.
     """
 
@@ -80,6 +80,10 @@ def read_dictionary(path, tokenizer):
     Raises:
         DataError: the file is missing, or a line is malformed; the sentence names the line.
     """
+
+    def is_plain_word(text):
+        return tokenizer.count(text) == 1 and tokenizer.words(text) == [text] and not tokenizer.protected_tokens(text)
+
     pairs, entries = [], 0
     for number, text in _lines(path, "data.dictionary"):
         cells = [cell.strip() for cell in text.split("\t")]
@@ -89,12 +93,13 @@ def read_dictionary(path, tokenizer):
                 f"Line {number} of {path} (data.dictionary) must be a source word, a tab and a target word (or four columns: "
                 f"word, reading, meaning, level); got {text[:80]!r}."
             )
-        entries += 1
-        source, target = (tokenizer.normalize(cells[index]) for index in chosen)
-        if all(tokenizer.count(word) == 1 and tokenizer.words(word) == [word] for word in (source, target)) and not (
-            tokenizer.protected_tokens(source) or tokenizer.protected_tokens(target)
-        ):
-            pairs.append((source, target))
+        # A meaning column lists synonyms, parted by commas: `limit, restriction`.
+        translations = cells[chosen[1]].split(",") if len(cells) == 4 else [cells[chosen[1]]]
+        for translation in translations:
+            entries += 1
+            source, target = (tokenizer.normalize(word.strip()) for word in (cells[chosen[0]], translation))
+            if is_plain_word(source) and is_plain_word(target):
+                pairs.append((source, target))
     return Dictionary(pairs, entries, entries - len(pairs))
 
 

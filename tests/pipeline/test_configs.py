@@ -481,6 +481,10 @@ def test_the_transform_is_told_what_a_recipe_copies():
             ],
             "'baseline.head' is 'joint_copy'",
         ),
+        (
+            ["decoding.replace_unknown=copy", "model.attention=none", "model.head=softmax"],
+            "'decoding.replace_unknown' = \"copy\" puts what attention looks at",
+        ),
         (['data.surface_features=["colour"]'], "can name 'case' alone; got 'colour'"),
         (['data.surface_features=["case"]', "data.lowercase=true"], "leaves nothing of"),
         (["data.tokenization=whitespace", 'data.source_features=["ids"]'], "cannot name 'ids'"),

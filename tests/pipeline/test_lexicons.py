@@ -32,7 +32,7 @@ def test_a_dictionary_of_four_columns_gives_word_and_meaning(tmp_path):
     path = tmp_path / "jlpt.tsv"
     path.write_text("見地\tけんち\tviewpoint\tN1\n原則\tげんそく\tprinciple, general rule\tN1\n", "utf-8")
     read = lexicons.read_dictionary(path, WHITESPACE)
-    assert read.pairs == [("見地", "viewpoint")] and read.skipped == 1
+    assert read.pairs == [("見地", "viewpoint"), ("原則", "principle")] and read.skipped == 1
 
 
 @pytest.mark.parametrize("line", ["one column", "a\tb\tc", "\tb", "a\t ", "a\tb\t\td"])

@@ -30,7 +30,12 @@ class RecipeError(ValueError):
 
 # The copy mechanisms that a recipe can name, `softmax` being none; `keras_models.models.heads` has them.
 HEADS = (
-    *("softmax", "pointer_generator", "pointer_softmax", "joint_copy", "pointer_sentinel", "pointer_network"),
+    "softmax",
+    "pointer_generator",
+    "pointer_softmax",
+    "pointer_sentinel",
+    "joint_copy",
+    "pointer_network",
     "span_copy",
 )
 # Those that copy by the decoder's attention, hence need one.
@@ -63,7 +68,12 @@ class DataConfig:
     source_column: str = "source"
     target_column: str = "target"
     columns: tuple[str, ...] = ()  # the names of the columns where TSV or CSV files have no header
-    source_features: tuple[str, ...] = ()  # columns of tags, one for each token of the source
+    source_features: tuple[str, ...] = ()  # columns of tags, one for each token of the source; the encoder embeds them
+    surface_features: tuple[str, ...] = ()  # features that the graph makes of the source's tokens: "case"
+    # Lexicon files, relative to the data folder. A dictionary has a source word, a tab and a target word a line; a copy lexicon has
+    # `phrase :- NP : name:type` (a copy of the phrase's first token writes `name:_type`) or phrase, tab, entity.
+    dictionary: str = ""
+    copy_lexicon: str = ""
     # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
     tokenization: str = _choice("text", "whitespace", default="text")
     lowercase: bool = False  # both sides, when read and when served
@@ -125,6 +135,12 @@ class ModelConfig:
     # copied too, even if the vocabulary has it; whatever min_span is, a word that the vocabulary lacks may be copied alone.
     max_span: int = _number(5, low=1, high=32)
     min_span: int = _number(1, low=1, high=32)
+    # Head pointer_softmax: what points. `unknown`: a word that the vocabulary lacks points to itself in the source; `dictionary`: else
+    # to one of its translations there (data.dictionary), else to where attention looks most; `entities`: a word of the source that
+    # `entity_feature`, one of data.source_features, tags as an entity (all tags but O, -, _ and 0), even if the vocabulary has it.
+    pointers: str = _choice("unknown", "dictionary", "entities", default="unknown")
+    entity_feature: str = ""
+    feature_size: int = _number(16, low=1)  # size of the embedding of each of the source's features
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,6 +178,9 @@ class DecodingConfig:
     max_length_offset: int = _number(10, low=1)
     length_penalty: float = _number(1.0, low=0.0)
     coverage_penalty: float = _number(0.0, low=0.0)
+    # What is put where the model says [UNK]: nothing (another word is chosen), the source token that attention looks at most, or that
+    # token's translation in data.dictionary (else the token).
+    replace_unknown: str = _choice("none", "copy", "dictionary", default="none")
     # Outputs hold each placeholder, tag, URL and option as often as their source does (as far as the head can output it).
     keep_protected: bool = True
     batch_buckets: tuple[int, ...] = (1, 8, 32)
@@ -292,19 +311,24 @@ def recipe_from_dict(tree):
 
 
 def with_database_path(recipe, data_path):
-    """Returns the recipe with the path of its database absolute, or as an address: where it lies beside the data.
+    """Returns the recipe with the paths of its database and lexicons absolute, or as addresses: where they lie beside the data.
 
     Args:
         recipe: a `Recipe`.
         data_path: what is given as data, absolute or an address: a folder, or a file or two in it.
     """
-    database = recipe.evaluation.database
-    if not database or os.path.isabs(database) or "://" in database:
-        return recipe
     is_folder = recipe.data.train_files or "://" in data_path or os.path.isdir(data_path)
     folder = data_path if is_folder else os.path.dirname(data_path.split(",")[0])
-    evaluation = dataclasses.replace(recipe.evaluation, database=os.path.join(folder, database))
-    return dataclasses.replace(recipe, evaluation=evaluation)
+
+    def beside(path):
+        return path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
+
+    data, evaluation = recipe.data, recipe.evaluation
+    return dataclasses.replace(
+        recipe,
+        data=dataclasses.replace(data, dictionary=beside(data.dictionary), copy_lexicon=beside(data.copy_lexicon)),
+        evaluation=dataclasses.replace(evaluation, database=beside(evaluation.database)),
+    )
 
 
 def section_from_json(section_class, text):
@@ -330,18 +354,54 @@ def text_settings(recipe):
     return {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
 
 
+def vocabulary_settings(recipe):
+    """Returns what the vocabularies need to know of a recipe's data: `text_settings`, and, where the recipe has them,
+
+    - `source_features`: the columns whose tags are counted;
+    - `dictionary`, `copy_lexicon`: paths of lexicons;
+    - `entities`: how many of a text's entities have an id of their own: as many as a text has tokens.
+    """
+    settings = text_settings(recipe)
+    data = recipe.data
+    if data.source_features:
+        settings["source_features"] = list(data.source_features)
+    settings.update({key: getattr(data, key) for key in ("dictionary", "copy_lexicon") if getattr(data, key)})
+    if _points_at("entities", recipe):
+        settings["entities"] = recipe.decoding.length_buckets[-1]
+    return settings
+
+
 def transform_settings(recipe):
     """Returns what the Transform graph needs to know of a recipe: the same cache rule as for `text_settings`.
 
     Labels that only some heads learn from are asked for where the recipe's model or its baseline has such a head.
 
     Returns:
-        `text_settings`, and, for head span_copy, `spans` with `max_span` and `min_span`.
+        `text_settings`, and, where the recipe has them: `spans` (dict with `max_span` and `min_span`), `pointers`
+        (`"dictionary"` or `"entities"`), `entity_feature` and `entities` (see `vocabulary_settings`), `translate`,
+        `copy_lexicon` (true), `source_features` and `surface_features` (lists).
     """
     settings = text_settings(recipe)
     if "span_copy" in (recipe.model.head, recipe.baseline.head):
         settings["spans"] = {"max_span": recipe.model.max_span, "min_span": recipe.model.min_span}
+    for pointers in ("dictionary", "entities"):
+        if _points_at(pointers, recipe):
+            settings["pointers"] = pointers
+    if settings.get("pointers") == "entities":
+        settings["entity_feature"] = recipe.model.entity_feature
+        settings["entities"] = vocabulary_settings(recipe)["entities"]
+    if recipe.decoding.replace_unknown == "dictionary":
+        settings["translate"] = True
+    if recipe.data.copy_lexicon:
+        settings["copy_lexicon"] = True
+    for key in ("source_features", "surface_features"):
+        if getattr(recipe.data, key):
+            settings[key] = list(getattr(recipe.data, key))
     return settings
+
+
+def _points_at(pointers, recipe):
+    return recipe.model.pointers == pointers and "pointer_softmax" in (recipe.model.head, recipe.baseline.head)
 
 
 def _suggestion(word, known):
@@ -456,6 +516,7 @@ def _check_together(recipe):
             f"The recipe key 'model.min_span' ({recipe.model.min_span}) cannot exceed 'model.max_span' "
             f"({recipe.model.max_span})."
         )
+    _check_lexicons(recipe)
     if recipe.training.learning_rate <= 0:
         raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
 
@@ -540,6 +601,50 @@ def _check_data(data):
             f"The recipe key 'data.source_features' cannot name {', '.join(map(repr, sorted(reserved)))}: this column has "
             "another use; rename the column of tags."
         )
+
+
+def _check_lexicons(recipe):
+    """Rules about what is copied, what stands for a copy, and the files that this takes."""
+    data, model = recipe.data, recipe.model
+    if (model.pointers == "dictionary" or recipe.decoding.replace_unknown == "dictionary") and not data.dictionary:
+        key = "model.pointers" if model.pointers == "dictionary" else "decoding.replace_unknown"
+        raise RecipeError(
+            f"The recipe key '{key}' = \"dictionary\" needs a file of translations: name it in 'data.dictionary'."
+        )
+    if model.pointers == "entities" and model.entity_feature not in data.source_features:
+        raise RecipeError(
+            "The recipe key 'model.entity_feature' must name one of 'data.source_features' when 'model.pointers' is \"entities\"; "
+            f"got {model.entity_feature!r}."
+        )
+    if recipe.decoding.replace_unknown == "dictionary":
+        for key, head in (("model.head", model.head), ("baseline.head", recipe.baseline.head)):
+            # A search does not say which of the tokens of the source that it writes stand for [UNK].
+            copies_translations = head == "pointer_softmax" and model.pointers == "dictionary"
+            if head not in ("", "softmax") and not copies_translations:
+                raise RecipeError(
+                    "The recipe key 'decoding.replace_unknown' = \"dictionary\" would translate all that is copied: it fits head "
+                    f"softmax, and pointer_softmax with 'model.pointers' = \"dictionary\"; but '{key}' is {head!r}."
+                )
+    for name in data.surface_features:
+        if name not in ("case",):
+            raise RecipeError(f"The recipe key 'data.surface_features' can name 'case' alone; got {name!r}.")
+        if name in data.source_features:
+            raise RecipeError(f"The recipe keys 'data.surface_features' and 'data.source_features' both name {name!r}.")
+    if "case" in data.surface_features and data.lowercase:
+        raise RecipeError(
+            "The recipe key 'data.surface_features' names 'case', which 'data.lowercase' leaves nothing of."
+        )
+    for name in data.source_features:
+        # They are names of a model's inputs, beside its own.
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _OWN_SOURCE_FEATURES:
+            raise RecipeError(
+                f"The recipe key 'data.source_features' cannot name {name!r}: a column of tags must be called by letters, digits and "
+                f"'_', and none of {', '.join(_OWN_SOURCE_FEATURES)}; rename the column."
+            )
+
+
+# `source_ids` and its like are features of the graph itself.
+_OWN_SOURCE_FEATURES = ("ids", "tokens", "extended_ids", "feed_ids", "copy_tokens", "protected")
 
 
 def _check_evaluation(evaluation):

@@ -27,14 +27,19 @@ def head_options(recipe):
     }.get(model.head, {})
 
 
-def build_model(recipe, source_vocabulary_size, target_vocabulary_size):
-    """Builds the untrained network that a recipe describes."""
+def build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features=None):
+    """Builds the untrained network that a recipe describes.
+
+    `source_features` is what `preprocessing.encoder_feature_sizes` gives, or None.
+    """
     config, training = recipe.model, recipe.training
     options = {
         "source_vocabulary_size": source_vocabulary_size,
         "target_vocabulary_size": target_vocabulary_size,
         "head": config.head,
         "head_options": head_options(recipe),
+        "source_features": source_features,
+        "feature_size": config.feature_size,
         "embedding_size": config.embedding_size,
         "hidden_size": config.hidden_size,
         "encoder_layers": config.encoder_layers,
@@ -150,7 +155,11 @@ def _load_batches(files, name, recipe, shuffle_seed=None):
     """Returns a split's batches, its number of pairs, and how many of these fit no bucket; says so if there are any."""
     config = recipe.training
     training_data.check_head(recipe.model.head, files, name)
-    features = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe))
+    features = (
+        *preprocessing.ID_FEATURES,
+        *preprocessing.label_features(recipe),
+        *preprocessing.encoder_features(recipe),
+    )
     if config.scheduled_sampling != "none":
         features = (*features, "source_feed_ids")
     examples = training_data.read_examples(files, features)
@@ -169,7 +178,15 @@ def _load_batches(files, name, recipe, shuffle_seed=None):
     return batches, pairs, too_long
 
 
-def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabulary_size, log_directory=None):
+def train(
+    recipe,
+    train_files,
+    eval_files,
+    source_vocabulary_size,
+    target_vocabulary_size,
+    log_directory=None,
+    source_features=None,
+):
     """Trains a recipe's model.
 
     Args:
@@ -177,6 +194,7 @@ def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabu
         train_files, eval_files: lists of file patterns of transformed examples.
         source_vocabulary_size, target_vocabulary_size: numbers of ids.
         log_directory: where TensorBoard's logs go, if given.
+        source_features: see `build_model`.
 
     Returns:
         The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`,
@@ -191,7 +209,7 @@ def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabu
     eval_batches, _, _ = _load_batches(eval_files, "eval", recipe)
     steps_per_epoch = sum(1 for _ in batches)
     with _strategy().scope():
-        model = build_model(recipe, source_vocabulary_size, target_vocabulary_size)
+        model = build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features)
         model.compile(
             optimizer=keras.optimizers.Adam(config.learning_rate, global_clipnorm=config.gradient_clip_norm or None),
             loss=losses.negative_log_likelihood,
@@ -237,7 +255,14 @@ def run_fn(fn_args):
     transform_output = tft.TFTransformOutput(fn_args.transform_graph_path)
     names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
     sizes = [len(preprocessing.read_vocabulary(transform_output, name)) for name in names]
-    model, facts = train(recipe, fn_args.train_files, fn_args.eval_files, *sizes, log_directory=fn_args.model_run_dir)
+    model, facts = train(
+        recipe,
+        fn_args.train_files,
+        fn_args.eval_files,
+        *sizes,
+        log_directory=fn_args.model_run_dir,
+        source_features=preprocessing.encoder_feature_sizes(transform_output, recipe),
+    )
     export.export_model(model, transform_output, recipe, fn_args.serving_model_dir)
     tf.io.gfile.makedirs(fn_args.model_run_dir)
     with tf.io.gfile.GFile(os.path.join(fn_args.model_run_dir, HISTORY_FILE), "w") as file:

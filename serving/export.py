@@ -11,7 +11,7 @@ import os
 import tensorflow as tf
 
 from keras_models import decoding
-from pipeline import preprocessing, tokenization
+from pipeline import preprocessing, source_features, tokenization
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
 EXTRA_DIRECTORY = "assets.extra"
@@ -26,7 +26,6 @@ _FOUND_TYPES = {
     "copied_from": tf.int32,
     "copy_probability": tf.float32,
 }
-_TEXTS = tf.TensorSpec([None], tf.string)
 
 
 def longest_output(source_length, config):
@@ -54,7 +53,11 @@ class ServingModule(tf.Module):
         self.model = model
         self.transform = transform_output.transform_features_layer()
         self.config = recipe.decoding
-        self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe))
+        # Columns of tags are inputs of every signature, after the texts.
+        self.columns = recipe.data.source_features
+        encoder_features = preprocessing.encoder_features(recipe)
+        self.decoder_inputs = (*DECODER_INPUTS, *encoder_features)
+        self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe), *encoder_features)
         self.tokenizer = tokenization.Tokenizer.of(recipe.data)
         self.vocabulary = tf.constant(
             preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
@@ -67,15 +70,39 @@ class ServingModule(tf.Module):
 
     # Text to ids.
 
-    def _features(self, source, target):
-        raw = {"source": tf.expand_dims(source, -1), "target": tf.expand_dims(target, -1)}
+    def _features(self, source, target, columns):
+        self._check_columns(source, columns)
+        raw = {"source": source, "target": target, **dict(zip(self.columns, columns))}
+        raw = {name: tf.expand_dims(texts, -1) for name, texts in raw.items()}
         features = {
             name: tf.RaggedTensor.from_sparse(tf.cast(value, tf.int32) if value.dtype == tf.int64 else value)
             for name, value in self.transform(raw).items()
         }
-        tokens = features["source_tokens"]
+        # What a copy writes: the token, where no lexicon has another surface for it.
+        tokens = features.setdefault("source_copy_tokens", features["source_tokens"])
         features["source_protected"] = tokens.with_flat_values(preprocessing.is_protected(tokens.flat_values))
         return features
+
+    def _check_columns(self, source, columns):
+        """Asserts that each source has one tag of each column for each of its tokens."""
+        tokens = self.tokenizer.tokenize(source).row_lengths()
+        for name, texts in zip(self.columns, columns):
+            same = tf.equal(tf.size(source), tf.size(texts))
+            sentence = tf.strings.format(
+                "There are {} source texts and {} texts of " + name + "; give as many.",
+                (tf.size(source), tf.size(texts)),
+            )
+            tf.debugging.Assert(same, [sentence])
+            if same:
+                tags = source_features.split_tags(texts).row_lengths()
+                wrong = tf.not_equal(tags, tokens)
+                at = tf.argmax(wrong)
+                if tf.reduce_any(wrong):
+                    sentence = (
+                        "The source text {} has {} tokens and {} tags of " + name + "; give one tag for each token."
+                    )
+                    values = (at, tokens[at], tags[at])
+                    tf.debugging.Assert(False, [tf.strings.format(sentence, values)])
 
     def _check(self, name, texts, lengths):
         """Asserts that each text has tokens, and not too many; a server answers INVALID_ARGUMENT with the sentence."""
@@ -99,7 +126,7 @@ class ServingModule(tf.Module):
     # Ids to ids: what XLA compiles.
 
     def _decode(self, *inputs):
-        return self._search(dict(zip(DECODER_INPUTS, inputs)))
+        return self._search(dict(zip(self.decoder_inputs, inputs)))
 
     def _search(self, inputs, return_attention=False):
         found = decoding.decode(
@@ -113,6 +140,7 @@ class ServingModule(tf.Module):
             coverage_beta=self.config.coverage_penalty,
             protected_vocabulary=self.protected_vocabulary if self.config.keep_protected else None,
             return_attention=return_attention,
+            replace_unknown=self.config.replace_unknown != "none",
         )
         return {name: value for name, value in found._asdict().items() if value is not None}
 
@@ -124,7 +152,7 @@ class ServingModule(tf.Module):
         chunks = (number + batch - 1) // batch
         length = smallest_bucket(tf.cast(tf.reduce_max(lengths), tf.int32), self.config.length_buckets)
         padded = []
-        for name in DECODER_INPUTS:
+        for name in self.decoder_inputs:
             # A text beyond the last bucket fails its check; cut here so that it cannot be compiled for meanwhile.
             dense = features[name][:, :length].to_tensor()
             dense = tf.pad(dense, [[0, chunks * batch - number], [0, length - tf.shape(dense)[1]]])
@@ -139,12 +167,12 @@ class ServingModule(tf.Module):
 
     # Ids to text.
 
-    def _surfaces(self, tokens, lengths, source_tokens):
-        """Surface strings of extended ids: tokens int32 `[N,K,T]`, source_tokens `[N,S]` to string `[N,K,T]`, "" at padding."""
+    def _surfaces(self, tokens, lengths, copy_tokens):
+        """Surface strings of extended ids: tokens int32 `[N,K,T]`, copy_tokens `[N,S]` to string `[N,K,T]`, "" at padding."""
         size = tf.size(self.vocabulary)
         known = tf.gather(self.vocabulary, tf.minimum(tokens, size - 1))
-        position = tf.clip_by_value(tokens - size, 0, tf.shape(source_tokens)[1] - 1)
-        surface = tf.where(tokens < size, known, tf.gather(source_tokens, position, batch_dims=1))
+        position = tf.clip_by_value(tokens - size, 0, tf.shape(copy_tokens)[1] - 1)
+        surface = tf.where(tokens < size, known, tf.gather(copy_tokens, position, batch_dims=1))
         inside = tf.range(tf.shape(tokens)[2]) < lengths[:, :, tf.newaxis]
         return tf.where(inside, surface, "")
 
@@ -158,7 +186,8 @@ class ServingModule(tf.Module):
         lengths = found["lengths"]
         longest = tf.reduce_max(lengths)
         inside = tf.range(longest) < lengths[:, :, tf.newaxis]
-        surfaces = self._surfaces(found["tokens"][:, :, :longest], lengths, source_tokens)
+        copy_tokens = features["source_copy_tokens"].to_tensor("")
+        surfaces = self._surfaces(found["tokens"][:, :, :longest], lengths, copy_tokens)
         return {
             "text": self._texts(surfaces, lengths),
             "score": found["scores"],
@@ -168,8 +197,8 @@ class ServingModule(tf.Module):
             "source_tokens": source_tokens,
         }
 
-    def _predict(self, source, decode):
-        features = self._features(source, tf.zeros_like(source))
+    def _predict(self, source, columns, decode):
+        features = self._features(source, tf.zeros_like(source), columns)
         self._check("source", source, features["source_ids"].row_lengths())
         return self._answers(features, self._decode_in_buckets(features, decode))
 
@@ -177,42 +206,36 @@ class ServingModule(tf.Module):
     def _best(answers):
         return {name: value if name == "source_tokens" else value[:, 0] for name, value in answers.items()}
 
-    # Signatures. TensorFlow binds input signatures to methods whose first argument is called self.
+    # Signatures; `signature` makes a function of strings of each.
 
-    @tf.function(input_signature=[_TEXTS])
-    def serving_default(self, source):
-        return self._best(self._predict(source, self.decode_xla))
+    def serving_default(self, source, *columns):
+        return self._best(self._predict(source, columns, self.decode_xla))
 
-    @tf.function(input_signature=[_TEXTS])
-    def serving_default_no_xla(self, source):
-        return self._best(self._predict(source, self._decode))
+    def serving_default_no_xla(self, source, *columns):
+        return self._best(self._predict(source, columns, self._decode))
 
-    @tf.function(input_signature=[_TEXTS])
-    def n_best(self, source):
-        return self._predict(source, self.decode_xla)
+    def n_best(self, source, *columns):
+        return self._predict(source, columns, self.decode_xla)
 
-    @tf.function(input_signature=[_TEXTS])
-    def n_best_no_xla(self, source):
-        return self._predict(source, self._decode)
+    def n_best_no_xla(self, source, *columns):
+        return self._predict(source, columns, self._decode)
 
-    @tf.function(input_signature=[_TEXTS])
-    def explain(self, source):
-        features = self._features(source, tf.zeros_like(source))
+    def explain(self, source, *columns):
+        features = self._features(source, tf.zeros_like(source), columns)
         self._check("source", source, features["source_ids"].row_lengths())
-        inputs = {name: features[name].to_tensor() for name in DECODER_INPUTS}
+        inputs = {name: features[name].to_tensor() for name in self.decoder_inputs}
         found = self._search(inputs, return_attention=True)
         answers = self._best(self._answers(features, found))
         answers["attention"] = found["attention"][:, 0, : tf.shape(answers["tokens"])[1]]
         return answers
 
-    @tf.function(input_signature=[_TEXTS, _TEXTS])
-    def score(self, source, target):
+    def score(self, source, target, *columns):
         same = tf.equal(tf.size(source), tf.size(target))
         sentence = tf.strings.format(
             "There are {} source and {} target texts; give pairs.", (tf.size(source), tf.size(target))
         )
         tf.debugging.Assert(same, [sentence])
-        features = self._features(source, target)
+        features = self._features(source, target, columns)
         self._check("source", source, features["source_ids"].row_lengths())
         self._check("target", target, features["target_extended_ids"].row_lengths() - 1)
         inputs = {name: features[name].to_tensor(preprocessing.PADDING.get(name, 0)) for name in self.score_inputs}
@@ -222,6 +245,12 @@ class ServingModule(tf.Module):
             "log_probability": tf.reduce_sum(tf.where(inside, log_prob, 0.0), axis=1),
             "token_count": tf.cast(features["target_extended_ids"].row_lengths(), tf.int32),
         }
+
+    def signature(self, name):
+        """Returns the signature of that name: a function of string tensors `[N]`, the columns of tags last."""
+        texts = ("source", "target") if name == "score" else ("source",)
+        specs = [tf.TensorSpec([None], tf.string, name=text) for text in (*texts, *self.columns)]
+        return tf.function(getattr(self, name), input_signature=specs)
 
 
 SIGNATURES = ("serving_default", "serving_default_no_xla", "n_best", "n_best_no_xla", "explain", "score")
@@ -237,7 +266,7 @@ def export_model(model, transform_output, recipe, directory):
         directory: where to write.
     """
     module = ServingModule(model, transform_output, recipe)
-    tf.saved_model.save(module, directory, signatures={name: getattr(module, name) for name in SIGNATURES})
+    tf.saved_model.save(module, directory, signatures={name: module.signature(name) for name in SIGNATURES})
     extra = os.path.join(directory, EXTRA_DIRECTORY)
     tf.io.gfile.makedirs(extra)
     write_warmup(os.path.join(extra, WARMUP_FILE), recipe)
@@ -247,6 +276,7 @@ def export_model(model, transform_output, recipe, directory):
         "name": recipe.name,
         "head": recipe.model.head,
         "signatures": list(SIGNATURES),
+        "source_features": list(recipe.data.source_features),
         "batch_buckets": list(recipe.decoding.batch_buckets),
         "length_buckets": list(recipe.decoding.length_buckets),
         "compilations": len(recipe.decoding.batch_buckets) * len(recipe.decoding.length_buckets),
@@ -275,5 +305,7 @@ def write_warmup(path, recipe):
                 request.model_spec.name = recipe.name
                 request.model_spec.signature_name = "serving_default"
                 request.inputs["source"].CopyFrom(tf.make_tensor_proto([" ".join(["a"] * length)] * batch))
+                for name in recipe.data.source_features:
+                    request.inputs[name].CopyFrom(tf.make_tensor_proto([" ".join(["O"] * length)] * batch))
                 log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
                 writer.write(log.SerializeToString())

@@ -434,3 +434,71 @@ def test_only_heads_that_learn_from_spans_ask_the_transform_for_them():
     assert "cannot exceed 'model.max_span'" in refusal(
         load_recipe, "translation", ["model.max_span=1", "model.min_span=2"]
     )
+
+
+@pytest.mark.parametrize("name", configs.available_recipes())
+def test_shipped_recipes_measure_against_a_baseline_where_they_name_files(name):
+    recipe = load_recipe(name)
+    if recipe.data.train_files and not recipe.data.synthetic:
+        assert recipe.baseline.head == "softmax" and recipe.model.head != "softmax"
+        # Figures to look at, not a gate.
+        bounds = [bound for bound in vars(recipe.evaluation.thresholds).values() if bound is not None]
+        assert bounds == [0.0]
+
+
+def test_the_transform_is_told_what_a_recipe_copies():
+    from pipeline.configs import text_settings, transform_settings, vocabulary_settings
+
+    overrides = ["data.dictionary=d.tsv", "model.pointers=dictionary", "model.head=pointer_softmax"]
+    recipe = load_recipe("translation", [*overrides, "decoding.replace_unknown=dictionary", "data.copy_lexicon=/l"])
+    expected = {"pointers": "dictionary", "translate": True, "copy_lexicon": True}
+    assert transform_settings(recipe) == {**text_settings(recipe), **expected}
+    assert vocabulary_settings(recipe) == {**text_settings(recipe), "dictionary": "d.tsv", "copy_lexicon": "/l"}
+    # No head that points: no labels.
+    assert transform_settings(load_recipe("translation", overrides[:2])) == text_settings(recipe)
+
+    overrides = ["data.tokenization=whitespace", 'data.source_features=["ner", "pos"]', "model.entity_feature=ner"]
+    recipe = load_recipe("translation", [*overrides, "model.pointers=entities", "baseline.head=pointer_softmax"])
+    made = transform_settings(recipe)
+    assert (made["pointers"], made["entity_feature"], made["entities"]) == ("entities", "ner", 128)
+    assert made["source_features"] == vocabulary_settings(recipe)["source_features"] == ["ner", "pos"]
+    assert vocabulary_settings(recipe)["entities"] == 128
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["model.pointers=dictionary"], "'model.pointers' = \"dictionary\" needs a file of translations"),
+        (["decoding.replace_unknown=dictionary"], "'decoding.replace_unknown' = \"dictionary\" needs a file"),
+        (["model.pointers=entities"], "'model.entity_feature' must name one of 'data.source_features'"),
+        (["decoding.replace_unknown=dictionary", "data.dictionary=d"], "'model.head' is 'pointer_generator'"),
+        (
+            [
+                "decoding.replace_unknown=dictionary",
+                "data.dictionary=d",
+                "model.head=softmax",
+                "baseline.head=joint_copy",
+            ],
+            "'baseline.head' is 'joint_copy'",
+        ),
+        (['data.surface_features=["colour"]'], "can name 'case' alone; got 'colour'"),
+        (['data.surface_features=["case"]', "data.lowercase=true"], "leaves nothing of"),
+        (["data.tokenization=whitespace", 'data.source_features=["ids"]'], "cannot name 'ids'"),
+        (["data.tokenization=whitespace", 'data.source_features=["a b"]'], "cannot name 'a b'"),
+        (
+            ["data.tokenization=whitespace", 'data.source_features=["case"]', 'data.surface_features=["case"]'],
+            "both name 'case'",
+        ),
+    ],
+)
+def test_copying_that_does_not_fit_together(overrides, words):
+    assert words in refusal(load_recipe, "translation", overrides)
+
+
+def test_lexicons_lie_beside_the_data(tmp_path):
+    recipe = load_recipe("translation", ["data.dictionary=d.tsv", "data.copy_lexicon=/abs/l.txt"])
+    placed = configs.with_database_path(recipe, str(tmp_path))
+    assert (placed.data.dictionary, placed.data.copy_lexicon) == (str(tmp_path / "d.tsv"), "/abs/l.txt")
+    placed = configs.with_database_path(recipe, str(tmp_path / "pairs.tsv"))
+    assert placed.data.dictionary == str(tmp_path / "d.tsv")
+    assert configs.with_database_path(recipe, "gs://b/x").data.dictionary == "gs://b/x/d.tsv"

@@ -1,0 +1,248 @@
+"""Recurrent language model with a softmax or a pointer sentinel on top."""
+
+import keras
+from keras import ops
+
+from keras_models.layers.numerics import LOG_ZERO, rowwise, target_log_softmax
+from keras_models.layers.pointer_sentinel import NO_WORD, PointerSentinelWindow
+from keras_models.layers.regularized_lstm import VariationalDropout, ZoneoutLSTM
+from keras_models.layers.softmax import SoftmaxHead
+
+HEADS = ("softmax", "pointer_sentinel")
+PAD_ID = 0
+
+
+class _TiedVocabulary(keras.layers.Layer):
+    """The vocabulary's logits from the embedding matrix E: E h + b (Press and Wolf 2017)."""
+
+    def __init__(self, embedding, **kwargs):
+        super().__init__(**kwargs)
+        self.embedding = embedding
+
+    def build(self, hidden_shape):
+        self.bias = self.add_weight(shape=(self.embedding.input_dim,), initializer="zeros", name="bias")
+        self.built = True
+
+    def call(self, hidden):
+        kernel = ops.cast(self.embedding.embeddings, hidden.dtype)
+        return ops.matmul(hidden, ops.transpose(kernel)) + ops.cast(self.bias, hidden.dtype)
+
+    # As `VocabularySoftmax`.
+
+    def log_probs(self, hidden):
+        return ops.log_softmax(ops.cast(rowwise(self, hidden), "float32"), axis=-1)
+
+    def target_log_prob(self, hidden, targets, candidates=None):
+        return target_log_softmax(rowwise(self, hidden), targets)
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class LanguageModel(keras.Model):
+    """Stacked LSTMs that predict each next word, by a softmax or by a pointer sentinel mixture (Merity et al. 2016).
+
+        x_t   = E w_t
+        h^1_t = LSTM(drop(x_t), h^1_{t-1}),  h^2_t = LSTM(drop(h^1_t), h^2_{t-1}),  ...   zoneout on the recurrence
+        p(w_{t+1}) = head(drop(h_t))                                                      h_t: the last layer's output
+
+    drop is variational: its mask is locked across the time steps of a call (section 5.2; Gal 2015). The defaults are the
+    paper's medium model; it does not print its zoneout rates, and those here are Krueger et al.'s for words of the Penn
+    Treebank. The pointer reads the dropped h_t, the same vectors that the softmax reads.
+
+    Args:
+        vocabulary_size: V.
+        head: `"pointer_sentinel"` or `"softmax"`.
+        window: L, how many past words the pointer sees.
+        embedding_size, hidden_size: sizes.
+        recurrent_layers: stacked LSTMs.
+        dropout: variational dropout of each LSTM's input and of the last one's output.
+        zoneout_hidden, zoneout_cell: see `ZoneoutLSTM`.
+        tie_weights: whether the softmax uses the embedding matrix; needs equal sizes. Off, as in the paper.
+
+    Call arguments:
+        inputs: int `[batch, time]`, the words read, below V; 0 is padding, and may stand at a row's end alone.
+        carry: what an earlier call returned, to go on where it ended; None begins a text.
+        targets: int `[batch, n]`, the words that follow the last n steps; None asks for whole distributions.
+        extended_ids: int `[batch, time]`, for the pointer: as `inputs`, but with ids V + k for words that have none
+            of their own; default `inputs`.
+        last, lengths, size: as in `PointerSentinelWindow`: how many of the last steps are asked for; after how many steps the
+            returned carry stands; the number of extended ids (default V).
+        training: whether dropout and zoneout are random.
+
+    Returns:
+        log_probs: float32 `[batch, n]` of the targets, or `[batch, n, size]`.
+        carry: dict with `states`, a list of `[h, c]`, one for each layer, and, under a pointer, `window`.
+
+    Raises:
+        ValueError: an unknown head, or tied weights of unequal sizes.
+
+    Example:
+
+    >>> model = LanguageModel(vocabulary_size=20, window=5, embedding_size=4, hidden_size=8)
+    >>> words = np.array([[4, 5, 6], [7, 8, 9]])
+    >>> log_prob, carry = model(words[:, :-1], targets=words[:, 1:])
+    >>> log_prob.shape, carry["window"]["words"].shape
+    (TensorShape([2, 2]), TensorShape([2, 5]))
+
+    References:
+        Merity et al. 2016, "Pointer Sentinel Mixture Models", https://arxiv.org/abs/1609.07843
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        head="pointer_sentinel",
+        window=100,
+        embedding_size=650,
+        hidden_size=650,
+        recurrent_layers=2,
+        dropout=0.5,
+        zoneout_hidden=0.025,
+        zoneout_cell=0.25,
+        tie_weights=False,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self._config = dict(
+            vocabulary_size=vocabulary_size,
+            head=head,
+            window=window,
+            embedding_size=embedding_size,
+            hidden_size=hidden_size,
+            recurrent_layers=recurrent_layers,
+            dropout=dropout,
+            zoneout_hidden=zoneout_hidden,
+            zoneout_cell=zoneout_cell,
+            tie_weights=tie_weights,
+        )
+        if head not in HEADS:
+            raise ValueError(f"A language model's head must be one of {', '.join(HEADS)}; got {head!r}.")
+        if tie_weights and embedding_size != hidden_size:
+            raise ValueError(
+                f"Tied weights need embedding_size and hidden_size to be equal; got {embedding_size} and {hidden_size}."
+            )
+        self.vocabulary_size = vocabulary_size
+        self.window = window
+        self.hidden_size = hidden_size
+        policy = self.dtype_policy
+        self.embedding = keras.layers.Embedding(vocabulary_size, embedding_size, dtype=policy, name="embedding")
+        self.drops = [
+            VariationalDropout(dropout, dtype=policy, name=f"dropout_{index}") for index in range(recurrent_layers + 1)
+        ]
+        self.lstms = [
+            ZoneoutLSTM(hidden_size, zoneout_hidden, zoneout_cell, dtype=policy, name=f"lstm_{index}")
+            for index in range(recurrent_layers)
+        ]
+        self.points = head == "pointer_sentinel"
+        if self.points:
+            self.head = PointerSentinelWindow(vocabulary_size, window, dtype=policy, name="head")
+        else:
+            self.head = SoftmaxHead(vocabulary_size, dtype=policy, name="head")
+        self.embedding.build((None, None))
+        for index, lstm in enumerate(self.lstms):
+            lstm.build((None, None, embedding_size if index == 0 else hidden_size))
+        if tie_weights:
+            del self.head.vocabulary
+            self.head.vocabulary = _TiedVocabulary(self.embedding, dtype=policy, name="vocabulary")
+            self.head.vocabulary.build((None, None, hidden_size))
+        self.head.build((None, None, hidden_size))
+        self.built = True
+
+    def build(self, input_shape=None):
+        """Nothing: every size is known in the constructor."""
+
+    def get_config(self):
+        return {**super().get_config(), **self._config}
+
+    def initial_carry(self, batch_size):
+        """Returns the carry of a text that begins: zero states, an empty window."""
+        carry = {"states": [lstm.initial_states(batch_size) for lstm in self.lstms]}
+        if self.points:
+            carry["window"] = self.head.initial_window(batch_size, self.hidden_size)
+        return carry
+
+    def call(
+        self,
+        inputs,
+        carry=None,
+        targets=None,
+        extended_ids=None,
+        last=None,
+        lengths=None,
+        size=None,
+        training=False,
+    ):
+        inputs = ops.cast(inputs, "int32")
+        batch, length = ops.shape(inputs)
+        lengths = length if lengths is None else lengths
+        if carry is None:
+            carry = self.initial_carry(batch)
+        hidden = self.embedding(inputs)
+        states = []
+        for drop, lstm, first in zip(self.drops, self.lstms, carry["states"]):
+            outputs, cells = lstm(drop(hidden, training=training), first, training=training)
+            states.append([_state_after(before, after, lengths) for before, after in zip(first, (outputs, cells))])
+            hidden = outputs
+        hidden = self.drops[-1](hidden, training=training)
+        new_carry = {"states": states}
+        targets = None if targets is None else ops.cast(targets, "int32")
+        if not self.points:
+            queries = hidden if last is None else hidden[:, -last:]
+            if targets is not None:
+                return self.head.target_log_prob({"hidden": queries}, {}, targets), new_carry
+            # Words outside the vocabulary, if there are any, have no probability.
+            return _widened(self.head(queries), self.vocabulary_size, size), new_carry
+        words = inputs if extended_ids is None else ops.cast(extended_ids, "int32")
+        words = ops.where(inputs == PAD_ID, NO_WORD, words)
+        log_probs, new_carry["window"] = self.head(
+            hidden, words, carry["window"], targets=targets, last=last, lengths=lengths, size=size
+        )
+        return log_probs, new_carry
+
+    def step(self, tokens, carry, extended_ids=None, size=None):
+        """Reads one word and predicts the next; no dropout.
+
+        Args:
+            tokens: int `[batch]`, ids below V.
+            carry: what `call` or the last `step` returned.
+            extended_ids: int `[batch]`, for the pointer; default `tokens`.
+            size: number of extended ids, default V.
+
+        Returns:
+            log_probs: float32 `[batch, size]`.
+            copy_log_probs: float32 `[batch, L]`, log-probability that the next word is copied from each position of the
+                window. The last position is the word just read, the first the one L - 1 words before it. What is at least
+                half copied names its source by `decoding.hypotheses.provenance` over `carry["window"]["words"]`.
+            carry: the next carry.
+        """
+        hidden = self.embedding(tokens)
+        states = []
+        for lstm, first in zip(self.lstms, carry["states"]):
+            states.append(lstm.step(hidden, first))
+            hidden = states[-1][0]
+        if not self.points:
+            log_probs = self.head.step_log_probs({"hidden": hidden}, {"extended_ids": tokens[:, None]})[0]
+            log_probs = _widened(log_probs[:, : self.vocabulary_size], self.vocabulary_size, size)
+            return log_probs, ops.full((ops.shape(tokens)[0], self.window), LOG_ZERO), {"states": states}
+        words = tokens if extended_ids is None else extended_ids
+        log_probs, copy_log_probs, window = self.head.step(hidden, words, carry["window"], size=size)
+        return log_probs, copy_log_probs, {"states": states, "window": window}
+
+
+def _state_after(before, sequence, lengths):
+    """The state after `lengths` steps: `before` `[batch, units]` after none, `sequence[:, t - 1]` after t.
+
+    `lengths` is an int from 1, or int `[batch]` from 0.
+    """
+    if len(getattr(lengths, "shape", ())) == 0:
+        return sequence[:, lengths - 1]
+    states = ops.concatenate([ops.cast(before, sequence.dtype)[:, None], sequence], axis=1)
+    index = ops.reshape(ops.cast(lengths, "int32"), (-1, 1, 1))
+    return ops.squeeze(ops.take_along_axis(states, index, axis=1), 1)
+
+
+def _widened(log_probs, vocabulary_size, size):
+    """Appends `size - V` impossible words to the last axis."""
+    if size is None:
+        return log_probs
+    paddings = [[0, 0]] * (len(log_probs.shape) - 1) + [[0, size - vocabulary_size]]
+    return ops.pad(log_probs, paddings, constant_values=LOG_ZERO)

@@ -237,6 +237,7 @@ def test_sampling_depends_on_the_seed_alone(body):
     assert any(not np.array_equal(first[0], other) for other in first[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["gru", "transformer"])
 def test_sampling_trains_and_is_saved(body, tmp_path):
     model = make(body, scheduled_sampling=True, dropout=0.1)

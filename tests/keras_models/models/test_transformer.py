@@ -160,6 +160,7 @@ def test_padding_changes_nothing():
     assert_same(found, padded._replace(attention=padded.attention[..., :5]), tolerance=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_training_reduces_the_loss(dtype):
     keras.utils.set_random_seed(0)

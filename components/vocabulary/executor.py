@@ -17,6 +17,7 @@ VOCABULARY_KEY = "vocabulary"
 CONFIG_KEY = "vocabulary_config"
 TEXT_SETTINGS_KEY = "text_settings"
 SIDES = ("source", "target")
+STREAM_SIDES = ("text",)  # a language model's examples have one text, and one vocabulary, in the target's file
 
 
 def counts_file(side):
@@ -49,16 +50,17 @@ def choose_tokens(counts, size, min_count, protected_min_count):
 class _CountTokens(beam.DoFn):
     """Batches of serialized examples to (side, token) pairs."""
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer, sides=SIDES):
         super().__init__()
         self._tokenizer = tokenizer
+        self._sides = sides
 
     def process(self, serialized):
         import tensorflow as tf
 
-        features = {side: tf.io.FixedLenFeature([], tf.string) for side in SIDES}
+        features = {side: tf.io.FixedLenFeature([], tf.string) for side in self._sides}
         parsed = tf.io.parse_example(tf.constant(serialized), features)
-        for side in SIDES:
+        for side in self._sides:
             for token in self._tokenizer.tokenize(parsed[side]).flat_values.numpy():
                 yield side, token.decode("utf-8")
 
@@ -68,16 +70,21 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 
     def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
         config = configs.VocabularyConfig(**json.loads(exec_properties[CONFIG_KEY]))
-        tokenizer = tokenization.Tokenizer(**json.loads(exec_properties[TEXT_SETTINGS_KEY])["tokenizer"])
+        settings = json.loads(exec_properties[TEXT_SETTINGS_KEY])
+        tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
+        sides = STREAM_SIDES if settings.get("task") == configs.LANGUAGE_MODEL else SIDES
         uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
         fileio.makedirs(uri)
         pattern = os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], "train"), "*")
 
         def write(counted):
-            counts = {side: {} for side in SIDES}
+            counts = {side: {} for side in sides}
             for (side, token), count in counted:
                 counts[side][token] = count
-            for side, name in zip(SIDES, (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)):
+            for side in sides:
+                name = (
+                    preprocessing.SOURCE_VOCABULARY_FILE if side == "source" else preprocessing.TARGET_VOCABULARY_FILE
+                )
                 size = config.source_size if side == "source" else config.target_size
                 chosen_from = join_counts(counts.values()) if config.joint else counts[side]
                 tokens = choose_tokens(chosen_from, size, config.min_count, config.protected_min_count)
@@ -93,7 +100,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(pattern)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Tokenize" >> beam.ParDo(_CountTokens(tokenizer))
+                | "Tokenize" >> beam.ParDo(_CountTokens(tokenizer, sides))
                 | "Count" >> beam.combiners.Count.PerElement()
                 | "List" >> beam.combiners.ToList()
                 | "Write" >> beam.Map(write)

@@ -101,6 +101,7 @@ def _parser():
     request.add_argument("--address", required=True, metavar="HOST:PORT")
     request.add_argument("--model", metavar="NAME", help="needed by TF Serving; default: the server's only model")
     request.add_argument("--n-best", action="store_true", help="all of the beam's answers")
+    request.add_argument("--continue", dest="continues", action="store_true", help="ask a language model to go on")
     request.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS")
     request.add_argument(
         "--tags",
@@ -220,9 +221,14 @@ def say_results(facts, say):
     say(scoring.format_table(results))
     say()
     counts = facts["counts"]
-    say(
-        f"{counts['read']} records read, {counts['kept']} kept, {counts['rejected']} rejected: {facts['paths']['rejects']}"
-    )
+    if "words_by_split" in counts:
+        words = ", ".join(f"{number} words of {split}" for split, number in counts["words_by_split"].items())
+        say(f"{counts['read']} lines read: {words}, line ends included")
+    else:
+        say(
+            f"{counts['read']} records read, {counts['kept']} kept, {counts['rejected']} rejected: "
+            f"{facts['paths']['rejects']}"
+        )
     for split, number in (counts.get("rejected_by_given_split") or {}).items():
         if split != "train":
             say(f"{number} of the rejected stand in the files given as {split}, which were therefore not used whole.")
@@ -243,6 +249,8 @@ def _evaluate(options):
         scoring.expand_metric_names(options.metrics)  # a misspelt metric is reported first
     directory = version_directory(options.model)
     recipe = _recipe_of(directory)
+    if recipe.task == configs.LANGUAGE_MODEL:
+        return _evaluate_language_model(options, directory, recipe, say)
     names, left_out = _evaluated_metrics(recipe, options.metrics)
     data = _evaluated_data(recipe.data, options)
     metric_options = {**scoring.options_of(recipe), **({"database": options.database} if options.database else {})}
@@ -324,6 +332,23 @@ def _recipe_of(model_directory):
     return configs.recipe_from_dict(recipe) if recipe else configs.Recipe(name="model")
 
 
+def _evaluate_language_model(options, directory, recipe, say):
+    """Perplexity of a text file, in passages of which each is read after the end of the one before."""
+    from pipeline import perplexity_of_text, scoring
+
+    if options.metrics and options.metrics not in ("perplexity", "all"):
+        raise CommandError(f"A language model is measured by 'perplexity' alone; got --metrics {options.metrics}.")
+    if options.outputs:
+        raise CommandError("--outputs is for models that translate: a language model's evaluation writes no text.")
+    result = perplexity_of_text.measure(options.data, directory, recipe, lambda line: say(line))
+    say(scoring.format_table({recipe.model.head: {result.name: result}}))
+    words = result.details["words"]
+    say(f"{words} words, line ends included; {result.signature}; model {directory}")
+    facts = {"model": str(directory), "words": words, "metrics": scoring.results_to_dict({result.name: result})}
+    _write_json(options.json, facts)
+    return 0
+
+
 def _score(options):
     from pipeline import scoring
 
@@ -361,7 +386,9 @@ def _request(options):
     _check_writable(options.json)
     with Client(options.address, model=options.model, timeout=options.timeout) as client:
         features = _named_tags(options.tags)
-        if options.n_best:
+        if options.continues:
+            answers = [[answer] for answer in client.continue_text(options.text)]
+        elif options.n_best:
             answers = client.n_best(options.text, features=features)
         else:
             answers = [[answer] for answer in client.predict(options.text, features=features)]

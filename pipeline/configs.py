@@ -57,7 +57,7 @@ class DataConfig:
     """What is read and what is turned away at the door."""
 
     synthetic: str = _choice("", "rarest_word", "order_tokens", default="")  # a made-up task: `run` needs no --data
-    format: str = _choice("auto", *FORMATS, default="auto")
+    format: str = _choice("auto", *FORMATS, "text", default="auto")  # `text`: plain text, for language models
     # Files of given splits, relative to the data folder; wildcards are allowed. An entry is a file, or `source,target` for two
     # line-aligned files. Without any, every file is read and the splits are divided by the shares below.
     train_files: tuple[str, ...] = ()
@@ -178,6 +178,7 @@ class DecodingConfig:
     max_length_offset: int = _number(10, low=1)
     length_penalty: float = _number(1.0, low=0.0)
     coverage_penalty: float = _number(0.0, low=0.0)
+    no_repeat_ngram: int = _number(0, low=0)  # no run of so many tokens stands twice in an output; 0 allows all
     # What is put where the model says [UNK]: nothing (another word is chosen), the source token that attention looks at most, or that
     # token's translation in data.dictionary (else the token).
     replace_unknown: str = _choice("none", "copy", "dictionary", default="none")
@@ -233,11 +234,46 @@ class BaselineConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class LanguageModelConfig:
+    """What the task `language_model` needs besides; see `keras_models.language_modeling` for the walk along the stream.
+
+    Of the other sections it reads: data (files, `lowercase`), vocabulary (`target_size`, `min_count`, `protected_min_count`),
+    model (`head`, `embedding_size`, `hidden_size`, `dropout`), training (`epochs`, `learning_rate`, `gradient_clip_norm`, `seed`,
+    `mixed_precision`, `max_seconds`), decoding (both lists of buckets), baseline.
+    """
+
+    window: int = _number(
+        100, low=1
+    )  # words that the pointer sees, and steps of backpropagation where windows are read anew
+    recurrent_layers: int = _number(2, low=1, high=8)
+    zoneout_hidden: float = _number(0.025, low=0.0, high=1.0)
+    zoneout_cell: float = _number(0.25, low=0.0, high=1.0)
+    tie_weights: bool = False
+    batch_size: int = _number(32, low=1)  # rows that the training stream is cut into
+    stride: int = _number(100, low=1)  # words whose loss one update takes
+    carry: bool = True  # carry states over; if not, read each window anew (stride 1 is then Merity et al.'s training)
+    optimizer: str = _choice("adam", "sgd", default="adam")
+    patience: int = _number(3, low=1)  # epochs without a lower validation perplexity after which training ends
+    evaluation_batch_size: int = _number(1, low=1)  # rows of the validation stream; 1 is exact, more are faster
+    unknown_word: str = "<unk>"  # the text's own word for unknown words, if the vocabulary has it
+    max_perplexity: float = _number(0.0, low=0.0)  # a model with more is not pushed; 0 lets every one pass
+    continuation_tokens: int = _number(50, low=1, high=1000)  # words that the signature `continue` writes
+    temperature: float = _number(0.0, low=0.0)  # 0 writes the likeliest word; else words are drawn
+    top_k: int = _number(0, low=0)
+    top_p: float = _number(1.0, low=0.01, high=1.0)
+
+
+TASKS = ("seq2seq", "language_model")
+LANGUAGE_MODEL = "language_model"
+
+
+@dataclasses.dataclass(frozen=True)
 class Recipe:
     """All of a run's choices; `name` is the model's name when served."""
 
     name: str
     description: str = ""
+    task: str = _choice(*TASKS, default="seq2seq")
     data: DataConfig = DataConfig()
     vocabulary: VocabularyConfig = VocabularyConfig()
     model: ModelConfig = ModelConfig()
@@ -245,6 +281,7 @@ class Recipe:
     decoding: DecodingConfig = DecodingConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     baseline: BaselineConfig = BaselineConfig()
+    language_model: LanguageModelConfig = LanguageModelConfig()
 
     def __post_init__(self):
         _check_together(self)
@@ -351,7 +388,10 @@ def text_settings(recipe):
     Returns:
         Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`.
     """
-    return {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
+    settings = {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
+    if recipe.task == LANGUAGE_MODEL:
+        settings.update(task=recipe.task, unknown_word=recipe.language_model.unknown_word)
+    return settings
 
 
 def vocabulary_settings(recipe):
@@ -487,6 +527,13 @@ def _check_together(recipe):
             "The recipe key 'name' (by default the file's name) must be letters, digits, '-' and '_' alone, at most 100; "
             f"got {recipe.name!r}."
         )
+    if recipe.task == LANGUAGE_MODEL:
+        _check_language_model(recipe)
+        return
+    if recipe.data.format == "text":
+        raise RecipeError(
+            "The recipe key 'data.format' = \"text\" needs 'task' = \"language_model\": plain text has no pairs."
+        )
     _check_data(recipe.data)
     _check_evaluation(recipe.evaluation)
     # What is read must be trainable (the end takes one place) and decodable: nothing is left out later.
@@ -557,6 +604,43 @@ def _check_model(recipe):
                 "that it holds all words of an update: half of 'training.batch_tokens', or the last of 'training.bucket_lengths', "
                 "and 4 more."
             )
+
+
+def _check_language_model(recipe):
+    """Rules of the task `language_model`."""
+    settings = recipe.language_model
+    if recipe.data.format not in ("auto", "text"):
+        raise RecipeError(
+            f"The recipe key 'data.format' must be \"text\" for a language model; got {recipe.data.format!r}."
+        )
+    if recipe.data.tokenization != "whitespace":
+        raise RecipeError(
+            "The recipe key 'data.tokenization' must be \"whitespace\" for a language model: its text is tokenized already."
+        )
+    for split in ("train", "eval"):
+        if not getattr(recipe.data, f"{split}_files"):
+            raise RecipeError(f"The recipe key 'data.{split}_files' must name the {split} text of a language model.")
+    for key, head in (("model.head", recipe.model.head), ("baseline.head", recipe.baseline.head)):
+        if head not in ("softmax", "pointer_sentinel", ""):
+            raise RecipeError(
+                f"The recipe key '{key}' must be one of 'softmax', 'pointer_sentinel' for a language model; got {head!r}."
+            )
+    if not settings.carry and settings.stride > settings.window:
+        raise RecipeError(
+            f"The recipe key 'language_model.stride' ({settings.stride}) cannot exceed 'language_model.window' "
+            f"({settings.window}) where 'language_model.carry' is false."
+        )
+    if recipe.decoding.length_buckets[-1] <= settings.window:
+        raise RecipeError(
+            f"The last of 'decoding.length_buckets' ({recipe.decoding.length_buckets[-1]}) must exceed "
+            f"'language_model.window' ({settings.window}): a passage is measured after a window's words of context."
+        )
+    if settings.tie_weights and recipe.model.embedding_size != recipe.model.hidden_size:
+        raise RecipeError(
+            "The recipe key 'language_model.tie_weights' needs 'model.embedding_size' and 'model.hidden_size' to be equal."
+        )
+    if recipe.training.learning_rate <= 0:
+        raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
 
 
 def _check_data(data):

@@ -8,7 +8,7 @@ import pathlib
 import re
 import time
 
-from pipeline import configs, lexicons, readers, sql_execution
+from pipeline import configs, lexicons, readers, sql_execution, tasks
 
 _STEP = re.compile(r"Component (\S+) is (running|finished)\.")
 
@@ -88,7 +88,7 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
         RunError: a component failed.
     """
     # Before the slow imports: a wrong path should not cost half a minute.
-    plan = readers.plan_inputs(data_path, recipe.data)
+    plan = tasks.plan_inputs(data_path, recipe)
     recipe = configs.with_database_path(recipe, readers.resolve_data_path(data_path))
     lexicons.check(recipe)
     if recipe.evaluation.database:
@@ -105,7 +105,7 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tfx.v1 as tfx
 
-    from pipeline import lineage, pipeline, report, results
+    from pipeline import lineage, pipeline, report
 
     paths = {
         "output": str(output),
@@ -135,9 +135,9 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
             raise RunError(_failure_sentence(steps.current, error, paths["log"])) from error
         progress("Measuring on the test split")
         outputs = lineage.latest_outputs(metadata, recipe.name)
-        facts = results.collect(recipe, outputs, steps.stages, output / "answers", progress)
+        facts = tasks.collect(recipe, outputs, steps.stages, output / "answers", progress)
     facts["seconds"] = round(time.monotonic() - started, 1)
-    facts["paths"] = {**paths, "rejects": os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "rejects.tsv")}
+    facts["paths"] = {**paths, **tasks.reject_paths(recipe, outputs)}
     report.write_report(output, facts)
     write_json(paths["metrics"], {key: facts[key] for key in METRICS_KEYS})
     write_json(output / "run.json", {key: facts[key] for key in RUN_KEYS})

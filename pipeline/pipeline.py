@@ -4,10 +4,9 @@ import dataclasses
 
 import tfx.v1 as tfx
 
-from components.parallel_text_example_gen.component import ParallelTextExampleGen
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
-from pipeline import evaluation
+from pipeline import tasks
 
 RUN_FN = "pipeline.trainer.run_fn"
 BASELINE = "baseline"
@@ -59,7 +58,7 @@ def create_pipeline(
         pipeline_name: its name in the metadata.
         pipeline_root: folder of its artifacts.
         recipe: a `Recipe`.
-        data_path: what ParallelTextExampleGen reads.
+        data_path: what the recipe's ExampleGen reads.
         push_directory: where blessed models go, a folder a version.
         metadata_config: connection of ML Metadata; None where the runner brings its own.
         beam_args: options for Beam, such as `--runner=FlinkRunner`.
@@ -71,7 +70,7 @@ def create_pipeline(
     """
     recipe_json = recipe.to_json()
     # Reads the user's files; every record is kept or stands in the rejects with its reason.
-    example_gen = ParallelTextExampleGen(data_path=data_path, recipe_json=recipe_json)
+    example_gen = tasks.example_gen(data_path, recipe)
     # Statistics, schema and anomalies: what the data look like, for people and for the next run.
     statistics_gen = tfx.components.StatisticsGen(examples=example_gen.outputs["examples"])
     schema_gen = tfx.components.SchemaGen(statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True)
@@ -99,9 +98,9 @@ def create_pipeline(
     # Decodes the test split from raw text, measures, and blesses what reaches the recipe's thresholds.
     evaluator = tfx.components.Evaluator(
         examples=example_gen.outputs["examples"],
-        example_splits=["test"],
+        example_splits=[tasks.evaluated_split(recipe)],
         model=main_trainer.outputs["model"],
-        eval_config=evaluation.build_eval_config(recipe),
+        eval_config=tasks.build_eval_config(recipe),
     )
     # What is not blessed is not pushed.
     pusher = tfx.components.Pusher(

@@ -128,6 +128,16 @@ def resolve_data_path(data_path):
     return _absolute(data_path)
 
 
+def files_for(path):
+    """Returns the file system of a path or an address, with `is_directory`, `exists`, `list` and `open` (for reading bytes)."""
+    return _files_for(path)
+
+
+def raw_lines(path):
+    """Yields (line number from 1, bytes without line end) of a file; a leading byte order mark is dropped."""
+    return _raw_lines(path, _files_for(path))
+
+
 def split_base(paths):
     """Splits absolute paths, or remote addresses, into what they have in common and the rest.
 

@@ -455,6 +455,9 @@ LABELS = {
     "protected_fidelity": "Protected-token fidelity",
     "unseen_copies": "Unseen words copied",
     "repetition_rate": "Repetition rate",
+    # Of language models; measured by `pipeline.perplexity`, not here.
+    "perplexity": "Perplexity",
+    "validation_perplexity": "Perplexity of the validation stream",
 }
 
 

@@ -71,6 +71,9 @@ class ServedModel:
         self._constant = tf.constant
         self._invalid_argument = tf.errors.InvalidArgumentError
         self.source_features = self.facts.get("source_features", [])
+        self._check_signatures()
+
+    def _check_signatures(self):
         self._signature("serving_default", {"source", *self.source_features})
 
     def _signature(self, name, inputs):
@@ -78,7 +81,7 @@ class ServedModel:
         function = self._loaded.signatures.get(name)
         if function is None:
             raise ModelError(f"The model {self.directory} has no signature '{name}': it is not one of Verbatim's.")
-        outputs = {"log_probability", "token_count"} if name == "score" else _OUTPUTS
+        outputs = self._outputs_of(name)
         taken, given = set(function.structured_input_signature[1]), set(function.structured_outputs)
         if taken != inputs or not outputs <= given:
             raise ModelError(
@@ -86,6 +89,10 @@ class ServedModel:
                 f"{', '.join(sorted(given)) or 'nothing'}: it is not one of Verbatim's."
             )
         return function
+
+    @staticmethod
+    def _outputs_of(signature):
+        return {"log_probability", "token_count"} if signature == "score" else _OUTPUTS
 
     def _call(self, function, **texts):
         try:

@@ -11,7 +11,7 @@ import tensorflow_transform as tft
 
 from keras_models import losses
 from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
-from pipeline import configs, preprocessing, scheduled_sampling, training_data
+from pipeline import configs, preprocessing, scheduled_sampling, tasks, training_data
 
 HISTORY_FILE = "history.json"
 WEIGHTS_FILE = "model.keras"
@@ -252,6 +252,11 @@ def run_fn(fn_args):
     from serving import export
 
     recipe = configs.Recipe.from_json(fn_args.custom_config["recipe"])
+    if tasks.is_language_model(recipe):
+        from pipeline import language_model_trainer
+
+        language_model_trainer.run_fn(fn_args, recipe)
+        return
     transform_output = tft.TFTransformOutput(fn_args.transform_graph_path)
     names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
     sizes = [len(preprocessing.read_vocabulary(transform_output, name)) for name in names]

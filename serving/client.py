@@ -79,6 +79,19 @@ class Score:
 
 
 @dataclasses.dataclass(frozen=True)
+class WordScore:
+    """How likely a language model finds a text.
+
+    Attributes:
+        tokens: its words; `[END]` is a line feed.
+        log_probabilities: of each, after all before it in the text.
+    """
+
+    tokens: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class TensorFacts:
     """One input or output.
 
@@ -229,6 +242,61 @@ class Client:
         outputs = self._predict("score", inputs, names, rank=1)
         return [Score(float(p), int(n)) for p, n in zip(outputs["log_probability"], outputs["token_count"])]
 
+    def continue_text(self, texts, signature="continue"):
+        """Returns how a language model goes on after each text.
+
+        Args:
+            texts: a text or a sequence of them; a line feed ends a sentence.
+            signature: `continue` or `continue_no_xla`.
+
+        Returns:
+            A list of `Answer`, one a text. Its text is the continuation alone, and its score the sum of the words'
+            log-probabilities. `copied_from` counts the words of text and continuation, line feeds included.
+
+        Raises:
+            RequestError: there is no answer; one sentence says why.
+        """
+        texts = _as_list(texts)
+        if not texts:
+            return []
+        outputs = self._predict(signature, {"text": texts}, _CONTINUATION_OUTPUTS, rank=1)
+        answers = []
+        for row, text in enumerate(outputs["text"]):
+            read = [token for token in outputs["text_tokens"][row] if token]
+            words = [*read, *outputs["tokens"][row]]
+            tokens = tuple(
+                Token(word, int(position), words[position], float(probability))
+                if position >= 0
+                else Token(word, copy_probability=float(probability))
+                for word, position, probability in zip(
+                    outputs["tokens"][row], outputs["copied_from"][row], outputs["copy_probability"][row]
+                )
+            )
+            answers.append(Answer(text, float(outputs["log_probability"][row].sum()), tokens))
+        return answers
+
+    def score_text(self, texts):
+        """Returns how likely a language model finds each word of each text.
+
+        Args:
+            texts: a text or a sequence of them; a line feed ends a sentence.
+
+        Returns:
+            A list of `WordScore`.
+
+        Raises:
+            RequestError: there is no answer; one sentence says why.
+        """
+        texts = _as_list(texts)
+        if not texts:
+            return []
+        names = {"log_probability": 2, "tokens": 2, "token_count": 1}
+        outputs = self._predict("score", {"text": texts}, names, rank=1)
+        return [
+            WordScore(tuple(tokens[:count]), tuple(float(p) for p in log_probs[:count]))
+            for tokens, log_probs, count in zip(outputs["tokens"], outputs["log_probability"], outputs["token_count"])
+        ]
+
     def metadata(self):
         """Returns the `Metadata` of the version that answers.
 
@@ -366,6 +434,16 @@ _ANSWER_OUTPUTS = {
     "copied_from": 2,
     "copy_probability": 2,
     "source_tokens": 2,
+}
+
+
+_CONTINUATION_OUTPUTS = {
+    "text": 1,
+    "tokens": 2,
+    "copied_from": 2,
+    "copy_probability": 2,
+    "log_probability": 2,
+    "text_tokens": 2,
 }
 
 

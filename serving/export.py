@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_models import decoding
 from pipeline import preprocessing, source_features, tokenization
+from serving import buckets
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
 EXTRA_DIRECTORY = "assets.extra"
@@ -32,13 +33,6 @@ def longest_output(source_length, config):
     """Returns the longest output, in tokens, of a source padded to `source_length`: factor * length + offset."""
     scaled = tf.cast(tf.cast(source_length, tf.float32) * config.max_length_factor, tf.int32)
     return scaled + config.max_length_offset
-
-
-def smallest_bucket(size, buckets):
-    """Returns the smallest bucket that holds `size`, the largest if none does; int32 scalars."""
-    buckets = tf.constant(buckets, tf.int32)
-    index = tf.searchsorted(buckets, tf.expand_dims(size, 0))[0]
-    return buckets[tf.minimum(index, tf.size(buckets) - 1)]
 
 
 class ServingModule(tf.Module):
@@ -141,29 +135,19 @@ class ServingModule(tf.Module):
             protected_vocabulary=self.protected_vocabulary if self.config.keep_protected else None,
             return_attention=return_attention,
             replace_unknown=self.config.replace_unknown != "none",
+            no_repeat_ngram=self.config.no_repeat_ngram,
         )
         return {name: value for name, value in found._asdict().items() if value is not None}
 
     def _decode_in_buckets(self, features, decode):
         """Pads to buckets, decodes chunk by chunk, and cuts the padding off again."""
-        lengths = features["source_ids"].row_lengths()
-        number = tf.cast(tf.size(lengths), tf.int32)
-        batch = smallest_bucket(number, self.config.batch_buckets)
-        chunks = (number + batch - 1) // batch
-        length = smallest_bucket(tf.cast(tf.reduce_max(lengths), tf.int32), self.config.length_buckets)
-        padded = []
-        for name in self.decoder_inputs:
-            # A text beyond the last bucket fails its check; cut here so that it cannot be compiled for meanwhile.
-            dense = features[name][:, :length].to_tensor()
-            dense = tf.pad(dense, [[0, chunks * batch - number], [0, length - tf.shape(dense)[1]]])
-            padded.append(tf.reshape(dense, [chunks, batch, length]))
-        chunked = tf.map_fn(
-            lambda ids: decode(*ids), tuple(padded), fn_output_signature=_FOUND_TYPES, parallel_iterations=1
+        return buckets.map_in_buckets(
+            lambda *inputs: decode(*inputs[:-1]),  # the mask is made of the ids
+            [features[name] for name in self.decoder_inputs],
+            self.config.batch_buckets,
+            self.config.length_buckets,
+            _FOUND_TYPES,
         )
-        return {
-            name: tf.reshape(value, tf.concat([[chunks * batch], tf.shape(value)[2:]], axis=0))[:number]
-            for name, value in chunked.items()
-        }
 
     # Ids to text.
 
@@ -280,14 +264,15 @@ def export_model(model, transform_output, recipe, directory):
         "batch_buckets": list(recipe.decoding.batch_buckets),
         "length_buckets": list(recipe.decoding.length_buckets),
         "compilations": len(recipe.decoding.batch_buckets) * len(recipe.decoding.length_buckets),
-        "versions": {"verbatim-text": _own_version(), "tensorflow": tf.__version__, "keras": keras.__version__},
+        "versions": {"verbatim-text": own_version(), "tensorflow": tf.__version__, "keras": keras.__version__},
         "recipe": recipe.to_dict(),
     }
     with tf.io.gfile.GFile(os.path.join(extra, FACTS_FILE), "w") as file:
         json.dump(facts, file, indent=1)
 
 
-def _own_version():
+def own_version():
+    """Returns the version of this package, for a model's facts."""
     try:
         return importlib.metadata.version("verbatim-text")
     except importlib.metadata.PackageNotFoundError:  # run from a checkout that is not installed

@@ -12,7 +12,10 @@ from tfx.types.experimental import simple_artifacts
 from components.text_transform import executor
 from pipeline import configs
 
-PREPROCESSING_FN = "pipeline.preprocessing.preprocessing_fn"
+PREPROCESSING_FNS = {
+    "seq2seq": "pipeline.preprocessing.preprocessing_fn",
+    configs.LANGUAGE_MODEL: "pipeline.language_model_preprocessing.preprocessing_fn",
+}
 
 
 class TextTransformSpec(types.ComponentSpec):
@@ -51,7 +54,8 @@ class TextTransform(Transform):
             vocabulary: channel of the vocabulary folder.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
         """
-        settings = configs.transform_settings(configs.Recipe.from_json(recipe_json))
+        recipe = configs.Recipe.from_json(recipe_json)
+        settings = configs.transform_settings(recipe)
         transformed_examples = types.Channel(type=standard_artifacts.Examples)
         transformed_examples.matching_channel_name = standard_component_specs.EXAMPLES_KEY
         spec = TextTransformSpec(
@@ -59,7 +63,7 @@ class TextTransform(Transform):
                 standard_component_specs.EXAMPLES_KEY: examples,
                 standard_component_specs.SCHEMA_KEY: schema,
                 executor.VOCABULARY_KEY: vocabulary,
-                standard_component_specs.PREPROCESSING_FN_KEY: PREPROCESSING_FN,
+                standard_component_specs.PREPROCESSING_FN_KEY: PREPROCESSING_FNS[recipe.task],
                 standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps(settings, sort_keys=True),
                 standard_component_specs.FORCE_TF_COMPAT_V1_KEY: 0,
                 # StatisticsGen has seen the raw data; statistics of id lists say nothing.

@@ -17,6 +17,7 @@ VOCABULARY_KEY = "vocabulary"
 CONFIG_KEY = "vocabulary_config"
 TEXT_SETTINGS_KEY = "text_settings"
 SIDES = ("source", "target")
+STREAM_SIDES = ("text",)  # a language model's examples have one text, and one vocabulary, in the target's file
 
 
 def counts_file(side):
@@ -49,17 +50,18 @@ def choose_tokens(counts, size, min_count, protected_min_count):
 class _CountTokens(beam.DoFn):
     """Batches of serialized examples to (side, token) pairs, and (column, tag) pairs."""
 
-    def __init__(self, tokenizer, columns):
+    def __init__(self, tokenizer, sides=SIDES, columns=()):
         super().__init__()
         self._tokenizer = tokenizer
+        self._sides = sides
         self._columns = columns
 
     def process(self, serialized):
         import tensorflow as tf
 
-        features = {side: tf.io.FixedLenFeature([], tf.string) for side in (*SIDES, *self._columns)}
+        features = {side: tf.io.FixedLenFeature([], tf.string) for side in (*self._sides, *self._columns)}
         parsed = tf.io.parse_example(tf.constant(serialized), features)
-        for side in SIDES:
+        for side in self._sides:
             for token in self._tokenizer.tokenize(parsed[side]).flat_values.numpy():
                 yield side, token.decode("utf-8")
         for column in self._columns:
@@ -75,6 +77,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         settings = json.loads(exec_properties[TEXT_SETTINGS_KEY])
         tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
         columns = settings.get("source_features", ())
+        sides = STREAM_SIDES if settings.get("task") == configs.LANGUAGE_MODEL else SIDES
         uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
         fileio.makedirs(uri)
         pattern = os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], "train"), "*")
@@ -82,10 +85,13 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         write_lexicons(uri, settings, tokenizer)
 
         def write(counted):
-            counts = {side: {} for side in (*SIDES, *columns)}
+            counts = {side: {} for side in (*sides, *columns)}
             for (side, token), count in counted:
                 counts[side][token] = count
-            for side, name in zip(SIDES, (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)):
+            for side in sides:
+                name = (
+                    preprocessing.SOURCE_VOCABULARY_FILE if side == "source" else preprocessing.TARGET_VOCABULARY_FILE
+                )
                 size = config.source_size if side == "source" else config.target_size
                 chosen_from = join_counts([counts[name] for name in SIDES]) if config.joint else counts[side]
                 tokens = choose_tokens(chosen_from, size, config.min_count, config.protected_min_count)
@@ -110,7 +116,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(pattern)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Tokenize" >> beam.ParDo(_CountTokens(tokenizer, columns))
+                | "Tokenize" >> beam.ParDo(_CountTokens(tokenizer, sides, columns))
                 | "Count" >> beam.combiners.Count.PerElement()
                 | "List" >> beam.combiners.ToList()
                 | "Write" >> beam.Map(write)

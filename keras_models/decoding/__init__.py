@@ -2,6 +2,7 @@
 
 from keras_models.decoding.beam import beam_search as beam_search
 from keras_models.decoding.constraints import Protection as Protection
+from keras_models.decoding.continuation import continue_text as continue_text
 from keras_models.decoding.greedy import greedy_search as greedy_search
 from keras_models.decoding.hypotheses import Hypotheses as Hypotheses
 from keras_models.decoding.hypotheses import StepOutput as StepOutput

@@ -1,0 +1,152 @@
+"""Training of the task `language_model`: transformed passages to one stream, the stream to a model, the model to a SavedModel."""
+
+import json
+import os
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+import tensorflow_transform as tft
+
+from keras_models import language_modeling
+from keras_models.models import LanguageModel
+from pipeline import language_model_preprocessing, preprocessing
+
+HISTORY_FILE = "history.json"
+WEIGHTS_FILE = "model.keras"
+
+
+def build_model(recipe, vocabulary_size):
+    """Builds the untrained network that a recipe describes."""
+    settings = recipe.language_model
+    return LanguageModel(
+        vocabulary_size,
+        head=recipe.model.head,
+        window=settings.window,
+        embedding_size=recipe.model.embedding_size,
+        hidden_size=recipe.model.hidden_size,
+        recurrent_layers=settings.recurrent_layers,
+        dropout=recipe.model.dropout,
+        zoneout_hidden=settings.zoneout_hidden,
+        zoneout_cell=settings.zoneout_cell,
+        tie_weights=settings.tie_weights,
+        dtype="mixed_bfloat16" if recipe.training.mixed_precision else "float32",
+    )
+
+
+def fit_options(recipe):
+    """Returns the `FitOptions` of a recipe."""
+    settings = recipe.language_model
+    return language_modeling.FitOptions(
+        batch_size=settings.batch_size,
+        stride=settings.stride,
+        carry=settings.carry,
+        optimizer=settings.optimizer,
+        learning_rate=recipe.training.learning_rate,
+        clip_norm=recipe.training.gradient_clip_norm,
+        max_epochs=recipe.training.epochs,
+        patience=settings.patience,
+        evaluation_batch_size=settings.evaluation_batch_size,
+        max_seconds=recipe.training.max_seconds or None,
+        # On a GPU the loop over time is launched as one program; on a CPU compiling it gains nothing.
+        jit_compile=bool(tf.config.list_physical_devices("GPU")),
+    )
+
+
+def read_stream(file_patterns):
+    """Reads transformed passages back into the stream that they were cut from.
+
+    Args:
+        file_patterns: list of glob patterns of gzipped TFRecord files.
+
+    Returns:
+        int32 `[words]`. What a passage repeats of the one before is left out.
+    """
+    features = {
+        "ids": tf.io.RaggedFeature(tf.int64),
+        "context": tf.io.FixedLenFeature([], tf.int64),
+        "order": tf.io.FixedLenFeature([], tf.int64),
+    }
+    files = tf.data.Dataset.list_files(file_patterns, shuffle=False)
+    records = tf.data.TFRecordDataset(files, compression_type="GZIP")
+    passages = []
+    for parsed in records.map(lambda record: tf.io.parse_single_example(record, features)).as_numpy_iterator():
+        passages.append((int(parsed["order"]), parsed["ids"][int(parsed["context"]) :].astype("int32")))
+    # Beam keeps no order.
+    passages.sort(key=lambda passage: passage[0])
+    return np.concatenate([ids for _, ids in passages]) if passages else np.zeros(0, "int32")
+
+
+def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None):
+    """Trains a recipe's model.
+
+    Args:
+        recipe: a `Recipe` of the task `language_model`.
+        train_files, eval_files: lists of file patterns of transformed examples.
+        vocabulary_size: V.
+        log_directory: where TensorBoard's logs go, if given.
+
+    Returns:
+        The model with the weights of its best epoch, and a dict of facts: `head`, `curve`, `parameters`, `seconds`, `words`,
+        `validation_perplexity`.
+
+    Raises:
+        ValueError: the text is too short, or no epoch ended with a finite perplexity.
+    """
+    keras.utils.set_random_seed(recipe.training.seed)
+    train_ids, eval_ids = read_stream(train_files), read_stream(eval_files)
+    model = build_model(recipe, vocabulary_size)
+    options = fit_options(recipe)
+    curve = []
+    writer = tf.summary.create_file_writer(log_directory) if log_directory else None
+
+    def on_epoch(entry):
+        loss = float(np.log(entry["perplexity"]))
+        point = {key: entry[key] for key in ("epoch", "seconds", "loss", "learning_rate")}
+        # A loss that is not finite has no point on a curve, and no word in JSON.
+        if np.isfinite(entry["loss"]) and np.isfinite(loss):
+            curve.append({**point, "eval_loss": loss, "perplexity": entry["perplexity"]})
+        if writer:
+            with writer.as_default(step=entry["epoch"]):
+                tf.summary.scalar("loss", entry["loss"])
+                tf.summary.scalar("validation_perplexity", entry["perplexity"])
+        print(
+            f"  {recipe.model.head}: epoch {entry['epoch']}/{options.max_epochs}  loss {entry['loss']:.3f}  "
+            f"validation perplexity {entry['perplexity']:.2f}  learning rate {entry['learning_rate']:.2g}  "
+            f"{entry['seconds']:.0f} s",
+            flush=True,
+        )
+
+    started = time.monotonic()
+    history = language_modeling.fit(model, train_ids, eval_ids, options, on_epoch)
+    facts = {
+        "head": recipe.model.head,
+        "curve": curve,
+        "parameters": int(model.count_params()),
+        "seconds": round(time.monotonic() - started, 1),
+        "words": {"train": len(train_ids), "eval": len(eval_ids)},
+        "validation_perplexity": min(entry["perplexity"] for entry in history),
+    }
+    return model, facts
+
+
+def run_fn(fn_args, recipe):
+    """Trains and exports; called by `pipeline.trainer.run_fn`.
+
+    Args:
+        fn_args: TFX's.
+        recipe: the `Recipe`.
+    """
+    from serving import language_model_export
+
+    transform_output = tft.TFTransformOutput(fn_args.transform_graph_path)
+    vocabulary = preprocessing.read_vocabulary(transform_output, language_model_preprocessing.VOCABULARY_FILE)
+    model, facts = train(
+        recipe, fn_args.train_files, fn_args.eval_files, len(vocabulary), log_directory=fn_args.model_run_dir
+    )
+    language_model_export.export_model(model, transform_output, recipe, fn_args.serving_model_dir)
+    tf.io.gfile.makedirs(fn_args.model_run_dir)
+    with tf.io.gfile.GFile(os.path.join(fn_args.model_run_dir, HISTORY_FILE), "w") as file:
+        json.dump(facts, file, indent=1)
+    model.save(os.path.join(fn_args.model_run_dir, WEIGHTS_FILE))

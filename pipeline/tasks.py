@@ -1,0 +1,67 @@
+"""What differs between the tasks of a recipe, `seq2seq` and `language_model`: the one place that branches by `recipe.task`.
+
+(Two more choices live with the components that make them, because they travel as settings: the preprocessing function in
+`components/text_transform`, and the counted features in `components/vocabulary`.)
+Modules of the other task, and TFX, are imported where they are needed.
+"""
+
+from pipeline.configs import LANGUAGE_MODEL
+
+
+def is_language_model(recipe):
+    """Whether a recipe's task is `language_model`."""
+    return recipe.task == LANGUAGE_MODEL
+
+
+def plan_inputs(data_path, recipe):
+    """Finds and checks the files behind a data path; the plan has `units` and `ignored_files`.
+
+    Raises:
+        pipeline.readers.DataError: they cannot be used; one sentence.
+    """
+    from pipeline import readers, text_streams
+
+    if is_language_model(recipe):
+        return text_streams.plan_streams(data_path, recipe)
+    return readers.plan_inputs(data_path, recipe.data)
+
+
+def example_gen(data_path, recipe):
+    """Returns the component that reads the data."""
+    if is_language_model(recipe):
+        from components.text_example_gen.component import TextExampleGen
+
+        return TextExampleGen(data_path=data_path, recipe_json=recipe.to_json())
+    from components.parallel_text_example_gen.component import ParallelTextExampleGen
+
+    return ParallelTextExampleGen(data_path=data_path, recipe_json=recipe.to_json())
+
+
+def evaluated_split(recipe):
+    """Returns the split that the Evaluator measures."""
+    from pipeline import text_streams
+
+    return text_streams.evaluated_split(recipe.data) if is_language_model(recipe) else "test"
+
+
+def build_eval_config(recipe):
+    """Returns the Evaluator's `tfma.EvalConfig`."""
+    from pipeline import evaluation, perplexity
+
+    return (perplexity if is_language_model(recipe) else evaluation).build_eval_config(recipe)
+
+
+def collect(recipe, *arguments):
+    """Measures a run's models; arguments and result as in `pipeline.results.collect`."""
+    from pipeline import language_model_results, results
+
+    return (language_model_results if is_language_model(recipe) else results).collect(recipe, *arguments)
+
+
+def reject_paths(recipe, outputs):
+    """Returns the path of what was turned away, under `"rejects"`, for a run's facts; no text of a stream ever is."""
+    import os
+
+    if is_language_model(recipe):
+        return {}
+    return {"rejects": os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "rejects.tsv")}

@@ -1,0 +1,209 @@
+"""Exports a trained language model as a SavedModel that takes raw text.
+
+The signatures are listed in `docs/architecture.md`. As for the other models, the Transform graph that made the training features is
+part of the SavedModel, inputs are padded to buckets, and only core and tf.text operations are used.
+"""
+
+import json
+import os
+
+import tensorflow as tf
+
+from keras_models import decoding
+from pipeline import language_model_preprocessing, preprocessing, tokenization
+from serving import buckets
+from serving.export import EXTRA_DIRECTORY, FACTS_FILE, WARMUP_FILE, own_version
+
+_TEXTS = tf.TensorSpec([None], tf.string)
+_CONTINUED_TYPES = {
+    "tokens": tf.int32,
+    "log_probs": tf.float32,
+    "copied_from": tf.int32,
+    "copy_probability": tf.float32,
+}
+_RAW = (("text", tf.string), ("context", tf.int64), ("order", tf.int64))
+
+
+class LanguageModelModule(tf.Module):
+    """The served functions of a language model.
+
+    Strings and tables stay outside the function that XLA compiles; it is compiled at most once for each pair of buckets.
+    """
+
+    def __init__(self, model, transform_output, recipe):
+        super().__init__(name="verbatim_language_model")
+        self.model = model
+        self.transform = transform_output.transform_features_layer()
+        self.buckets = recipe.decoding
+        self.config = recipe.language_model
+        self.seed = recipe.training.seed
+        self.vocabulary = tf.constant(
+            preprocessing.read_vocabulary(transform_output, language_model_preprocessing.VOCABULARY_FILE)
+        )
+        # Of the special tokens only the end of a sentence is ever written.
+        special = tf.range(tf.size(self.vocabulary)) < len(tokenization.SPECIAL_TOKENS) - 1
+        self.forbidden = special & (tf.range(tf.size(self.vocabulary)) != tokenization.END_ID)
+        self.continue_xla = tf.function(self._continue, jit_compile=True)
+
+    def _features(self, texts):
+        column = tf.expand_dims(texts, -1)
+        raw = {name: column if dtype == tf.string else tf.zeros_like(column, dtype) for name, dtype in _RAW}
+        features = self.transform(raw)
+        ragged = {name: tf.RaggedTensor.from_sparse(features[name]) for name in language_model_preprocessing.FEATURES}
+        return {name: value if value.dtype == tf.string else tf.cast(value, tf.int32) for name, value in ragged.items()}
+
+    def _check(self, texts, lengths):
+        """Asserts that each text has words, and not too many; a server answers INVALID_ARGUMENT with the sentence."""
+        longest = self.buckets.length_buckets[-1]
+        shortest_at, longest_at = tf.argmin(lengths), tf.argmax(lengths)
+
+        def check(condition, sentence, *values):
+            tf.debugging.Assert(condition, [tf.strings.format(sentence, values)], summarize=1)
+
+        check(tf.size(texts) > 0, "Give at least one text.")
+        if tf.size(texts) > 0:
+            check(lengths[shortest_at] > 0, "The text {} is empty; give at least one word.", shortest_at)
+            check(
+                lengths[longest_at] <= longest,
+                "The text {} has {} words, line ends included; this model takes at most " + str(longest) + ".",
+                longest_at,
+                lengths[longest_at],
+            )
+
+    # Ids to ids.
+
+    def _score(self, ids, lengths):
+        start = tf.fill([tf.shape(ids)[0], 1], tokenization.END_ID)
+        # A row that is padding is read as one word, so that its numbers are finite.
+        inputs = tf.concat([start, ids[:, :-1]], axis=1)
+        log_probs, _ = self.model(inputs, targets=ids, training=False)
+        inside = tf.range(tf.shape(ids)[1]) < lengths[:, tf.newaxis]
+        return {"log_probability": tf.where(inside, log_probs, 0.0)}
+
+    def _continue(self, ids, extended_ids, lengths):
+        uniforms = None
+        if self.config.temperature:
+            shape = [tf.shape(ids)[0], self.config.continuation_tokens]
+            uniforms = tf.random.stateless_uniform(shape, seed=[self.seed, 0])
+        return decoding.continue_text(
+            self.model,
+            ids,
+            extended_ids,
+            tf.maximum(lengths, 1),
+            self.config.continuation_tokens,
+            forbidden=self.forbidden,
+            uniforms=uniforms,
+            temperature=self.config.temperature or 1.0,
+            top_k=self.config.top_k,
+            top_p=self.config.top_p,
+        )
+
+    # Text to text.
+
+    def _continued(self, texts, function):
+        features = self._features(texts)
+        self._check(texts, features["ids"].row_lengths())
+        found = buckets.map_in_buckets(
+            function,
+            [features["ids"], features["extended_ids"]],
+            self.buckets.batch_buckets,
+            self.buckets.length_buckets,
+            _CONTINUED_TYPES,
+        )
+        size = tf.size(self.vocabulary)
+        source = features["tokens"].to_tensor("")
+        position = tf.clip_by_value(found["tokens"] - size, 0, tf.shape(source)[1] - 1)
+        known = tf.gather(self.vocabulary, tf.minimum(found["tokens"], size - 1))
+        tokens = tf.where(found["tokens"] < size, known, tf.gather(source, position, batch_dims=1))
+        return {
+            "text": language_model_preprocessing.detokenize(tf.RaggedTensor.from_tensor(tokens)),
+            "tokens": tokens,
+            "copied_from": found["copied_from"],
+            "copy_probability": found["copy_probability"],
+            "log_probability": found["log_probs"],
+            "text_tokens": source,
+        }
+
+    # Signatures. TensorFlow binds input signatures to methods whose first argument is called self.
+
+    @tf.function(input_signature=[_TEXTS])
+    def score(self, text):
+        features = self._features(text)
+        lengths = features["ids"].row_lengths()
+        self._check(text, lengths)
+        scored = buckets.map_in_buckets(
+            self._score,
+            [features["ids"]],
+            self.buckets.batch_buckets,
+            self.buckets.length_buckets,
+            {"log_probability": tf.float32},
+        )
+        return {
+            "log_probability": scored["log_probability"][:, : tf.reduce_max(lengths)],
+            "tokens": features["tokens"].to_tensor(""),
+            "token_count": tf.cast(lengths, tf.int32),
+        }
+
+    @tf.function(input_signature=[_TEXTS])
+    def continue_text(self, text):
+        return self._continued(text, self.continue_xla)
+
+    @tf.function(input_signature=[_TEXTS])
+    def continue_text_no_xla(self, text):
+        return self._continued(text, self._continue)
+
+
+# `serving_default` is what a server answers when a request names no signature.
+SIGNATURES = {
+    "serving_default": "continue_text",
+    "continue": "continue_text",
+    "continue_no_xla": "continue_text_no_xla",
+    "score": "score",
+}
+
+
+def export_model(model, transform_output, recipe, directory):
+    """Writes the SavedModel, its warm-up requests and its facts.
+
+    Args:
+        model: a trained `LanguageModel`.
+        transform_output: `tft.TFTransformOutput` of the features it was trained on.
+        recipe: the `Recipe`.
+        directory: where to write.
+    """
+    import keras
+
+    module = LanguageModelModule(model, transform_output, recipe)
+    signatures = {name: getattr(module, method) for name, method in SIGNATURES.items()}
+    tf.saved_model.save(module, directory, signatures=signatures)
+    extra = os.path.join(directory, EXTRA_DIRECTORY)
+    tf.io.gfile.makedirs(extra)
+    write_warmup(os.path.join(extra, WARMUP_FILE), recipe)
+    facts = {
+        "name": recipe.name,
+        "task": recipe.task,
+        "head": recipe.model.head,
+        "signatures": list(SIGNATURES),
+        "batch_buckets": list(recipe.decoding.batch_buckets),
+        "length_buckets": list(recipe.decoding.length_buckets),
+        "compilations": len(recipe.decoding.batch_buckets) * len(recipe.decoding.length_buckets),
+        "versions": {"verbatim-text": own_version(), "tensorflow": tf.__version__, "keras": keras.__version__},
+        "recipe": recipe.to_dict(),
+    }
+    with tf.io.gfile.GFile(os.path.join(extra, FACTS_FILE), "w") as file:
+        json.dump(facts, file, indent=1)
+
+
+def write_warmup(path, recipe):
+    """Writes one request for each pair of buckets, so that nobody waits for a compilation."""
+    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+    with tf.io.TFRecordWriter(path) as writer:
+        for batch in recipe.decoding.batch_buckets:
+            for length in recipe.decoding.length_buckets:
+                request = predict_pb2.PredictRequest()
+                request.model_spec.name = recipe.name
+                request.model_spec.signature_name = "continue"
+                request.inputs["text"].CopyFrom(tf.make_tensor_proto([" ".join(["a"] * length)] * batch))
+                log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
+                writer.write(log.SerializeToString())

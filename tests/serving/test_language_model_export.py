@@ -1,0 +1,197 @@
+"""An exported language model: its signatures, alone and behind the server, against the model itself."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from pipeline import configs, tokenization
+
+pytestmark = pytest.mark.slow
+
+WORDS = ["mr.", "smith", "said", "that", "<unk>", "is", "here"]
+VOCABULARY = [*tokenization.SPECIAL_TOKENS, *WORDS]
+TEXTS = ["mr. smith said\nthat", "mr. Fernández said that mr."]
+
+
+def recipe(**settings):
+    options = {"window": 4, "continuation_tokens": 5, **settings}
+    return configs.Recipe(
+        name="tiny_lm",
+        task="language_model",
+        data=configs.DataConfig(train_files=("t",), eval_files=("e",), tokenization="whitespace"),
+        model=configs.ModelConfig(head="pointer_sentinel"),
+        decoding=configs.DecodingConfig(batch_buckets=(1, 2), length_buckets=(6, 12)),
+        language_model=configs.LanguageModelConfig(**options),
+    )
+
+
+@pytest.fixture(scope="module")
+def model():
+    from keras_models.models import LanguageModel
+    from tests.keras_models.backends import randomize
+
+    made = LanguageModel(len(VOCABULARY), window=4, embedding_size=4, hidden_size=6, dropout=0.0)
+    randomize(made, 1, 0.8)
+    return made
+
+
+@pytest.fixture(scope="module")
+def transform_output(tmp_path_factory):
+    """What Transform leaves, without running it: the vocabulary among a graph's assets, and the graph."""
+    import tensorflow as tf
+
+    from pipeline import language_model_preprocessing, preprocessing
+
+    folder = tmp_path_factory.mktemp("transform")
+    (folder / "assets").mkdir()
+    path = folder / "assets" / language_model_preprocessing.VOCABULARY_FILE
+    path.write_text("".join(f"{word}\n" for word in VOCABULARY), encoding="utf-8")
+
+    class Transform(tf.Module):
+        transform_savedmodel_dir = str(folder)
+
+        def __init__(self):
+            super().__init__()
+            self.table = preprocessing.vocabulary_table(str(path))
+
+        def transform_features_layer(self):
+            return self
+
+        def __call__(self, raw):
+            assert set(raw) == {"text", "context", "order"}
+            features = language_model_preprocessing.make_features(
+                tf.reshape(raw["text"], [-1]), self.table, tokenization.Tokenizer("whitespace"), "<unk>"
+            )
+            return {name: value.to_sparse() for name, value in features.items()}
+
+    return Transform()
+
+
+@pytest.fixture(scope="module")
+def exported(model, transform_output, tmp_path_factory):
+    from serving import language_model_export
+
+    folder = tmp_path_factory.mktemp("models") / "tiny_lm"
+    language_model_export.export_model(model, transform_output, recipe(), str(folder / "1"))
+    drawn = recipe(temperature=1.0)
+    language_model_export.export_model(model, transform_output, drawn, str(folder.parent / "drawn" / "1"))
+    return folder
+
+
+def ids_of(text):
+    words = text.replace("\n", " [END] ").split()
+    return [VOCABULARY.index(word if word in VOCABULARY else "<unk>") for word in words]
+
+
+def test_scores_are_the_models(exported, model):
+    from pipeline.served_language_model import ServedLanguageModel
+
+    served = ServedLanguageModel(exported)
+    # Three texts make two chunks of two; short and long ones share a bucket.
+    scored = served.score([*TEXTS, "here"])
+    for text, (words, log_probs) in zip([*TEXTS, "here"], scored):
+        ids = ids_of(text)
+        assert words == text.replace("\n", " [END] ").split()
+        expected, _ = model(np.array([[3, *ids[:-1]]]), targets=np.array([ids]))
+        np.testing.assert_allclose(log_probs, np.asarray(expected)[0], atol=1e-4)
+
+
+def test_continuations_are_the_models(exported, model):
+    from keras_models.decoding import continue_text
+    from pipeline.served_language_model import ServedLanguageModel
+
+    served = ServedLanguageModel(exported)
+    together, plain = served.continue_text(TEXTS), served.continue_text(TEXTS, "continue_no_xla")
+    for text, answer, other in zip(TEXTS, together, plain):
+        [alone] = served.continue_text([text])
+        for key in ("text", "tokens", "copied_from", "text_tokens"):
+            assert answer[key] == alone[key] == other[key]
+        ids = np.array([ids_of(text)])
+        extended = ids.copy()
+        if "Fernández" in text:
+            extended[0, 1] = len(VOCABULARY) + 1
+        special = np.arange(len(VOCABULARY)) < len(tokenization.SPECIAL_TOKENS) - 1
+        special[3] = False
+        found = continue_text(model, ids, extended, np.array([ids.shape[1]]), 5, forbidden=special)
+        words = [VOCABULARY[i] if i < len(VOCABULARY) else "Fernández" for i in np.asarray(found["tokens"])[0]]
+        assert answer["tokens"] == words
+        np.testing.assert_allclose(answer["log_probability"], np.asarray(found["log_probs"])[0], atol=1e-4)
+        np.testing.assert_array_equal(answer["copied_from"], np.asarray(found["copied_from"])[0])
+        assert len(answer["tokens"]) == 5
+        # A copied word is the word at its position of text and continuation.
+        everything = [*answer["text_tokens"], *answer["tokens"]]
+        assert all(everything[at] == token for token, at in zip(answer["tokens"], answer["copied_from"]) if at >= 0)
+
+
+def test_drawing_is_repeatable(exported):
+    from pipeline.served_language_model import ServedLanguageModel
+
+    drawn = ServedLanguageModel(exported.parent / "drawn")
+    assert drawn.continue_text(TEXTS) == drawn.continue_text(TEXTS)
+
+
+def test_a_server_answers_over_grpc_with_warm_up(exported, capsys):
+    from pipeline import cli
+    from pipeline.served_language_model import ServedLanguageModel
+    from serving.client import Client, RequestError
+    from serving.server import ModelServer
+
+    served = ServedLanguageModel(exported)
+    with ModelServer(str(exported), 0) as server:
+        with Client(server.address, timeout=120) as client:
+            assert set(client.metadata().signatures) == {"serving_default", "continue", "continue_no_xla", "score"}
+            [score] = client.score_text(TEXTS[0])
+            assert score.tokens == ("mr.", "smith", "said", "[END]", "that")
+            np.testing.assert_allclose(score.log_probabilities, served.score(TEXTS[:1])[0][1], atol=1e-5)
+            answers = client.continue_text(TEXTS)
+            assert [answer.text for answer in answers] == [answer["text"] for answer in served.continue_text(TEXTS)]
+            assert all(len(answer.tokens) == 5 for answer in answers)
+            for token in (token for answer in answers for token in answer.tokens):
+                assert token.copied_from is None or token.source_token == token.text
+            with pytest.raises(RequestError, match="has 13 words, line ends included; this model takes at most 12"):
+                client.continue_text("here " * 13)
+            with pytest.raises(RequestError, match="The text 1 is empty; give at least one word"):
+                client.score_text(["here", " "])
+        assert cli.main(["request", "--continue", "--address", server.address, TEXTS[0]]) == 0
+        assert answers[0].text.split("\n")[0] in capsys.readouterr().out
+
+
+def test_facts_and_evaluation_of_a_text_file(exported, tmp_path, capsys):
+    from pipeline import cli
+    from pipeline.served_language_model import ServedLanguageModel
+
+    facts = json.loads((exported / "1" / "assets.extra" / "verbatim.json").read_text(encoding="utf-8"))
+    assert (facts["task"], facts["head"], facts["compilations"]) == ("language_model", "pointer_sentinel", 4)
+    assert configs.recipe_from_dict(facts["recipe"]) == recipe()
+    text = tmp_path / "text.txt"
+    text.write_text("mr. smith said that\nmr. smith is here\n\nthat is <unk>\nhere is mr. smith\n", encoding="utf-8")
+    written = tmp_path / "facts.json"
+    arguments = ["evaluate", "--model", str(exported), "--data", str(text), "--json", str(written)]
+    assert cli.main(arguments) == 0
+    measured = json.loads(written.read_text(encoding="utf-8"))
+    # 20 words, in passages of 12, of which each after the first repeats 4.
+    assert measured["words"] == 20 and "20 words" in capsys.readouterr().out
+    ids = ids_of(text.read_text(encoding="utf-8"))
+    served = ServedLanguageModel(exported)
+    stream = text.read_text(encoding="utf-8").replace("\n", " [END] ").split()
+    assert len(ids) == len(stream) == 20
+    # The last passage begins where its context does, not where the text does: close to the whole, not equal.
+    assert measured["metrics"]["perplexity"]["value"] > 1
+    short = tmp_path / "short.txt"
+    short.write_text("mr. smith said that\n", encoding="utf-8")
+    assert cli.main(["evaluate", "--model", str(exported), "--data", str(short), "--json", str(written)]) == 0
+    value = json.loads(written.read_text(encoding="utf-8"))["metrics"]["perplexity"]["value"]
+    assert value == pytest.approx(np.exp(-served.score(["mr. smith said that\n"])[0][1].mean()), rel=1e-4)
+    capsys.readouterr()
+    (tmp_path / "empty.txt").write_text("", encoding="utf-8")
+    for data, sentence in ((tmp_path / "empty.txt", "is empty"), (tmp_path, "is not a file")):
+        assert cli.main(["evaluate", "--model", str(exported), "--data", str(data)]) == 1
+        assert sentence in capsys.readouterr().err
+    assert cli.main([*arguments, "--metrics", "bleu"]) == 1
+    assert "measured by 'perplexity' alone" in capsys.readouterr().err
+
+
+def test_a_recipe_is_kept_whole():
+    assert dataclasses.asdict(recipe(temperature=0.5))["language_model"]["temperature"] == 0.5

@@ -131,7 +131,7 @@ def test_the_component_depends_on_what_decides_the_words_alone():
     assert properties() != properties(data=DataConfig(lowercase=True))
     assert properties() != properties(vocabulary=VocabularyConfig(min_count=3))
     assert set(json.loads(properties()["vocabulary_config"])) == {
-        *("source_size", "target_size", "min_count", "protected_min_count"),
+        *("source_size", "target_size", "min_count", "protected_min_count", "joint"),
     }
 
 

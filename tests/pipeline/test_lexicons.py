@@ -89,7 +89,6 @@ def test_the_longest_phrase_at_each_position(rows, phrases):
     import tensorflow as tf
 
     from pipeline import copy_lexicon
-    from tests.pipeline.test_pointer_labels import ragged
 
     def lookup(words):
         return tf.constant([phrases.get(word.decode(), "") for word in words.numpy()], tf.string)
@@ -101,7 +100,9 @@ def test_the_longest_phrase_at_each_position(rows, phrases):
                 return phrases[" ".join(phrase)].encode()
         return row[place].encode()
 
-    made = copy_lexicon.phrase_surfaces(ragged(rows), lookup, 3)
+    values = tf.constant([token for row in rows for token in row], tf.string)
+    tokens = tf.RaggedTensor.from_row_lengths(values, tf.constant([len(row) for row in rows], tf.int64))
+    made = copy_lexicon.phrase_surfaces(tokens, lookup, 3)
     assert made.to_list() == [[expected(row, place) for place in range(len(row))] for row in rows]
 
 

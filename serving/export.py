@@ -60,7 +60,9 @@ class ServingModule(tf.Module):
         classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
         is_class = tf.reduce_any(self.vocabulary[:, tf.newaxis] == classes, axis=1)
         self.protected_vocabulary = preprocessing.is_protected(self.vocabulary) | is_class
+        # Each is traced once, for all signatures that call it.
         self.decode_xla = tf.function(self._decode, jit_compile=True)
+        self.decode_plain = tf.function(self._decode)
 
     # Text to ids.
 
@@ -117,11 +119,13 @@ class ServingModule(tf.Module):
                 lengths[longest_at],
             )
 
-    # Ids to ids: what XLA compiles.
+    # Ids to ids: what XLA compiles. Without AutoGraph: the code is all operations, and converting it takes longer than tracing.
 
+    @tf.autograph.experimental.do_not_convert
     def _decode(self, *inputs):
         return self._search(dict(zip(self.decoder_inputs, inputs)))
 
+    @tf.autograph.experimental.do_not_convert
     def _search(self, inputs, return_attention=False):
         found = decoding.decode(
             self.model,
@@ -139,6 +143,10 @@ class ServingModule(tf.Module):
         )
         return {name: value for name, value in found._asdict().items() if value is not None}
 
+    @tf.autograph.experimental.do_not_convert
+    def _target_log_prob(self, inputs):
+        return self.model(inputs, training=False)
+
     def _decode_in_buckets(self, features, decode):
         """Pads to buckets, decodes chunk by chunk, and cuts the padding off again."""
         return buckets.map_in_buckets(
@@ -151,6 +159,7 @@ class ServingModule(tf.Module):
 
     # Ids to text.
 
+    @tf.autograph.experimental.do_not_convert
     def _surfaces(self, tokens, lengths, copy_tokens):
         """Surface strings of extended ids: tokens int32 `[N,K,T]`, copy_tokens `[N,S]` to string `[N,K,T]`, "" at padding."""
         size = tf.size(self.vocabulary)
@@ -165,6 +174,7 @@ class ServingModule(tf.Module):
         ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
         return tf.reshape(self.tokenizer.detokenize(ragged), tf.shape(lengths))
 
+    @tf.autograph.experimental.do_not_convert
     def _answers(self, features, found):
         source_tokens = features["source_tokens"].to_tensor("")
         lengths = found["lengths"]
@@ -196,13 +206,13 @@ class ServingModule(tf.Module):
         return self._best(self._predict(source, columns, self.decode_xla))
 
     def serving_default_no_xla(self, source, *columns):
-        return self._best(self._predict(source, columns, self._decode))
+        return self._best(self._predict(source, columns, self.decode_plain))
 
     def n_best(self, source, *columns):
         return self._predict(source, columns, self.decode_xla)
 
     def n_best_no_xla(self, source, *columns):
-        return self._predict(source, columns, self._decode)
+        return self._predict(source, columns, self.decode_plain)
 
     def explain(self, source, *columns):
         features = self._features(source, tf.zeros_like(source), columns)
@@ -223,7 +233,7 @@ class ServingModule(tf.Module):
         self._check("source", source, features["source_ids"].row_lengths())
         self._check("target", target, features["target_extended_ids"].row_lengths() - 1)
         inputs = {name: features[name].to_tensor(preprocessing.PADDING.get(name, 0)) for name in self.score_inputs}
-        log_prob = self.model(inputs, training=False)
+        log_prob = self._target_log_prob(inputs)
         inside = tf.not_equal(inputs["target_extended_ids"], tokenization.PAD_ID)
         return {
             "log_probability": tf.reduce_sum(tf.where(inside, log_prob, 0.0), axis=1),

@@ -77,9 +77,12 @@ $(VENV)/.installed: $(LOCK) pyproject.toml setup.py | $(BIN)/uv
 demo: install ## run the pipeline on real text, serve the model, ask it, and name the report
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pipeline.demo
 
+# A test file stays in one process, with the fixtures that its tests share.
+PARALLEL := --numprocesses auto --dist loadfile
+
 test: lint ## lint, then every test on TensorFlow, then keras_models' tests on JAX
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
-	KERAS_BACKEND=jax $(BIN)/python -m pytest tests/keras_models
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL)
+	KERAS_BACKEND=jax $(BIN)/python -m pytest $(PARALLEL) tests/keras_models
 
 lint: install ## check style and formatting
 	$(BIN)/ruff check .

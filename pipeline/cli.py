@@ -103,6 +103,13 @@ def _parser():
     request.add_argument("--n-best", action="store_true", help="all of the beam's answers")
     request.add_argument("--continue", dest="continues", action="store_true", help="ask a language model to go on")
     request.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS")
+    request.add_argument(
+        "--tags",
+        action="append",
+        default=[],
+        metavar="NAME=TAGS",
+        help="for models with data.source_features: a text's tags of column NAME; once for each text",
+    )
     request.add_argument("text", nargs="+")
     _json_argument(request)
     request.set_defaults(command=_request)
@@ -233,7 +240,7 @@ def say_results(facts, say):
 
 
 def _evaluate(options):
-    from pipeline import readers, scoring
+    from pipeline import readers, scoring, sql_execution
     from pipeline.served_model import ServedModel, version_directory
 
     say = _talk(options)
@@ -245,12 +252,12 @@ def _evaluate(options):
     if recipe.task == configs.LANGUAGE_MODEL:
         return _evaluate_language_model(options, directory, recipe, say)
     names, left_out = _evaluated_metrics(recipe, options.metrics)
-    if left_out:
-        say(f"Not measured, because it takes the training text: {', '.join(left_out)}")
-    data = _evaluated_data(recipe.data, options, say)
+    data = _evaluated_data(recipe.data, options)
     metric_options = {**scoring.options_of(recipe), **({"database": options.database} if options.database else {})}
     for name in names:
         scoring.create_metric(name, **metric_options)  # what it lacks is said before the model is loaded
+    if "execution_accuracy" in names:
+        sql_execution.executor_of(metric_options["database"])
     plan = readers.plan_inputs(options.data, data)
     pairs, rejected = [], []
     for record in readers.read_plan(plan, data):
@@ -263,7 +270,8 @@ def _evaluate(options):
         raise CommandError(f"None of the {len(rejected)} records of {options.data} can be used.")
     model = ServedModel(directory)
     sources = [pair.source for pair in pairs]
-    answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"))
+    features = dict(zip(data.source_features, zip(*(pair.features for pair in pairs))))
+    answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"), features=features)
     texts = [answer["text"] for answer in answers]
     results = scoring.score(
         names,
@@ -277,6 +285,10 @@ def _evaluate(options):
             file.write("".join(" ".join(text.split("\n")) + "\n" for text in texts))
     say(scoring.format_table({model.facts.get("head", "model"): results}))
     say(f"{len(pairs)} pairs, {len(rejected)} left out, model {directory}")
+    if data.train_files:
+        say(f"The pairs are those of the recipe's data.test_files: {'; '.join(data.train_files)}")
+    if left_out:
+        say(f"Not measured, because it takes the training text: {', '.join(left_out)}")
     _write_json(
         options.json,
         {
@@ -288,12 +300,12 @@ def _evaluate(options):
     )
 
 
-def _evaluated_data(data, options, say):
-    """The data section with which pairs are read to be measured: as for training, but for what chooses or drops pairs."""
-    files = ()
-    if data.test_files and os.path.isdir(options.data):
-        say(f"Measuring on the recipe's data.test_files: {'; '.join(data.test_files)}")
-        files = data.test_files
+def _evaluated_data(data, options):
+    """The data section with which pairs are read to be measured: as for training, but for what chooses or drops pairs.
+
+    A folder stands for the files that the recipe names for its test split, if it names any.
+    """
+    files = data.test_files if os.path.isdir(options.data) else ()
     format_ = data.format if files and options.format == "auto" else options.format
     return dataclasses.replace(
         data, format=format_, drop_identical=False, train_files=files, eval_files=(), test_files=()
@@ -373,16 +385,28 @@ def _request(options):
     say = _talk(options)
     _check_writable(options.json)
     with Client(options.address, model=options.model, timeout=options.timeout) as client:
+        features = _named_tags(options.tags)
         if options.continues:
             answers = [[answer] for answer in client.continue_text(options.text)]
         elif options.n_best:
-            answers = client.n_best(options.text)
+            answers = client.n_best(options.text, features=features)
         else:
-            answers = [[answer] for answer in client.predict(options.text)]
+            answers = [[answer] for answer in client.predict(options.text, features=features)]
     for beam in answers:
         for answer in beam:
             say(format_answer(answer))
     _write_json(options.json, [[dataclasses.asdict(answer) for answer in beam] for beam in answers])
+
+
+def _named_tags(tags):
+    """Returns a dict from column to its texts of repeated NAME=TAGS."""
+    features = {}
+    for item in tags:
+        name, separator, text = item.partition("=")
+        if not separator or not name:
+            raise CommandError(f"--tags needs NAME=TAGS, for example pos='DT NN'; got '{item}'.")
+        features.setdefault(name, []).append(text)
+    return features
 
 
 def _compile(options):

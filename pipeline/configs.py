@@ -28,6 +28,18 @@ class RecipeError(ValueError):
     """A recipe that cannot be used; its message is one sentence for the user."""
 
 
+# The copy mechanisms that a recipe can name, `softmax` being none; `keras_models.models.heads` has them.
+HEADS = (
+    "softmax",
+    "pointer_generator",
+    "pointer_softmax",
+    "pointer_sentinel",
+    "joint_copy",
+    "pointer_network",
+    "span_copy",
+)
+# Those that copy by the decoder's attention, hence need one.
+ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax")
 # What `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
 
@@ -56,7 +68,12 @@ class DataConfig:
     source_column: str = "source"
     target_column: str = "target"
     columns: tuple[str, ...] = ()  # the names of the columns where TSV or CSV files have no header
-    source_features: tuple[str, ...] = ()  # columns of tags, one for each token of the source
+    source_features: tuple[str, ...] = ()  # columns of tags, one for each token of the source; the encoder embeds them
+    surface_features: tuple[str, ...] = ()  # features that the graph makes of the source's tokens: "case"
+    # Lexicon files, relative to the data folder. A dictionary has a source word, a tab and a target word a line; a copy lexicon has
+    # `phrase :- NP : name:type` (a copy of the phrase's first token writes `name:_type`) or phrase, tab, entity.
+    dictionary: str = ""
+    copy_lexicon: str = ""
     # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
     tokenization: str = _choice("text", "whitespace", default="text")
     lowercase: bool = False  # both sides, when read and when served
@@ -87,16 +104,43 @@ class VocabularyConfig:
 class ModelConfig:
     """The network. `head` is the copy mechanism; `softmax` has none."""
 
-    head: str = _choice("softmax", "pointer_generator", "pointer_sentinel", default="pointer_generator")
-    body: str = _choice("rnn", default="rnn")
+    head: str = _choice(*HEADS, default="pointer_generator")
+    body: str = _choice("rnn", "transformer", default="rnn")
+    # Body rnn: cell of decoder and rnn encoder; the cnn encoder's width of convolution; without attention the decoder sees the source
+    # through its first state alone.
     cell: str = _choice("gru", "lstm", default="gru")
-    attention: str = _choice("additive", "dot", "bilinear", default="additive")
+    encoder: str = _choice("rnn", "cnn", default="rnn")
+    kernel_size: int = _number(3, low=1, high=31)
+    attention: str = _choice("additive", "dot", "bilinear", "none", default="additive")
+    input_feeding: bool = True
+    selective_read: bool = False  # feed the source states of the token just copied (head joint_copy)
+    # Body transformer.
+    decoder_layers: int = _number(1, low=1, high=24)
+    attention_heads: int = _number(4, low=1, high=64)
+    feed_forward_size: int = _number(1024, low=1)
+    # Both.
     embedding_size: int = _number(256, low=1)
     hidden_size: int = _number(256, low=1)
-    encoder_layers: int = _number(1, low=1, high=8)
+    encoder_layers: int = _number(1, low=1, high=24)
     dropout: float = _number(0.2, low=0.0, high=0.95)
-    input_feeding: bool = True
-    coverage: bool = True  # coverage enters the attention score and the loss (head pointer_generator)
+    coverage: bool = True  # coverage enters the attention score and the loss; with body transformer the loss alone
+    # Head pointer_softmax: above 1 its switch is sharper; what the switch's hidden layers are activated by.
+    inverse_temperature: float = _number(1.0, low=1e-6)
+    switch_activation: str = _choice("tanh", "noisy_tanh", "relu", default="tanh")
+    copy_tanh: bool = True  # head joint_copy: whether a position's score passes through tanh
+    copying_context: str = _choice(
+        "expected", "start", default="expected"
+    )  # head span_copy: what predicts a span's end
+    # Head span_copy: the longest and the shortest run of source tokens that is one copy. With a min_span of 1 a single word may be
+    # copied too, even if the vocabulary has it; whatever min_span is, a word that the vocabulary lacks may be copied alone.
+    max_span: int = _number(5, low=1, high=32)
+    min_span: int = _number(1, low=1, high=32)
+    # Head pointer_softmax: what points. `unknown`: a word that the vocabulary lacks points to itself in the source; `dictionary`: else
+    # to one of its translations there (data.dictionary), else to where attention looks most; `entities`: a word of the source that
+    # `entity_feature`, one of data.source_features, tags as an entity (all tags but O, -, _ and 0), even if the vocabulary has it.
+    pointers: str = _choice("unknown", "dictionary", "entities", default="unknown")
+    entity_feature: str = ""
+    feature_size: int = _number(16, low=1)  # size of the embedding of each of the source's features
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,6 +154,13 @@ class TrainingConfig:
     warmup_steps: int = _number(100, low=0)
     gradient_clip_norm: float = _number(1.0, low=0.0)
     coverage_loss_weight: float = _number(0.2, low=0.0)
+    # The softmax of an update runs over this many words, those of its targets and the most frequent; 0 for all.
+    large_vocabulary_size: int = _number(0, low=0)
+    # Training feeds the gold token less and less often, and the model's own prediction instead; the probability of the gold token
+    # is one half at the update `half_life` and never below the floor.
+    scheduled_sampling: str = _choice("none", "linear", "exponential", "inverse_sigmoid", default="none")
+    scheduled_sampling_half_life: int = _number(2000, low=1)
+    scheduled_sampling_floor: float = _number(0.0, low=0.0, high=1.0)
     bucket_lengths: tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
     seed: int = 1
     mixed_precision: bool = False  # compute in bfloat16, keep weights in float32
@@ -127,6 +178,10 @@ class DecodingConfig:
     max_length_offset: int = _number(10, low=1)
     length_penalty: float = _number(1.0, low=0.0)
     coverage_penalty: float = _number(0.0, low=0.0)
+    no_repeat_ngram: int = _number(0, low=0)  # no run of so many tokens stands twice in an output; 0 allows all
+    # What is put where the model says [UNK]: nothing (another word is chosen), the source token that attention looks at most, or that
+    # token's translation in data.dictionary (else the token).
+    replace_unknown: str = _choice("none", "copy", "dictionary", default="none")
     # Outputs hold each placeholder, tag, URL and option as often as their source does (as far as the head can output it).
     keep_protected: bool = True
     batch_buckets: tuple[int, ...] = (1, 8, 32)
@@ -175,7 +230,7 @@ class EvaluationConfig:
 class BaselineConfig:
     """A second model to compare with: the same recipe with another head. Empty: none is trained."""
 
-    head: str = _choice("", "softmax", "pointer_generator", "pointer_sentinel", default="")
+    head: str = _choice("", *HEADS, default="")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -293,19 +348,24 @@ def recipe_from_dict(tree):
 
 
 def with_database_path(recipe, data_path):
-    """Returns the recipe with the path of its database absolute, or as an address: where it lies beside the data.
+    """Returns the recipe with the paths of its database and lexicons absolute, or as addresses: where they lie beside the data.
 
     Args:
         recipe: a `Recipe`.
         data_path: what is given as data, absolute or an address: a folder, or a file or two in it.
     """
-    database = recipe.evaluation.database
-    if not database or os.path.isabs(database) or "://" in database:
-        return recipe
     is_folder = recipe.data.train_files or "://" in data_path or os.path.isdir(data_path)
     folder = data_path if is_folder else os.path.dirname(data_path.split(",")[0])
-    evaluation = dataclasses.replace(recipe.evaluation, database=os.path.join(folder, database))
-    return dataclasses.replace(recipe, evaluation=evaluation)
+
+    def beside(path):
+        return path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
+
+    data, evaluation = recipe.data, recipe.evaluation
+    return dataclasses.replace(
+        recipe,
+        data=dataclasses.replace(data, dictionary=beside(data.dictionary), copy_lexicon=beside(data.copy_lexicon)),
+        evaluation=dataclasses.replace(evaluation, database=beside(evaluation.database)),
+    )
 
 
 def section_from_json(section_class, text):
@@ -318,7 +378,7 @@ def section_from_json(section_class, text):
 
 
 def text_settings(recipe):
-    """Returns what the vocabularies and the Transform graph need to know of a recipe.
+    """Returns what the vocabularies need to know of a recipe, and the Transform graph too.
 
     Only these keys take part in their cache keys: a recipe that changes others keeps its features.
 
@@ -332,6 +392,56 @@ def text_settings(recipe):
     if recipe.task == LANGUAGE_MODEL:
         settings.update(task=recipe.task, unknown_word=recipe.language_model.unknown_word)
     return settings
+
+
+def vocabulary_settings(recipe):
+    """Returns what the vocabularies need to know of a recipe's data: `text_settings`, and, where the recipe has them,
+
+    - `source_features`: the columns whose tags are counted;
+    - `dictionary`, `copy_lexicon`: paths of lexicons;
+    - `entities`: how many of a text's entities have an id of their own: as many as a text has tokens.
+    """
+    settings = text_settings(recipe)
+    data = recipe.data
+    if data.source_features:
+        settings["source_features"] = list(data.source_features)
+    settings.update({key: getattr(data, key) for key in ("dictionary", "copy_lexicon") if getattr(data, key)})
+    if _points_at("entities", recipe):
+        settings["entities"] = recipe.decoding.length_buckets[-1]
+    return settings
+
+
+def transform_settings(recipe):
+    """Returns what the Transform graph needs to know of a recipe: the same cache rule as for `text_settings`.
+
+    Labels that only some heads learn from are asked for where the recipe's model or its baseline has such a head.
+
+    Returns:
+        `text_settings`, and, where the recipe has them: `spans` (dict with `max_span` and `min_span`), `pointers`
+        (`"dictionary"` or `"entities"`), `entity_feature` and `entities` (see `vocabulary_settings`), `translate`,
+        `copy_lexicon` (true), `source_features` and `surface_features` (lists).
+    """
+    settings = text_settings(recipe)
+    if "span_copy" in (recipe.model.head, recipe.baseline.head):
+        settings["spans"] = {"max_span": recipe.model.max_span, "min_span": recipe.model.min_span}
+    for pointers in ("dictionary", "entities"):
+        if _points_at(pointers, recipe):
+            settings["pointers"] = pointers
+    if settings.get("pointers") == "entities":
+        settings["entity_feature"] = recipe.model.entity_feature
+        settings["entities"] = vocabulary_settings(recipe)["entities"]
+    if recipe.decoding.replace_unknown == "dictionary":
+        settings["translate"] = True
+    if recipe.data.copy_lexicon:
+        settings["copy_lexicon"] = True
+    for key in ("source_features", "surface_features"):
+        if getattr(recipe.data, key):
+            settings[key] = list(getattr(recipe.data, key))
+    return settings
+
+
+def _points_at(pointers, recipe):
+    return recipe.model.pointers == pointers and "pointer_softmax" in (recipe.model.head, recipe.baseline.head)
 
 
 def _suggestion(word, known):
@@ -447,10 +557,53 @@ def _check_together(recipe):
             f"The recipe key 'decoding.n_best' ({recipe.decoding.n_best}) cannot exceed "
             f"'decoding.beam_size' ({recipe.decoding.beam_size})."
         )
-    if recipe.model.cell in ("gru", "lstm") and recipe.model.hidden_size % 2:
-        raise RecipeError("The recipe key 'model.hidden_size' must be even: the encoder has two directions.")
+    _check_model(recipe)
+    if recipe.model.min_span > recipe.model.max_span:
+        raise RecipeError(
+            f"The recipe key 'model.min_span' ({recipe.model.min_span}) cannot exceed 'model.max_span' "
+            f"({recipe.model.max_span})."
+        )
+    _check_lexicons(recipe)
     if recipe.training.learning_rate <= 0:
         raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
+
+
+def _check_model(recipe):
+    """Rules that span several keys of the model section, and those of training that depend on it."""
+    model, training = recipe.model, recipe.training
+    if model.body == "transformer":
+        for key, default in (("attention", "none"), ("encoder", "cnn"), ("selective_read", True)):
+            if getattr(model, key) == default:
+                raise RecipeError(
+                    f"The recipe key 'model.{key}' ({str(default).lower()}) needs 'model.body' = \"rnn\": the transformer has none."
+                )
+        if model.hidden_size % model.attention_heads or model.hidden_size % 2:
+            raise RecipeError(
+                f"The recipe key 'model.hidden_size' ({model.hidden_size}) must be even and divisible by 'model.attention_heads' "
+                f"({model.attention_heads})."
+            )
+    elif model.encoder == "rnn" and model.hidden_size % 2:
+        raise RecipeError("The recipe key 'model.hidden_size' must be even: the encoder has two directions.")
+    elif model.encoder == "cnn" and model.kernel_size % 2 == 0:
+        raise RecipeError("The recipe key 'model.kernel_size' must be odd: as many words on either side.")
+    for key, head in (("model.head", model.head), ("baseline.head", recipe.baseline.head)):
+        if model.attention == "none" and head in ATTENTIVE_HEADS:
+            raise RecipeError(
+                f"The recipe key '{key}' ({head}) needs a 'model.attention' other than \"none\": it copies by it."
+            )
+    if model.selective_read and model.head != "joint_copy":
+        raise RecipeError(
+            f"The recipe key 'model.selective_read' needs 'model.head' = \"joint_copy\"; got {model.head!r}."
+        )
+    if training.large_vocabulary_size:
+        # No target may be missing: a batch has at most so many words, and there are the special ids.
+        least = max(training.batch_tokens // 2, training.bucket_lengths[-1]) + 4
+        if training.large_vocabulary_size < least:
+            raise RecipeError(
+                f"The recipe key 'training.large_vocabulary_size' ({training.large_vocabulary_size}) must be at least {least}, so "
+                "that it holds all words of an update: half of 'training.batch_tokens', or the last of 'training.bucket_lengths', "
+                "and 4 more."
+            )
 
 
 def _check_language_model(recipe):
@@ -532,6 +685,55 @@ def _check_data(data):
             f"The recipe key 'data.source_features' cannot name {', '.join(map(repr, sorted(reserved)))}: this column has "
             "another use; rename the column of tags."
         )
+
+
+def _check_lexicons(recipe):
+    """Rules about what is copied, what stands for a copy, and the files that this takes."""
+    data, model = recipe.data, recipe.model
+    if (model.pointers == "dictionary" or recipe.decoding.replace_unknown == "dictionary") and not data.dictionary:
+        key = "model.pointers" if model.pointers == "dictionary" else "decoding.replace_unknown"
+        raise RecipeError(
+            f"The recipe key '{key}' = \"dictionary\" needs a file of translations: name it in 'data.dictionary'."
+        )
+    if model.pointers == "entities" and model.entity_feature not in data.source_features:
+        raise RecipeError(
+            "The recipe key 'model.entity_feature' must name one of 'data.source_features' when 'model.pointers' is \"entities\"; "
+            f"got {model.entity_feature!r}."
+        )
+    if recipe.decoding.replace_unknown != "none" and model.body == "rnn" and model.attention == "none":
+        raise RecipeError(
+            f"The recipe key 'decoding.replace_unknown' = \"{recipe.decoding.replace_unknown}\" puts what attention looks at: it needs a "
+            "'model.attention' other than \"none\"."
+        )
+    if recipe.decoding.replace_unknown == "dictionary":
+        for key, head in (("model.head", model.head), ("baseline.head", recipe.baseline.head)):
+            # A search does not say which of the tokens of the source that it writes stand for [UNK].
+            copies_translations = head == "pointer_softmax" and model.pointers == "dictionary"
+            if head not in ("", "softmax") and not copies_translations:
+                raise RecipeError(
+                    "The recipe key 'decoding.replace_unknown' = \"dictionary\" would translate all that is copied: it fits head "
+                    f"softmax, and pointer_softmax with 'model.pointers' = \"dictionary\"; but '{key}' is {head!r}."
+                )
+    for name in data.surface_features:
+        if name not in ("case",):
+            raise RecipeError(f"The recipe key 'data.surface_features' can name 'case' alone; got {name!r}.")
+        if name in data.source_features:
+            raise RecipeError(f"The recipe keys 'data.surface_features' and 'data.source_features' both name {name!r}.")
+    if "case" in data.surface_features and data.lowercase:
+        raise RecipeError(
+            "The recipe key 'data.surface_features' names 'case', which 'data.lowercase' leaves nothing of."
+        )
+    for name in data.source_features:
+        # They are names of a model's inputs, beside its own.
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _OWN_SOURCE_FEATURES:
+            raise RecipeError(
+                f"The recipe key 'data.source_features' cannot name {name!r}: a column of tags must be called by letters, digits and "
+                f"'_', and none of {', '.join(_OWN_SOURCE_FEATURES)}; rename the column."
+            )
+
+
+# `source_ids` and its like are features of the graph itself.
+_OWN_SOURCE_FEATURES = ("ids", "tokens", "extended_ids", "feed_ids", "copy_tokens", "protected")
 
 
 def _check_evaluation(evaluation):

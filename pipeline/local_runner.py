@@ -8,7 +8,7 @@ import pathlib
 import re
 import time
 
-from pipeline import configs, readers, sql_execution, tasks
+from pipeline import configs, lexicons, readers, sql_execution, tasks
 
 _STEP = re.compile(r"Component (\S+) is (running|finished)\.")
 
@@ -83,13 +83,14 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
         The facts, as `pipeline.report.write_report` takes them, with the paths of the run under `"paths"`.
 
     Raises:
-        pipeline.readers.DataError: the data cannot be read; nothing has been written.
+        pipeline.readers.DataError: the data or a lexicon cannot be read; nothing has been written.
         pipeline.sql_execution.SqlExecutionError: the same for the database of `evaluation.database`.
         RunError: a component failed.
     """
     # Before the slow imports: a wrong path should not cost half a minute.
     plan = tasks.plan_inputs(data_path, recipe)
     recipe = configs.with_database_path(recipe, readers.resolve_data_path(data_path))
+    lexicons.check(recipe)
     if recipe.evaluation.database:
         sql_execution.SqlExecutor(recipe.evaluation.database).close()
     output = pathlib.Path(output).absolute()

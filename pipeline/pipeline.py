@@ -28,10 +28,17 @@ def trainer(recipe, transform, schema, suffix=None):
 
 
 def baseline_recipe(recipe):
-    """Returns the recipe of the model to compare with, or None: the same in all but the head."""
-    if not recipe.baseline.head:
+    """Returns the recipe of the model to compare with, or None: the same in all but the head.
+
+    The selective read goes with its head, `joint_copy`.
+    """
+    head = recipe.baseline.head
+    if not head:
         return None
-    return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, head=recipe.baseline.head))
+    selective_read = recipe.model.selective_read and head == "joint_copy"
+    return dataclasses.replace(
+        recipe, model=dataclasses.replace(recipe.model, head=head, selective_read=selective_read)
+    )
 
 
 def create_pipeline(

@@ -9,7 +9,8 @@ import os
 
 import tensorflow as tf
 
-from pipeline import tokenization
+from keras_models.layers import copy_head
+from pipeline import copy_lexicon, lexicons, matching, pointer_labels, source_features, span_labels, tokenization
 
 SOURCE_VOCABULARY_FILE = "source_vocabulary.txt"
 TARGET_VOCABULARY_FILE = "target_vocabulary.txt"
@@ -22,6 +23,36 @@ FEATURES = (
     "target_input_ids",
     "target_extended_ids",
 )
+
+# What a model reads in training; `label_features` adds what its head learns from.
+ID_FEATURES = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
+# What stands behind a short text's features in a batch, where it is not 0: no position.
+PADDING = {copy_head.POINTERS: -1, copy_head.SPAN_STARTS: -1}
+
+
+def label_features(recipe):
+    """Returns the names of the labels, beyond the target's ids, that the recipe's head learns from."""
+    if recipe.model.head == "span_copy":
+        return (copy_head.SPAN_STARTS, copy_head.SPAN_LENGTHS)
+    if recipe.model.head == "pointer_softmax" and recipe.model.pointers != "unknown":
+        return (copy_head.POINTERS,)
+    return ()
+
+
+def encoder_features(recipe):
+    """Returns the names of the extra inputs of a recipe's encoder."""
+    return tuple(map(source_features.feature_name, (*recipe.data.source_features, *recipe.data.surface_features)))
+
+
+def encoder_feature_sizes(transform_output, recipe):
+    """Returns a dict from the name of each extra input of the encoder to its number of ids, id 0 padding."""
+    sizes = {
+        source_features.feature_name(name): len(read_vocabulary(transform_output, source_features.tags_file(name)))
+        for name in recipe.data.source_features
+    }
+    if "case" in recipe.data.surface_features:
+        sizes[source_features.feature_name("case")] = len(source_features.CASES)
+    return sizes
 
 
 def vocabulary_table(path):
@@ -37,7 +68,7 @@ def read_vocabulary(transform_output, name):
 
     Args:
         transform_output: a `tft.TFTransformOutput`.
-        name: `SOURCE_VOCABULARY_FILE` or `TARGET_VOCABULARY_FILE`.
+        name: `SOURCE_VOCABULARY_FILE`, `TARGET_VOCABULARY_FILE` or the file of a column's tags.
     """
     with tf.io.gfile.GFile(os.path.join(transform_output.transform_savedmodel_dir, "assets", name)) as file:
         return file.read().splitlines()
@@ -57,7 +88,7 @@ def is_protected(tokens):
     return tf.not_equal(protected_class_ids(tokens), tokenization.UNK_ID)
 
 
-def make_features(source, target, source_table, target_table, tokenizer=_TEXT):
+def make_features(source, target, source_table, target_table, tokenizer=_TEXT, settings=None, tables=None, tags=None):
     """Makes the id features of a batch of pairs.
 
     Args:
@@ -66,52 +97,56 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT):
         source_table: lookup table of the source vocabulary, -1 for unknown tokens.
         target_table: the same for the target, of V entries.
         tokenizer: the recipe's `tokenization.Tokenizer`.
+        settings: what `configs.transform_settings` gives: which features are made beside `FEATURES`.
+        tables: what `load_tables` gives for these settings.
+        tags: dict from each of `settings["source_features"]` to string `[batch]`.
 
     Returns:
-        Dict of ragged tensors `[batch, (length)]`, one for each name in `FEATURES`.
+        Dict of ragged tensors `[batch, (length)]`, one for each name in `FEATURES` and for those that the settings ask for.
     """
+    settings, tables, tags = settings or {}, tables or {}, tags or {}
     source_tokens = tokenizer.tokenize(source)
     target_tokens = tokenizer.tokenize(target)
     vocabulary_size = target_table.size()
     joiner_id = tf.constant(tokenization.SPECIAL_TOKENS.index(tokenization.JOINER), tf.int64)
+    # What a copy writes: the token, but for phrases of a copy lexicon. The encoder reads the token.
+    copy_tokens = source_tokens
+    if settings.get("copy_lexicon"):
+        table, longest = tables["copy_lexicon"]
+        copy_tokens = copy_lexicon.phrase_surfaces(source_tokens, table.lookup, longest)
 
     def ids_and_feed(tokens, table):
         known = table.lookup(tokens.flat_values)
         # A token that reads `[PAD]` is a word of the text (which only white space parts): it is unknown, hence copied.
         known = tf.where(known < joiner_id, tf.constant(-1, tf.int64), known)
+        if table is source_table and "entities" in settings:
+            known = tf.where(known < table.size() - settings["entities"], known, -1)
         feed = tf.where(known >= 0, known, protected_class_ids(tokens.flat_values))
         return tokens.with_flat_values(known), tokens.with_flat_values(feed)
 
     _, source_ids = ids_and_feed(source_tokens, source_table)
-    source_known, source_feed = ids_and_feed(source_tokens, target_table)
+    source_known, source_feed = ids_and_feed(copy_tokens, target_table)
     target_known, target_feed = ids_and_feed(target_tokens, target_table)
+    is_unknown = target_known.flat_values < 0
 
-    # A surface form's first position: tokens of all rows are numbered in one list, sources first, each form marked with its
-    # row. That takes memory in proportion to the tokens; comparing every pair of positions would take it to the square.
-    def forms(tokens):
-        return tf.strings.join([tf.strings.as_string(tokens.value_rowids()), tokens.flat_values], separator=" ")
+    # A surface form's first position. Comparing every pair of positions would take memory to the square of the tokens.
+    source_keys, target_keys = matching.token_keys(copy_tokens, target_tokens)
 
-    number = tf.size(source_tokens.flat_values, out_type=tf.int64)
-    unique, form = tf.unique(tf.concat([forms(source_tokens), forms(target_tokens)], axis=0))
-    first = tf.math.unsorted_segment_min(tf.range(tf.size(form, out_type=tf.int64)), form, tf.size(unique))
-    first = tf.gather(first, form)
-
-    def copy_ids(tokens, first, absent):
+    def copy_ids(tokens, keys, absent):
+        _, _, first = matching.first_occurrences(source_keys, keys)
         position = first - tf.gather(source_tokens.row_starts(), tokens.value_rowids())
-        return tf.where(first < number, vocabulary_size + position, absent)
+        return tf.where(first >= 0, vocabulary_size + position, absent)
 
     source_extended = tf.where(
         source_known.flat_values >= 0,
         source_known.flat_values,
-        copy_ids(source_tokens, first[:number], tf.constant(0, tf.int64)),
+        copy_ids(source_tokens, source_keys, tf.constant(0, tf.int64)),
     )
     unknown = tf.constant(tokenization.UNK_ID, tf.int64)
-    labels = tf.where(
-        target_known.flat_values >= 0, target_known.flat_values, copy_ids(target_tokens, first[number:], unknown)
-    )
+    labels = tf.where(is_unknown, copy_ids(target_tokens, target_keys, unknown), target_known.flat_values)
 
     column = tf.ones([source_tokens.nrows(), 1], tf.int64)
-    return {
+    features = {
         "source_tokens": source_tokens,
         "source_ids": source_ids,
         "source_extended_ids": source_tokens.with_flat_values(source_extended),
@@ -121,27 +156,102 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT):
             [target_tokens.with_flat_values(labels), column * tokenization.END_ID], axis=1
         ),
     }
+    for name in settings.get("source_features", ()):
+        features[source_features.feature_name(name)] = source_features.tag_ids(tags[name], tables[name])
+    if "case" in settings.get("surface_features", ()):
+        cases = source_features.case_ids(source_tokens.flat_values)
+        features[source_features.feature_name("case")] = source_tokens.with_flat_values(cases)
+    if "spans" in settings:
+        starts, lengths = span_labels.span_labels(copy_tokens, target_tokens, is_unknown, **settings["spans"])
+        features.update({copy_head.SPAN_STARTS: starts, copy_head.SPAN_LENGTHS: lengths})
+    if settings.get("pointers") == "dictionary":
+        features[copy_head.POINTERS] = pointer_labels.dictionary_pointers(
+            copy_tokens, target_tokens, is_unknown, tables["dictionary_sources"].lookup
+        )
+    if settings.get("pointers") == "entities":
+        entity_tags = _tags_of_tokens(source_tokens, source_features.split_tags(tags[settings["entity_feature"]]))
+        numbers, features[copy_head.POINTERS] = pointer_labels.entity_labels(
+            copy_tokens, target_tokens, pointer_labels.is_entity(entity_tags)
+        )
+        ids = pointer_labels.entity_ids(source_ids.flat_values, numbers, source_table.size(), settings["entities"])
+        features["source_ids"] = source_ids.with_flat_values(ids)
+    if settings.get("translate"):
+        keep = is_protected(source_tokens.flat_values)
+        lookup = tables["dictionary_targets"].lookup
+        copy_tokens = copy_lexicon.translated_surfaces(source_tokens, copy_tokens, lookup, keep)
+    if settings.get("copy_lexicon") or settings.get("translate"):
+        features["source_copy_tokens"] = copy_tokens
+    return features
+
+
+def _tags_of_tokens(tokens, tags):
+    """Returns a tag for each of the flat tokens: `O` where a served text has fewer tags than tokens, which is refused later."""
+    places = tf.range(tf.size(tokens.flat_values, out_type=tf.int64))
+    rows = tokens.value_rowids()
+    index = tf.gather(tags.row_starts(), rows) + places - tf.gather(tokens.row_starts(), rows)
+    inside = index < tf.gather(tags.row_limits(), rows)
+    found = tf.gather(tf.concat([tags.flat_values, ["O"]], axis=0), tf.where(inside, index, 0))
+    return tf.where(inside, found, "O")
+
+
+def load_tables(folder, settings, load=lambda path, make: make(path)):
+    """Loads the tables that `make_features` needs beside the vocabularies.
+
+    Args:
+        folder: the Vocabulary artifact.
+        settings: what `configs.transform_settings` gives.
+        load: function of a path and a function of a path that makes a table; Transform must track what is made.
+
+    Returns:
+        Dict: the table of each column's tags by the column's name, `copy_lexicon` (table and longest phrase), `dictionary_sources`,
+        `dictionary_targets`; those that the settings ask for.
+    """
+
+    def made(name, make):
+        return load(os.path.join(folder, name), make)
+
+    tables = {
+        name: made(source_features.tags_file(name), vocabulary_table) for name in settings.get("source_features", ())
+    }
+    if settings.get("copy_lexicon"):
+        longest = copy_lexicon.longest_phrase(os.path.join(folder, lexicons.COPY_LEXICON_FILE))
+        tables["copy_lexicon"] = (made(lexicons.COPY_LEXICON_FILE, copy_lexicon.text_table), longest)
+    if settings.get("pointers") == "dictionary":
+        tables["dictionary_sources"] = made(lexicons.SOURCES_FILE, copy_lexicon.text_table)
+    if settings.get("translate"):
+        tables["dictionary_targets"] = made(lexicons.TARGETS_FILE, copy_lexicon.text_table)
+    return tables
 
 
 def preprocessing_fn(inputs, custom_config):
-    """TFX Transform's entry: raw features `source` and `target` to the features of `make_features`.
+    """TFX Transform's entry: raw features `source`, `target` and columns of tags to the features of `make_features`.
 
     Args:
         inputs: dict of string tensors `[batch, 1]`.
-        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, and what `configs.text_settings`
-            gives of the recipe.
+        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, and what
+            `configs.transform_settings` gives of the recipe.
 
     Returns:
         Dict of sparse tensors, which tf.Example stores as lists of any length.
     """
     import tensorflow_transform as tft
 
+    def load(path, make):
+        return tft.make_and_track_object(functools.partial(make, path), name=os.path.basename(path))
+
     uri = custom_config["vocabulary_uri"]
-    tables = [
-        tft.make_and_track_object(functools.partial(vocabulary_table, os.path.join(uri, name)), name=name)
-        for name in (SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE)
+    vocabularies = [
+        load(os.path.join(uri, name), vocabulary_table) for name in (SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE)
     ]
-    source, target = (tf.reshape(inputs[name], [-1]) for name in ("source", "target"))
-    tokenizer = tokenization.Tokenizer(**custom_config["tokenizer"])
-    features = make_features(source, target, *tables, tokenizer=tokenizer)
+    columns = custom_config.get("source_features", ())
+    source, target, *tags = (tf.reshape(inputs[name], [-1]) for name in ("source", "target", *columns))
+    features = make_features(
+        source,
+        target,
+        *vocabularies,
+        tokenizer=tokenization.Tokenizer(**custom_config["tokenizer"]),
+        settings=custom_config,
+        tables=load_tables(uri, custom_config, load),
+        tags=dict(zip(columns, tags)),
+    )
     return {name: ragged.to_sparse() for name, ragged in features.items()}

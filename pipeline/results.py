@@ -11,20 +11,20 @@ from pipeline import scoring
 HEAT_MAPS = 4
 
 
-def read_pairs(examples_uri, split):
-    """Returns the sources and the targets of a split, two lists of strings, ordered by source."""
+def read_pairs(examples_uri, split, columns=()):
+    """Returns the sources, the targets, and the texts of each named column of a split: lists of strings, ordered by source."""
     import tensorflow as tf
 
     files = sorted(glob.glob(os.path.join(examples_uri, f"Split-{split}", "*")))
-    pairs = []
+    pairs, names = [], ("source", "target", *columns)
     for record in tf.data.TFRecordDataset(files, compression_type="GZIP"):
         feature = tf.train.Example.FromString(record.numpy()).features.feature
-        pairs.append(tuple(feature[name].bytes_list.value[0].decode("utf-8") for name in ("source", "target")))
+        pairs.append(tuple(feature[name].bytes_list.value[0].decode("utf-8") for name in names))
     pairs.sort()
-    return [source for source, _ in pairs], [target for _, target in pairs]
+    return [[pair[index] for pair in pairs] for index in range(len(names))]
 
 
-def decode_once(model_uri, sources, cache_directory, progress):
+def decode_once(model_uri, sources, cache_directory, progress, features=None):
     """Decodes texts with an exported model, or reads what an earlier run decoded with the very same model and texts.
 
     Args:
@@ -32,20 +32,23 @@ def decode_once(model_uri, sources, cache_directory, progress):
         sources: list of strings.
         cache_directory: folder for the answers.
         progress: function of one string.
+        features: see `ServedModel.predict`.
 
     Returns:
         What `ServedModel.predict` returned.
     """
     from pipeline.served_model import ServedModel
 
-    key = hashlib.sha256(json.dumps([model_uri, sources]).encode()).hexdigest()[:16]
+    key = hashlib.sha256(json.dumps([model_uri, sources, *([features] if features else [])]).encode()).hexdigest()[:16]
     path = pathlib.Path(cache_directory) / f"answers-{key}.json"
     if path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
     model = ServedModel(os.path.join(model_uri, "Format-Serving"))
     name = model.facts.get("head", "model")
     answers = model.predict(
-        sources, progress=lambda done: progress(f"  {name}: decoded {done} of {len(sources)} test strings")
+        sources,
+        progress=lambda done: progress(f"  {name}: decoded {done} of {len(sources)} test strings"),
+        features=features,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
@@ -75,7 +78,9 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     from pipeline import evaluation, trainer
     from pipeline.pipeline import BASELINE
 
-    sources, references = read_pairs(outputs["ParallelTextExampleGen"]["examples"], "test")
+    columns = recipe.data.source_features
+    sources, references, *tags = read_pairs(outputs["ParallelTextExampleGen"]["examples"], "test", columns)
+    features = dict(zip(columns, tags))
     training_words = read_training_words(outputs["Vocabulary"]["vocabulary"])
     systems, answers, models = [], {}, {}
     for component in ("Trainer", f"Trainer.{BASELINE}"):
@@ -87,7 +92,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
             history = json.load(file)
         name = history["head"]
         models[name] = outputs[component]["model"]
-        answers[name] = decode_once(models[name], sources, cache_directory, progress)
+        answers[name] = decode_once(models[name], sources, cache_directory, progress, features)
         progress(f"  {name}: measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
         metrics = scoring.score(
             recipe.evaluation.metrics,
@@ -134,7 +139,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         "systems": systems,
         "comparison": comparison,
         "samples": _samples(sources, references, answers),
-        "heat_maps": _heat_maps(main, models[main], sources, answers),
+        "heat_maps": _heat_maps(main, models[main], sources, answers, features),
         "blessed": blessed,
         "blessing_reason": reason,
         "stages": stages,
@@ -174,7 +179,7 @@ def _samples(sources, references, answers):
     ]
 
 
-def _heat_maps(name, model_uri, sources, answers):
+def _heat_maps(name, model_uri, sources, answers, features):
     """Attention of the main model on a few strings of which it copied several words."""
     from pipeline.served_model import ServedModel
 
@@ -186,6 +191,10 @@ def _heat_maps(name, model_uri, sources, answers):
     if not chosen:
         return []
     model = ServedModel(os.path.join(model_uri, "Format-Serving"))
-    explained = model.predict([sources[index] for index in chosen], signature="explain")
+    explained = model.predict(
+        [sources[index] for index in chosen],
+        signature="explain",
+        features={column: [tags[index] for index in chosen] for column, tags in features.items()},
+    )
     keys = ("source_tokens", "tokens", "attention", "copy_probability", "copied_from")
     return [{"system": name, **{key: answer[key] for key in keys}} for answer in explained]

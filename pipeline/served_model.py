@@ -70,10 +70,11 @@ class ServedModel:
             raise ModelError(f"The model {self.directory} cannot be loaded: {reason.rstrip('.')}.") from error
         self._constant = tf.constant
         self._invalid_argument = tf.errors.InvalidArgumentError
+        self.source_features = self.facts.get("source_features", [])
         self._check_signatures()
 
     def _check_signatures(self):
-        self._signature("serving_default", {"source"})
+        self._signature("serving_default", {"source", *self.source_features})
 
     def _signature(self, name, inputs):
         """Returns a signature, once it is sure that it takes these texts and gives what Verbatim's gives."""
@@ -102,42 +103,66 @@ class ServedModel:
             raise ModelError(human_sentence(error.message)) from None
         return {name: value.numpy() for name, value in outputs.items()}
 
-    def predict(self, texts, signature="serving_default", progress=None):
+    def _features_of(self, features, number):
+        """Returns the tags for each column that the model takes, dict of lists.
+
+        Raises:
+            ModelError: tags are missing, superfluous, or not as many as there are texts.
+        """
+        features = features or {}
+        if set(features) != set(self.source_features):
+            raise ModelError(
+                f"The model {self.directory} takes tags of {', '.join(self.source_features) or 'no column'}; "
+                f"got {', '.join(features) or 'none'}."
+            )
+        for name, values in features.items():
+            if len(values) != number:
+                raise ModelError(f"There must be as many tags of {name} as texts; got {len(values)} and {number}.")
+        return features
+
+    def predict(self, texts, signature="serving_default", progress=None, features=None):
         """Answers texts in the largest batches that the model compiles for.
 
         Args:
             texts: list of strings.
             signature: `"serving_default"`, `"serving_default_no_xla"` or `"explain"`.
             progress: called with the number of texts done after each batch.
+            features: dict from each column of tags that the model takes to a list of strings, one for each text.
 
         Returns:
             A list of dicts, one for each text: `text`, `score`, `tokens`, `copied_from`, `copy_probability`,
             `source_tokens` (and `attention` of `"explain"`), without padding.
 
         Raises:
-            ModelError: a text is empty or too long, or the model lacks the signature.
+            ModelError: a text is empty or too long, its tags are missing, or the model lacks the signature.
         """
-        function = self._signature(signature, {"source"})
+        function = self._signature(signature, {"source", *self.source_features})
+        columns = self._features_of(features, len(texts))
         batch = max(self.facts.get("batch_buckets", [32]))
         # Texts of similar length together, so that short ones do not wait for long ones.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index].split()))
         answers = [None] * len(texts)
         for start in range(0, len(order), batch):
             chosen = order[start : start + batch]
-            outputs = self._call(function, source=[texts[index] for index in chosen])
+            inputs = {"source": texts, **columns}
+            outputs = self._call(
+                function, **{name: [values[index] for index in chosen] for name, values in inputs.items()}
+            )
             for row, index in enumerate(chosen):
                 answers[index] = _unpad({name: value[row] for name, value in outputs.items()})
             if progress:
                 progress(min(start + batch, len(order)))
         return answers
 
-    def score(self, sources, targets):
-        """Returns two arrays `[pairs]`: log-probability of each target, and its number of tokens."""
-        function = self._signature("score", {"source", "target"})
+    def score(self, sources, targets, features=None):
+        """Returns two arrays `[pairs]`: log-probability of each target, and its number of tokens; `features` as in `predict`."""
+        function = self._signature("score", {"source", "target", *self.source_features})
+        columns = self._features_of(features, len(sources))
         log_probability, token_count = [], []
         for start in range(0, len(sources), 32):
             part = slice(start, start + 32)
-            outputs = self._call(function, source=sources[part], target=targets[part])
+            inputs = {"source": sources, "target": targets, **columns}
+            outputs = self._call(function, **{name: values[part] for name, values in inputs.items()})
             log_probability.append(outputs["log_probability"])
             token_count.append(outputs["token_count"])
         return np.concatenate(log_probability), np.concatenate(token_count)

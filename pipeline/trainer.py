@@ -10,30 +10,61 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from keras_models import losses
-from keras_models.models import RecurrentSeq2Seq
-from pipeline import configs, preprocessing, tasks, training_data
+from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
+from pipeline import configs, preprocessing, scheduled_sampling, tasks, training_data
 
 HISTORY_FILE = "history.json"
 WEIGHTS_FILE = "model.keras"
 
 
-def build_model(recipe, source_vocabulary_size, target_vocabulary_size):
-    """Builds the untrained network that a recipe describes."""
-    config = recipe.model
+def head_options(recipe):
+    """Returns the recipe's own arguments of its head."""
+    model = recipe.model
+    return {
+        "pointer_softmax": {"inverse_temperature": model.inverse_temperature, "activation": model.switch_activation},
+        "joint_copy": {"tanh": model.copy_tanh},
+        "span_copy": {"max_span": model.max_span, "copying_context": model.copying_context},
+    }.get(model.head, {})
+
+
+def build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features=None):
+    """Builds the untrained network that a recipe describes.
+
+    `source_features` is what `preprocessing.encoder_feature_sizes` gives, or None.
+    """
+    config, training = recipe.model, recipe.training
+    options = {
+        "source_vocabulary_size": source_vocabulary_size,
+        "target_vocabulary_size": target_vocabulary_size,
+        "head": config.head,
+        "head_options": head_options(recipe),
+        "source_features": source_features,
+        "feature_size": config.feature_size,
+        "embedding_size": config.embedding_size,
+        "hidden_size": config.hidden_size,
+        "encoder_layers": config.encoder_layers,
+        "dropout": config.dropout,
+        "coverage_loss_weight": training.coverage_loss_weight if config.coverage else 0.0,
+        "large_vocabulary_size": training.large_vocabulary_size,
+        "scheduled_sampling": training.scheduled_sampling != "none",
+        "dtype": "mixed_bfloat16" if training.mixed_precision else "float32",
+    }
+    if config.body == "transformer":
+        return TransformerSeq2Seq(
+            decoder_layers=config.decoder_layers,
+            attention_heads=config.attention_heads,
+            feed_forward_size=config.feed_forward_size,
+            **options,
+        )
     return RecurrentSeq2Seq(
-        source_vocabulary_size=source_vocabulary_size,
-        target_vocabulary_size=target_vocabulary_size,
-        head=config.head,
         cell=config.cell,
+        encoder=config.encoder,
+        kernel_size=config.kernel_size,
         attention=config.attention,
-        embedding_size=config.embedding_size,
-        hidden_size=config.hidden_size,
-        encoder_layers=config.encoder_layers,
-        dropout=config.dropout,
         input_feeding=config.input_feeding,
+        selective_read=config.selective_read,
         coverage=config.coverage,
-        coverage_loss_weight=recipe.training.coverage_loss_weight if config.coverage else 0.0,
-        dtype="mixed_bfloat16" if recipe.training.mixed_precision else "float32",
+        **options,
     )
 
 
@@ -120,9 +151,18 @@ def _strategy():
     return tf.distribute.MirroredStrategy() if len(gpus) > 1 else tf.distribute.get_strategy()
 
 
-def _load_batches(files, name, config, shuffle_seed=None):
+def _load_batches(files, name, recipe, shuffle_seed=None):
     """Returns a split's batches, its number of pairs, and how many of these fit no bucket; says so if there are any."""
-    examples = training_data.read_examples(files)
+    config = recipe.training
+    training_data.check_head(recipe.model.head, files, name)
+    features = (
+        *preprocessing.ID_FEATURES,
+        *preprocessing.label_features(recipe),
+        *preprocessing.encoder_features(recipe),
+    )
+    if config.scheduled_sampling != "none":
+        features = (*features, "source_feed_ids")
+    examples = training_data.read_examples(files, features)
     longest = config.bucket_lengths[-1]
     too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
     if too_long == pairs:
@@ -138,7 +178,15 @@ def _load_batches(files, name, config, shuffle_seed=None):
     return batches, pairs, too_long
 
 
-def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabulary_size, log_directory=None):
+def train(
+    recipe,
+    train_files,
+    eval_files,
+    source_vocabulary_size,
+    target_vocabulary_size,
+    log_directory=None,
+    source_features=None,
+):
     """Trains a recipe's model.
 
     Args:
@@ -146,21 +194,22 @@ def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabu
         train_files, eval_files: lists of file patterns of transformed examples.
         source_vocabulary_size, target_vocabulary_size: numbers of ids.
         log_directory: where TensorBoard's logs go, if given.
+        source_features: see `build_model`.
 
     Returns:
         The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`,
         `too_long` (training pairs left out because no bucket holds them), `pairs`.
 
     Raises:
-        ValueError: no pair fits the buckets, or no epoch ended with a finite loss.
+        ValueError: no pair fits the buckets, the head cannot output a pair's target, or no epoch ended with a finite loss.
     """
     config = recipe.training
     keras.utils.set_random_seed(config.seed)
-    batches, pairs, too_long = _load_batches(train_files, "training", config, config.seed)
-    eval_batches, _, _ = _load_batches(eval_files, "eval", config)
+    batches, pairs, too_long = _load_batches(train_files, "training", recipe, config.seed)
+    eval_batches, _, _ = _load_batches(eval_files, "eval", recipe)
     steps_per_epoch = sum(1 for _ in batches)
     with _strategy().scope():
-        model = build_model(recipe, source_vocabulary_size, target_vocabulary_size)
+        model = build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features)
         model.compile(
             optimizer=keras.optimizers.Adam(config.learning_rate, global_clipnorm=config.gradient_clip_norm or None),
             loss=losses.negative_log_likelihood,
@@ -174,6 +223,8 @@ def train(recipe, train_files, eval_files, source_vocabulary_size, target_vocabu
         keras.callbacks.EarlyStopping("val_loss", patience=config.epochs, restore_best_weights=True),
         keras.callbacks.TerminateOnNaN(),
     ]
+    if config.scheduled_sampling != "none":
+        callbacks.append(scheduled_sampling.ScheduledSampling(config))
     if log_directory:
         callbacks.append(keras.callbacks.TensorBoard(log_directory))
     started = time.monotonic()
@@ -209,7 +260,14 @@ def run_fn(fn_args):
     transform_output = tft.TFTransformOutput(fn_args.transform_graph_path)
     names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
     sizes = [len(preprocessing.read_vocabulary(transform_output, name)) for name in names]
-    model, facts = train(recipe, fn_args.train_files, fn_args.eval_files, *sizes, log_directory=fn_args.model_run_dir)
+    model, facts = train(
+        recipe,
+        fn_args.train_files,
+        fn_args.eval_files,
+        *sizes,
+        log_directory=fn_args.model_run_dir,
+        source_features=preprocessing.encoder_feature_sizes(transform_output, recipe),
+    )
     export.export_model(model, transform_output, recipe, fn_args.serving_model_dir)
     tf.io.gfile.makedirs(fn_args.model_run_dir)
     with tf.io.gfile.GFile(os.path.join(fn_args.model_run_dir, HISTORY_FILE), "w") as file:

@@ -174,12 +174,13 @@ class Client:
         """Ends the connection."""
         self._channel.close()
 
-    def predict(self, texts, signature="serving_default"):
+    def predict(self, texts, signature="serving_default", features=None):
         """Returns the best output of each text.
 
         Args:
             texts: a text or a sequence of them.
             signature: `serving_default`, `serving_default_no_xla` or `explain`.
+            features: dict from each column of tags that the model takes (`data.source_features`) to as many texts; or None.
 
         Returns:
             A list of `Answer`, one a text.
@@ -190,15 +191,16 @@ class Client:
         texts = _as_list(texts)
         if not texts:
             return []
-        outputs = self._predict(signature, {"source": texts}, _ANSWER_OUTPUTS, rank=1)
+        outputs = self._predict(signature, _inputs(texts, features), _ANSWER_OUTPUTS, rank=1)
         return [_answer(outputs, (row,), row) for row in range(len(texts))]
 
-    def n_best(self, texts, signature="n_best"):
+    def n_best(self, texts, signature="n_best", features=None):
         """Returns the best outputs of each text, the best first.
 
         Args:
             texts: a text or a sequence of them.
             signature: `n_best` or `n_best_no_xla`.
+            features: as in `predict`.
 
         Returns:
             A list, one a text, of lists of `Answer`.
@@ -209,16 +211,17 @@ class Client:
         texts = _as_list(texts)
         if not texts:
             return []
-        outputs = self._predict(signature, {"source": texts}, _ANSWER_OUTPUTS, rank=2)
+        outputs = self._predict(signature, _inputs(texts, features), _ANSWER_OUTPUTS, rank=2)
         count = outputs["text"].shape[1]
         return [[_answer(outputs, (row, best), row) for best in range(count)] for row in range(len(texts))]
 
-    def score(self, sources, targets):
+    def score(self, sources, targets, features=None):
         """Returns how likely the model finds each target for its source.
 
         Args:
             sources: a text or a sequence of them.
             targets: as many.
+            features: as in `predict`.
 
         Returns:
             A list of `Score`.
@@ -235,7 +238,8 @@ class Client:
         if not sources:
             return []
         names = {"log_probability": 1, "token_count": 1}
-        outputs = self._predict("score", {"source": sources, "target": targets}, names, rank=1)
+        inputs = {"target": targets, **_inputs(sources, features)}
+        outputs = self._predict("score", inputs, names, rank=1)
         return [Score(float(p), int(n)) for p, n in zip(outputs["log_probability"], outputs["token_count"])]
 
     def continue_text(self, texts, signature="continue"):
@@ -445,6 +449,23 @@ _CONTINUATION_OUTPUTS = {
 
 def _as_list(texts):
     return [texts] if isinstance(texts, str) else list(texts)
+
+
+def _inputs(texts, features):
+    """Returns the inputs of a request: the sources, and their tags by column.
+
+    Raises:
+        RequestError: there are not as many tags of a column as texts.
+    """
+    inputs = {"source": texts}
+    for name, tags in (features or {}).items():
+        inputs[name] = _as_list(tags)
+        if len(inputs[name]) != len(texts):
+            raise RequestError(
+                f'There must be as many texts of "{name}" as sources; got {len(inputs[name])} and {len(texts)}.',
+                grpc.StatusCode.INVALID_ARGUMENT,
+            )
+    return inputs
 
 
 def _answer(outputs, index, row):

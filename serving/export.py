@@ -11,7 +11,7 @@ import os
 import tensorflow as tf
 
 from keras_models import decoding
-from pipeline import preprocessing, tokenization
+from pipeline import preprocessing, source_features, tokenization
 from serving import buckets
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
@@ -27,7 +27,6 @@ _FOUND_TYPES = {
     "copied_from": tf.int32,
     "copy_probability": tf.float32,
 }
-_TEXTS = tf.TensorSpec([None], tf.string)
 
 
 def longest_output(source_length, config):
@@ -48,6 +47,11 @@ class ServingModule(tf.Module):
         self.model = model
         self.transform = transform_output.transform_features_layer()
         self.config = recipe.decoding
+        # Columns of tags are inputs of every signature, after the texts.
+        self.columns = recipe.data.source_features
+        encoder_features = preprocessing.encoder_features(recipe)
+        self.decoder_inputs = (*DECODER_INPUTS, *encoder_features)
+        self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe), *encoder_features)
         self.tokenizer = tokenization.Tokenizer.of(recipe.data)
         self.vocabulary = tf.constant(
             preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
@@ -56,19 +60,45 @@ class ServingModule(tf.Module):
         classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
         is_class = tf.reduce_any(self.vocabulary[:, tf.newaxis] == classes, axis=1)
         self.protected_vocabulary = preprocessing.is_protected(self.vocabulary) | is_class
+        # Each is traced once, for all signatures that call it.
         self.decode_xla = tf.function(self._decode, jit_compile=True)
+        self.decode_plain = tf.function(self._decode)
 
     # Text to ids.
 
-    def _features(self, source, target):
-        raw = {"source": tf.expand_dims(source, -1), "target": tf.expand_dims(target, -1)}
+    def _features(self, source, target, columns):
+        self._check_columns(source, columns)
+        raw = {"source": source, "target": target, **dict(zip(self.columns, columns))}
+        raw = {name: tf.expand_dims(texts, -1) for name, texts in raw.items()}
         features = {
             name: tf.RaggedTensor.from_sparse(tf.cast(value, tf.int32) if value.dtype == tf.int64 else value)
             for name, value in self.transform(raw).items()
         }
-        tokens = features["source_tokens"]
+        # What a copy writes: the token, where no lexicon has another surface for it.
+        tokens = features.setdefault("source_copy_tokens", features["source_tokens"])
         features["source_protected"] = tokens.with_flat_values(preprocessing.is_protected(tokens.flat_values))
         return features
+
+    def _check_columns(self, source, columns):
+        """Asserts that each source has one tag of each column for each of its tokens."""
+        tokens = self.tokenizer.tokenize(source).row_lengths()
+        for name, texts in zip(self.columns, columns):
+            same = tf.equal(tf.size(source), tf.size(texts))
+            sentence = tf.strings.format(
+                "There are {} source texts and {} texts of " + name + "; give as many.",
+                (tf.size(source), tf.size(texts)),
+            )
+            tf.debugging.Assert(same, [sentence])
+            if same:
+                tags = source_features.split_tags(texts).row_lengths()
+                wrong = tf.not_equal(tags, tokens)
+                at = tf.argmax(wrong)
+                if tf.reduce_any(wrong):
+                    sentence = (
+                        "The source text {} has {} tokens and {} tags of " + name + "; give one tag for each token."
+                    )
+                    values = (at, tokens[at], tags[at])
+                    tf.debugging.Assert(False, [tf.strings.format(sentence, values)])
 
     def _check(self, name, texts, lengths):
         """Asserts that each text has tokens, and not too many; a server answers INVALID_ARGUMENT with the sentence."""
@@ -89,11 +119,13 @@ class ServingModule(tf.Module):
                 lengths[longest_at],
             )
 
-    # Ids to ids: what XLA compiles.
+    # Ids to ids: what XLA compiles. Without AutoGraph: the code is all operations, and converting it takes longer than tracing.
 
+    @tf.autograph.experimental.do_not_convert
     def _decode(self, *inputs):
-        return self._search(dict(zip(DECODER_INPUTS, inputs)))
+        return self._search(dict(zip(self.decoder_inputs, inputs)))
 
+    @tf.autograph.experimental.do_not_convert
     def _search(self, inputs, return_attention=False):
         found = decoding.decode(
             self.model,
@@ -106,14 +138,20 @@ class ServingModule(tf.Module):
             coverage_beta=self.config.coverage_penalty,
             protected_vocabulary=self.protected_vocabulary if self.config.keep_protected else None,
             return_attention=return_attention,
+            replace_unknown=self.config.replace_unknown != "none",
+            no_repeat_ngram=self.config.no_repeat_ngram,
         )
         return {name: value for name, value in found._asdict().items() if value is not None}
+
+    @tf.autograph.experimental.do_not_convert
+    def _target_log_prob(self, inputs):
+        return self.model(inputs, training=False)
 
     def _decode_in_buckets(self, features, decode):
         """Pads to buckets, decodes chunk by chunk, and cuts the padding off again."""
         return buckets.map_in_buckets(
             lambda *inputs: decode(*inputs[:-1]),  # the mask is made of the ids
-            [features[name] for name in DECODER_INPUTS],
+            [features[name] for name in self.decoder_inputs],
             self.config.batch_buckets,
             self.config.length_buckets,
             _FOUND_TYPES,
@@ -121,12 +159,13 @@ class ServingModule(tf.Module):
 
     # Ids to text.
 
-    def _surfaces(self, tokens, lengths, source_tokens):
-        """Surface strings of extended ids: tokens int32 `[N,K,T]`, source_tokens `[N,S]` to string `[N,K,T]`, "" at padding."""
+    @tf.autograph.experimental.do_not_convert
+    def _surfaces(self, tokens, lengths, copy_tokens):
+        """Surface strings of extended ids: tokens int32 `[N,K,T]`, copy_tokens `[N,S]` to string `[N,K,T]`, "" at padding."""
         size = tf.size(self.vocabulary)
         known = tf.gather(self.vocabulary, tf.minimum(tokens, size - 1))
-        position = tf.clip_by_value(tokens - size, 0, tf.shape(source_tokens)[1] - 1)
-        surface = tf.where(tokens < size, known, tf.gather(source_tokens, position, batch_dims=1))
+        position = tf.clip_by_value(tokens - size, 0, tf.shape(copy_tokens)[1] - 1)
+        surface = tf.where(tokens < size, known, tf.gather(copy_tokens, position, batch_dims=1))
         inside = tf.range(tf.shape(tokens)[2]) < lengths[:, :, tf.newaxis]
         return tf.where(inside, surface, "")
 
@@ -135,12 +174,14 @@ class ServingModule(tf.Module):
         ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
         return tf.reshape(self.tokenizer.detokenize(ragged), tf.shape(lengths))
 
+    @tf.autograph.experimental.do_not_convert
     def _answers(self, features, found):
         source_tokens = features["source_tokens"].to_tensor("")
         lengths = found["lengths"]
         longest = tf.reduce_max(lengths)
         inside = tf.range(longest) < lengths[:, :, tf.newaxis]
-        surfaces = self._surfaces(found["tokens"][:, :, :longest], lengths, source_tokens)
+        copy_tokens = features["source_copy_tokens"].to_tensor("")
+        surfaces = self._surfaces(found["tokens"][:, :, :longest], lengths, copy_tokens)
         return {
             "text": self._texts(surfaces, lengths),
             "score": found["scores"],
@@ -150,8 +191,8 @@ class ServingModule(tf.Module):
             "source_tokens": source_tokens,
         }
 
-    def _predict(self, source, decode):
-        features = self._features(source, tf.zeros_like(source))
+    def _predict(self, source, columns, decode):
+        features = self._features(source, tf.zeros_like(source), columns)
         self._check("source", source, features["source_ids"].row_lengths())
         return self._answers(features, self._decode_in_buckets(features, decode))
 
@@ -159,52 +200,51 @@ class ServingModule(tf.Module):
     def _best(answers):
         return {name: value if name == "source_tokens" else value[:, 0] for name, value in answers.items()}
 
-    # Signatures. TensorFlow binds input signatures to methods whose first argument is called self.
+    # Signatures; `signature` makes a function of strings of each.
 
-    @tf.function(input_signature=[_TEXTS])
-    def serving_default(self, source):
-        return self._best(self._predict(source, self.decode_xla))
+    def serving_default(self, source, *columns):
+        return self._best(self._predict(source, columns, self.decode_xla))
 
-    @tf.function(input_signature=[_TEXTS])
-    def serving_default_no_xla(self, source):
-        return self._best(self._predict(source, self._decode))
+    def serving_default_no_xla(self, source, *columns):
+        return self._best(self._predict(source, columns, self.decode_plain))
 
-    @tf.function(input_signature=[_TEXTS])
-    def n_best(self, source):
-        return self._predict(source, self.decode_xla)
+    def n_best(self, source, *columns):
+        return self._predict(source, columns, self.decode_xla)
 
-    @tf.function(input_signature=[_TEXTS])
-    def n_best_no_xla(self, source):
-        return self._predict(source, self._decode)
+    def n_best_no_xla(self, source, *columns):
+        return self._predict(source, columns, self.decode_plain)
 
-    @tf.function(input_signature=[_TEXTS])
-    def explain(self, source):
-        features = self._features(source, tf.zeros_like(source))
+    def explain(self, source, *columns):
+        features = self._features(source, tf.zeros_like(source), columns)
         self._check("source", source, features["source_ids"].row_lengths())
-        inputs = {name: features[name].to_tensor() for name in DECODER_INPUTS}
+        inputs = {name: features[name].to_tensor() for name in self.decoder_inputs}
         found = self._search(inputs, return_attention=True)
         answers = self._best(self._answers(features, found))
         answers["attention"] = found["attention"][:, 0, : tf.shape(answers["tokens"])[1]]
         return answers
 
-    @tf.function(input_signature=[_TEXTS, _TEXTS])
-    def score(self, source, target):
+    def score(self, source, target, *columns):
         same = tf.equal(tf.size(source), tf.size(target))
         sentence = tf.strings.format(
             "There are {} source and {} target texts; give pairs.", (tf.size(source), tf.size(target))
         )
         tf.debugging.Assert(same, [sentence])
-        features = self._features(source, target)
+        features = self._features(source, target, columns)
         self._check("source", source, features["source_ids"].row_lengths())
         self._check("target", target, features["target_extended_ids"].row_lengths() - 1)
-        names = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
-        inputs = {name: features[name].to_tensor() for name in names}
-        log_prob = self.model(inputs, training=False)
+        inputs = {name: features[name].to_tensor(preprocessing.PADDING.get(name, 0)) for name in self.score_inputs}
+        log_prob = self._target_log_prob(inputs)
         inside = tf.not_equal(inputs["target_extended_ids"], tokenization.PAD_ID)
         return {
             "log_probability": tf.reduce_sum(tf.where(inside, log_prob, 0.0), axis=1),
             "token_count": tf.cast(features["target_extended_ids"].row_lengths(), tf.int32),
         }
+
+    def signature(self, name):
+        """Returns the signature of that name: a function of string tensors `[N]`, the columns of tags last."""
+        texts = ("source", "target") if name == "score" else ("source",)
+        specs = [tf.TensorSpec([None], tf.string, name=text) for text in (*texts, *self.columns)]
+        return tf.function(getattr(self, name), input_signature=specs)
 
 
 SIGNATURES = ("serving_default", "serving_default_no_xla", "n_best", "n_best_no_xla", "explain", "score")
@@ -220,7 +260,7 @@ def export_model(model, transform_output, recipe, directory):
         directory: where to write.
     """
     module = ServingModule(model, transform_output, recipe)
-    tf.saved_model.save(module, directory, signatures={name: getattr(module, name) for name in SIGNATURES})
+    tf.saved_model.save(module, directory, signatures={name: module.signature(name) for name in SIGNATURES})
     extra = os.path.join(directory, EXTRA_DIRECTORY)
     tf.io.gfile.makedirs(extra)
     write_warmup(os.path.join(extra, WARMUP_FILE), recipe)
@@ -230,6 +270,7 @@ def export_model(model, transform_output, recipe, directory):
         "name": recipe.name,
         "head": recipe.model.head,
         "signatures": list(SIGNATURES),
+        "source_features": list(recipe.data.source_features),
         "batch_buckets": list(recipe.decoding.batch_buckets),
         "length_buckets": list(recipe.decoding.length_buckets),
         "compilations": len(recipe.decoding.batch_buckets) * len(recipe.decoding.length_buckets),
@@ -259,5 +300,7 @@ def write_warmup(path, recipe):
                 request.model_spec.name = recipe.name
                 request.model_spec.signature_name = "serving_default"
                 request.inputs["source"].CopyFrom(tf.make_tensor_proto([" ".join(["a"] * length)] * batch))
+                for name in recipe.data.source_features:
+                    request.inputs[name].CopyFrom(tf.make_tensor_proto([" ".join(["O"] * length)] * batch))
                 log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
                 writer.write(log.SerializeToString())

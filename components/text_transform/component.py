@@ -35,7 +35,7 @@ class TextTransform(Transform):
 
     An artifact input, rather than a path in `custom_config`, so that lineage knows which vocabulary a model was trained
     with, and the cache runs the transform again exactly when it changes. Of the recipe, only what decides the features
-    (`pipeline.configs.text_settings`) takes part in the cache key.
+    (`pipeline.configs.transform_settings`) takes part in the cache key.
 
     Component `outputs` contains:
      - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of `pipeline.preprocessing`.
@@ -55,7 +55,7 @@ class TextTransform(Transform):
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
         """
         recipe = configs.Recipe.from_json(recipe_json)
-        settings = configs.text_settings(recipe)
+        settings = configs.transform_settings(recipe)
         transformed_examples = types.Channel(type=standard_artifacts.Examples)
         transformed_examples.matching_channel_name = standard_component_specs.EXAMPLES_KEY
         spec = TextTransformSpec(

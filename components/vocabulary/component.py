@@ -1,16 +1,29 @@
 """The TFX component that makes the vocabularies."""
 
 import dataclasses
+import hashlib
 import json
 import typing
 
 from tfx import types
 from tfx.dsl.components.base import base_beam_component, executor_spec
+from tfx.dsl.io import fileio
 from tfx.types import component_spec, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
 from components.vocabulary import executor
 from pipeline import configs
+
+
+def _settings(recipe):
+    """Returns the settings that decide the vocabularies, the contents of lexicon files among them: a changed file is read again."""
+    settings = configs.vocabulary_settings(recipe)
+    for key in ("dictionary", "copy_lexicon"):
+        # A pipeline may be written where its files are not.
+        if key in settings and fileio.exists(settings[key]):
+            with fileio.open(settings[key], "rb") as file:
+                settings[f"{key}_digest"] = hashlib.sha256(file.read()).hexdigest()
+    return settings
 
 
 class VocabularySpec(types.ComponentSpec):
@@ -34,7 +47,8 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
 
     Component `outputs` contains:
      - `vocabulary`: `simple_artifacts.File`, a folder with `source_vocabulary.txt` and `target_vocabulary.txt` (a token a
-       line, the line number is the id), and `source_counts.tsv`, `target_counts.tsv` (all training tokens).
+       line, the line number is the id), and `source_counts.tsv`, `target_counts.tsv` (all training tokens). Where the recipe
+       has them: `tags_NAME.txt` of each column of tags, and its lexicons, in the form of `pipeline.lexicons`.
     """
 
     SPEC_CLASS = VocabularySpec
@@ -53,7 +67,7 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
                 **{
                     executor.EXAMPLES_KEY: examples,
                     executor.CONFIG_KEY: json.dumps(dataclasses.asdict(recipe.vocabulary), sort_keys=True),
-                    executor.TEXT_SETTINGS_KEY: json.dumps(configs.text_settings(recipe), sort_keys=True),
+                    executor.TEXT_SETTINGS_KEY: json.dumps(_settings(recipe), sort_keys=True),
                     executor.VOCABULARY_KEY: types.Channel(type=simple_artifacts.File),
                 }
             )

@@ -10,7 +10,7 @@ from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
-from pipeline import configs, preprocessing, tokenization
+from pipeline import configs, lexicons, pointer_labels, preprocessing, source_features, tokenization
 
 EXAMPLES_KEY = "examples"
 VOCABULARY_KEY = "vocabulary"
@@ -48,21 +48,25 @@ def choose_tokens(counts, size, min_count, protected_min_count):
 
 
 class _CountTokens(beam.DoFn):
-    """Batches of serialized examples to (side, token) pairs."""
+    """Batches of serialized examples to (side, token) pairs, and (column, tag) pairs."""
 
-    def __init__(self, tokenizer, sides=SIDES):
+    def __init__(self, tokenizer, sides=SIDES, columns=()):
         super().__init__()
         self._tokenizer = tokenizer
         self._sides = sides
+        self._columns = columns
 
     def process(self, serialized):
         import tensorflow as tf
 
-        features = {side: tf.io.FixedLenFeature([], tf.string) for side in self._sides}
+        features = {side: tf.io.FixedLenFeature([], tf.string) for side in (*self._sides, *self._columns)}
         parsed = tf.io.parse_example(tf.constant(serialized), features)
         for side in self._sides:
             for token in self._tokenizer.tokenize(parsed[side]).flat_values.numpy():
                 yield side, token.decode("utf-8")
+        for column in self._columns:
+            for tag in source_features.split_tags(parsed[column]).flat_values.numpy():
+                yield column, tag.decode("utf-8")
 
 
 class Executor(base_beam_executor.BaseBeamExecutor):
@@ -72,13 +76,16 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         config = configs.VocabularyConfig(**json.loads(exec_properties[CONFIG_KEY]))
         settings = json.loads(exec_properties[TEXT_SETTINGS_KEY])
         tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
+        columns = settings.get("source_features", ())
         sides = STREAM_SIDES if settings.get("task") == configs.LANGUAGE_MODEL else SIDES
         uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
         fileio.makedirs(uri)
         pattern = os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], "train"), "*")
 
+        write_lexicons(uri, settings, tokenizer)
+
         def write(counted):
-            counts = {side: {} for side in sides}
+            counts = {side: {} for side in (*sides, *columns)}
             for (side, token), count in counted:
                 counts[side][token] = count
             for side in sides:
@@ -86,25 +93,81 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     preprocessing.SOURCE_VOCABULARY_FILE if side == "source" else preprocessing.TARGET_VOCABULARY_FILE
                 )
                 size = config.source_size if side == "source" else config.target_size
-                chosen_from = join_counts(counts.values()) if config.joint else counts[side]
+                chosen_from = join_counts([counts[name] for name in SIDES]) if config.joint else counts[side]
                 tokens = choose_tokens(chosen_from, size, config.min_count, config.protected_min_count)
+                if side == "source":
+                    # The last ids; a word that reads like one stays unknown.
+                    names = [pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))]
+                    tokens = [token for token in tokens if token not in names] + names
                 with fileio.open(os.path.join(uri, name), "w") as file:
                     file.write("".join(f"{token}\n" for token in tokens))
                 with fileio.open(os.path.join(uri, counts_file(side)), "w") as file:
                     # JSON keeps a token with a line break on one line.
                     lines = (f"{json.dumps(t, ensure_ascii=False)}\t{n}\n" for t, n in sorted(counts[side].items()))
                     file.write("".join(lines))
+            for column in columns:
+                tags = set(counts[column]) - set(source_features.TAG_SPECIALS)
+                tags = sorted(tags, key=lambda tag, of=counts[column]: (-of[tag], tag))
+                with fileio.open(os.path.join(uri, source_features.tags_file(column)), "w") as file:
+                    file.write("".join(f"{tag}\n" for tag in (*source_features.TAG_SPECIALS, *tags)))
 
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(pattern)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Tokenize" >> beam.ParDo(_CountTokens(tokenizer, sides))
+                | "Tokenize" >> beam.ParDo(_CountTokens(tokenizer, sides, columns))
                 | "Count" >> beam.combiners.Count.PerElement()
                 | "List" >> beam.combiners.ToList()
                 | "Write" >> beam.Map(write)
             )
+
+
+def write_lexicons(uri, settings, tokenizer):
+    """Writes a recipe's lexicons as the graph's tables read them, and says what of them cannot be used.
+
+    Args:
+        uri: the Vocabulary artifact's folder.
+        settings: what `configs.vocabulary_settings` gives.
+        tokenizer: the recipe's `tokenization.Tokenizer`.
+
+    Raises:
+        DataError: a file is missing or malformed.
+    """
+
+    def write(name, lines):
+        with fileio.open(os.path.join(uri, name), "w") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+
+    if path := settings.get("dictionary"):
+        dictionary = lexicons.read_dictionary(path, tokenizer)
+        sources, targets = lexicons.dictionary_tables(dictionary.pairs)
+        write(lexicons.SOURCES_FILE, sources)
+        write(lexicons.TARGETS_FILE, targets)
+        if dictionary.skipped:
+            print(
+                f"  {dictionary.skipped} of {dictionary.entries} entries of {path} are not one plain word on either side: skipped.",
+                flush=True,
+            )
+    if path := settings.get("copy_lexicon"):
+        import tensorflow as tf
+
+        lexicon = lexicons.read_copy_lexicon(path, tokenizer)
+        # A phrase is looked up as the tokens that a text has; two phrases may come to the same tokens.
+        phrases = [" ".join(tokens) for tokens in _decoded(tokenizer.tokenize(tf.constant(list(lexicon.phrases))))]
+        entities = {}
+        for phrase, entity in zip(phrases, lexicon.phrases.values()):
+            entities.setdefault(phrase, entity)
+        write(lexicons.COPY_LEXICON_FILE, (f"{phrase}\t{entity}" for phrase, entity in entities.items()))
+        if lexicon.ambiguous:
+            print(
+                f"  {lexicon.ambiguous} entries of {path} name another entity for a phrase that has one: the first counts.",
+                flush=True,
+            )
+
+
+def _decoded(tokens):
+    return [[token.decode("utf-8") for token in row] for row in tokens.to_list()]
 
 
 def join_counts(sides):

@@ -48,3 +48,34 @@ def continue_spans(log_probs, last, vocabulary_size, source_length):
     actions = ops.expand_dims(ops.arange(ops.shape(log_probs)[-1], dtype="int32"), 0)
     forced = ops.where(ops.equal(actions, ops.expand_dims(following, -1)), 0.0, LOG_ZERO)
     return ops.where(ops.expand_dims(lengths > 1, -1), forced, log_probs)
+
+
+def surfaces(tokens, extended_ids, vocabulary_size):
+    """What tokens say: the word, or the extended id of the source token at the position that is copied.
+
+    Heads that do not merge copy position j as V + j, whatever it holds.
+
+    Args:
+        tokens: int32 `[rows, ...]` of two axes, extended ids.
+        extended_ids: int32 `[rows, source_length]`.
+        vocabulary_size: V.
+    """
+    copied = ops.take_along_axis(extended_ids, ops.maximum(tokens - vocabulary_size, 0), axis=1)
+    return ops.where(tokens < vocabulary_size, tokens, copied)
+
+
+def flagged_ids(flags, ids, size):
+    """bool `[rows, size]`: the ids that stand where `flags [rows, length]` are true in `ids [rows, length]`."""
+    rows = ops.shape(ids)[0]
+    flat = ops.expand_dims(ops.arange(rows, dtype="int32"), -1) * size + ids
+    counts = ops.segment_sum(
+        ops.reshape(ops.cast(flags, "int32"), (-1,)), ops.reshape(flat, (-1,)), num_segments=rows * size
+    )
+    return ops.reshape(counts, (rows, size)) > 0
+
+
+def shifted(tensor, places, fill):
+    """Each source position's value `places` to its right, `fill` beyond the end; `[rows, source_length]`."""
+    source_length = ops.shape(tensor)[1]
+    padded = ops.pad(tensor, [[0, 0], [0, places]], constant_values=fill)
+    return padded[:, places : places + source_length]

@@ -84,6 +84,7 @@ def beam_search(
             min_length: outputs shorter than this do not end.
             allow_unknown: whether `[UNK]` may stand in the output.
             replace_unknown: whether it may, as the source token that attention looks at most.
+            no_repeat_ngram: how many tokens in a row no output says twice, 0 for no such rule.
             protection: a `Protection`, or None.
             max_span, merges: what the head's class says.
             start_id, end_id, unknown_id: special ids.
@@ -145,7 +146,7 @@ def beam_search(
     def body(index, running, finished, carry):
         output = step(ops.reshape(running["last"], (-1,)), carry, index)
         owed = None if protection is None else _fold(running["owed"])
-        log_probs = constrain(output.log_probs, ops.reshape(running["last"], (-1,)), owed, index)
+        log_probs = constrain(output, ops.reshape(running["last"], (-1,)), owed, _fold(running["tokens"]), index)
         total = ops.expand_dims(running["log_probs"], -1) + _unfold(log_probs, beam_size)
         values, parents, actions = _best_continuations(total, beam_size)
         # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)

@@ -111,12 +111,7 @@ class Protection(typing.NamedTuple):
         ids = ops.cast(extended_ids, "int32")
         source = ops.repeat(self.source, rows // ops.shape(self.source)[0], axis=0)
         # Which ids are owed: a surface form's occurrences share one id.
-        size = vocabulary_size + source_length
-        flat = ops.expand_dims(ops.arange(rows, dtype="int32"), -1) * size + ids
-        counts = ops.segment_sum(
-            ops.reshape(ops.cast(owed, "int32"), (-1,)), ops.reshape(flat, (-1,)), num_segments=rows * size
-        )
-        is_owed = ops.reshape(counts, (rows, size)) > 0
+        is_owed = action_space.flagged_ids(owed, ids, vocabulary_size + source_length)
         word_owed = is_owed[:, :vocabulary_size]
         # Position j holds the word extended_ids[j], by whatever id it is copied.
         here_owed = ops.take_along_axis(is_owed, ids, axis=1)
@@ -124,21 +119,18 @@ class Protection(typing.NamedTuple):
         breaks = [ops.logical_and(ops.expand_dims(self.vocabulary, 0), ops.logical_not(word_owed))]
         lengths = [ops.ones((1, vocabulary_size), dtype="int32")]
 
-        def shifted(tensor, places, fill):
-            """Each position's value `places` to its right."""
-            return ops.concatenate([tensor[:, places:], ops.full((rows, places), fill, dtype=tensor.dtype)], axis=1)
-
         paid = ops.zeros((rows, source_length), dtype="int32")
         broken = ops.zeros((rows, source_length), dtype="bool")
         for length in range(1, self.max_span + 1):
             there_owed, there, protected = here_owed, ids, source
             if length > 1:
-                there_owed = shifted(here_owed, length - 1, False)
-                there, protected = shifted(ids, length - 1, 0), shifted(source, length - 1, False)
+                there_owed = action_space.shifted(here_owed, length - 1, False)
+                there = action_space.shifted(ids, length - 1, 0)
+                protected = action_space.shifted(source, length - 1, False)
             bad = ops.logical_and(protected, ops.logical_not(there_owed))
             for before in range(length - 1):
                 # The same protected token twice in one span: allow what is owed once no more than once.
-                earlier = shifted(ids, before, 0) if before else ids
+                earlier = action_space.shifted(ids, before, 0) if before else ids
                 bad = ops.logical_or(bad, ops.logical_and(protected, ops.equal(earlier, there)))
             paid = paid + ops.cast(there_owed, "int32")
             broken = ops.logical_or(broken, bad)
@@ -151,9 +143,8 @@ class Protection(typing.NamedTuple):
     def pay(owed, tokens, extended_ids, vocabulary_size):
         """Returns `owed [rows, source_length]` once `tokens [rows]` are output: one occurrence of each is paid."""
         ids = ops.cast(extended_ids, "int32")
-        position = ops.expand_dims(ops.maximum(tokens - vocabulary_size, 0), -1)
-        surface = ops.where(tokens < vocabulary_size, tokens, ops.take_along_axis(ids, position, axis=1)[:, 0])
-        matches = ops.logical_and(owed, ops.equal(ids, ops.expand_dims(surface, -1)))
+        surface = action_space.surfaces(ops.expand_dims(tokens, -1), ids, vocabulary_size)
+        matches = ops.logical_and(owed, ops.equal(ids, surface))
         first = ops.expand_dims(ops.cast(ops.argmax(ops.cast(matches, "int32"), axis=-1), "int32"), -1)
         places = ops.expand_dims(ops.arange(ops.shape(owed)[1], dtype="int32"), 0)
         return ops.logical_and(owed, ops.logical_not(ops.logical_and(matches, ops.equal(places, first))))

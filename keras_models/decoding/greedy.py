@@ -69,7 +69,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
 
     def body(index, state, carry):
         output = step(state["last"], carry, index)
-        log_probs = constrain(output.log_probs, state["last"], state.get("owed"), index)
+        log_probs = constrain(output, state["last"], state.get("owed"), state["tokens"], index)
         action = choose(log_probs, index)
         index_of_action = ops.expand_dims(action, -1)
         chosen = ops.take_along_axis(log_probs, index_of_action, axis=-1)[:, 0]

@@ -1,6 +1,6 @@
 """Drawn outputs: temperature, top-k and nucleus sampling, with numbers that come from a seed."""
 
-import keras
+import numpy as np
 from keras import ops
 
 from keras_models.decoding.beam import repeat_for_beam
@@ -13,9 +13,31 @@ from keras_models.layers.numerics import LOG_ZERO
 def draw_uniforms(seed, batch, n_samples, max_length):
     """Returns the random numbers of a sampling, float32 `[batch, n_samples, max_length + 1]` in [0, 1).
 
-    Drawn before the loop, so that a result depends on the seed and the sizes alone, compiled or not.
+    They depend on the seed and the sizes alone: compiled or not, on any backend and device. A backend's own generator does not
+    promise that (TensorFlow's differs under XLA), so each number is a hash of its place and the seed.
+
+    Args:
+        seed: int, of which the remainder by 2^31 counts, or an int32 scalar tensor.
+        batch, n_samples, max_length: ints or scalar tensors.
     """
-    return keras.random.uniform((batch, n_samples, max_length + 1), seed=seed)
+    count = batch * n_samples * (max_length + 1)
+    seed = seed % 2**31 if isinstance(seed, int) else seed
+    key = _hash(ops.cast(seed, "uint32"))
+    numbers = _hash(_hash(ops.cast(ops.arange(count, dtype="int32"), "uint32") ^ key) + key)
+    # The 24 high bits: as many as a float32 holds.
+    numbers = ops.cast(ops.right_shift(numbers, _constant(8)), "float32") * 2.0**-24
+    return ops.reshape(numbers, (batch, n_samples, max_length + 1))
+
+
+def _constant(number):
+    return ops.convert_to_tensor(np.uint32(number))
+
+
+def _hash(numbers):
+    """Mixes the bits of uint32 numbers: C. Wellons' lowbias32, after the finalizer of MurmurHash3."""
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        numbers = (numbers ^ ops.right_shift(numbers, _constant(shift))) * _constant(factor)
+    return numbers ^ ops.right_shift(numbers, _constant(16))
 
 
 def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
@@ -28,7 +50,8 @@ def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
         top_p: only the likeliest actions whose mass together first reaches p (Holtzman et al. 2020, "nucleus"); 1 for all.
 
     Returns:
-        float32 `[rows, actions]` probabilities. Actions as likely as the last that is kept are kept too.
+        float32 `[rows, n]` probabilities and int32 `[rows, n]`, the actions that have them: the likeliest first if some are left
+        out, of equal ones that with the smaller number.
 
     Raises:
         ValueError: a temperature not above 0, a negative `top_k`, or `top_p` outside (0, 1].
@@ -42,22 +65,24 @@ def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
         raise ValueError(f"top_k must be at least 0; got {top_k}.")
     if not 0 < top_p <= 1:
         raise ValueError(f"top_p must be above 0 and at most 1; got {top_p}.")
-    impossible = log_probs <= LOG_ZERO / 2
-    log_probs = ops.where(impossible, LOG_ZERO, log_probs / temperature)
-    if top_k:
-        number = log_probs.shape[-1]
-        top_k = min(top_k, number) if isinstance(number, int) else top_k
-        least = ops.top_k(log_probs, top_k)[0][:, -1:]
-        log_probs = ops.where(log_probs < least, LOG_ZERO, log_probs)
+    number = ops.shape(log_probs)[-1]
+    if top_k or top_p < 1:
+        # By rank, not by comparing with the last value that is kept: compiled code may compute a value twice and round it
+        # differently, and so leave out the very action that it was taken from.
+        if top_k:
+            number = min(top_k, number) if isinstance(number, int) else ops.minimum(top_k, number)
+        log_probs, actions = ops.top_k(log_probs, number)
+        actions = ops.cast(actions, "int32")
+    else:
+        actions = ops.broadcast_to(ops.expand_dims(ops.arange(number, dtype="int32"), 0), ops.shape(log_probs))
+    log_probs = ops.where(log_probs <= LOG_ZERO / 2, LOG_ZERO, log_probs / temperature)
     probabilities = ops.exp(ops.log_softmax(log_probs, axis=-1))
     if top_p < 1:
-        falling = -ops.sort(-probabilities, axis=-1)
-        before = ops.cumsum(falling, axis=-1) - falling
-        # The likeliest has nothing before it, so at least one is kept.
-        least = ops.min(ops.where(before < top_p, falling, 2.0), axis=-1, keepdims=True)
-        probabilities = ops.where(probabilities < least, 0.0, probabilities)
+        before = ops.cumsum(probabilities, axis=-1) - probabilities
+        kept = ops.logical_or(before < top_p, ops.expand_dims(ops.equal(ops.arange(number), 0), 0))
+        probabilities = ops.where(kept, probabilities, 0.0)
         probabilities = probabilities / ops.sum(probabilities, axis=-1, keepdims=True)
-    return probabilities
+    return probabilities, actions
 
 
 def sample_search(
@@ -94,11 +119,16 @@ def sample_search(
     numbers = ops.reshape(uniforms, (rows, ops.shape(uniforms)[2]))
 
     def choose(log_probs, index):
-        probabilities = reshape_distribution(log_probs, temperature, top_k, top_p)
+        probabilities, actions = reshape_distribution(log_probs, temperature, top_k, top_p)
         cumulated = ops.cumsum(probabilities, axis=-1)
         number = ops.take(numbers, index, axis=1) * cumulated[:, -1]
-        # The first action at which the cumulated mass exceeds the number: one without mass never is.
-        return ops.cast(ops.argmax(ops.cast(cumulated > ops.expand_dims(number, -1), "int32"), axis=-1), "int32")
+        # The first action at which the cumulated mass exceeds the number. Rounding makes sums that XLA builds as a tree
+        # rise and fall: neither must that draw an action without mass, nor leave none to draw.
+        possible = probabilities > 0
+        reached = ops.logical_and(possible, cumulated > ops.expand_dims(number, -1))
+        reached = ops.where(ops.any(reached, axis=-1, keepdims=True), reached, possible)
+        place = ops.argmax(ops.cast(reached, "int32"), axis=-1)
+        return ops.take_along_axis(actions, ops.expand_dims(place, -1), axis=-1)[:, 0]
 
     found = follow_path(
         step, repeat_for_beam(carry, n_samples), rules, choose, length_alpha, coverage_beta, return_attention

@@ -7,6 +7,7 @@ from keras import ops
 from keras_models.decoding import actions as action_space
 from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, constraints
 from keras_models.decoding.hypotheses import provenance
+from keras_models.decoding.repetition import repeating_actions
 from keras_models.layers.numerics import LOG_ZERO
 
 
@@ -20,6 +21,7 @@ class Rules(typing.NamedTuple):
     max_span: the longest span that is one action, see `keras_models.decoding.actions`.
     merges: whether a copied id stands for all positions that hold its word, or for its own position alone.
     replace_unknown: whether `[UNK]` is output as the source token that attention looks at most.
+    no_repeat_ngram: no output says the same n tokens twice, but for tokens that are owed and where nothing else is left; 0 for off.
     start_id, end_id, unknown_id: special ids.
     """
 
@@ -33,6 +35,7 @@ class Rules(typing.NamedTuple):
     max_span: int = 1
     merges: bool = True
     replace_unknown: bool = False
+    no_repeat_ngram: int = 0
     start_id: int = START_ID
     end_id: int = END_ID
     unknown_id: int = UNKNOWN_ID
@@ -59,9 +62,10 @@ class Rules(typing.NamedTuple):
         )
 
     def make_constrain(self):
-        """Returns the function `(log_probs [rows, actions], last [rows], owed, index) -> log_probs` of all rules.
+        """Returns the function `(output, last, owed, tokens, index) -> log_probs [rows, actions]` of all rules.
 
-        `owed` is bool `[rows, source_length]`, or None without protection.
+        `output` is the step's `StepOutput`, `last` int32 `[rows]` the last actions, `tokens` int32 `[rows, max_length]` what was
+        output so far, and `owed` bool `[rows, source_length]`, or None without protection.
         """
         vocabulary_size, source_length = self.vocabulary_size, self.source_length
         constrain = constraints(
@@ -76,7 +80,8 @@ class Rules(typing.NamedTuple):
             self.unknown_id,
         )
 
-        def apply(log_probs, last, owed, index):
+        def apply(output, last, owed, tokens, index):
+            log_probs = output.log_probs
             if self.max_span > 1:
                 log_probs = action_space.continue_spans(log_probs, last, vocabulary_size, source_length)
             log_probs = constrain(log_probs, index)
@@ -89,9 +94,33 @@ class Rules(typing.NamedTuple):
                 log_probs = self.protection.forbid(
                     log_probs, owed, self.extended_ids, index, self.max_length, self.end_id
                 )
+            if self.no_repeat_ngram:
+                log_probs = self._forbid_repeats(log_probs, output.attention, owed, tokens, index)
             return log_probs
 
         return apply
+
+    def _forbid_repeats(self, log_probs, attention, owed, tokens, index):
+        if isinstance(self.max_length, int) and self.max_length <= self.no_repeat_ngram:
+            # Too short to repeat anything.
+            return log_probs
+        repeats = repeating_actions(
+            tokens, index, self.extended_ids, self.vocabulary_size, self.no_repeat_ngram, self.max_span, owed
+        )
+        if self.replace_unknown:
+            # `[UNK]` says the token that replaces it.
+            attended = self.vocabulary_size + self._attended(attention)[0]
+            replaced = ops.take_along_axis(repeats, ops.expand_dims(attended, -1), axis=1)
+            is_unknown = ops.arange(ops.shape(log_probs)[1], dtype="int32") == self.unknown_id
+            repeats = ops.where(ops.expand_dims(is_unknown, 0), replaced, repeats)
+        allowed = ops.where(repeats, LOG_ZERO, log_probs)
+        possible = ops.any(allowed > LOG_ZERO / 2, axis=-1, keepdims=True)
+        return ops.where(possible, allowed, log_probs)
+
+    def _attended(self, attention):
+        """The replaceable position that attention looks at most, int32 `[rows]`, and its weight."""
+        weights = ops.where(self._replaceable(ops.shape(attention)[0]), attention, -1.0)
+        return ops.cast(ops.argmax(weights, axis=-1), "int32"), ops.max(weights, axis=-1)
 
     def _replaceable(self, rows):
         """bool `[rows, source_length]`: the tokens that may stand for `[UNK]`; not those that are promised anyway."""
@@ -122,12 +151,11 @@ class Rules(typing.NamedTuple):
             copied_from = action_space.positions(actions, vocabulary_size, source_length)
             probability = ops.cast(copied_from >= 0, "float32")
         if self.replace_unknown:
-            weights = ops.where(self._replaceable(ops.shape(actions)[0]), attention, -1.0)
-            attended = ops.cast(ops.argmax(weights, axis=-1), "int32")
+            attended, weight = self._attended(attention)
             unknown = ops.equal(actions, self.unknown_id)
             tokens = ops.where(unknown, vocabulary_size + attended, tokens)
             copied_from = ops.where(unknown, attended, copied_from)
-            probability = ops.where(unknown, ops.max(weights, axis=-1), probability)
+            probability = ops.where(unknown, weight, probability)
         return tokens, copied_from, probability
 
     def pay(self, owed, tokens):

@@ -2,6 +2,7 @@
 
 from keras_models.layers.activations import NoisyTanh as NoisyTanh
 from keras_models.layers.attention import SourceAttention as SourceAttention
+from keras_models.layers.convolutional_encoder import ConvolutionalEncoder as ConvolutionalEncoder
 from keras_models.layers.copy_head import CopyHead as CopyHead
 from keras_models.layers.copynet import JointCopy as JointCopy
 from keras_models.layers.pointer_generator import PointerGenerator as PointerGenerator
@@ -14,4 +15,7 @@ from keras_models.layers.regularized_lstm import VariationalDropout as Variation
 from keras_models.layers.regularized_lstm import ZoneoutLSTM as ZoneoutLSTM
 from keras_models.layers.softmax import SoftmaxHead as SoftmaxHead
 from keras_models.layers.span_copy import SpanCopy as SpanCopy
+from keras_models.layers.transformer import MultiHeadAttention as MultiHeadAttention
+from keras_models.layers.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from keras_models.layers.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from keras_models.layers.vocabulary import VocabularySoftmax as VocabularySoftmax

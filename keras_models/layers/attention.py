@@ -8,7 +8,7 @@ from keras_models.layers.numerics import masked_log_softmax, rowwise
 
 @keras.saving.register_keras_serializable("verbatim")
 class SourceAttention(keras.layers.Layer):
-    """One query's attention over a source sequence, in log space.
+    """Attention of queries over a source sequence, in log space.
 
     With query s, source states h_j and coverage c_j (the sum of the weights given to j so far):
 
@@ -23,15 +23,15 @@ class SourceAttention(keras.layers.Layer):
         coverage: whether coverage enters the score.
 
     Call arguments:
-        query: `[batch, query_size]`.
+        query: `[batch, query_size]`, or those of all steps at once, `[batch, target_length, query_size]`.
         memory: `[batch, source_length, memory_size]`.
         mask: bool `[batch, source_length]`, false at padding; or None.
-        coverage: `[batch, source_length]`, when the layer was made with `coverage=True`.
+        coverage: `[batch, source_length]`, with as many axes as the result, when the layer was made with `coverage=True`.
         keys: what `project_memory(memory)` returned, so that a loop computes it once.
 
     Returns:
         context `[batch, memory_size]` and log-weights `[batch, source_length]` (float32; exp gives exactly 0 at padding,
-        and everywhere for an empty source).
+        and everywhere for an empty source); with the target's axis where the queries have it.
 
     Raises:
         ValueError: an unknown score, or sizes that `"dot"` cannot multiply.
@@ -94,22 +94,30 @@ class SourceAttention(keras.layers.Layer):
             keys = self.project_memory(memory)
         if coverage is not None:
             coverage = ops.expand_dims(ops.cast(coverage, self.compute_dtype), -1)
+        single = len(query.shape) == 2
+        if not single and mask is not None:
+            mask = ops.expand_dims(mask, 1)
         if self.score == "additive":
-            inner = keys + ops.expand_dims(ops.matmul(query, self.query_kernel), 1)
+            query = rowwise(lambda rows: ops.matmul(rows, self.query_kernel), query)
+            inner = (keys if single else ops.expand_dims(keys, 1)) + ops.expand_dims(query, -2)
             if self.coverage:
                 inner = inner + coverage * self.coverage_kernel
             scores = ops.squeeze(rowwise(lambda rows: ops.matmul(rows, self.score_kernel), ops.tanh(inner)), -1)
         else:
-            scores = ops.squeeze(ops.matmul(keys, ops.expand_dims(query, -1)), -1)
+            if single:
+                scores = ops.squeeze(ops.matmul(keys, ops.expand_dims(query, -1)), -1)
+            else:
+                scores = ops.matmul(query, ops.transpose(keys, (0, 2, 1)))
             if self.coverage:
                 scores = scores + ops.squeeze(coverage, -1) * self.coverage_kernel
         log_weights = masked_log_softmax(scores, mask)
         weights = ops.cast(ops.exp(log_weights), memory.dtype)
-        context = ops.squeeze(ops.matmul(ops.expand_dims(weights, 1), memory), 1)
-        return context, log_weights
+        if single:
+            return ops.squeeze(ops.matmul(ops.expand_dims(weights, 1), memory), 1), log_weights
+        return ops.matmul(weights, memory), log_weights
 
     def compute_output_shape(self, query_shape, memory_shape):
-        return (query_shape[0], memory_shape[-1]), (memory_shape[0], memory_shape[1])
+        return (*query_shape[:-1], memory_shape[-1]), (*query_shape[:-1], memory_shape[1])
 
     def get_config(self):
         config = super().get_config()

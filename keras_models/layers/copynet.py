@@ -105,14 +105,15 @@ class JointCopy(CopyHead):
 
     def step_log_probs(self, state, memory):
         scores = self.copy_scores(state["decoder_state"], memory)
-        logits = self.vocabulary.logits(state["hidden"])
-        total = log_add(ops.logsumexp(logits, axis=-1), ops.logsumexp(scores, axis=-1))
-        total = ops.expand_dims(total, -1)
-        copies = ops.where(scores > LOG_ZERO, scores - total, LOG_ZERO)
         source_length = ops.shape(scores)[-1]
-        words = ops.pad(logits - total, [[0, 0], [0, source_length]], constant_values=LOG_ZERO)
-        mass = copy_mass(copies, memory["extended_ids"], self.vocabulary_size + source_length)
-        return log_add(words, mass), copies
+        # One log-softmax, which takes off the largest score first: however large the scores are, the sum is 1.
+        joint = ops.log_softmax(ops.concatenate([self.vocabulary.logits(state["hidden"]), scores], axis=-1), axis=-1)
+        copies = ops.where(scores > LOG_ZERO, joint[:, self.vocabulary_size :], LOG_ZERO)
+        words = ops.pad(joint[:, : self.vocabulary_size], [[0, 0], [0, source_length]], constant_values=LOG_ZERO)
+        # Added up as shares of the source, which do not underflow however little of the whole the source has.
+        source_total = ops.logsumexp(copies, axis=-1, keepdims=True)
+        mass = copy_mass(copies - source_total, memory["extended_ids"], self.vocabulary_size + source_length)
+        return log_add(words, mass + source_total), copies
 
     def get_config(self):
         config = super().get_config()

@@ -42,6 +42,15 @@ def masked_log_softmax(scores, mask):
     return ops.where(mask, log_probs, LOG_ZERO)
 
 
+def log_distribution(probabilities):
+    """Returns float32 log(probabilities / their sum) over the last axis, `LOG_ZERO` where they are 0.
+
+    Probabilities in bfloat16 add up to 1 but roughly; in float32 their shares do so exactly.
+    """
+    logs = safe_log(probabilities)
+    return masked_log_softmax(logs, logs > LOG_ZERO)
+
+
 def rowwise(function, inputs):
     """Applies a function of matrices `[rows, size]` to the last axis of `inputs [..., size]`.
 

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, rowwise, safe_log
+from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, log_distribution, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -66,7 +66,7 @@ class PointerGenerator(CopyHead):
         return None
 
     def call(self, hidden, context, attention, source_extended_ids, targets=None, inputs=None, decoder_state=None):
-        state = {"hidden": hidden, "context": context, "attention_log_weights": safe_log(attention)}
+        state = {"hidden": hidden, "context": context, "attention_log_weights": log_distribution(attention)}
         if inputs is not None:
             state["inputs"] = inputs
         if decoder_state is not None:

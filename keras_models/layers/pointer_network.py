@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
 from keras_models.layers.copynet import fold_time
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, masked_log_softmax, rowwise
+from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, masked_log_softmax, rowwise
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -104,7 +104,7 @@ class PointerNetwork(CopyHead):
         size = self.vocabulary_size + ops.shape(copies)[-1]
         mass = copy_mass(copies, memory["extended_ids"], size)
         is_end = ops.expand_dims(ops.equal(ops.arange(size, dtype="int32"), self.end_id), 0)
-        return ops.where(is_end, end, mass), copies
+        return log_add(ops.where(is_end, end, LOG_ZERO), mass), copies
 
     def get_config(self):
         config = super().get_config()

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_models.layers.activations import make_activation
 from keras_models.layers.copy_head import POINTERS, CopyHead
-from keras_models.layers.numerics import LOG_ZERO, rowwise, safe_log
+from keras_models.layers.numerics import LOG_ZERO, log_distribution, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 # In `target_pointers`: the word is generated; it is copied from where attention looks (the paper, section 5.3).
@@ -99,7 +99,7 @@ class PointerSoftmax(CopyHead):
         return None
 
     def call(self, hidden, context, attention, targets=None, decoder_state=None, training=False):
-        state = {"hidden": hidden, "context": context, "attention_log_weights": safe_log(attention)}
+        state = {"hidden": hidden, "context": context, "attention_log_weights": log_distribution(attention)}
         if decoder_state is not None:
             state["decoder_state"] = decoder_state
         if targets is not None:
@@ -137,7 +137,8 @@ class PointerSoftmax(CopyHead):
         words = ops.where(copied, 0, targets)
         shortlist = self.vocabulary.target_log_prob(state["hidden"], words, memory.get("candidates"))
         location = ops.take_along_axis(weights, ops.expand_dims(ops.maximum(pointers, 0), -1), axis=-1)[..., 0]
-        return ops.where(copied, log_location + location, log_shortlist + shortlist)
+        log_prob = ops.where(copied, log_location + location, log_shortlist + shortlist)
+        return ops.maximum(log_prob, LOG_ZERO)
 
     def _distribution(self, state):
         log_shortlist, log_location = self._log_switch(state)

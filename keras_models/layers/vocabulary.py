@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_models.layers.numerics import LOG_ZERO, rowwise
+from keras_models.layers.numerics import LOG_ZERO, log_add, rowwise
 
 
 def softmax_candidates(targets, vocabulary_size, size):
@@ -12,7 +12,8 @@ def softmax_candidates(targets, vocabulary_size, size):
     Ids are by falling frequency, so the most frequent words are the lowest ids.
 
     Args:
-        targets: int tensor of any shape, extended ids; at most `size` different ones below V.
+        targets: int tensor of any shape, extended ids. Of more than `size` different words the least frequent are left out;
+            `VocabularySoftmax.target_logits` adds such a target to its own softmax.
         vocabulary_size: V.
         size: number of words, at most V.
 
@@ -36,7 +37,7 @@ class VocabularySoftmax(keras.layers.Dense):
     """p(w) = softmax(W h + b)_w, in log space.
 
     With `candidates` (training only) the sum of the softmax runs over these words alone, so that a large vocabulary costs as
-    little as a small one: the large-vocabulary trick. Every target must be a candidate; see `softmax_candidates`.
+    little as a small one: the large-vocabulary trick; see `softmax_candidates`. A target that is no candidate joins the sum of its step.
 
     Args:
         units: V.
@@ -46,6 +47,14 @@ class VocabularySoftmax(keras.layers.Dense):
 
     Returns:
         Logits `[..., V]`.
+
+    Example:
+
+    >>> vocabulary = VocabularySoftmax(10)
+    >>> vocabulary(np.ones((2, 3, 4))).shape
+    TensorShape([2, 3, 10])
+    >>> vocabulary.log_probs(np.ones((2, 3, 4))).shape
+    TensorShape([2, 3, 10])
     """
 
     def logits(self, hidden):
@@ -72,17 +81,22 @@ class VocabularySoftmax(keras.layers.Dense):
         if candidates is None:
             logits = self.logits(hidden)
             chosen = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(index, -1), axis=-1), -1)
-        else:
-            kernel = ops.cast(ops.take(self.kernel, candidates, axis=1), self.compute_dtype)
-            bias = ops.cast(ops.take(self.bias, candidates), self.compute_dtype)
-            hidden = ops.cast(hidden, self.compute_dtype)
-            logits = ops.cast(rowwise(lambda rows: ops.matmul(rows, kernel) + bias, hidden), "float32")
-            # Where each id stands among the candidates.
-            size = candidates.shape[0]
-            place = ops.segment_sum(ops.arange(size, dtype="int32"), candidates, num_segments=self.units)
-            chosen = ops.take_along_axis(logits, ops.expand_dims(ops.take(place, index), -1), axis=-1)
-            chosen = ops.squeeze(chosen, -1)
-        return ops.where(known, chosen, LOG_ZERO), ops.logsumexp(logits, axis=-1)
+            return ops.where(known, chosen, LOG_ZERO), ops.logsumexp(logits, axis=-1)
+        kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.kernel, self.bias))
+        hidden = ops.cast(hidden, self.compute_dtype)
+        narrow, offset = ops.take(kernel, candidates, axis=1), ops.take(bias, candidates)
+        logits = ops.cast(rowwise(lambda rows: ops.matmul(rows, narrow) + offset, hidden), "float32")
+        normaliser = ops.logsumexp(logits, axis=-1)
+        # Where each id stands among the candidates, from 1; 0 if it is none of them.
+        rank = ops.arange(1, candidates.shape[0] + 1, dtype="int32")
+        rank = ops.take(ops.segment_sum(rank, candidates, num_segments=self.units), index)
+        place = ops.expand_dims(ops.maximum(rank - 1, 0), -1)
+        chosen = ops.squeeze(ops.take_along_axis(logits, place, axis=-1), -1)
+        left_out = ops.logical_and(known, rank == 0)
+        own = ops.sum(hidden * ops.take(ops.transpose(kernel), index, axis=0), axis=-1) + ops.take(bias, index)
+        own = ops.cast(own, "float32")
+        normaliser = ops.where(left_out, log_add(normaliser, own), normaliser)
+        return ops.where(known, ops.where(left_out, own, chosen), LOG_ZERO), normaliser
 
     def target_log_prob(self, hidden, targets, candidates=None):
         """float32 `[...]` log-probabilities of the targets; arguments as in `target_logits`."""

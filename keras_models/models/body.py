@@ -7,6 +7,9 @@ from keras_models.layers.copy_head import LABEL_FEATURES
 from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.heads import make_head
 
+# Arguments of every body, which its config keeps.
+BODY_OPTIONS = ("head_options", "large_vocabulary_size", "source_features", "feature_size", "scheduled_sampling")
+
 
 class Seq2Seq(keras.Model):
     """Base of the bodies: encodes a source, runs a decoder over it, and leaves the distribution to its head.
@@ -23,6 +26,10 @@ class Seq2Seq(keras.Model):
         source_features: dict from the name of an extra source input to its number of ids, id 0 padding; or None. Each is embedded
             and joined to the word's embedding (the feature-rich encoder of Zhou et al. 2017).
         feature_size: size of each feature's embedding.
+        scheduled_sampling: whether training feeds some of the model's own predictions (Bengio et al. 2015): each token is the
+            gold one with probability `gold_probability`, else the likeliest of the model's distribution. `gold_probability`,
+            a weight that is not trained, is 1 until it is set, as `pipeline.scheduled_sampling` does. The inputs must then have
+            `source_feed_ids`; the labels stay the gold ones.
     """
 
     def __init__(
@@ -34,6 +41,7 @@ class Seq2Seq(keras.Model):
         large_vocabulary_size=0,
         source_features=None,
         feature_size=16,
+        scheduled_sampling=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -51,6 +59,12 @@ class Seq2Seq(keras.Model):
         for embedding in self.feature_embeddings.values():
             embedding.build((None, None))
         self.features_size = feature_size * len(self.feature_embeddings)
+        self.scheduled_sampling = scheduled_sampling
+        if scheduled_sampling:
+            self.gold_probability = self.add_weight(
+                shape=(), initializer="ones", trainable=False, autocast=False, dtype="float32", name="gold_probability"
+            )
+            self.sampling_seed = keras.random.SeedGenerator()
 
     def build_head(self, hidden_size, memory_size, embedding_size, state_size):
         """Builds the head for the sizes of what the body will hand it."""
@@ -91,6 +105,23 @@ class Seq2Seq(keras.Model):
         position = ops.maximum(actions - self.target_vocabulary_size, 0) % source_length
         copied = ops.take_along_axis(memory["feed_ids"], ops.expand_dims(position, -1), axis=1)[:, 0]
         return ops.where(actions < self.target_vocabulary_size, actions, copied)
+
+    def choose_gold(self, inputs):
+        """Draws which inputs of a training step are the gold ones: bool `[batch, target_length]`, the first always.
+
+        Raises:
+            ValueError: the inputs lack what a copy feeds.
+        """
+        if "source_feed_ids" not in inputs:
+            raise ValueError("Scheduled sampling feeds the model's own copies; the inputs need 'source_feed_ids'.")
+        shape = ops.shape(inputs["target_input_ids"])
+        drawn = keras.random.uniform(shape, dtype="float32", seed=self.sampling_seed) < self.gold_probability
+        return ops.logical_or(drawn, ops.expand_dims(ops.equal(ops.arange(shape[1], dtype="int32"), 0), 0))
+
+    def likeliest(self, state, memory):
+        """The likeliest action of one step, int32 `[batch]`; no gradient passes through it."""
+        state, memory = keras.tree.map_structure(ops.stop_gradient, (state, memory))
+        return ops.cast(ops.argmax(self.head.step_log_probs(state, memory)[0], axis=-1), "int32")
 
     def score_targets(self, state, memory, inputs, training):
         """The head's log-probabilities of the targets, float32 `[batch, target_length]`."""

@@ -1,28 +1,30 @@
-"""Encoder-decoder body: bidirectional recurrent encoder, attention, decoder with input feeding."""
+"""Encoder-decoder body: recurrent or convolutional encoder, attention, recurrent decoder with input feeding."""
 
 import keras
 from keras import ops
 
 from keras_models import losses
+from keras_models.decoding.actions import first_tokens
 from keras_models.layers.attention import SourceAttention
+from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax
 from keras_models.layers.recurrent import FeedbackCell
-from keras_models.models.body import Seq2Seq
+from keras_models.models.body import BODY_OPTIONS, Seq2Seq
 
-BODY_OPTIONS = ("head_options", "large_vocabulary_size", "source_features", "feature_size")
 _ENCODERS = {"gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class RecurrentSeq2Seq(Seq2Seq):
-    """Bidirectional GRU or LSTM encoder and attentive decoder under a copy head.
+    """Bidirectional GRU or LSTM encoder, or a convolutional one, and attentive decoder under a copy head.
 
         h = BiRNN(E_s x),  s_0 = tanh(W [h_forward_last; h_backward_first] + b)
         s_t = RNN([E_t y_{t-1}; o_{t-1}], s_{t-1})              o_{t-1}: input feeding (Luong et al. 2015, section 3.3)
         context_t, a_t = attention(s_t, h, coverage_t)
         o_t = tanh(W_o [s_t; context_t])
 
-    The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary.
+    The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary. Encoder `"cnn"` is
+    `ConvolutionalEncoder`; without last states, s_0 is made of the mean of h over the source's tokens.
 
     Args:
         source_vocabulary_size: number of source ids.
@@ -30,15 +32,17 @@ class RecurrentSeq2Seq(Seq2Seq):
         head: name of the head, see `keras_models.models.heads`.
         cell: `"gru"` or `"lstm"`.
         attention: `"additive"`, `"dot"`, `"bilinear"`, or `"none"`: the decoder then sees the source through its first state alone.
-        embedding_size, hidden_size: sizes; `hidden_size` is even.
-        encoder_layers: stacked bidirectional layers.
+        embedding_size, hidden_size: sizes; `hidden_size` is even for encoder `"rnn"`.
+        encoder: `"rnn"`, bidirectional layers of `cell`, or `"cnn"`, gated convolutions.
+        encoder_layers: stacked layers of the encoder.
+        kernel_size: width of the convolutions, odd.
         dropout: share of units dropped on embeddings, source states and decoder outputs.
         input_feeding: whether o_{t-1} is an input of step t.
         coverage: whether coverage enters the attention score and `coverage_loss_weight` applies.
         coverage_loss_weight: weight of `losses.coverage_loss`, added to the training loss.
         selective_read: whether the source states of the token just copied are an input of the next step (Gu et al. 2016, eq. 9),
             weighted by the head's copy scores of that step; for head `joint_copy`.
-        head_options, large_vocabulary_size, source_features, feature_size: see `Seq2Seq`.
+        head_options, large_vocabulary_size, source_features, feature_size, scheduled_sampling: see `Seq2Seq`.
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -69,7 +73,9 @@ class RecurrentSeq2Seq(Seq2Seq):
         attention="additive",
         embedding_size=256,
         hidden_size=256,
+        encoder="rnn",
         encoder_layers=1,
+        kernel_size=3,
         dropout=0.2,
         input_feeding=True,
         coverage=True,
@@ -86,7 +92,9 @@ class RecurrentSeq2Seq(Seq2Seq):
             attention=attention,
             embedding_size=embedding_size,
             hidden_size=hidden_size,
+            encoder=encoder,
             encoder_layers=encoder_layers,
+            kernel_size=kernel_size,
             dropout=dropout,
             input_feeding=input_feeding,
             coverage=coverage,
@@ -96,7 +104,9 @@ class RecurrentSeq2Seq(Seq2Seq):
         )
         if cell not in _ENCODERS:
             raise ValueError(f"cell must be one of {', '.join(_ENCODERS)}; got {cell!r}.")
-        if hidden_size % 2:
+        if encoder not in ("rnn", "cnn"):
+            raise ValueError(f"encoder must be one of rnn, cnn; got {encoder!r}.")
+        if encoder == "rnn" and hidden_size % 2:
             raise ValueError(f"hidden_size must be even, one half for each direction; got {hidden_size}.")
         if attention == "none" and self.head.needs_attention:
             raise ValueError(f"The head {head!r} copies by attention; it needs an attention other than 'none'.")
@@ -114,19 +124,28 @@ class RecurrentSeq2Seq(Seq2Seq):
         self.target_embedding = keras.layers.Embedding(
             target_vocabulary_size, embedding_size, dtype=policy, name="target_embedding"
         )
-        self.encoder = [
-            keras.layers.Bidirectional(
-                _ENCODERS[cell](hidden_size // 2, return_sequences=True, return_state=True, dtype=policy),
-                dtype=policy,
-                name=f"encoder_{index}",
-            )
-            for index in range(encoder_layers)
-        ]
+        self.convolutional = encoder == "cnn"
+        if self.convolutional:
+            layers = [
+                ConvolutionalEncoder(
+                    hidden_size, encoder_layers, kernel_size, dropout=dropout, dtype=policy, name="encoder"
+                )
+            ]
+        else:
+            layers = [
+                keras.layers.Bidirectional(
+                    _ENCODERS[cell](hidden_size // 2, return_sequences=True, return_state=True, dtype=policy),
+                    dtype=policy,
+                    name=f"encoder_{index}",
+                )
+                for index in range(encoder_layers)
+            ]
+        self.encoder = layers
         self.bridges = [
             keras.layers.Dense(hidden_size, activation="tanh", dtype=policy, name=f"bridge_{index}")
             for index in range(2 if cell == "lstm" else 1)
         ]
-        memory_size = 2 * (hidden_size // 2)
+        memory_size = hidden_size
         feedback_size = hidden_size * bool(input_feeding) + memory_size * bool(selective_read)
         self.cell = FeedbackCell(hidden_size, cell, feedback=feedback_size > 0, dtype=policy, name="decoder_cell")
         self.attention = None
@@ -171,12 +190,20 @@ class RecurrentSeq2Seq(Seq2Seq):
         source_ids = ops.cast(inputs["source_ids"], "int32")
         mask = ops.not_equal(source_ids, 0)
         states = self.drop(self.embed_source(inputs), training=training)
-        for layer in self.encoder:
-            states, *last = layer(states, mask=mask, training=training)
+        if self.convolutional:
+            states = self.encoder[0](states, source_mask=mask, training=training)
+            real = ops.cast(ops.expand_dims(mask, -1), states.dtype)
+            mean = ops.sum(states, axis=1) / ops.maximum(ops.sum(real, axis=1), 1)
             states = self.drop(states, training=training)
-        # Bidirectional returns the states of the forward direction first; a GRU has one each, an LSTM two.
-        half = len(last) // 2
-        first = [bridge(ops.concatenate([last[i], last[half + i]], axis=-1)) for i, bridge in enumerate(self.bridges)]
+            first = [bridge(mean) for bridge in self.bridges]
+        else:
+            for layer in self.encoder:
+                states, *last = layer(states, mask=mask, training=training)
+                states = self.drop(states, training=training)
+            # Bidirectional returns the states of the forward direction first; a GRU has one each, an LSTM two.
+            half = len(last) // 2
+            last = [ops.concatenate([last[i], last[half + i]], axis=-1) for i in range(half)]
+            first = [bridge(state) for bridge, state in zip(self.bridges, last)]
         memory = self.make_memory(inputs, states, mask)
         if self.attention is not None:
             memory["keys"] = self.attention.project_memory(memory["states"])
@@ -243,15 +270,60 @@ class RecurrentSeq2Seq(Seq2Seq):
             new["copy_scores"] = ops.where(scores > LOG_ZERO, scores, 0.0)
         return new
 
+    @staticmethod
+    def _gold_actions(inputs):
+        """The extended ids of what the target feeds, the labels one step later: int32 `[batch, target_length]`."""
+        labels = ops.cast(inputs["target_extended_ids"], "int32")
+        return ops.concatenate([ops.cast(inputs["target_input_ids"], "int32")[:, :1], labels[:, :-1]], axis=1)
+
+    def _head_state(self, carry, embedded):
+        """What the head reads of one step."""
+        return {
+            "hidden": carry["hidden"],
+            "context": carry["context"],
+            "decoder_state": carry["cell"][0],
+            "inputs": embedded,
+            "attention_log_weights": carry["attention_log_weights"],
+        }
+
+    def _scan_sampled(self, inputs, memory, carry):
+        """The recurrence that feeds some of its own predictions: what each step carried, tensors `[time, batch, ...]`; `inputs` is
+        what was fed.
+
+        A predicted span of several tokens feeds its first.
+        """
+        gold_ids, gold_actions = ops.cast(inputs["target_input_ids"], "int32"), self._gold_actions(inputs)
+        gold = ops.cast(self.choose_gold(inputs), "int32")
+        size, length = self.target_vocabulary_size, ops.shape(memory["extended_ids"])[1]
+        # Dropout's mask is drawn outside: random numbers inside a scan are not JAX's.
+        kept = self.drop(ops.ones_like(self.target_embedding(gold_ids)), training=True)
+        zeros = ops.zeros_like(gold[:, :1])
+        # `ops.scan` on TensorFlow gives back what is carried, nothing else.
+        carry = {**carry, "time": zeros, "own": zeros, "inputs": ops.zeros_like(kept[:, 0])}
+
+        def step(carry, kept):
+            def now(sequence):
+                return ops.take_along_axis(sequence, carry["time"], axis=1)[:, 0]
+
+            own, is_gold = carry["own"][:, 0], ops.equal(now(gold), 1)
+            ids = ops.where(is_gold, now(gold_ids), self.feed_ids(own, memory))
+            tokens = ops.where(is_gold, now(gold_actions), first_tokens(own, size, length))
+            embedded = self.target_embedding(ids) * kept
+            new = self._advance(self.cell.project(embedded), tokens, carry, memory)
+            own = self.likeliest(self._head_state(new, embedded), memory)
+            new.update(time=carry["time"] + 1, own=ops.expand_dims(own, -1), inputs=embedded)
+            return new, new
+
+        _, steps = ops.scan(step, carry, ops.transpose(kept, (1, 0, 2)))
+        return steps
+
     def call(self, inputs, training=False):
         memory, carry = self.encode(inputs, training=training)
         embedded = self.drop(self.target_embedding(inputs["target_input_ids"]), training=training)
         fed = None
         if self.selective_read:
-            # The extended ids of what is fed: the labels, one step later. By a time in the carry, because `ops.scan` over two
-            # tensors needs to know their length on TensorFlow.
-            labels = ops.cast(inputs["target_extended_ids"], "int32")
-            fed = ops.concatenate([ops.cast(inputs["target_input_ids"], "int32")[:, :1], labels[:, :-1]], axis=1)
+            # By a time in the carry, because `ops.scan` over two tensors needs to know their length on TensorFlow.
+            fed = self._gold_actions(inputs)
             carry["time"] = ops.zeros_like(carry["coverage"][:, :1])
 
         def step(carry, projected):
@@ -262,7 +334,10 @@ class RecurrentSeq2Seq(Seq2Seq):
             carry = self._advance(projected, tokens, carry, memory)
             return carry, carry
 
-        _, steps = ops.scan(step, carry, ops.transpose(self.cell.project(embedded), (1, 0, 2)))
+        if training and self.scheduled_sampling:
+            steps = self._scan_sampled(inputs, memory, carry)
+        else:
+            _, steps = ops.scan(step, carry, ops.transpose(self.cell.project(embedded), (1, 0, 2)))
         steps = keras.tree.map_structure(lambda x: ops.transpose(x, (1, 0, 2)), steps)
         targets = ops.cast(inputs["target_extended_ids"], "int32")
         if self.coverage and self.coverage_loss_weight:
@@ -273,7 +348,7 @@ class RecurrentSeq2Seq(Seq2Seq):
             "hidden": self.drop(steps["hidden"], training=training),
             "context": steps["context"],
             "decoder_state": steps["cell"][0],
-            "inputs": embedded,
+            "inputs": steps.get("inputs", embedded),
             "attention_log_weights": steps["attention_log_weights"],
         }
         return self.score_targets(state, memory, inputs, training)
@@ -293,14 +368,7 @@ class RecurrentSeq2Seq(Seq2Seq):
         """
         embedded = self.target_embedding(self.feed_ids(actions, memory))
         carry = self._advance(self.cell.project(embedded), actions, carry, memory)
-        state = {
-            "hidden": carry["hidden"],
-            "context": carry["context"],
-            "decoder_state": carry["cell"][0],
-            "inputs": embedded,
-            "attention_log_weights": carry["attention_log_weights"],
-        }
-        log_probs, copy_log_probs = self.head.step_log_probs(state, memory)
+        log_probs, copy_log_probs = self.head.step_log_probs(self._head_state(carry, embedded), memory)
         attention = carry["attention_log_weights"]
         attention = ops.zeros_like(attention) if self.attention is None else ops.exp(attention)
         return log_probs, copy_log_probs, attention, carry

@@ -24,12 +24,12 @@ def write_examples(folder, pairs):
         for pair in pairs:
             features = {
                 side: tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
-                for side, text in zip(("source", "target"), pair)
+                for side, text in zip(("source", "target", "pos"), pair)
             }
             writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
 
 
-def run(tmp_path, pairs, tokenizer=None, **config):
+def run(tmp_path, pairs, tokenizer=None, settings=None, **config):
     """Runs the executor; returns the folder that it wrote."""
     from tfx.types import standard_artifacts
     from tfx.types.experimental import simple_artifacts
@@ -42,7 +42,7 @@ def run(tmp_path, pairs, tokenizer=None, **config):
     write_examples(tmp_path / "examples", pairs)
     context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
     config = {"source_size": 100, "target_size": 100, "min_count": 1, "protected_min_count": 1, **config}
-    settings = {"tokenizer": tokenizer or {}}
+    settings = {"tokenizer": tokenizer or {}, **(settings or {})}
     executor.Executor(context).Do(
         {"examples": [examples]},
         {"vocabulary": [vocabulary]},
@@ -131,5 +131,52 @@ def test_the_component_depends_on_what_decides_the_words_alone():
     assert properties() != properties(data=DataConfig(lowercase=True))
     assert properties() != properties(vocabulary=VocabularyConfig(min_count=3))
     assert set(json.loads(properties()["vocabulary_config"])) == {
-        *("source_size", "target_size", "min_count", "protected_min_count"),
+        *("source_size", "target_size", "min_count", "protected_min_count", "joint"),
     }
+
+
+def test_tags_lexicons_and_entities_are_part_of_the_artifact(tmp_path, capsys):
+    (tmp_path / "d.tsv").write_text("house\tmaison\nice cream\tglace\nhome\tmaison\n", "utf-8")
+    (tmp_path / "l.txt").write_text("new york, ny :- NP : nyc:ci\nnew york\tother\nnew york\tthird\n", "utf-8")
+    pairs = [("a [ENTITY_1]", "x", "NN [PAD]"), ("b b", "y", "DT NN")]
+    settings = {
+        "source_features": ["pos"],
+        "entities": 2,
+        "dictionary": str(tmp_path / "d.tsv"),
+        "copy_lexicon": str(tmp_path / "l.txt"),
+    }
+    folder = run(tmp_path, pairs, settings=settings)
+
+    def lines(name):
+        return (folder / name).read_text("utf-8").splitlines()
+
+    assert lines("tags_pos.txt") == ["[PAD]", "[UNK]", "NN", "DT"]
+    assert lines("source_vocabulary.txt")[-2:] == ["[ENTITY_1]", "[ENTITY_2]"]
+    assert lines("source_vocabulary.txt").count("[ENTITY_1]") == 1
+    assert "[ENTITY_2]" not in lines("target_vocabulary.txt")
+    assert lines("dictionary_sources.tsv") == ["maison\thouse home"]
+    assert lines("dictionary_targets.tsv") == ["house\tmaison", "home\tmaison"]
+    # A phrase stands there as the tokens that a text has.
+    assert lines("copy_lexicon.tsv") == ["new york ￭, ny\tnyc:_ci", "new york\tother"]
+    said = capsys.readouterr().out
+    assert "1 of 3 entries of" in said and "1 entries of" in said
+
+
+def test_a_changed_lexicon_is_read_again(tmp_path):
+    from tfx import types
+    from tfx.types import standard_artifacts
+
+    from components.vocabulary.component import Vocabulary
+    from pipeline.configs import DataConfig, Recipe
+
+    def properties(path):
+        examples = types.Channel(type=standard_artifacts.Examples)
+        recipe = Recipe(name="x", data=DataConfig(dictionary=str(path)))
+        return Vocabulary(examples=examples, recipe_json=recipe.to_json()).exec_properties
+
+    (tmp_path / "d.tsv").write_text("a\tb\n")
+    before = properties(tmp_path / "d.tsv")
+    assert properties(tmp_path / "d.tsv") == before
+    (tmp_path / "d.tsv").write_text("a\tc\n")
+    assert properties(tmp_path / "d.tsv") != before
+    assert "dictionary_digest" not in json.loads(properties(tmp_path / "none")["text_settings"])

@@ -41,9 +41,9 @@ def value_and_gradients(function, inputs, layer):
         with tf.GradientTape() as tape:
             tape.watch(inputs)
             value = function(*inputs)
-        gradients = tape.gradient(
-            value, [*inputs, *layer.trainable_weights], unconnected_gradients=tf.UnconnectedGradients.ZERO
-        )
+        # TensorFlow's own variables: it does not know the types of Keras' where they are unconnected.
+        sources = [*inputs, *(weight.value for weight in layer.trainable_weights)]
+        gradients = tape.gradient(value, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         return float(value), [numpy(tf.convert_to_tensor(gradient)) for gradient in gradients]
     import jax
 

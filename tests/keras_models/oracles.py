@@ -180,10 +180,15 @@ def encode(source_ids, weights, cell):
     return np.array(states).reshape(length, -1), mask, first
 
 
-def seq2seq(inputs, weights, vocabulary_size, cell, kind, head, input_feeding, coverage):
+def seq2seq(inputs, weights, vocabulary_size, cell, kind, head, input_feeding, coverage, selective_read=None):
     """Teacher-forced decoding of one pair.
 
+    With `kind` "none" there is no attention: the decoder sees the source through its first state alone. With `selective_read`
+    its input has one more part, after the fed-back output: zeta of the label before, by that step's copies (Gu 2016 eq. 9).
+
     Args:
+        head: "softmax", "pointer_generator", or a function `(hidden, state, memory, mask) -> (distribution, copies)`.
+        selective_read: `head_oracles.selective_read`, or None.
         inputs: dict of `[length]` arrays: `source_ids`, `source_extended_ids`, `target_input_ids`, `target_extended_ids`.
         weights: dict; see `tests/keras_models/models/test_seq2seq.py`.
 
@@ -193,16 +198,27 @@ def seq2seq(inputs, weights, vocabulary_size, cell, kind, head, input_feeding, c
     """
     memory, mask, state = encode(inputs["source_ids"], weights, cell)
     hidden = np.zeros(len(state[0]))
-    covered = np.zeros(len(memory))
+    covered, copies, last = np.zeros(len(memory)), np.zeros(len(memory)), None
     log_probs, distributions, attentions = [], [], []
     for word, target in zip(inputs["target_input_ids"], inputs["target_extended_ids"]):
         embedded = weights["target_embedding"][int(word)].astype("float64")
-        state = recur(
-            cell, np.concatenate([embedded, hidden]) if input_feeding else embedded, state, weights["decoder_cell"]
-        )
-        a, context = attention(kind, state[0], memory, mask, weights["attention"], covered if coverage else None)
-        covered = covered + a
-        hidden = np.tanh(affine(np.concatenate([state[0], context]), weights["readout"]))
+        parts = [embedded, *([hidden] if input_feeding else [])]
+        if selective_read:
+            parts.append(selective_read(last, copies, memory, inputs["source_extended_ids"])[0])
+        state = recur(cell, np.concatenate(parts), state, weights["decoder_cell"])
+        if kind == "none":
+            a, seen = np.zeros(len(memory)), state[0]
+        else:
+            a, context = attention(kind, state[0], memory, mask, weights["attention"], covered if coverage else None)
+            seen = np.concatenate([state[0], context])
+        covered, last = covered + a, target
+        hidden = np.tanh(affine(seen, weights["readout"]))
+        if callable(head):
+            p, copies = head(hidden, state[0], memory, mask)
+            distributions.append(p)
+            attentions.append(a)
+            log_probs.append(math.log(p[target]))
+            continue
         p_vocabulary = vocabulary_distribution(hidden, *weights["vocabulary"])
         if head == "softmax":
             p = np.concatenate([p_vocabulary, np.zeros(len(memory))])

@@ -164,6 +164,12 @@ def test_run_refuses_bad_input_before_anything_slow(refused, texts):
     assert "did you mean 'localization_en_fr'" in run("localization_en_de")
     assert str(texts / "absent.toml") in run(texts / "absent.toml")
     assert "'model.hed'" in run(RECIPE, data, output, "--set", "model.hed=softmax")
+    sql = ("--set", "evaluation.metrics=['execution_accuracy']", "--set", "evaluation.thresholds={}")
+    assert f"no database {texts / 'absent.sqlite'}" in run(
+        RECIPE, data, output, *sql, "--set", "evaluation.database=absent.sqlite"
+    )
+    files = ("--set", "data.train_files=['absent.tsv']")
+    assert "absent.tsv in data.train_files" in run(RECIPE, texts, output, *files)
     assert "'model.head'" in run(RECIPE, data, output, "--set", "model.head=magic")
     assert "--set needs" in run(RECIPE, data, output, "--set", "model.head")
     assert "it is a folder" in run(RECIPE, data, output, "--json", texts)
@@ -200,6 +206,32 @@ def test_evaluate_refuses_bad_input(refused, texts):
     assert "must be one JSON object" in evaluate()
     (extra / "verbatim.json").write_text('{"recipe": {"name": "x", "model": {"head": "of_the_future"}}}')
     assert "'model.head'" in evaluate()
+    # Metrics are the model's recipe's, unless others are named; a database may be elsewhere than in training.
+    evaluation = {"metrics": ["execution_accuracy"], "database": str(texts / "absent.sqlite")}
+    (extra / "verbatim.json").write_text(json.dumps({"recipe": {"name": "x", "evaluation": evaluation}}))
+    assert f"no database {texts / 'absent.sqlite'}" in evaluate()
+    assert "no database" in evaluate("--database", texts / "other.sqlite")
+    assert "cannot be loaded" in evaluate("--metrics", "bleu")
+    (extra / "verbatim.json").write_text('{"recipe": {"name": "x"}}')
+    assert "--database" in evaluate("--metrics", "execution_accuracy")
+
+
+def test_what_evaluate_reads_and_measures_by_default(tmp_path):
+    import argparse
+
+    recipe = configs.recipe_from_dict(
+        {"name": "x", "data": {"train_files": ["a"], "test_files": ["b"], "drop_identical": True, "format": "tsv"}}
+    )
+    options = argparse.Namespace(data=str(tmp_path), format="auto")
+    data = cli._evaluated_data(recipe.data, options)
+    assert data.train_files == ("b",) and data.test_files == () and data.format == "tsv" and not data.drop_identical
+    (tmp_path / "pairs.jsonl").write_text("{}")
+    options.data = str(tmp_path / "pairs.jsonl")
+    data = cli._evaluated_data(recipe.data, options)
+    assert data.train_files == () and data.format == "auto"
+    names, left_out = cli._evaluated_metrics(recipe, None)
+    assert "bleu" in names and left_out == ["unseen_copies"]
+    assert cli._evaluated_metrics(recipe, "rouge,ter") == (["rouge1", "rouge2", "rougeL", "ter"], [])
 
 
 def test_evaluate_refuses_a_model_of_another_kind(refused, texts):

@@ -124,7 +124,7 @@ def test_the_last_override_wins():
         ("model.head.size=3", "'head' is a value|must be a text"),
         ("name.first=x", "'name' is a value"),
         ("model.=3", "unknown key 'model.'"),
-        ("model.head=copynet", "'model.head' must be one of 'softmax', 'pointer_generator'; got 'copynet'"),
+        ("model.head=copynet", "'model.head' must be one of 'softmax'"),
         ("training.epochs=many", "'training.epochs' must be a whole number; got 'many'"),
         ("training.learning_rate=1" + "0" * 400, "'training.learning_rate' must be a finite number"),
         ("description=2024-01-01", "'description' must be a text"),
@@ -159,7 +159,7 @@ def test_bad_overrides(override, words):
         ("model.hidden_size", 0),
         ("model.hidden_size", 127),
         ("model.hidden_size", True),
-        ("model.encoder_layers", 9),
+        ("model.encoder_layers", 25),
         ("model.dropout", 0.96),
         ("model.dropout", "0.1"),
         ("model.coverage", None),
@@ -208,6 +208,68 @@ def test_bad_overrides(override, words):
 )
 def test_impossible_values_are_named(key, value):
     assert f"'{key}'" in refusal(recipe_from_dict, nested(key, value)) or (key, value) == ("name", "")
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        (
+            {"model.head": "pointer_softmax", "model.attention": "none"},
+            "'model.head' (pointer_softmax) needs a 'model.attention'",
+        ),
+        (
+            {"model.head": "joint_copy", "model.attention": "none", "baseline.head": "pointer_generator"},
+            "'baseline.head' (pointer_generator) needs a 'model.attention'",
+        ),
+        (
+            {"model.selective_read": True},
+            "'model.selective_read' needs 'model.head' = \"joint_copy\"; got 'pointer_generator'",
+        ),
+        (
+            {"model.body": "transformer", "model.head": "joint_copy", "model.selective_read": True},
+            "'model.selective_read' (true) needs 'model.body' = \"rnn\"",
+        ),
+        ({"model.body": "transformer", "model.attention": "none"}, "'model.attention' (none) needs 'model.body'"),
+        ({"model.body": "transformer", "model.encoder": "cnn"}, "'model.encoder' (cnn) needs 'model.body'"),
+        ({"model.body": "transformer", "model.hidden_size": 10}, "'model.hidden_size' (10) must be even and divisible"),
+        ({"model.encoder": "cnn", "model.kernel_size": 4}, "'model.kernel_size' must be odd"),
+        ({"model.hidden_size": 7}, "'model.hidden_size' must be even"),
+        ({"training.large_vocabulary_size": 515}, "'training.large_vocabulary_size' (515) must be at least 516"),
+        ({"training.large_vocabulary_size": 100, "training.batch_tokens": 64}, "must be at least 132"),
+        ({"training.scheduled_sampling_floor": 1.5}, "'training.scheduled_sampling_floor' must be between"),
+        ({"training.scheduled_sampling": "cosine"}, "'training.scheduled_sampling' must be one of 'none', 'linear'"),
+        ({"model.copying_context": "end"}, "'model.copying_context' must be one of"),
+    ],
+)
+def test_bodies_and_heads_that_do_not_fit_together(settings, words):
+    tree = {"name": "test"}
+    for key, value in settings.items():
+        section, name = key.split(".")
+        tree.setdefault(section, {})[name] = value
+    assert words in refusal(recipe_from_dict, tree)
+
+
+@pytest.mark.parametrize("head", configs.HEADS)
+def test_every_head_has_a_body(head):
+    assert recipe_from_dict({"name": "x", "model": {"head": head, "body": "transformer"}, "baseline": {"head": head}})
+    assert recipe_from_dict({"name": "x", "model": {"head": head, "encoder": "cnn", "hidden_size": 7}})
+
+
+def test_the_recipe_knows_the_heads_that_there_are():
+    from keras_models.models.heads import HEADS
+
+    assert set(configs.HEADS) == set(HEADS)
+    assert set(configs.ATTENTIVE_HEADS) == {name for name, head in HEADS.items() if head.needs_attention}
+
+
+def test_a_baseline_of_another_head_reads_nothing_selectively():
+    from pipeline.pipeline import baseline_recipe
+
+    model = {"head": "joint_copy", "selective_read": True}
+    other = baseline_recipe(recipe_from_dict({"name": "x", "model": model, "baseline": {"head": "softmax"}}))
+    assert other.model.head == "softmax" and not other.model.selective_read
+    same = baseline_recipe(recipe_from_dict({"name": "x", "model": model, "baseline": {"head": "joint_copy"}}))
+    assert same.model.selective_read
 
 
 def test_a_recipe_needs_a_name():
@@ -357,3 +419,90 @@ def test_what_is_read_must_fit_the_buckets(key, longest):
         RecipeError, match=rf"'data.max_tokens' \(121\) must be at most {longest} to fit the last of '{key}'"
     ):
         load_recipe("localization_en_fr", ["data.max_tokens=121", f"{key}=[8, 120]"])
+
+
+def test_only_heads_that_learn_from_spans_ask_the_transform_for_them():
+    from pipeline.configs import text_settings, transform_settings
+
+    plain = load_recipe("translation")
+    assert transform_settings(plain) == text_settings(plain)
+    assert transform_settings(load_recipe("translation", ["model.head=joint_copy"])) == text_settings(plain)
+    expected = {**text_settings(plain), "spans": {"max_span": 4, "min_span": 2}}
+    for key in ("model.head", "baseline.head"):
+        overrides = [f"{key}=span_copy", "model.max_span=4", "model.min_span=2"]
+        assert transform_settings(load_recipe("translation", overrides)) == expected
+    assert "cannot exceed 'model.max_span'" in refusal(
+        load_recipe, "translation", ["model.max_span=1", "model.min_span=2"]
+    )
+
+
+@pytest.mark.parametrize("name", configs.available_recipes())
+def test_shipped_recipes_measure_against_a_baseline_where_they_name_files(name):
+    recipe = load_recipe(name)
+    if recipe.task == "seq2seq" and recipe.data.train_files and not recipe.data.synthetic:
+        assert recipe.baseline.head == "softmax" and recipe.model.head != "softmax"
+        # Figures to look at, not a gate.
+        bounds = [bound for bound in vars(recipe.evaluation.thresholds).values() if bound is not None]
+        assert bounds == [0.0]
+
+
+def test_the_transform_is_told_what_a_recipe_copies():
+    from pipeline.configs import text_settings, transform_settings, vocabulary_settings
+
+    overrides = ["data.dictionary=d.tsv", "model.pointers=dictionary", "model.head=pointer_softmax"]
+    recipe = load_recipe("translation", [*overrides, "decoding.replace_unknown=dictionary", "data.copy_lexicon=/l"])
+    expected = {"pointers": "dictionary", "translate": True, "copy_lexicon": True}
+    assert transform_settings(recipe) == {**text_settings(recipe), **expected}
+    assert vocabulary_settings(recipe) == {**text_settings(recipe), "dictionary": "d.tsv", "copy_lexicon": "/l"}
+    # No head that points: no labels.
+    assert transform_settings(load_recipe("translation", overrides[:2])) == text_settings(recipe)
+
+    overrides = ["data.tokenization=whitespace", 'data.source_features=["ner", "pos"]', "model.entity_feature=ner"]
+    recipe = load_recipe("translation", [*overrides, "model.pointers=entities", "baseline.head=pointer_softmax"])
+    made = transform_settings(recipe)
+    assert (made["pointers"], made["entity_feature"], made["entities"]) == ("entities", "ner", 128)
+    assert made["source_features"] == vocabulary_settings(recipe)["source_features"] == ["ner", "pos"]
+    assert vocabulary_settings(recipe)["entities"] == 128
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["model.pointers=dictionary"], "'model.pointers' = \"dictionary\" needs a file of translations"),
+        (["decoding.replace_unknown=dictionary"], "'decoding.replace_unknown' = \"dictionary\" needs a file"),
+        (["model.pointers=entities"], "'model.entity_feature' must name one of 'data.source_features'"),
+        (["decoding.replace_unknown=dictionary", "data.dictionary=d"], "'model.head' is 'pointer_generator'"),
+        (
+            [
+                "decoding.replace_unknown=dictionary",
+                "data.dictionary=d",
+                "model.head=softmax",
+                "baseline.head=joint_copy",
+            ],
+            "'baseline.head' is 'joint_copy'",
+        ),
+        (
+            ["decoding.replace_unknown=copy", "model.attention=none", "model.head=softmax"],
+            "'decoding.replace_unknown' = \"copy\" puts what attention looks at",
+        ),
+        (['data.surface_features=["colour"]'], "can name 'case' alone; got 'colour'"),
+        (['data.surface_features=["case"]', "data.lowercase=true"], "leaves nothing of"),
+        (["data.tokenization=whitespace", 'data.source_features=["ids"]'], "cannot name 'ids'"),
+        (["data.tokenization=whitespace", 'data.source_features=["a b"]'], "cannot name 'a b'"),
+        (
+            ["data.tokenization=whitespace", 'data.source_features=["case"]', 'data.surface_features=["case"]'],
+            "both name 'case'",
+        ),
+    ],
+)
+def test_copying_that_does_not_fit_together(overrides, words):
+    assert words in refusal(load_recipe, "translation", overrides)
+
+
+def test_lexicons_lie_beside_the_data(tmp_path):
+    recipe = load_recipe("translation", ["data.dictionary=d.tsv", "data.copy_lexicon=/abs/l.txt"])
+    placed = configs.with_database_path(recipe, str(tmp_path))
+    assert (placed.data.dictionary, placed.data.copy_lexicon) == (str(tmp_path / "d.tsv"), "/abs/l.txt")
+    placed = configs.with_database_path(recipe, str(tmp_path / "pairs.tsv"))
+    assert placed.data.dictionary == str(tmp_path / "d.tsv")
+    assert configs.with_database_path(recipe, "gs://b/x").data.dictionary == "gs://b/x/d.tsv"

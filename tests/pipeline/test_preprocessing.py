@@ -177,3 +177,119 @@ def test_a_vocabulary_table_counts_lines(tmp_path):
     found = table.lookup(tf.constant(["[PAD]", "<a b>", "\u2028x", "y z", "y", ""]))
     assert found.numpy().tolist() == [0, 1, 2, 3, -1, -1]
     assert int(table.size()) == 4
+
+
+class Lookup:
+    """A table of a Python dict, for eager calls."""
+
+    def __init__(self, entries):
+        self._entries = entries
+
+    def lookup(self, words):
+        import tensorflow as tf
+
+        return tf.constant([self._entries.get(word.decode(), "") for word in words.numpy()], tf.string)
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    """Function of a pair of texts, parted by white space, and of what `make_features` takes beside: the features as lists."""
+    import tensorflow as tf
+
+    from pipeline import preprocessing
+
+    folder = tmp_path_factory.mktemp("vocabularies")
+    entities = ["[ENTITY_1]", "[ENTITY_2]"]
+    tables = []
+    for name, tokens in (("source", [*SOURCE_VOCABULARY, *entities]), ("target", TARGET_VOCABULARY)):
+        (folder / name).write_text("".join(f"{token}\n" for token in tokens))
+        tables.append(preprocessing.vocabulary_table(str(folder / name)))
+
+    def call(source, target, settings, tables_of_settings=None, tags=None):
+        made = preprocessing.make_features(
+            tf.constant([source]),
+            tf.constant([target]),
+            *tables,
+            tokenizer=tokenization.Tokenizer("whitespace"),
+            settings=settings,
+            tables=tables_of_settings,
+            tags={name: tf.constant([text]) for name, text in (tags or {}).items()},
+        )
+        return {name: value.to_list()[0] for name, value in made.items()}
+
+    return call
+
+
+SIZE = len(TARGET_VOCABULARY)
+
+
+def test_a_copy_lexicon_decides_what_is_copied_and_not_what_is_read(make):
+    lexicon = Lookup({"the page": "only_target", "Paris": "paris:_ci", "New York": "ny:_ci"})
+    made = make(
+        "the page New York Paris",
+        "paris:_ci la ny:_ci Paris",
+        {"copy_lexicon": True, "spans": {"max_span": 5}},
+        {"copy_lexicon": (lexicon, 2)},
+    )
+    assert made["source_tokens"] == [b"the", b"page", b"New", b"York", b"Paris"]
+    assert made["source_copy_tokens"] == [b"only_target", b"page", b"ny:_ci", b"York", b"paris:_ci"]
+    assert made["source_ids"] == [9, 10, 1, 1, 1]
+    assert made["source_extended_ids"] == [14, 9, SIZE + 2, SIZE + 3, SIZE + 4]
+    assert made["source_feed_ids"] == [14, 9, 1, 1, 1]
+    assert made["target_extended_ids"] == [SIZE + 4, 10, SIZE + 2, 1, 3]
+    assert made["target_span_starts"] == [4, -1, 2, -1, -1]
+    assert made["target_span_lengths"] == [1, 0, 1, 0, 0]
+
+
+def test_entities_are_read_as_ids_and_pointed_at_even_if_known(make):
+    made = make(
+        "page Ann the page [ENTITY_1]",
+        "page la Ann page the",
+        {"pointers": "entities", "entity_feature": "ner", "entities": 2, "source_features": ["ner"]},
+        {"ner": Tags()},
+        {"ner": "PER PER O PER O"},
+    )
+    first = len(SOURCE_VOCABULARY)
+    # A word that reads like an entity's id is none.
+    assert made["source_ids"] == [first, first + 1, 9, first, 1]
+    assert made["source_ner"] == [2, 2, 3, 2, 3]
+    assert made["source_extended_ids"] == [9, SIZE + 1, SIZE + 2, 9, SIZE + 4]
+    assert made["target_pointers"] == [0, -1, 1, 0, -1, -1]
+    assert made["target_extended_ids"] == [9, 10, SIZE + 1, 9, SIZE + 2, 3]
+
+
+class Tags:
+    def lookup(self, tags):
+        import tensorflow as tf
+
+        return tf.constant([{"PER": 2, "O": 3}.get(tag.decode(), -1) for tag in tags.numpy()], tf.int64)
+
+
+def test_a_served_text_with_too_few_tags_still_has_features(make):
+    settings = {"pointers": "entities", "entity_feature": "ner", "entities": 2, "source_features": ["ner"]}
+    made = make("Ann Bob", "", settings, {"ner": Tags()}, {"ner": "PER"})
+    assert made["source_ids"] == [len(SOURCE_VOCABULARY), 1]
+    assert make("Ann", "", settings, {"ner": Tags()}, {"ner": ""})["source_ids"] == [1]
+
+
+def test_a_dictionary_translates_what_copies_write_but_no_placeholder(make):
+    lookup = Lookup({"house": "maison", "%s": "pour", "Paris": "other"})
+    made = make(
+        "house %s Paris x",
+        "maison",
+        {"translate": True, "pointers": "dictionary", "copy_lexicon": True},
+        {
+            "copy_lexicon": (Lookup({"Paris": "paris:_ci"}), 1),
+            "dictionary_targets": lookup,
+            "dictionary_sources": Lookup({"maison": "home house"}),
+        },
+    )
+    assert made["source_copy_tokens"] == [b"maison", b"%s", b"paris:_ci", b"x"]
+    assert made["target_pointers"] == [0, -1]
+    # The labels are of what a copy means, not of how it is written: `maison` is not in the source.
+    assert made["target_extended_ids"] == [1, 3]
+
+
+def test_case_of_each_token(make):
+    made = make("The NASA probe iPhone 42", "x", {"surface_features": ["case"]})
+    assert made["source_case"] == [4, 3, 2, 5, 1]

@@ -1,5 +1,6 @@
 """Training: the schedule, the clock, and a tiny run that learns and says what it did."""
 
+import dataclasses
 import json
 import math
 import types
@@ -26,6 +27,7 @@ def write_pairs(path, count=36, length=5):
             ids = {
                 "source_ids": known,
                 "source_extended_ids": extended,
+                "source_feed_ids": known,
                 "target_input_ids": [2, *known],
                 "target_extended_ids": [*extended, 3],
             }
@@ -192,6 +194,19 @@ def test_pairs_that_fit_no_bucket_are_one_sentence(tmp_path):
         trainer.train(recipe(), short, long, VOCABULARY, VOCABULARY)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("body", ["rnn", "transformer"])
+def test_scheduled_sampling_trains_on_batches_of_any_length(tmp_path, body):
+    from pipeline import trainer
+
+    files = write_pairs(tmp_path / "pairs.gz", count=18) + write_pairs(tmp_path / "short.gz", count=18, length=3)
+    made = recipe(epochs=6, scheduled_sampling="linear", scheduled_sampling_half_life=20, scheduled_sampling_floor=0.2)
+    made = dataclasses.replace(made, model=dataclasses.replace(TINY, body=body))
+    model, facts = trainer.train(made, files, files, VOCABULARY, VOCABULARY)
+    assert facts["curve"][-1]["loss"] < facts["curve"][0]["loss"]
+    assert 0.2 <= float(model.gold_probability) < 1.0
+
+
 def test_the_recipe_reaches_the_model():
     from pipeline import trainer
 
@@ -204,3 +219,57 @@ def test_the_recipe_reaches_the_model():
         assert built[key] == getattr(config, key)
     assert (built["source_vocabulary_size"], built["target_vocabulary_size"]) == (30, 40)
     assert built["coverage_loss_weight"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "model, training, expected",
+    [
+        (
+            {
+                "body": "transformer",
+                "decoder_layers": 2,
+                "attention_heads": 2,
+                "feed_forward_size": 9,
+                "encoder_layers": 2,
+            },
+            {"coverage_loss_weight": 0.3, "large_vocabulary_size": 600},
+            {
+                "decoder_layers": 2,
+                "attention_heads": 2,
+                "feed_forward_size": 9,
+                "encoder_layers": 2,
+                "coverage_loss_weight": 0.3,
+            },
+        ),
+        (
+            {"head": "joint_copy", "selective_read": True, "copy_tanh": False, "encoder": "cnn", "kernel_size": 5},
+            {"scheduled_sampling": "linear"},
+            {
+                "selective_read": True,
+                "head_options": {"tanh": False},
+                "encoder": "cnn",
+                "kernel_size": 5,
+                "scheduled_sampling": True,
+            },
+        ),
+        (
+            {"head": "pointer_softmax", "inverse_temperature": 2.0, "switch_activation": "noisy_tanh"},
+            {},
+            {"head_options": {"inverse_temperature": 2.0, "activation": "noisy_tanh"}, "scheduled_sampling": False},
+        ),
+        (
+            {"head": "span_copy", "max_span": 3, "copying_context": "start", "attention": "none"},
+            {},
+            {"head_options": {"max_span": 3, "copying_context": "start"}, "attention": "none"},
+        ),
+    ],
+)
+def test_bodies_and_the_options_of_heads_reach_the_model(model, training, expected):
+    from pipeline import trainer
+
+    config = ModelConfig(embedding_size=6, hidden_size=4, **model)
+    made = Recipe(name="x", model=config, training=TrainingConfig(**training))
+    built = trainer.build_model(made, 30, 900)
+    assert type(built).__name__ == ("TransformerSeq2Seq" if config.body == "transformer" else "RecurrentSeq2Seq")
+    assert {key: built.get_config()[key] for key in expected} == expected
+    assert built.large_vocabulary_size == training.get("large_vocabulary_size", 0)

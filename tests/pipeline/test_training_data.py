@@ -130,3 +130,51 @@ def test_batches_hold_one_bucket_and_no_more_tokens_than_allowed(examples):
             assert np.count_nonzero(inputs["source_ids"][row]) == source == np.argmax(inputs["source_ids"][row]) + 1
             assert labels[row, target - 1] == 3 and not np.any(labels[row, target:])
     assert all(full[bucket] for bucket in BUCKETS)
+
+
+def test_labels_are_padded_with_no_position(tmp_path):
+    from keras_models.layers import copy_head
+    from pipeline import preprocessing, training_data
+
+    names = (*preprocessing.ID_FEATURES, copy_head.SPAN_STARTS, copy_head.SPAN_LENGTHS, copy_head.POINTERS)
+    made = make_examples([(3, 2), (4, 4)])
+    for pair, length in zip(made, (2, 4)):
+        pair.update({name: [1] * length for name in names[4:]})
+    path = write_examples(tmp_path / "data.gz", made)
+    ((inputs, _),) = training_data.make_batches(training_data.read_examples([path], names), (4,), 64)
+    assert inputs["source_ids"].numpy()[0].tolist() == [7, 7, 100, 0]
+    assert inputs[copy_head.SPAN_STARTS].numpy().tolist() == [[1, 1, -1, -1], [1] * 4]
+    assert inputs[copy_head.SPAN_LENGTHS].numpy().tolist() == [[1, 1, 0, 0], [1] * 4]
+    assert inputs[copy_head.POINTERS].numpy().tolist() == [[1, 1, -1, -1], [1] * 4]
+
+
+def test_a_target_that_a_pointer_network_cannot_output_is_named(tmp_path):
+    from pipeline import training_data
+
+    def pair(source, target):
+        return {
+            "source_ids": source,
+            "source_extended_ids": source,
+            "target_input_ids": target,
+            "target_extended_ids": target,
+        }
+
+    good, bad = pair([8, 9], [9, 8, 8, 3]), pair([8, 9], [9, 1, 3])
+    write_examples(tmp_path / "good-0.gz", [good, good])
+    training_data.check_head("pointer_network", [str(tmp_path / "good-*")], "training")
+    write_examples(tmp_path / "bad-0.gz", [good, good, bad])
+    training_data.check_head("joint_copy", [str(tmp_path / "bad-*")], "training")
+    with pytest.raises(ValueError, match="the training pair 3, .*word 2 of the target does not stand there"):
+        training_data.check_head("pointer_network", [str(tmp_path / "bad-*")], "training")
+
+
+def test_a_copying_head_needs_sources(tmp_path):
+    from pipeline import training_data
+
+    without = [{**pair, "source_ids": [], "source_extended_ids": []} for pair in make_examples([(1, 2), (1, 4)])]
+    path = write_examples(tmp_path / "data.gz", without)
+    training_data.check_head("softmax", [path], "training")
+    with pytest.raises(ValueError, match=r"None of the training pairs has a source.*model\.head=softmax"):
+        training_data.check_head("span_copy", [path], "training")
+    path = write_examples(tmp_path / "more.gz", [*without, *make_examples([(1, 4)])])
+    training_data.check_head("span_copy", [path], "training")

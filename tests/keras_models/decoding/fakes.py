@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_models.decoding import StepOutput
+from keras_models.decoding.actions import first_tokens, surfaces
 from keras_models.models import RecurrentSeq2Seq
 from tests.keras_models.backends import randomize
 
@@ -156,3 +157,68 @@ def small_inputs(seed=0, batch=3, source_length=5, padding=0):
     }
     arrays = {key: np.where(real, value, 0) for key, value in arrays.items()}
     return {key: np.pad(value, [[0, 0], [0, padding]]).astype("int32") for key, value in arrays.items()}
+
+
+class SpanTableStep(TableStep):
+    """A step function over actions, whose distributions depend on the words that were said, whichever way they were.
+
+    With `max_span` 1 it is a head that does not merge, such as the pointer softmax.
+    """
+
+    def __init__(self, seed, batch, vocabulary_size, source_length, max_span, p_copy=0.6):
+        rng = np.random.default_rng(seed)
+        self.vocabulary_size, self.max_span = vocabulary_size, max_span
+        self.size = vocabulary_size + source_length
+        shape = (batch, self.STATES)
+        self.mask = np.arange(source_length) < rng.integers(1, source_length + 1, size=(batch, 1))
+        # Few different words: some known, some copy ids of a first position.
+        words = rng.integers(0, 3, size=(batch, source_length))
+        first = np.argmax(words[:, :, None] == words[:, None, :], axis=-1)
+        self.ids = np.where(words == 0, vocabulary_size - 1, vocabulary_size + first)
+        self.ids = np.where(self.mask, self.ids, 0).astype("int32")
+
+        def softmax(possible, *size):
+            p = np.exp(rng.normal(scale=1.5, size=(*shape, *size))) * possible
+            return p / np.maximum(p.sum(-1, keepdims=True), 1e-9)
+
+        self.p_copy = np.clip(rng.normal(p_copy, 0.2, size=shape), 0.05, 0.95)
+        self.vocabulary = softmax(1.0, vocabulary_size)
+        self.start = softmax(self.mask[:, None], source_length)
+        reach = np.arange(source_length) - np.arange(source_length)[:, None]
+        reachable = (reach >= 0) & (reach < max_span) & self.mask[:, None]
+        self.end = softmax(reachable[:, None], source_length, source_length)
+        spans = np.zeros((*shape, max_span, source_length))
+        for length in range(max_span):
+            for j in range(source_length - length):
+                spans[:, :, length, j] = self.start[:, :, j] * self.end[:, :, j, j + length]
+        spans = (self.p_copy[..., None, None] * spans).reshape(*shape, -1)
+        words = (1 - self.p_copy[..., None]) * self.vocabulary
+        self.log_probs = logs(np.concatenate([words, spans], axis=-1))
+        self.attention = self.start.astype("float32")
+        self.copy_log_probs = logs(self.p_copy[..., None] * self.start)
+        self.carry = {"row": np.arange(batch, dtype="int32"), "state": np.arange(batch, dtype="int32")}
+
+    def __call__(self, actions, carry, index):
+        tokens = first_tokens(actions, self.vocabulary_size, self.ids.shape[1])
+        ids = ops.take(ops.convert_to_tensor(self.ids), carry["row"], axis=0)
+        said = surfaces(ops.expand_dims(tokens, -1), ids, self.vocabulary_size)[:, 0]
+        return super().__call__(said, carry, index)
+
+    def distributions(self, row):
+        """The function of a prefix that `decoding_oracles.span_derivations` takes."""
+
+        def read(prefix):
+            state = int(self.carry["state"][row])
+            for token in (START, *prefix):
+                state = self.next_state(state, token)
+            tables = ("p_copy", "vocabulary", "start", "end")
+            return {name: getattr(self, name)[row, state] for name in tables}
+
+        return read
+
+    def surface(self, row, token):
+        """The extended id of what a token says."""
+        return int(token) if token < self.vocabulary_size else int(self.ids[row, token - self.vocabulary_size])
+
+    def search(self, search, max_length, **options):
+        return super().search(search, max_length, **{"max_span": self.max_span, "merges": False, **options})

@@ -19,10 +19,21 @@ def search(model, inputs, **options):
     return numpy(decode(model, tensors(inputs), **{**OPTIONS, **options}))
 
 
-@pytest.mark.parametrize("head,beam", [("pointer_generator", 1), ("pointer_generator", 3), ("softmax", 3)])
-def test_log_probabilities_are_those_of_training(head, beam):
+HEADS = [
+    ("pointer_generator", 1, {}),
+    ("pointer_generator", 3, {}),
+    ("softmax", 3, {}),
+    ("joint_copy", 3, {"selective_read": True}),
+    ("pointer_network", 3, {"attention": "none"}),
+    ("pointer_softmax", 3, {"head_options": {"switch_bias": -2.0}}),
+    ("span_copy", 3, {"head_options": {"max_span": 1}}),
+]
+
+
+@pytest.mark.parametrize("head,beam,options", HEADS)
+def test_log_probabilities_are_those_of_training(head, beam, options):
     """Feeding a decoded output back as labels gives its log-probability: copies, feeding and carries are right."""
-    model, inputs = small_model(head=head), small_inputs()
+    model, inputs = small_model(head=head, **options), small_inputs()
     found = search(model, inputs, beam_size=beam, n_best=beam, min_length=1)
     copied = 0
     for k in range(beam):
@@ -38,7 +49,7 @@ def test_log_probabilities_are_those_of_training(head, beam):
         log_prob = numpy(model(tensors({**inputs, "target_input_ids": feeds, "target_extended_ids": labels})))
         np.testing.assert_allclose(np.where(labels, log_prob, 0).sum(-1), found.log_probs[:, k], rtol=1e-5, atol=1e-5)
     # The example copies unknown words where it can, and where it cannot nothing claims to be copied.
-    assert (copied > 0) == (head == "pointer_generator")
+    assert (copied > 0) == (head != "softmax")
     assert head != "softmax" or ((found.copied_from == -1).all() and (found.copy_probability == 0).all())
 
 
@@ -69,22 +80,39 @@ def test_a_beam_of_one_is_greedy_search():
     assert_same(numpy(beam), search(model, small_inputs()))
 
 
-@pytest.mark.parametrize("cell,beam", [("gru", 1), ("gru", 3), ("lstm", 3)])
-def test_compiled_equals_uncompiled(cell, beam):
-    model, inputs = small_model(cell=cell), small_inputs()
-    options = dict(OPTIONS, beam_size=beam, n_best=beam)
+RULES = {"no_repeat_ngram": 2}
+COMPILED = [
+    ("pointer_generator", 1, {}, {}),
+    ("pointer_generator", 3, {}, {}),
+    ("pointer_generator", 3, {"cell": "lstm"}, {}),
+    ("joint_copy", 3, {"selective_read": True}, RULES),
+    ("pointer_softmax", 1, {}, RULES),
+    ("span_copy", 3, {"head_options": {"max_span": 3}}, RULES),
+    ("span_copy", 1, {"head_options": {"copying_context": "start"}}, {}),
+]
+
+
+@pytest.mark.parametrize("head,beam,options,rules", COMPILED)
+def test_compiled_equals_uncompiled(head, beam, options, rules):
+    model, inputs = small_model(head=head, **options), small_inputs()
+    options = dict(OPTIONS, beam_size=beam, n_best=beam, **rules)
     fast = numpy(compiled(lambda arrays: decode(model, arrays, **options))(tensors(inputs)))
-    assert_same(search(model, inputs, beam_size=beam, n_best=beam), fast, tolerance=2e-6)
+    assert_same(search(model, inputs, beam_size=beam, n_best=beam, **rules), fast, tolerance=2e-6)
 
 
 @pytest.mark.skipif(not TENSORFLOW, reason="JAX compiles for known sizes only")
-@pytest.mark.parametrize("beam,xla", [(1, True), (3, True), (3, False)])
-def test_one_trace_with_symbolic_sizes_serves_all_sizes(beam, xla):
+@pytest.mark.parametrize(
+    "head,beam,xla",
+    [("pointer_generator", 1, True), ("pointer_generator", 3, True), ("pointer_generator", 3, False)]
+    + [("span_copy", 3, True), ("pointer_network", 1, True)],
+)
+def test_one_trace_with_symbolic_sizes_serves_all_sizes(head, beam, xla):
     """As an exported model does."""
     import tensorflow as tf
 
-    model = small_model()
-    options = dict(OPTIONS, beam_size=beam, n_best=beam)
+    model = small_model(head=head)
+    rules = RULES if head == "span_copy" else {}
+    options = dict(OPTIONS, beam_size=beam, n_best=beam, **rules)
     names = list(small_inputs())
     served = tf.function(
         lambda *arrays: decode(model, dict(zip(names, arrays)), **options),
@@ -94,7 +122,7 @@ def test_one_trace_with_symbolic_sizes_serves_all_sizes(beam, xla):
     for batch, source_length in ((3, 5), (1, 2)):
         inputs = small_inputs(batch=batch, source_length=source_length)
         fast = numpy(served(*map(tf.constant, inputs.values())))
-        assert_same(search(model, inputs, beam_size=beam, n_best=beam), fast, tolerance=2e-6)
+        assert_same(search(model, inputs, beam_size=beam, n_best=beam, **rules), fast, tolerance=2e-6)
     assert served.experimental_get_tracing_count() == 1
 
 

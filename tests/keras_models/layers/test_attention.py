@@ -47,6 +47,23 @@ def test_agrees_with_the_equations(kind, coverage, seed, batch, length, masked):
             assert (np.exp(log_weights[row])[~mask[row]] == 0).all()
 
 
+@pytest.mark.parametrize("coverage", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_queries_at_once_give_the_same_as_one_by_one(kind, coverage):
+    layer = make(kind, coverage)
+    rng = np.random.default_rng(2)
+    queries, memory = rng.normal(size=(2, 3, 4)).astype("float32"), rng.normal(size=(2, 5, 4)).astype("float32")
+    mask = np.array([[True, True, False, True, False], [True] * 5])
+    covered = rng.random((2, 3, 5)).astype("float32") if coverage else None
+    contexts, log_weights = numpy(layer(queries, memory, mask=mask, coverage=covered))
+    assert contexts.shape == (2, 3, 4) and log_weights.shape == (2, 3, 5)
+    for t in range(3):
+        step = None if covered is None else covered[:, t]
+        context, log_weight = numpy(layer(queries[:, t], memory, mask=mask, coverage=step))
+        np.testing.assert_allclose(contexts[:, t], context, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(log_weights[:, t], log_weight, rtol=1e-6)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_keys_made_once_give_the_same(kind):
     layer = make(kind, False)

@@ -7,8 +7,9 @@ from keras import ops
 
 from keras_models import losses
 from keras_models.models import RecurrentSeq2Seq
-from tests.keras_models import oracles
+from tests.keras_models import head_oracles, oracles
 from tests.keras_models.backends import TENSORFLOW, numpy, randomize, traced_shapes, value_and_gradients
+from tests.keras_models.layers.head_cases import CASES
 
 SOURCE_V, V, EMBEDDING, HIDDEN = 9, 8, 3, 4
 CONFIGURATIONS = list(
@@ -77,7 +78,7 @@ def weights_of(model):
         return numpy(layer.kernel.value), numpy(layer.bias.value)
 
     # The fed-back output is one more input: its kernel goes below the embedding's.
-    kernels = [model.cell.kernel, *([model.cell.feedback_kernel] if model.input_feeding else [])]
+    kernels = [model.cell.kernel, *([model.cell.feedback_kernel] if model.cell.feedback else [])]
     biases = [numpy(bias.value) for bias in model.cell.trainable_weights if "bias" in bias.name]
     decoder_cell = {
         "kernel": np.concatenate([numpy(kernel.value) for kernel in kernels]),
@@ -93,10 +94,12 @@ def weights_of(model):
         ],
         "bridges": [dense(bridge) for bridge in model.bridges],
         "decoder_cell": decoder_cell,
-        "attention": {weight.name: numpy(weight.value) for weight in model.attention.trainable_weights},
         "readout": numpy(model.readout.kernel.value),
-        "vocabulary": dense(model.head.vocabulary),
     }
+    if model.attention is not None:
+        weights["attention"] = {weight.name: numpy(weight.value) for weight in model.attention.trainable_weights}
+    if hasattr(model.head, "vocabulary"):
+        weights["vocabulary"] = dense(model.head.vocabulary)
     if hasattr(model.head, "gate"):
         kernel, bias = dense(model.head.gate)
         # context, state, inputs
@@ -152,6 +155,62 @@ def test_agrees_with_the_equations_in_training_decoding_and_from_a_file(cell, at
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.get_config() == model.get_config()
     np.testing.assert_array_equal(numpy(loaded(tensors(inputs))), log_prob)
+
+
+def head_oracle(model, pair):
+    """The head alone, for `oracles.seq2seq`."""
+    case = next(case for case in CASES.values() if case.head_class is type(model.head))
+
+    def distribution(hidden, state, memory, mask):
+        arrays = {
+            "hidden": hidden[None, None],
+            "decoder_state": state[None, None],
+            "memory_states": memory[None],
+            "mask": np.array([mask]),
+            "source_extended_ids": pair["source_extended_ids"][None],
+        }
+        p, copies = case.oracle(model.head, arrays, 0, 0)
+        return p, copies
+
+    return distribution
+
+
+READS = [
+    # head, cell, attention, input feeding, selective read
+    ("joint_copy", "gru", "additive", True, True),
+    ("joint_copy", "lstm", "none", False, True),
+    ("joint_copy", "gru", "none", False, False),
+    ("pointer_network", "gru", "none", True, False),
+    ("softmax", "lstm", "none", True, False),
+]
+
+
+@pytest.mark.parametrize("head,cell,attention,input_feeding,selective_read", READS)
+def test_selective_read_and_no_attention(head, cell, attention, input_feeding, selective_read, tmp_path):
+    """Selective read by the last step's copies (Gu et al. 2016), and a decoder that sees the source once."""
+    model = make(cell, attention, head, input_feeding, selective_read=selective_read)
+    inputs = example()
+    real = inputs["target_extended_ids"] != 0
+    if head != "joint_copy":
+        # Labels that the head can output.
+        label = 3 if head == "pointer_network" else 5
+        inputs["target_extended_ids"] = np.where(real, label, 0).astype("int32")
+        inputs["target_input_ids"] = np.where(real, [[2, label, label, label]], 0).astype("int32")
+    log_prob = numpy(model(tensors(inputs)))
+    assert model.losses == [] or attention != "none"
+    log_probs, _, attentions = forced_steps(model, inputs)
+    weights = weights_of(model)
+    for b in range(len(real)):
+        pair = {name: value[b][real[b]] if "target" in name else value[b] for name, value in inputs.items()}
+        read = head_oracles.selective_read if selective_read else None
+        expected, distributions, attended = oracles.seq2seq(
+            pair, weights, V, cell, attention, head_oracle(model, pair), input_feeding, attention != "none", read
+        )
+        np.testing.assert_allclose(log_prob[b][real[b]], expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(np.exp(log_probs[:, b][real[b]]), distributions, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(attentions[:, b][real[b]], attended, rtol=0, atol=1e-5)
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_array_equal(numpy(keras.saving.load_model(tmp_path / "model.keras")(tensors(inputs))), log_prob)
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
@@ -239,3 +298,7 @@ def test_options_that_cannot_be():
         make(hidden_size=5)
     with pytest.raises(ValueError, match="no head named"):
         make(head="none")
+    with pytest.raises(ValueError, match="'pointer_generator' copies by attention; it needs an attention other than"):
+        make(attention="none")
+    with pytest.raises(ValueError, match="selective_read needs a head with copy scores, 'joint_copy'; got 'softmax'"):
+        make(head="softmax", selective_read=True)

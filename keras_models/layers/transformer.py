@@ -1,0 +1,235 @@
+"""Layers of a Transformer, pre-norm, with caches for decoding (Vaswani et al. 2017)."""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_models.layers.numerics import LOG_ZERO, rowwise
+
+# Added to the variance that a normalisation divides by.
+EPSILON = 1e-5
+
+
+def sinusoidal_positions(positions, size):
+    """Position encodings (Vaswani et al. 2017, section 3.5).
+
+        PE(pos, 2i) = sin(pos / 10000^(2i / size)),  PE(pos, 2i + 1) = cos(pos / 10000^(2i / size))
+
+    Args:
+        positions: int tensor `[length]`.
+        size: even number of units.
+
+    Returns:
+        float32 `[length, size]`.
+    """
+    rates = ops.exp(ops.arange(0, size, 2, dtype="float32") * (-math.log(10000.0) / size))
+    angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * rates
+    pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+    return ops.reshape(pairs, (ops.shape(angles)[0], size))
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class MultiHeadAttention(keras.layers.Layer):
+    """Scaled dot-product attention with several heads, whose keys and values can be kept.
+
+        MultiHead(Q, M) = Concat(head_1, ..., head_h) W_O,   head_i = softmax(Q W_Q,i (M W_K,i)^T / sqrt(d)) M W_V,i
+
+    (section 3.2.2 and eq. 1) with d = size / h. A query of which every key is masked gets zeros.
+
+    Args:
+        heads: h, a divisor of the query's size.
+
+    Call arguments:
+        query: `[batch, length, size]`.
+        keys, values: `[batch, heads, memory_length, size / heads]`, what `project_memory(memory)` returned.
+        allowed: bool, broadcasts to `[batch, heads, length, memory_length]`: which keys each query may see.
+
+    Returns:
+        `[batch, length, size]`.
+
+    Raises:
+        ValueError: `heads` does not divide the query's size.
+
+    Example:
+
+    >>> attention = MultiHeadAttention(heads=2)
+    >>> attention.build((None, None, 4), (None, None, 4))
+    >>> keys, values = attention.project_memory(np.ones((1, 3, 4), "float32"))
+    >>> attention(np.ones((1, 5, 4), "float32"), keys=keys, values=values, allowed=np.ones((1, 1, 1, 3), "bool")).shape
+    TensorShape([1, 5, 4])
+
+    References:
+        Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762
+    """
+
+    def __init__(self, heads, **kwargs):
+        super().__init__(**kwargs)
+        self.heads = heads
+
+    def build(self, query_shape, memory_shape):
+        size, memory_size = query_shape[-1], memory_shape[-1]
+        if size % self.heads:
+            raise ValueError(f"The number of attention heads ({self.heads}) must divide the size ({size}).")
+        self.size = size
+        self.query_kernel = self.add_weight(shape=(size, size), name="query_kernel")
+        self.key_kernel = self.add_weight(shape=(memory_size, size), name="key_kernel")
+        self.value_kernel = self.add_weight(shape=(memory_size, size), name="value_kernel")
+        self.output_kernel = self.add_weight(shape=(size, size), name="output_kernel")
+
+    def _project(self, inputs, kernel):
+        return rowwise(lambda rows: ops.matmul(rows, ops.cast(kernel, rows.dtype)), inputs)
+
+    def _split(self, inputs):
+        """`[batch, length, size]` to `[batch, heads, length, size / heads]`."""
+        batch, length = ops.shape(inputs)[:2]
+        parts = ops.reshape(inputs, (batch, length, self.heads, self.size // self.heads))
+        return ops.transpose(parts, (0, 2, 1, 3))
+
+    def project_memory(self, memory):
+        """Returns the keys and values of `memory [batch, memory_length, memory_size]`, which no query changes."""
+        return (
+            self._split(self._project(memory, self.key_kernel)),
+            self._split(self._project(memory, self.value_kernel)),
+        )
+
+    def call(self, query, keys, values, allowed):
+        batch, length = ops.shape(query)[:2]
+        query = self._split(self._project(query, self.query_kernel))
+        scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
+        scores = ops.cast(scores, "float32") * (self.size // self.heads) ** -0.5
+        weights = ops.where(allowed, ops.softmax(ops.where(allowed, scores, LOG_ZERO), axis=-1), 0.0)
+        heads = ops.matmul(ops.cast(weights, values.dtype), values)
+        joined = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (batch, length, self.size))
+        return self._project(joined, self.output_kernel)
+
+    def get_config(self):
+        return {**super().get_config(), "heads": self.heads}
+
+
+class _TransformerLayer(keras.layers.Layer):
+    """What encoder and decoder layers share: self-attention and feed-forward network, each x + Drop(f(Norm(x))).
+
+    The feed-forward network is max(0, x W_1 + b_1) W_2 + b_2 (eq. 2). Normalisation comes first (pre-norm, Xiong et al. 2020), so
+    that training needs no long warm-up; whoever stacks these layers normalises the last one's output.
+    """
+
+    def __init__(self, heads, feed_forward_size, dropout=0.1, **kwargs):
+        super().__init__(**kwargs)
+        self.heads = heads
+        self.feed_forward_size = feed_forward_size
+        self.dropout = dropout
+        policy = self.dtype_policy
+        self.self_norm = keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name="self_norm")
+        self.self_attention = MultiHeadAttention(heads, dtype=policy, name="self_attention")
+        self.feed_forward_norm = keras.layers.LayerNormalization(
+            epsilon=EPSILON, dtype=policy, name="feed_forward_norm"
+        )
+        self.inner = keras.layers.Dense(feed_forward_size, activation="relu", dtype=policy, name="inner")
+        self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+
+    def build(self, input_shape):
+        size = input_shape[-1]
+        sizes = (None, None, size)
+        self.self_norm.build(sizes)
+        self.self_attention.build(sizes, sizes)
+        self.feed_forward_norm.build(sizes)
+        self.inner.build((None, size))
+        self.outer = keras.layers.Dense(size, dtype=self.dtype_policy, name="outer")
+        self.outer.build((None, self.feed_forward_size))
+
+    def _feed_forward(self, inputs, training):
+        outputs = rowwise(lambda rows: self.outer(self.inner(rows)), self.feed_forward_norm(inputs))
+        return inputs + self.drop(outputs, training=training)
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(heads=self.heads, feed_forward_size=self.feed_forward_size, dropout=self.dropout)
+        return config
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class TransformerEncoderLayer(_TransformerLayer):
+    """Self-attention and a feed-forward network, pre-norm.
+
+    Args:
+        heads: attention heads, a divisor of the input's size.
+        feed_forward_size: hidden units of the feed-forward network.
+        dropout: share of units dropped on what each part adds.
+
+    Call arguments:
+        inputs: `[batch, length, size]`.
+        source_mask: bool `[batch, length]`, false at padding.
+
+    Returns:
+        `[batch, length, size]`.
+
+    References:
+        Vaswani et al. 2017, section 3.1; Xiong et al. 2020, https://arxiv.org/abs/2002.04745
+    """
+
+    def call(self, inputs, source_mask, training=False):
+        normed = self.self_norm(inputs)
+        keys, values = self.self_attention.project_memory(normed)
+        attended = self.self_attention(normed, keys=keys, values=values, allowed=source_mask[:, None, None, :])
+        return self._feed_forward(inputs + self.drop(attended, training=training), training)
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class TransformerDecoderLayer(_TransformerLayer):
+    """Self-attention over what has been output, attention over the source, and a feed-forward network, pre-norm.
+
+    Args:
+        heads, feed_forward_size, dropout: see `TransformerEncoderLayer`.
+
+    Call arguments:
+        inputs: `[batch, length, size]`.
+        source_keys, source_values: what `project_memory(memory)` returned.
+        source_mask: bool `[batch, source_length]`, false at padding.
+        cache: None, for all steps in parallel, each of which sees itself and those before; or, for the one step of `inputs`
+            (length 1), a dict of `keys` and `values` `[batch, heads, max_length, size / heads]` of the steps before.
+        index: number of that step, an int or scalar tensor.
+
+    Returns:
+        `[batch, length, size]` and the new cache; None without one.
+
+    References:
+        Vaswani et al. 2017, section 3.1; Xiong et al. 2020, https://arxiv.org/abs/2002.04745
+    """
+
+    def __init__(self, heads, feed_forward_size, dropout=0.1, **kwargs):
+        super().__init__(heads, feed_forward_size, dropout, **kwargs)
+        self.source_norm = keras.layers.LayerNormalization(epsilon=EPSILON, dtype=self.dtype_policy, name="source_norm")
+        self.source_attention = MultiHeadAttention(heads, dtype=self.dtype_policy, name="source_attention")
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        sizes = (None, None, input_shape[-1])
+        self.source_norm.build(sizes)
+        self.source_attention.build(sizes, sizes)
+
+    def project_memory(self, memory):
+        """Returns the keys and values of the source's states `[batch, source_length, size]`."""
+        return self.source_attention.project_memory(memory)
+
+    def call(self, inputs, source_keys, source_values, source_mask, cache=None, index=None, training=False):
+        normed = self.self_norm(inputs)
+        keys, values = self.self_attention.project_memory(normed)
+        if cache is None:
+            times = ops.arange(ops.shape(inputs)[1], dtype="int32")
+            allowed = ops.expand_dims(times, 0) <= ops.expand_dims(times, 1)
+        else:
+            times = ops.arange(ops.shape(cache["keys"])[2], dtype="int32")
+            # Not `ops.slice_update`, which is an XLA operation even where a served model does without XLA.
+            here = ops.equal(times, index)[None, None, :, None]
+            keys = ops.where(here, keys, cache["keys"])
+            values = ops.where(here, values, cache["values"])
+            cache = {"keys": keys, "values": values}
+            allowed = ops.expand_dims(times <= index, 0)
+        attended = self.self_attention(normed, keys=keys, values=values, allowed=allowed[None, None])
+        states = inputs + self.drop(attended, training=training)
+        attended = self.source_attention(
+            self.source_norm(states), keys=source_keys, values=source_values, allowed=source_mask[:, None, None, :]
+        )
+        states = states + self.drop(attended, training=training)
+        return self._feed_forward(states, training), cache

@@ -1,0 +1,103 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_models.layers import VocabularySoftmax
+from keras_models.layers.numerics import LOG_ZERO
+from keras_models.layers.vocabulary import softmax_candidates
+from tests.keras_models import head_oracles, oracles
+from tests.keras_models.backends import numpy, randomize, traced_shapes, value_and_gradients
+
+V, HIDDEN = 11, 3
+
+
+def make(**kwargs):
+    layer = VocabularySoftmax(V, **kwargs)
+    layer.build((None, None, HIDDEN))
+    randomize(layer)
+    return layer
+
+
+def hidden_and_targets(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(2, 4, HIDDEN)).astype("float32"), rng.integers(0, V + 3, size=(2, 4)).astype("int32")
+
+
+def scores_of(layer, hidden):
+    return oracles.affine(hidden, numpy(layer.kernel.value), numpy(layer.bias.value))
+
+
+@pytest.mark.parametrize("dtype", [None, "mixed_bfloat16"])
+def test_all_words_as_candidates_are_the_full_softmax(dtype):
+    layer = make(dtype=dtype)
+    hidden, targets = hidden_and_targets()
+    everything = np.random.default_rng(1).permutation(V).astype("int32")
+    full, same = (numpy(layer.target_log_prob(hidden, targets, candidates)) for candidates in (None, everything))
+    assert full.dtype == same.dtype == np.float32
+    np.testing.assert_allclose(same, full, atol=1e-5 if dtype is None else 0.02)
+    assert (full[targets >= V] == LOG_ZERO).all() and (full[targets < V] > -50).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_candidates_agree_with_the_definition(seed):
+    layer = make()
+    hidden, targets = hidden_and_targets(seed)
+    candidates = numpy(softmax_candidates(targets, V, 9))
+    expected = head_oracles.candidate_words(targets[targets < V], range(V), 9)
+    assert sorted(candidates.tolist()) == expected
+    log_prob = numpy(layer.target_log_prob(hidden, targets, candidates))
+    logits, normaliser = numpy(layer.target_logits(hidden, targets, candidates))
+    for b, t in np.ndindex(2, 4):
+        scores = scores_of(layer, hidden[b, t])
+        np.testing.assert_allclose(normaliser[b, t], np.log(sum(np.exp(scores[w]) for w in expected)), rtol=1e-5)
+        if targets[b, t] < V:
+            p = head_oracles.candidate_softmax(scores, expected)
+            np.testing.assert_allclose(log_prob[b, t], np.log(p[targets[b, t]]), rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(logits[b, t], scores[targets[b, t]], rtol=1e-5, atol=1e-5)
+        else:
+            assert log_prob[b, t] == LOG_ZERO
+
+
+def test_every_target_is_a_candidate_and_the_rest_the_most_frequent():
+    targets = np.array([[10, 9, 10], [0, V + 2, 9]], "int32")
+    assert sorted(numpy(softmax_candidates(targets, V, 5)).tolist()) == [0, 1, 2, 9, 10]
+    assert sorted(numpy(softmax_candidates(targets, V, V)).tolist()) == list(range(V))
+
+
+def test_a_target_without_a_place_joins_its_own_softmax():
+    """More different words than places: no target is scored as another word."""
+    layer = make()
+    hidden, _ = hidden_and_targets()
+    targets = np.array([[4, 6, 8, 10], [5, 7, 9, 4]], "int32")
+    candidates = numpy(softmax_candidates(targets, V, 3))
+    assert sorted(candidates.tolist()) == [4, 5, 6]
+    log_prob = numpy(layer.target_log_prob(hidden, targets, candidates))
+    for b, t in np.ndindex(2, 4):
+        p = head_oracles.candidate_softmax(scores_of(layer, hidden[b, t]), [4, 5, 6, targets[b, t]])
+        np.testing.assert_allclose(log_prob[b, t], np.log(p[targets[b, t]]), rtol=1e-5, atol=1e-5)
+
+
+def test_gradients_reach_the_candidates_alone():
+    layer = make()
+    hidden, targets = hidden_and_targets()
+    targets = np.minimum(targets, 8)
+    candidates = np.array(head_oracles.candidate_words(targets.ravel(), range(V), 9), "int32")
+
+    def loss(hidden):
+        return keras.ops.mean(layer.target_log_prob(hidden, targets, candidates))
+
+    _, (_, kernel, bias) = value_and_gradients(loss, [hidden], layer)
+    others = [w for w in range(V) if w not in candidates]
+    assert others and (kernel[:, others] == 0).all() and (bias[others] == 0).all()
+    assert (np.abs(bias[candidates]) > 0).all()
+
+
+def test_training_builds_no_logits_of_all_words():
+    layer = make()
+    hidden, targets = hidden_and_targets()
+    candidates = np.arange(9, dtype="int32")
+    shapes = traced_shapes(
+        lambda *call: keras.ops.sum(layer.target_log_prob(*call)), layer, hidden, np.minimum(targets, 8), candidates
+    )
+    assert (2, 4, 9) in shapes or (8, 9) in shapes
+    assert not {(2, 4, V), (8, V)} & shapes

@@ -1,0 +1,56 @@
+"""Each head, and each body, from training to an answer over gRPC."""
+
+import itertools
+import os
+
+import pytest
+
+from pipeline import configs
+from tests.serving.tiny_models import make_recipe, trained
+
+pytestmark = pytest.mark.slow
+
+NAMES = ["ada", "bob", "cleo", "dan", "eve", "fay", "gus", "hal", "ida", "jon"]
+SETTINGS = {
+    "span_copy": {"max_span": 3},
+    "pointer_softmax": {"inverse_temperature": 2.0, "switch_activation": "noisy_tanh"},
+}
+
+
+@pytest.mark.parametrize(
+    "head,body",
+    [*((head, "rnn") for head in configs.HEADS if head != "softmax"), ("pointer_generator", "transformer")],
+)
+def test_a_head_answers_over_grpc(head, body, tmp_path):
+    """What the network says is not learned here, but every part of an answer is there and fits the others."""
+    from serving.client import Client
+    from serving.server import ModelServer
+
+    model = {"head": head, "body": body, **SETTINGS.get(head, {})}
+    if body == "transformer":
+        model.update(encoder_layers=1, attention_heads=2, feed_forward_size=48)
+    recipe = make_recipe(
+        model=model,
+        training={"epochs": 1},
+        decoding={"batch_buckets": [1], "length_buckets": [8, 16], "min_length": 2, "max_length_offset": 2},
+    )
+    rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES, 2)]
+    trained(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"])
+    versions = tmp_path / "versions"
+    versions.mkdir()
+    os.rename(tmp_path / "model", versions / "1")
+    source = "greet zoe and yan now"
+    words = source.split()
+    with ModelServer({"tiny": str(versions)}, port=0) as server, Client(server.address) as client:
+        (answer,) = client.predict(source)
+        assert len(answer.tokens) >= 2 and answer.text == " ".join(token.text for token in answer.tokens)
+        for token in answer.tokens:
+            assert token.text in words  # the target's vocabulary has but `and`
+            if token.copied_from is None:
+                assert token.text == "and" and token.copy_probability <= 0.5
+            else:
+                assert token.text == token.source_token == words[token.copied_from] and token.copy_probability > 0.5
+        best, second = client.n_best(source)[0]
+        assert best.text == answer.text and best.score >= second.score
+        (scored,) = client.score(source, "yan and zoe")
+        assert scored.token_count == 4 and -100 < scored.log_probability < 0

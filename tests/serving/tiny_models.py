@@ -1,0 +1,80 @@
+"""Tiny recipes, trained and exported for the tests of served models."""
+
+from pipeline import configs
+
+TINY = {
+    "training": {
+        "epochs": 30,
+        "batch_tokens": 256,
+        "learning_rate": 0.02,
+        "warmup_steps": 5,
+        "bucket_lengths": [16],
+    },
+    "model": {"hidden_size": 24, "embedding_size": 16, "dropout": 0.0, "coverage": False},
+    "decoding": {"beam_size": 2, "n_best": 2, "batch_buckets": [4], "length_buckets": [8, 16]},
+    "data": {"tokenization": "whitespace", "max_tokens": 12},
+}
+
+
+def make_recipe(**sections):
+    tree = {section: {**TINY.get(section, {}), **sections.get(section, {})} for section in (*TINY, *sections)}
+    return configs.recipe_from_dict({"name": "tiny", **tree})
+
+
+def trained(folder, recipe, rows, source_words, target_words):
+    """Trains and exports a recipe on rows of strings: source, target and tags; returns a `ServedModel`."""
+    import tensorflow as tf
+    import tensorflow_transform as tft
+    import tensorflow_transform.beam as tft_beam
+    from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
+
+    from components.vocabulary import executor
+    from pipeline import pointer_labels, preprocessing, source_features, tokenization, trainer
+    from pipeline.served_model import ServedModel
+    from serving import export
+
+    settings = configs.vocabulary_settings(recipe)
+    columns = recipe.data.source_features
+    entities = [pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))]
+    files = {
+        preprocessing.SOURCE_VOCABULARY_FILE: [*tokenization.SPECIAL_TOKENS, *source_words, *entities],
+        preprocessing.TARGET_VOCABULARY_FILE: [*tokenization.SPECIAL_TOKENS, *target_words],
+    }
+    for place, name in enumerate(columns):
+        tags = sorted({tag for row in rows for tag in row[2 + place].split()})
+        files[source_features.tags_file(name)] = [*source_features.TAG_SPECIALS, *tags]
+    for name, lines in files.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    executor.write_lexicons(str(folder), settings, tokenization.Tokenizer.of(recipe.data))
+
+    names = ("source", "target", *columns)
+    spec = {name: tf.io.FixedLenFeature([1], tf.string) for name in names}
+    metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
+    config = {**configs.transform_settings(recipe), "vocabulary_uri": str(folder)}
+    raw = [{name: [text.encode()] for name, text in zip(names, row)} for row in rows]
+    with tft_beam.Context(temp_dir=str(folder / "tmp")):
+        transform_fn = (raw, metadata) | tft_beam.AnalyzeDataset(
+            lambda inputs: preprocessing.preprocessing_fn(inputs, config)
+        )
+        _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
+    output = tft.TFTransformOutput(str(folder / "transform"))
+    made = output.transform_features_layer()(
+        {name: tf.constant([[row[place]] for row in rows]) for place, name in enumerate(names)}
+    )
+    made = {name: tf.RaggedTensor.from_sparse(value).to_list() for name, value in made.items()}
+    path = str(folder / "examples.gz")
+    with tf.io.TFRecordWriter(path, options="GZIP") as writer:
+        for number in range(len(rows)):
+            feature = {}
+            for name, values in made.items():
+                value = values[number]
+                if name in ("source_tokens", "source_copy_tokens"):
+                    feature[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
+                else:
+                    feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+            writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+    sizes = [len(files[name]) for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)]
+    features = preprocessing.encoder_feature_sizes(output, recipe)
+    model, _ = trainer.train(recipe, [path], [path], *sizes, source_features=features)
+    export.export_model(model, output, recipe, str(folder / "model"))
+    return ServedModel(folder / "model")

@@ -141,7 +141,7 @@ def test_a_server_answers_over_grpc_with_warm_up(exported, capsys):
     served = ServedLanguageModel(exported)
     with ModelServer(str(exported), 0) as server:
         with Client(server.address, timeout=120) as client:
-            assert set(client.metadata().signatures) == {"serving_default", "continue", "continue_no_xla", "score"}
+            assert set(client.metadata().signatures) >= {"serving_default", "continue", "continue_no_xla", "score"}
             [score] = client.score_text(TEXTS[0])
             assert score.tokens == ("mr.", "smith", "said", "[END]", "that")
             np.testing.assert_allclose(score.log_probabilities, served.score(TEXTS[:1])[0][1], atol=1e-5)

@@ -164,6 +164,12 @@ class TransformerEncoderLayer(_TransformerLayer):
     Returns:
         `[batch, length, size]`.
 
+    Example:
+
+    >>> layer = TransformerEncoderLayer(heads=2, feed_forward_size=16)
+    >>> layer(np.ones((2, 3, 8)), source_mask=np.ones((2, 3), "bool")).shape
+    TensorShape([2, 3, 8])
+
     References:
         Vaswani et al. 2017, section 3.1; Xiong et al. 2020, https://arxiv.org/abs/2002.04745
     """
@@ -192,6 +198,15 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     Returns:
         `[batch, length, size]` and the new cache; None without one.
+
+    Example:
+
+    >>> layer = TransformerDecoderLayer(heads=2, feed_forward_size=16)
+    >>> layer.build((None, None, 8))
+    >>> keys, values = layer.project_memory(np.ones((2, 5, 8), "float32"))
+    >>> outputs, cache = layer(np.ones((2, 3, 8)), keys, values, source_mask=np.ones((2, 5), "bool"))
+    >>> outputs.shape
+    TensorShape([2, 3, 8])
 
     References:
         Vaswani et al. 2017, section 3.1; Xiong et al. 2020, https://arxiv.org/abs/2002.04745

@@ -250,7 +250,7 @@ class ServingModule(tf.Module):
 SIGNATURES = ("serving_default", "serving_default_no_xla", "n_best", "n_best_no_xla", "explain", "score")
 
 
-def export_model(model, transform_output, recipe, directory):
+def export_model(model, transform_output, recipe, directory, signatures=SIGNATURES):
     """Writes the SavedModel, its warm-up requests and its facts.
 
     Args:
@@ -258,9 +258,10 @@ def export_model(model, transform_output, recipe, directory):
         transform_output: `tft.TFTransformOutput` of the features it was trained on.
         recipe: the `Recipe`; `decoding` fixes search and buckets.
         directory: where to write.
+        signatures: names of those to write, `serving_default` among them.
     """
     module = ServingModule(model, transform_output, recipe)
-    tf.saved_model.save(module, directory, signatures={name: module.signature(name) for name in SIGNATURES})
+    tf.saved_model.save(module, directory, signatures={name: module.signature(name) for name in signatures})
     extra = os.path.join(directory, EXTRA_DIRECTORY)
     tf.io.gfile.makedirs(extra)
     write_warmup(os.path.join(extra, WARMUP_FILE), recipe)
@@ -269,7 +270,7 @@ def export_model(model, transform_output, recipe, directory):
     facts = {
         "name": recipe.name,
         "head": recipe.model.head,
-        "signatures": list(SIGNATURES),
+        "signatures": list(signatures),
         "source_features": list(recipe.data.source_features),
         "batch_buckets": list(recipe.decoding.batch_buckets),
         "length_buckets": list(recipe.decoding.length_buckets),

@@ -22,7 +22,18 @@ def make_recipe(**sections):
 
 
 def trained(folder, recipe, rows, source_words, target_words):
-    """Trains and exports a recipe on rows of strings: source, target and tags; returns a `ServedModel`."""
+    """Trains and exports a recipe, as `export_trained` does; returns a `ServedModel`."""
+    from pipeline.served_model import ServedModel
+
+    return ServedModel(export_trained(folder, recipe, rows, source_words, target_words))
+
+
+def export_trained(folder, recipe, rows, source_words, target_words, signatures=None):
+    """Trains a recipe on rows of strings, source, target and tags, and exports it.
+
+    Returns:
+        `folder / "model"`, which holds the given signatures, all by default.
+    """
     import tensorflow as tf
     import tensorflow_transform as tft
     import tensorflow_transform.beam as tft_beam
@@ -30,7 +41,6 @@ def trained(folder, recipe, rows, source_words, target_words):
 
     from components.vocabulary import executor
     from pipeline import pointer_labels, preprocessing, source_features, tokenization, trainer
-    from pipeline.served_model import ServedModel
     from serving import export
 
     settings = configs.vocabulary_settings(recipe)
@@ -76,5 +86,5 @@ def trained(folder, recipe, rows, source_words, target_words):
     sizes = [len(files[name]) for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)]
     features = preprocessing.encoder_feature_sizes(output, recipe)
     model, _ = trainer.train(recipe, [path], [path], *sizes, source_features=features)
-    export.export_model(model, output, recipe, str(folder / "model"))
-    return ServedModel(folder / "model")
+    export.export_model(model, output, recipe, str(folder / "model"), signatures or export.SIGNATURES)
+    return folder / "model"

@@ -10,6 +10,7 @@ import os
 import tensorflow as tf
 
 from keras_models import decoding
+from keras_models.decoding.sampling import draw_uniforms
 from pipeline import language_model_preprocessing, preprocessing, tokenization
 from serving import buckets
 from serving.export import EXTRA_DIRECTORY, FACTS_FILE, WARMUP_FILE, own_version
@@ -70,8 +71,9 @@ class LanguageModelModule(tf.Module):
                 lengths[longest_at],
             )
 
-    # Ids to ids.
+    # Ids to ids. Without AutoGraph: the code is all operations, and converting it takes longer than tracing.
 
+    @tf.autograph.experimental.do_not_convert
     def _score(self, ids, lengths):
         start = tf.fill([tf.shape(ids)[0], 1], tokenization.END_ID)
         # A row that is padding is read as one word, so that its numbers are finite.
@@ -80,11 +82,11 @@ class LanguageModelModule(tf.Module):
         inside = tf.range(tf.shape(ids)[1]) < lengths[:, tf.newaxis]
         return {"log_probability": tf.where(inside, log_probs, 0.0)}
 
+    @tf.autograph.experimental.do_not_convert
     def _continue(self, ids, extended_ids, lengths):
         uniforms = None
         if self.config.temperature:
-            shape = [tf.shape(ids)[0], self.config.continuation_tokens]
-            uniforms = tf.random.stateless_uniform(shape, seed=[self.seed, 0])
+            uniforms = draw_uniforms(self.seed, tf.shape(ids)[0], 1, self.config.continuation_tokens)[:, 0]
         return decoding.continue_text(
             self.model,
             ids,

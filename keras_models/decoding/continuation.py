@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_models.decoding.hypotheses import provenance
-from keras_models.decoding.sampling import reshape_distribution
+from keras_models.decoding.sampling import draw_actions
 from keras_models.layers.numerics import LOG_ZERO
 
 START_ID = 3  # a text begins as if a sentence had just ended
@@ -73,10 +73,7 @@ def continue_text(
             log_probs = ops.where(forbidden, LOG_ZERO, log_probs)
         if uniforms is None:
             return ops.cast(ops.argmax(log_probs, axis=-1), "int32")
-        cumulated = ops.cumsum(reshape_distribution(log_probs, temperature, top_k, top_p), axis=-1)
-        number = ops.take(uniforms, index, axis=1) * cumulated[:, -1]
-        # The first word at which the cumulated mass exceeds the number: one without mass never is.
-        return ops.cast(ops.argmax(ops.cast(cumulated > ops.expand_dims(number, -1), "int32"), axis=-1), "int32")
+        return draw_actions(log_probs, ops.take(uniforms, index, axis=1), temperature, top_k, top_p)
 
     def body(index, token, carry, found):
         log_probs, copy_log_probs, carry = model.step(feed(token), carry, extended_ids=token, size=size)

@@ -85,6 +85,29 @@ def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
     return probabilities, actions
 
 
+def draw_actions(log_probs, numbers, temperature=1.0, top_k=0, top_p=1.0):
+    """Draws one action a row.
+
+    Args:
+        log_probs: float32 `[rows, actions]`.
+        numbers: float32 `[rows]` in [0, 1): an action is drawn where the cumulated mass exceeds the number.
+        temperature, top_k, top_p: see `reshape_distribution`.
+
+    Returns:
+        int32 `[rows]`.
+    """
+    probabilities, actions = reshape_distribution(log_probs, temperature, top_k, top_p)
+    cumulated = ops.cumsum(probabilities, axis=-1)
+    number = numbers * cumulated[:, -1]
+    # The first action at which the cumulated mass exceeds the number. Rounding makes sums that XLA builds as a tree
+    # rise and fall: neither must that draw an action without mass, nor leave none to draw.
+    possible = probabilities > 0
+    reached = ops.logical_and(possible, cumulated > ops.expand_dims(number, -1))
+    reached = ops.where(ops.any(reached, axis=-1, keepdims=True), reached, possible)
+    place = ops.argmax(ops.cast(reached, "int32"), axis=-1)
+    return ops.take_along_axis(actions, ops.expand_dims(place, -1), axis=-1)[:, 0]
+
+
 def sample_search(
     step,
     carry,
@@ -119,16 +142,7 @@ def sample_search(
     numbers = ops.reshape(uniforms, (rows, ops.shape(uniforms)[2]))
 
     def choose(log_probs, index):
-        probabilities, actions = reshape_distribution(log_probs, temperature, top_k, top_p)
-        cumulated = ops.cumsum(probabilities, axis=-1)
-        number = ops.take(numbers, index, axis=1) * cumulated[:, -1]
-        # The first action at which the cumulated mass exceeds the number. Rounding makes sums that XLA builds as a tree
-        # rise and fall: neither must that draw an action without mass, nor leave none to draw.
-        possible = probabilities > 0
-        reached = ops.logical_and(possible, cumulated > ops.expand_dims(number, -1))
-        reached = ops.where(ops.any(reached, axis=-1, keepdims=True), reached, possible)
-        place = ops.argmax(ops.cast(reached, "int32"), axis=-1)
-        return ops.take_along_axis(actions, ops.expand_dims(place, -1), axis=-1)[:, 0]
+        return draw_actions(log_probs, ops.take(numbers, index, axis=1), temperature, top_k, top_p)
 
     found = follow_path(
         step, repeat_for_beam(carry, n_samples), rules, choose, length_alpha, coverage_beta, return_attention

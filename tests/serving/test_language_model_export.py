@@ -152,7 +152,7 @@ def test_a_server_answers_over_grpc_with_warm_up(exported, capsys):
                 assert token.copied_from is None or token.source_token == token.text
             with pytest.raises(RequestError, match="has 13 words, line ends included; this model takes at most 12"):
                 client.continue_text("here " * 13)
-            with pytest.raises(RequestError, match="The text 1 is empty; give at least one word"):
+            with pytest.raises(RequestError, match=r"text\[1\] is empty; send a text that is not only white space"):
                 client.score_text(["here", " "])
         assert cli.main(["request", "--continue", "--address", server.address, TEXTS[0]]) == 0
         assert answers[0].text.split("\n")[0] in capsys.readouterr().out

@@ -411,6 +411,19 @@ def vocabulary_settings(recipe):
     return settings
 
 
+def training_recipe(recipe):
+    """Returns the recipe as its training sees it: what only judges a model, or concerns another one, is as in a recipe without it.
+
+    So a changed threshold or baseline finds the trained model in the cache. The metrics stay: an exported model names them.
+    """
+    evaluation = dataclasses.replace(
+        recipe.evaluation,
+        thresholds=ThresholdsConfig(),
+        bootstrap_samples=EvaluationConfig.bootstrap_samples,
+    )
+    return dataclasses.replace(recipe, evaluation=evaluation, baseline=BaselineConfig())
+
+
 def transform_settings(recipe):
     """Returns what the Transform graph needs to know of a recipe: the same cache rule as for `text_settings`.
 

@@ -6,7 +6,7 @@ import tfx.v1 as tfx
 
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
-from pipeline import tasks
+from pipeline import configs, tasks
 
 RUN_FN = "pipeline.trainer.run_fn"
 BASELINE = "baseline"
@@ -22,7 +22,7 @@ def trainer(recipe, transform, schema, suffix=None):
         # Epochs, not steps, end the training: see pipeline.trainer.
         train_args=tfx.proto.TrainArgs(splits=["train"]),
         eval_args=tfx.proto.EvalArgs(splits=["eval"]),
-        custom_config={"recipe": recipe.to_json()},
+        custom_config={"recipe": configs.training_recipe(recipe).to_json()},
     )
     return component.with_id(f"Trainer.{suffix}") if suffix else component
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_models import decoding
 from pipeline import preprocessing, source_features, tokenization
-from serving import buckets
+from serving import buckets, checks, transform_graph
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
 EXTRA_DIRECTORY = "assets.extra"
@@ -45,7 +45,7 @@ class ServingModule(tf.Module):
     def __init__(self, model, transform_output, recipe):
         super().__init__(name="verbatim")
         self.model = model
-        self.transform = transform_output.transform_features_layer()
+        self.transform = transform_graph.load(transform_output)
         self.config = recipe.decoding
         # Columns of tags are inputs of every signature, after the texts.
         self.columns = recipe.data.source_features
@@ -60,9 +60,9 @@ class ServingModule(tf.Module):
         classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
         is_class = tf.reduce_any(self.vocabulary[:, tf.newaxis] == classes, axis=1)
         self.protected_vocabulary = preprocessing.is_protected(self.vocabulary) | is_class
-        # Each is traced once, for all signatures that call it.
-        self.decode_xla = tf.function(self._decode, jit_compile=True)
-        self.decode_plain = tf.function(self._decode)
+        # The graphs that several signatures share, traced when the first of them asks. Concrete functions, because a nested
+        # `tf.function` is traced anew by its second caller.
+        self._predictions = {}
 
     # Text to ids.
 
@@ -72,7 +72,7 @@ class ServingModule(tf.Module):
         raw = {name: tf.expand_dims(texts, -1) for name, texts in raw.items()}
         features = {
             name: tf.RaggedTensor.from_sparse(tf.cast(value, tf.int32) if value.dtype == tf.int64 else value)
-            for name, value in self.transform(raw).items()
+            for name, value in self.transform.transform_fn(raw).items()
         }
         # What a copy writes: the token, where no lexicon has another surface for it.
         tokens = features.setdefault("source_copy_tokens", features["source_tokens"])
@@ -83,49 +83,26 @@ class ServingModule(tf.Module):
         """Asserts that each source has one tag of each column for each of its tokens."""
         tokens = self.tokenizer.tokenize(source).row_lengths()
         for name, texts in zip(self.columns, columns):
-            same = tf.equal(tf.size(source), tf.size(texts))
-            sentence = tf.strings.format(
-                "There are {} source texts and {} texts of " + name + "; give as many.",
-                (tf.size(source), tf.size(texts)),
-            )
-            tf.debugging.Assert(same, [sentence])
-            if same:
-                tags = source_features.split_tags(texts).row_lengths()
-                wrong = tf.not_equal(tags, tokens)
-                at = tf.argmax(wrong)
-                if tf.reduce_any(wrong):
-                    sentence = (
-                        "The source text {} has {} tokens and {} tags of " + name + "; give one tag for each token."
-                    )
-                    values = (at, tokens[at], tags[at])
-                    tf.debugging.Assert(False, [tf.strings.format(sentence, values)])
+            numbers = (tf.size(source), tf.size(texts))
+            sentence = "There are {} source texts and {} texts of " + name + "; give as many."
+            checks.check(tf.equal(*numbers), sentence, *numbers)
+            # Of different numbers, as many as both have: the sentence above must come, not an error of shapes.
+            number = tf.minimum(*numbers)
+            # One pair that fits, last, so that there is always one to look at.
+            tags = checks.with_last(source_features.split_tags(texts).row_lengths()[:number], 1)
+            sizes = checks.with_last(tokens[:number], 1)
+            at = tf.argmax(tf.not_equal(tags, sizes))
+            sentence = "The source text {} has {} tokens and {} tags of " + name + "; give one tag for each token."
+            checks.check(tf.equal(tags[at], sizes[at]), sentence, at, sizes[at], tags[at])
 
-    def _check(self, name, texts, lengths):
-        """Asserts that each text has tokens, and not too many; a server answers INVALID_ARGUMENT with the sentence."""
-        longest = self.config.length_buckets[-1]
-        shortest_at, longest_at = tf.argmin(lengths), tf.argmax(lengths)
-        number = tf.size(texts)
+    def _check(self, name, lengths):
+        checks.check_lengths(name, "token", lengths, self.config.length_buckets[-1])
 
-        def check(condition, sentence, *values):
-            tf.debugging.Assert(condition, [tf.strings.format(sentence, values)], summarize=1)
+    # Ids to ids: what XLA compiles.
 
-        check(number > 0, "Give at least one " + name + " text.")
-        if number > 0:
-            check(lengths[shortest_at] > 0, "The " + name + " text {} is empty; give at least one word.", shortest_at)
-            check(
-                lengths[longest_at] <= longest,
-                "The " + name + " text {} has {} tokens; this model takes at most " + str(longest) + ".",
-                longest_at,
-                lengths[longest_at],
-            )
-
-    # Ids to ids: what XLA compiles. Without AutoGraph: the code is all operations, and converting it takes longer than tracing.
-
-    @tf.autograph.experimental.do_not_convert
     def _decode(self, *inputs):
         return self._search(dict(zip(self.decoder_inputs, inputs)))
 
-    @tf.autograph.experimental.do_not_convert
     def _search(self, inputs, return_attention=False):
         found = decoding.decode(
             self.model,
@@ -143,7 +120,6 @@ class ServingModule(tf.Module):
         )
         return {name: value for name, value in found._asdict().items() if value is not None}
 
-    @tf.autograph.experimental.do_not_convert
     def _target_log_prob(self, inputs):
         return self.model(inputs, training=False)
 
@@ -159,7 +135,6 @@ class ServingModule(tf.Module):
 
     # Ids to text.
 
-    @tf.autograph.experimental.do_not_convert
     def _surfaces(self, tokens, lengths, copy_tokens):
         """Surface strings of extended ids: tokens int32 `[N,K,T]`, copy_tokens `[N,S]` to string `[N,K,T]`, "" at padding."""
         size = tf.size(self.vocabulary)
@@ -174,7 +149,6 @@ class ServingModule(tf.Module):
         ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
         return tf.reshape(self.tokenizer.detokenize(ragged), tf.shape(lengths))
 
-    @tf.autograph.experimental.do_not_convert
     def _answers(self, features, found):
         source_tokens = features["source_tokens"].to_tensor("")
         lengths = found["lengths"]
@@ -191,10 +165,23 @@ class ServingModule(tf.Module):
             "source_tokens": source_tokens,
         }
 
-    def _predict(self, source, columns, decode):
-        features = self._features(source, tf.zeros_like(source), columns)
-        self._check("source", source, features["source_ids"].row_lengths())
-        return self._answers(features, self._decode_in_buckets(features, decode))
+    def _predict(self, source, columns, compiled):
+        """The `n_best` answers, by a graph that all signatures share."""
+        key = "xla" if compiled else "no_xla"
+        if key not in self._predictions:
+            # Not the method itself: a module's function holds on to its module.
+            decode = tf.function(self._decode, jit_compile=compiled, autograph=False)
+
+            def predict(source, *columns):
+                features = self._features(source, tf.zeros_like(source), columns)
+                self._check("source text", features["source_ids"].row_lengths())
+                return self._answers(features, self._decode_in_buckets(features, decode))
+
+            specs = self._specs("source")
+            function = tf.function(predict, input_signature=specs, autograph=False)
+            with tf.init_scope():
+                self._predictions[key] = function.get_concrete_function()
+        return self._predictions[key](source, *columns)
 
     @staticmethod
     def _best(answers):
@@ -203,20 +190,20 @@ class ServingModule(tf.Module):
     # Signatures; `signature` makes a function of strings of each.
 
     def serving_default(self, source, *columns):
-        return self._best(self._predict(source, columns, self.decode_xla))
+        return self._best(self._predict(source, columns, compiled=True))
 
     def serving_default_no_xla(self, source, *columns):
-        return self._best(self._predict(source, columns, self.decode_plain))
+        return self._best(self._predict(source, columns, compiled=False))
 
     def n_best(self, source, *columns):
-        return self._predict(source, columns, self.decode_xla)
+        return self._predict(source, columns, compiled=True)
 
     def n_best_no_xla(self, source, *columns):
-        return self._predict(source, columns, self.decode_plain)
+        return self._predict(source, columns, compiled=False)
 
     def explain(self, source, *columns):
         features = self._features(source, tf.zeros_like(source), columns)
-        self._check("source", source, features["source_ids"].row_lengths())
+        self._check("source text", features["source_ids"].row_lengths())
         inputs = {name: features[name].to_tensor() for name in self.decoder_inputs}
         found = self._search(inputs, return_attention=True)
         answers = self._best(self._answers(features, found))
@@ -224,14 +211,11 @@ class ServingModule(tf.Module):
         return answers
 
     def score(self, source, target, *columns):
-        same = tf.equal(tf.size(source), tf.size(target))
-        sentence = tf.strings.format(
-            "There are {} source and {} target texts; give pairs.", (tf.size(source), tf.size(target))
-        )
-        tf.debugging.Assert(same, [sentence])
+        numbers = (tf.size(source), tf.size(target))
+        checks.check(tf.equal(*numbers), "There are {} source and {} target texts; give pairs.", *numbers)
         features = self._features(source, target, columns)
-        self._check("source", source, features["source_ids"].row_lengths())
-        self._check("target", target, features["target_extended_ids"].row_lengths() - 1)
+        self._check("source text", features["source_ids"].row_lengths())
+        self._check("target text", features["target_extended_ids"].row_lengths() - 1)
         inputs = {name: features[name].to_tensor(preprocessing.PADDING.get(name, 0)) for name in self.score_inputs}
         log_prob = self._target_log_prob(inputs)
         inside = tf.not_equal(inputs["target_extended_ids"], tokenization.PAD_ID)
@@ -240,11 +224,13 @@ class ServingModule(tf.Module):
             "token_count": tf.cast(features["target_extended_ids"].row_lengths(), tf.int32),
         }
 
+    def _specs(self, *texts):
+        return [tf.TensorSpec([None], tf.string, name=name) for name in (*texts, *self.columns)]
+
     def signature(self, name):
         """Returns the signature of that name: a function of string tensors `[N]`, the columns of tags last."""
-        texts = ("source", "target") if name == "score" else ("source",)
-        specs = [tf.TensorSpec([None], tf.string, name=text) for text in (*texts, *self.columns)]
-        return tf.function(getattr(self, name), input_signature=specs)
+        specs = self._specs(*(("source", "target") if name == "score" else ("source",)))
+        return tf.function(getattr(self, name), input_signature=specs, autograph=False)
 
 
 SIGNATURES = ("serving_default", "serving_default_no_xla", "n_best", "n_best_no_xla", "explain", "score")

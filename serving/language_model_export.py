@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
 from pipeline import language_model_preprocessing, preprocessing, tokenization
-from serving import buckets
+from serving import buckets, checks, transform_graph
 from serving.export import EXTRA_DIRECTORY, FACTS_FILE, WARMUP_FILE, own_version
 
 _TEXTS = tf.TensorSpec([None], tf.string)
@@ -34,7 +34,7 @@ class LanguageModelModule(tf.Module):
     def __init__(self, model, transform_output, recipe):
         super().__init__(name="verbatim_language_model")
         self.model = model
-        self.transform = transform_output.transform_features_layer()
+        self.transform = transform_graph.load(transform_output)
         self.buckets = recipe.decoding
         self.config = recipe.language_model
         self.seed = recipe.training.seed
@@ -44,36 +44,20 @@ class LanguageModelModule(tf.Module):
         # Of the special tokens only the end of a sentence is ever written.
         special = tf.range(tf.size(self.vocabulary)) < len(tokenization.SPECIAL_TOKENS) - 1
         self.forbidden = special & (tf.range(tf.size(self.vocabulary)) != tokenization.END_ID)
-        self.continue_xla = tf.function(self._continue, jit_compile=True)
+        self.continue_xla = tf.function(self._continue, jit_compile=True, autograph=False)
 
     def _features(self, texts):
         column = tf.expand_dims(texts, -1)
         raw = {name: column if dtype == tf.string else tf.zeros_like(column, dtype) for name, dtype in _RAW}
-        features = self.transform(raw)
+        features = self.transform.transform_fn(raw)
         ragged = {name: tf.RaggedTensor.from_sparse(features[name]) for name in language_model_preprocessing.FEATURES}
         return {name: value if value.dtype == tf.string else tf.cast(value, tf.int32) for name, value in ragged.items()}
 
-    def _check(self, texts, lengths):
-        """Asserts that each text has words, and not too many; a server answers INVALID_ARGUMENT with the sentence."""
-        longest = self.buckets.length_buckets[-1]
-        shortest_at, longest_at = tf.argmin(lengths), tf.argmax(lengths)
+    def _check(self, lengths):
+        checks.check_lengths("text", "word", lengths, self.buckets.length_buckets[-1], note=", line ends included")
 
-        def check(condition, sentence, *values):
-            tf.debugging.Assert(condition, [tf.strings.format(sentence, values)], summarize=1)
+    # Ids to ids.
 
-        check(tf.size(texts) > 0, "Give at least one text.")
-        if tf.size(texts) > 0:
-            check(lengths[shortest_at] > 0, "The text {} is empty; give at least one word.", shortest_at)
-            check(
-                lengths[longest_at] <= longest,
-                "The text {} has {} words, line ends included; this model takes at most " + str(longest) + ".",
-                longest_at,
-                lengths[longest_at],
-            )
-
-    # Ids to ids. Without AutoGraph: the code is all operations, and converting it takes longer than tracing.
-
-    @tf.autograph.experimental.do_not_convert
     def _score(self, ids, lengths):
         start = tf.fill([tf.shape(ids)[0], 1], tokenization.END_ID)
         # A row that is padding is read as one word, so that its numbers are finite.
@@ -82,7 +66,6 @@ class LanguageModelModule(tf.Module):
         inside = tf.range(tf.shape(ids)[1]) < lengths[:, tf.newaxis]
         return {"log_probability": tf.where(inside, log_probs, 0.0)}
 
-    @tf.autograph.experimental.do_not_convert
     def _continue(self, ids, extended_ids, lengths):
         uniforms = None
         if self.config.temperature:
@@ -104,7 +87,7 @@ class LanguageModelModule(tf.Module):
 
     def _continued(self, texts, function):
         features = self._features(texts)
-        self._check(texts, features["ids"].row_lengths())
+        self._check(features["ids"].row_lengths())
         found = buckets.map_in_buckets(
             function,
             [features["ids"], features["extended_ids"]],
@@ -128,11 +111,11 @@ class LanguageModelModule(tf.Module):
 
     # Signatures. TensorFlow binds input signatures to methods whose first argument is called self.
 
-    @tf.function(input_signature=[_TEXTS])
+    @tf.function(input_signature=[_TEXTS], autograph=False)
     def score(self, text):
         features = self._features(text)
         lengths = features["ids"].row_lengths()
-        self._check(text, lengths)
+        self._check(lengths)
         scored = buckets.map_in_buckets(
             self._score,
             [features["ids"]],
@@ -146,11 +129,11 @@ class LanguageModelModule(tf.Module):
             "token_count": tf.cast(lengths, tf.int32),
         }
 
-    @tf.function(input_signature=[_TEXTS])
+    @tf.function(input_signature=[_TEXTS], autograph=False)
     def continue_text(self, text):
         return self._continued(text, self.continue_xla)
 
-    @tf.function(input_signature=[_TEXTS])
+    @tf.function(input_signature=[_TEXTS], autograph=False)
     def continue_text_no_xla(self, text):
         return self._continued(text, self._continue)
 

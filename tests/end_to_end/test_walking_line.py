@@ -1,7 +1,11 @@
 """Text files in, a gated and pushed model out, its answers, its report, and a second run from the cache."""
 
+import dataclasses
 import json
+import os
 import pathlib
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -95,14 +99,14 @@ def test_a_second_run_reuses_everything(finished_run, data_file, recipe):
 
 def test_what_reaches_no_threshold_is_not_pushed(finished_run, data_file, recipe):
     """Only the threshold differs, so all but the gate comes from the cache."""
-    import dataclasses
-
     facts, _ = finished_run
     thresholds = dataclasses.replace(recipe.evaluation.thresholds, bleu=100.0)
     strict = dataclasses.replace(recipe, evaluation=dataclasses.replace(recipe.evaluation, thresholds=thresholds))
     refused = local_runner.run(strict, str(data_file), facts["paths"]["output"], progress=lambda line: None)
     assert not refused["blessed"]
     assert "BLEU" in refused["blessing_reason"] and "100" in refused["blessing_reason"]
+    assert refused["systems"] == facts["systems"]
+    assert len(list(pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model").iterdir())) == 1
     assert len(list(pathlib.Path(facts["paths"]["models"]).iterdir())) == 1
 
 
@@ -181,3 +185,29 @@ def test_many_threads_get_their_own_answers(finished_run):
         thread.join()
     for text in texts:
         assert answers[text]["source_tokens"] == text.split()
+
+
+SERVE_MIXED_LENGTHS = """
+import sys
+from pipeline.served_model import ServedModel
+
+model = ServedModel(sys.argv[1])
+for batch in (1, 2, 3, 4, 5, 9):
+    for length in (1, 3, 7, 8, 9, 12, 16):
+        model.predict([" ".join(["page"] * length)] * batch)
+"""
+
+
+def test_compilations_are_bounded_by_the_bucket_list(finished_run, tmp_path):
+    """Serving mixed lengths compiles at most once for each pair of buckets."""
+    facts, _ = finished_run
+    dump = tmp_path / "xla"
+    subprocess.run(
+        [sys.executable, "-c", SERVE_MIXED_LENGTHS, facts["paths"]["models"]],
+        env={**os.environ, "XLA_FLAGS": f"--xla_dump_to={dump} --xla_dump_hlo_as_text", "KERAS_BACKEND": "tensorflow"},
+        cwd=pathlib.Path(__file__).parents[2],
+        check=True,
+    )
+    # XLA writes one such file for each module that it compiles; the search is the one with loops in it.
+    modules = [path for path in dump.glob("*before_optimizations.txt") if " while(" in path.read_text(encoding="utf-8")]
+    assert len(modules) == 2 * 2

@@ -56,10 +56,7 @@ def transform_output(tmp_path_factory):
             super().__init__()
             self.table = preprocessing.vocabulary_table(str(path))
 
-        def transform_features_layer(self):
-            return self
-
-        def __call__(self, raw):
+        def transform_fn(self, raw):
             assert set(raw) == {"text", "context", "order"}
             features = language_model_preprocessing.make_features(
                 tf.reshape(raw["text"], [-1]), self.table, tokenization.Tokenizer("whitespace"), "<unk>"

@@ -21,11 +21,11 @@ def make_recipe(**sections):
     return configs.recipe_from_dict({"name": "tiny", **tree})
 
 
-def trained(folder, recipe, rows, source_words, target_words):
+def trained(*arguments):
     """Trains and exports a recipe, as `export_trained` does; returns a `ServedModel`."""
     from pipeline.served_model import ServedModel
 
-    return ServedModel(export_trained(folder, recipe, rows, source_words, target_words))
+    return ServedModel(export_trained(*arguments))
 
 
 def export_trained(folder, recipe, rows, source_words, target_words, signatures=None):

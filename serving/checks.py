@@ -1,0 +1,33 @@
+"""Assertions of a served graph, whose failure ends in one sentence: a server answers INVALID_ARGUMENT with it.
+
+Without conditions in the graph, so that signatures need no AutoGraph, whose conversion takes longer than tracing.
+"""
+
+import tensorflow as tf
+
+
+def check(condition, sentence, *values):
+    """Asserts a condition; the values take the places of `{}` in the sentence."""
+    tf.debugging.Assert(condition, [tf.strings.format(sentence, values)], summarize=1)
+
+
+def with_last(values, last):
+    """Returns a vector with one more element, so that there is always one to look at."""
+    return tf.concat([values, tf.constant([last], values.dtype)], axis=0)
+
+
+def check_lengths(name, unit, lengths, longest, note=""):
+    """Asserts that there are texts, that each has tokens, and that none has too many.
+
+    Args:
+        name, unit: what a text and its tokens are called, such as `"source text"` and `"token"`.
+        lengths: int64 `[N]`, tokens of each text.
+        longest: the most tokens that a text may have.
+        note: what stands behind the number of tokens in the sentence.
+    """
+    check(tf.size(lengths) > 0, f"Give at least one {name}.")
+    lengths = with_last(lengths, 1)
+    shortest_at, longest_at = tf.argmin(lengths), tf.argmax(lengths)
+    check(lengths[shortest_at] > 0, f"The {name} {{}} is empty; give at least one word.", shortest_at)
+    sentence = f"The {name} {{}} has {{}} {unit}s{note}; this model takes at most {longest}."
+    check(lengths[longest_at] <= longest, sentence, longest_at, lengths[longest_at])

@@ -178,6 +178,10 @@ class DecodingConfig:
     max_length_offset: int = _number(10, low=1)
     length_penalty: float = _number(1.0, low=0.0)
     coverage_penalty: float = _number(0.0, low=0.0)
+    # 0 searches with a beam. Else n_best outputs are drawn, by the numbers of training.seed: the same request gets the same answer.
+    temperature: float = _number(0.0, low=0.0)
+    top_k: int = _number(0, low=0)  # draw among so many of the likeliest; 0 for all
+    top_p: float = _number(1.0, low=0.01, high=1.0)  # draw among the likeliest that have this mass
     no_repeat_ngram: int = _number(0, low=0)  # no run of so many tokens stands twice in an output; 0 allows all
     # What is put where the model says [UNK]: nothing (another word is chosen), the source token that attention looks at most, or that
     # token's translation in data.dictionary (else the token).
@@ -565,7 +569,7 @@ def _check_together(recipe):
             f"The recipe key 'decoding.min_length' ({recipe.decoding.min_length}) exceeds the longest output of the first "
             "of 'decoding.length_buckets'."
         )
-    if recipe.decoding.n_best > recipe.decoding.beam_size:
+    if not recipe.decoding.temperature and recipe.decoding.n_best > recipe.decoding.beam_size:
         raise RecipeError(
             f"The recipe key 'decoding.n_best' ({recipe.decoding.n_best}) cannot exceed "
             f"'decoding.beam_size' ({recipe.decoding.beam_size})."

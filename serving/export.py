@@ -11,6 +11,7 @@ import os
 import tensorflow as tf
 
 from keras_models import decoding
+from keras_models.decoding.sampling import draw_uniforms
 from pipeline import preprocessing, source_features, tokenization
 from serving import buckets, checks, transform_graph
 
@@ -47,6 +48,7 @@ class ServingModule(tf.Module):
         self.model = model
         self.transform = transform_graph.load(transform_output)
         self.config = recipe.decoding
+        self.seed = recipe.training.seed
         # Columns of tags are inputs of every signature, after the texts.
         self.columns = recipe.data.source_features
         encoder_features = preprocessing.encoder_features(recipe)
@@ -104,10 +106,16 @@ class ServingModule(tf.Module):
         return self._search(dict(zip(self.decoder_inputs, inputs)))
 
     def _search(self, inputs, return_attention=False):
+        batch, source_length = tf.unstack(tf.shape(inputs["source_ids"]))
+        max_length = longest_output(source_length, self.config)
+        drawing = {}
+        if self.config.temperature:
+            drawing["sampling"] = {name: getattr(self.config, name) for name in ("temperature", "top_k", "top_p")}
+            drawing["uniforms"] = draw_uniforms(self.seed, batch, self.config.n_best, max_length)
         found = decoding.decode(
             self.model,
             inputs,
-            max_length=longest_output(tf.shape(inputs["source_ids"])[1], self.config),
+            max_length=max_length,
             beam_size=self.config.beam_size,
             n_best=self.config.n_best,
             min_length=self.config.min_length,
@@ -117,6 +125,7 @@ class ServingModule(tf.Module):
             return_attention=return_attention,
             replace_unknown=self.config.replace_unknown != "none",
             no_repeat_ngram=self.config.no_repeat_ngram,
+            **drawing,
         )
         return {name: value for name, value in found._asdict().items() if value is not None}
 

@@ -57,3 +57,32 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
         assert best.text == answer.text and best.score >= second.score
         (scored,) = client.score(source, "yan and zoe")
         assert scored.token_count == 4 and -100 < scored.log_probability < 0
+
+
+def test_a_model_that_draws(tmp_path):
+    """With a temperature the answers are drawn: differently for each place, the same for the same request, compiled or not."""
+    import tensorflow as tf
+
+    from pipeline.served_model import ServedModel
+
+    recipe = make_recipe(
+        model={"head": "joint_copy"},
+        training={"epochs": 1},
+        decoding={
+            **{"beam_size": 1, "n_best": 4, "temperature": 2.0, "top_k": 5, "top_p": 0.95},
+            **{"batch_buckets": [2], "length_buckets": [16], "min_length": 2, "max_length_offset": 4},
+        },
+    )
+    rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES[:4], 2)]
+    signatures = ("serving_default", "serving_default_no_xla", "n_best")
+    folder = export_trained(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures)
+    model = ServedModel(folder)
+    source = "greet zoe and yan now"
+    (first,) = model.predict([source])
+    assert model.predict([source])[0]["text"] == first["text"]
+    assert model.predict([source], signature="serving_default_no_xla")[0]["text"] == first["text"]
+    drawn = tf.saved_model.load(str(folder)).signatures["n_best"](source=tf.constant([source]))
+    texts = [text.decode() for text in drawn["text"].numpy()[0]]
+    assert texts[0] == first["text"] and len(texts) == 4 and len(set(texts)) > 1
+    for token, place in zip(first["tokens"], first["copied_from"]):
+        assert place == -1 or token == source.split()[place]

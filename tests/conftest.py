@@ -6,6 +6,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # oneDNN sums in an order of its own; without it, compiled and uncompiled code agree to the last digits.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+if os.environ["KERAS_BACKEND"] == "jax":
+    # JAX compiles nearly every operation of these tests for its own shapes, and runs it once.
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 import hypothesis
 

@@ -97,7 +97,7 @@ def test_heads_learn_and_decode_under_bodies(body, head, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(numpy(loaded(inputs)), numpy(model(inputs)), rtol=1e-6, atol=1e-6)
-    for beam in (1, 3):
+    for beam in (1, 3) if TENSORFLOW else (3,):  # JAX compiles each search anew
         options = dict(max_length=4, beam_size=beam, n_best=beam, min_length=1)
         found = numpy(decode(model, sources(inputs), **options))
         assert np.isfinite(found.scores).all() and (found.scores[:, 0] > -1e8).all()

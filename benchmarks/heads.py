@@ -4,6 +4,7 @@
 
 Every cell is a run of `verbatim run`; a run that is already in DIR is not repeated. All variants share DIR, so what they have in common
 (ingestion, vocabularies, features) is made once. The table goes to standard output and to DIR/results.md, its facts to DIR/results.json.
+The p-values are those of a paired bootstrap of the first metric against the first variant, both with the first seed.
 """
 
 import argparse
@@ -51,43 +52,50 @@ def run(recipe, data, output, name, overrides, seed):
     facts_path = results / f"{name}-{seed}.json"
     outputs_path = results / f"{name}-{seed}.outputs.jsonl"
     words = command(recipe, data, output, overrides, seed)
-    if not (facts_path.is_file() and outputs_path.is_file()):
+    if not facts_path.is_file():
         print(f"$ {shlex.join(words)}", flush=True)
         temporary = results / "run.json"
         arguments = [sys.executable, "-m", "pipeline.cli", *words[1:], "--json", str(temporary)]
         status = subprocess.run(arguments).returncode
         if status not in (0, 3):  # 3: trained and measured, but not blessed
             raise SystemExit(f"The run ended with status {status}.")
-        (outputs,) = (output / "outputs").glob("*.jsonl")
-        shutil.copyfile(outputs, outputs_path)
+        for outputs in (output / "outputs").glob("*.jsonl"):  # one; none of a language model
+            shutil.copyfile(outputs, outputs_path)
         temporary.replace(facts_path)
     facts = json.loads(facts_path.read_text(encoding="utf-8"))
-    records = [json.loads(line) for line in outputs_path.read_text(encoding="utf-8").splitlines()]
+    lines = outputs_path.read_text(encoding="utf-8").splitlines() if outputs_path.is_file() else []
+    records = [json.loads(line) for line in lines]
     return facts, records, shlex.join(words)
 
 
-def spread(values):
-    """Returns a mean with the smallest and the largest value."""
-    mean = statistics.fmean(values)
-    return f"{mean:.3g}" if len(values) == 1 else f"{mean:.3g} [{min(values):.3g}, {max(values):.3g}]"
+def measured(results):
+    """Returns a metric's cell: of one seed its value and 95 % bootstrap interval, of several their mean, smallest and largest."""
+    values = [result["value"] for result in results]
+    if len(values) > 1:
+        return f"{statistics.fmean(values):.3g} (seeds: {min(values):.3g} to {max(values):.3g})"
+    low, high = results[0].get("low"), results[0].get("high")
+    return f"{values[0]:.3g}" + ("" if low is None else f" [{low:.3g}, {high:.3g}]")
 
 
 def table(metrics, rows):
-    """Returns the Markdown table: variant, each metric over the seeds, p-values against the first row, parameters, time, command."""
-    head = [
-        "variant",
-        *metrics,
-        f"p ({metrics[0]}, against {rows[0]['variant']})",
-        "parameters",
-        "training s",
-        "command",
-    ]
+    """Returns the Markdown table of the rows, which compares each with the first, and below it their commands."""
+    head = ["variant", "seeds", *metrics, f"p, {metrics[0]}", "parameters", "updates", "training, s"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rows:
-        cells = [row["variant"], *(spread(row["metrics"][metric]) for metric in metrics)]
-        cells += ["" if row["p"] is None else f"{row['p']:.3f}", f"{row['parameters']:,}", spread(row["seconds"])]
-        lines.append("| " + " | ".join([*cells, f"`{row['command']}`"]) + " |")
+        cells = [row["variant"], ", ".join(map(str, row["seeds"]))]
+        cells += [measured(row["metrics"][metric]) for metric in metrics]
+        cells += ["" if row["p"] is None else f"{row['p']:.3f}", f"{row['parameters']:,}"]
+        cells += [
+            "–".join(str(round(n)) for n in sorted({min(row[key]), max(row[key])})) for key in ("updates", "seconds")
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", *(f"- {row['variant']}: `{row['command']}`" for row in rows)]
     return "\n".join(lines) + "\n"
+
+
+def updates(system):
+    """The updates that a run's training made; 0 where its facts, of an earlier version, do not say."""
+    return system.get("updates", 0)
 
 
 def main():
@@ -101,7 +109,10 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for every variant")
     options = parser.parse_args()
     recipe = configs.load_recipe(options.recipe, options.set)
+    recipe = configs.with_database_path(recipe, options.data or "")
     metrics = [name for name in recipe.evaluation.metrics if name != "unseen_copies"]
+    if recipe.task == "language_model":
+        metrics = ["validation_perplexity", "perplexity"]
     seeds = [int(seed) for seed in options.seeds.split(",")]
     rows, first = [], None
     for name in options.variants.split(","):
@@ -111,8 +122,9 @@ def main():
         texts = [record["text"] for record in cells[0][1]]
         row = {
             "variant": name,
-            "metrics": {metric: [system["metrics"][metric]["value"] for system in systems] for metric in metrics},
+            "metrics": {metric: [system["metrics"][metric] for system in systems] for metric in metrics},
             "parameters": systems[0]["parameters"],
+            "updates": [updates(system) for system in systems],
             "seconds": [system["seconds"] for system in systems],
             "seeds": seeds,
             "versions": cells[0][0]["versions"],
@@ -121,7 +133,7 @@ def main():
         }
         if first is None:
             first = texts
-        else:
+        elif texts:
             references = [record["reference"] for record in cells[0][1]]
             sources = [record["source"] for record in cells[0][1]]
             compared = scoring.paired_bootstrap(

@@ -63,6 +63,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
                 "curves": history["curve"],
                 "parameters": history["parameters"],
                 "seconds": history["seconds"],
+                "updates": history["updates"],
             }
         )
     blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"])

@@ -125,6 +125,7 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None):
         "curve": curve,
         "parameters": int(model.count_params()),
         "seconds": round(time.monotonic() - started, 1),
+        "updates": history[-1]["updates"],
         "words": {"train": len(train_ids), "eval": len(eval_ids)},
         "validation_perplexity": min(entry["perplexity"] for entry in history),
     }

@@ -110,6 +110,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
                 "curves": history["curve"],
                 "parameters": history["parameters"],
                 "seconds": history["seconds"],
+                "updates": history["updates"],
             }
         )
     comparison = {}

@@ -197,7 +197,7 @@ def train(
         source_features: see `build_model`.
 
     Returns:
-        The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`,
+        The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`, `updates`,
         `too_long` (training pairs left out because no bucket holds them), `pairs`.
 
     Raises:
@@ -237,6 +237,7 @@ def train(
         "parameters": int(model.count_params()),
         "seconds": round(time.monotonic() - started, 1),
         "steps_per_epoch": steps_per_epoch,
+        "updates": int(model.optimizer.iterations),
         "pairs": pairs,
         "too_long": too_long,
     }

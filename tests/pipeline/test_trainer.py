@@ -140,10 +140,11 @@ def test_training_lowers_the_loss_and_tells_the_facts(tmp_path, capsys):
     model, facts = trainer.train(
         recipe(epochs=8), [*train, str(tmp_path / "long.gz")], held_out, VOCABULARY, VOCABULARY, str(tmp_path / "logs")
     )
-    assert set(facts) == {"head", "curve", "parameters", "seconds", "steps_per_epoch", "pairs", "too_long"}
+    assert set(facts) == {"head", "curve", "parameters", "seconds", "steps_per_epoch", "updates", "pairs", "too_long"}
     assert facts["head"] == "pointer_generator"
     assert (facts["pairs"], facts["too_long"]) == (39, 3)  # a label [END] makes the long ones 9
     assert facts["steps_per_epoch"] == 36 / (96 // 16)
+    assert facts["updates"] == facts["steps_per_epoch"] * len(facts["curve"])
     assert facts["parameters"] == model.count_params() > 0
     assert [set(point) for point in facts["curve"]] == [{"epoch", "seconds", "loss", "eval_loss"}] * 8
     assert [point["epoch"] for point in facts["curve"]] == list(range(1, 9))

@@ -95,6 +95,7 @@ class Schedule(keras.callbacks.Callback):
         self.config = config
         self.steps_per_epoch = steps_per_epoch
         self.step = 0
+        self.updates = 0
         self.started = None
 
     def _progress(self):
@@ -111,6 +112,8 @@ class Schedule(keras.callbacks.Callback):
         self.model.optimizer.learning_rate.assign(learning_rate_at(self._progress(), self.step, self.config))
 
     def on_train_batch_end(self, batch, logs=None):
+        # Not the optimizer's number: Keras begins one step more an epoch, which finds no batch.
+        self.updates += 1
         if self.config.max_seconds and time.monotonic() - self.started > self.config.max_seconds:
             self.model.stop_training = True
 
@@ -217,8 +220,9 @@ def train(
             jit_compile=False,
         )
     progress = Progress(recipe.model.head, config.epochs)
+    schedule = Schedule(config, steps_per_epoch)
     callbacks = [
-        Schedule(config, steps_per_epoch),
+        schedule,
         progress,
         keras.callbacks.EarlyStopping("val_loss", patience=config.epochs, restore_best_weights=True),
         keras.callbacks.TerminateOnNaN(),
@@ -237,7 +241,7 @@ def train(
         "parameters": int(model.count_params()),
         "seconds": round(time.monotonic() - started, 1),
         "steps_per_epoch": steps_per_epoch,
-        "updates": int(model.optimizer.iterations),
+        "updates": schedule.updates,
         "pairs": pairs,
         "too_long": too_long,
     }

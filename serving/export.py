@@ -46,7 +46,7 @@ class ServingModule(tf.Module):
     def __init__(self, model, transform_output, recipe):
         super().__init__(name="verbatim")
         self.model = model
-        self.transform = transform_graph.load(transform_output)
+        self.transform = transform_graph.TransformGraph(transform_output)
         self.config = recipe.decoding
         self.seed = recipe.training.seed
         # Columns of tags are inputs of every signature, after the texts.
@@ -74,7 +74,7 @@ class ServingModule(tf.Module):
         raw = {name: tf.expand_dims(texts, -1) for name, texts in raw.items()}
         features = {
             name: tf.RaggedTensor.from_sparse(tf.cast(value, tf.int32) if value.dtype == tf.int64 else value)
-            for name, value in self.transform.transform_fn(raw).items()
+            for name, value in self.transform(raw).items()
         }
         # What a copy writes: the token, where no lexicon has another surface for it.
         tokens = features.setdefault("source_copy_tokens", features["source_tokens"])

@@ -34,7 +34,7 @@ class LanguageModelModule(tf.Module):
     def __init__(self, model, transform_output, recipe):
         super().__init__(name="verbatim_language_model")
         self.model = model
-        self.transform = transform_graph.load(transform_output)
+        self.transform = transform_graph.TransformGraph(transform_output)
         self.buckets = recipe.decoding
         self.config = recipe.language_model
         self.seed = recipe.training.seed
@@ -49,7 +49,7 @@ class LanguageModelModule(tf.Module):
     def _features(self, texts):
         column = tf.expand_dims(texts, -1)
         raw = {name: column if dtype == tf.string else tf.zeros_like(column, dtype) for name, dtype in _RAW}
-        features = self.transform.transform_fn(raw)
+        features = self.transform(raw)
         ragged = {name: tf.RaggedTensor.from_sparse(features[name]) for name in language_model_preprocessing.FEATURES}
         return {name: value if value.dtype == tf.string else tf.cast(value, tf.int32) for name, value in ragged.items()}
 

@@ -39,31 +39,35 @@ def model():
 
 @pytest.fixture(scope="module")
 def transform_output(tmp_path_factory):
-    """What Transform leaves, without running it: the vocabulary among a graph's assets, and the graph."""
+    """What Transform leaves, without running it: a graph, with the vocabulary among its assets."""
     import tensorflow as tf
 
     from pipeline import language_model_preprocessing, preprocessing
 
     folder = tmp_path_factory.mktemp("transform")
-    (folder / "assets").mkdir()
-    path = folder / "assets" / language_model_preprocessing.VOCABULARY_FILE
+    path = folder / language_model_preprocessing.VOCABULARY_FILE
     path.write_text("".join(f"{word}\n" for word in VOCABULARY), encoding="utf-8")
+    # As in a pipeline, the graph has inputs that no served text has.
+    types = {"text": tf.string, "context": tf.int64, "order": tf.int64, "file": tf.string}
+    specs = {name: tf.TensorSpec([None, 1], dtype) for name, dtype in types.items()}
 
     class Transform(tf.Module):
-        transform_savedmodel_dir = str(folder)
+        transform_savedmodel_dir = str(folder / "graph")
 
         def __init__(self):
             super().__init__()
             self.table = preprocessing.vocabulary_table(str(path))
 
+        @tf.function(input_signature=[specs])
         def transform_fn(self, raw):
-            assert set(raw) == {"text", "context", "order"}
             features = language_model_preprocessing.make_features(
                 tf.reshape(raw["text"], [-1]), self.table, tokenization.Tokenizer("whitespace"), "<unk>"
             )
             return {name: value.to_sparse() for name, value in features.items()}
 
-    return Transform()
+    transform = Transform()
+    tf.saved_model.save(transform, Transform.transform_savedmodel_dir)
+    return transform
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
 
     from components.vocabulary import executor
     from pipeline import pointer_labels, preprocessing, source_features, tokenization, trainer
-    from serving import export
+    from serving import export, transform_graph
 
     settings = configs.vocabulary_settings(recipe)
     columns = recipe.data.source_features
@@ -59,18 +59,19 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
 
     names = ("source", "target", *columns)
     spec = {name: tf.io.FixedLenFeature([1], tf.string) for name in names}
+    # As in a pipeline, the graph has an input that no served text has.
+    spec["line"] = tf.io.FixedLenFeature([1], tf.int64)
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
     config = {**configs.transform_settings(recipe), "vocabulary_uri": str(folder)}
-    raw = [{name: [text.encode()] for name, text in zip(names, row)} for row in rows]
+    raw = [{**{name: [text.encode()] for name, text in zip(names, row)}, "line": [1]} for row in rows]
     with tft_beam.Context(temp_dir=str(folder / "tmp")):
         transform_fn = (raw, metadata) | tft_beam.AnalyzeDataset(
             lambda inputs: preprocessing.preprocessing_fn(inputs, config)
         )
         _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
     output = tft.TFTransformOutput(str(folder / "transform"))
-    made = output.transform_features_layer()(
-        {name: tf.constant([[row[place]] for row in rows]) for place, name in enumerate(names)}
-    )
+    columns_of_rows = {name: tf.constant([[row[place]] for row in rows]) for place, name in enumerate(names)}
+    made = transform_graph.TransformGraph(output)(columns_of_rows)
     made = {name: tf.RaggedTensor.from_sparse(value).to_list() for name, value in made.items()}
     path = str(folder / "examples.gz")
     with tf.io.TFRecordWriter(path, options="GZIP") as writer:

@@ -441,7 +441,7 @@ def training_recipe(recipe):
         thresholds=ThresholdsConfig(),
         bootstrap_samples=EvaluationConfig.bootstrap_samples,
     )
-    return dataclasses.replace(recipe, evaluation=evaluation, baseline=BaselineConfig())
+    return dataclasses.replace(recipe, evaluation=evaluation, baseline=BaselineConfig(), lexicon=LexiconConfig())
 
 
 def transform_settings(recipe):
@@ -642,6 +642,10 @@ def _check_model(recipe):
 def _check_language_model(recipe):
     """Rules of the task `language_model`."""
     settings = recipe.language_model
+    if recipe.lexicon.kind != "none":
+        raise RecipeError(
+            "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in one language."
+        )
     if recipe.data.format not in ("auto", "text"):
         raise RecipeError(
             f"The recipe key 'data.format' must be \"text\" for a language model; got {recipe.data.format!r}."
@@ -727,6 +731,10 @@ def _check_lexicons(recipe):
         key = "model.pointers" if model.pointers == "dictionary" else "decoding.replace_unknown"
         raise RecipeError(
             f"The recipe key '{key}' = \"dictionary\" needs a file of translations: name it in 'data.dictionary'."
+        )
+    if recipe.lexicon.kind in ("manual", "hybrid") and not data.dictionary:
+        raise RecipeError(
+            f"The recipe key 'lexicon.kind' = \"{recipe.lexicon.kind}\" needs a file of translations: name it in 'data.dictionary'."
         )
     if model.pointers == "entities" and model.entity_feature not in data.source_features:
         raise RecipeError(

@@ -10,7 +10,7 @@ from tfx.types import component_spec, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
 from components.lexicon import executor
-from components.vocabulary.component import _settings
+from components.vocabulary.component import settings_of
 from pipeline import configs
 
 
@@ -54,7 +54,7 @@ class Lexicon(base_beam_component.BaseBeamComponent):
                     executor.EXAMPLES_KEY: examples,
                     executor.VOCABULARY_KEY: vocabulary,
                     executor.CONFIG_KEY: json.dumps(dataclasses.asdict(recipe.lexicon), sort_keys=True),
-                    executor.TEXT_SETTINGS_KEY: json.dumps(_settings(recipe), sort_keys=True),
+                    executor.TEXT_SETTINGS_KEY: json.dumps(settings_of(recipe), sort_keys=True),
                     executor.LEXICON_KEY: types.Channel(type=simple_artifacts.File),
                 }
             )

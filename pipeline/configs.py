@@ -101,6 +101,21 @@ class VocabularyConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class LexiconConfig:
+    """Which target words translate a source word: learned from the training pairs, listed in `data.dictionary`, or both."""
+
+    kind: str = _choice("none", "learned", "manual", "hybrid", default="none")
+    # Passes of EM: IBM Model 1, then Model 2 with a diagonal prior (Dyer et al. 2013).
+    model1_iterations: int = _number(5, low=1)
+    diagonal_iterations: int = _number(5, low=0)
+    # Count the links that both directions believe in (Liang et al. 2006), or those of p(target | source) alone.
+    symmetrization: str = _choice("agreement", "none", default="agreement")
+    top_k: int = _number(10, low=1)  # translations that a word keeps
+    min_probability: float = _number(0.01, low=0.0, high=1.0)
+    min_coverage: float = _number(0.2, low=0.0, high=1.0)  # of the training text's source words; less is warned of
+
+
+@dataclasses.dataclass(frozen=True)
 class ModelConfig:
     """The network. `head` is the copy mechanism; `softmax` has none."""
 
@@ -280,6 +295,7 @@ class Recipe:
     task: str = _choice(*TASKS, default="seq2seq")
     data: DataConfig = DataConfig()
     vocabulary: VocabularyConfig = VocabularyConfig()
+    lexicon: LexiconConfig = LexiconConfig()
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
@@ -425,7 +441,7 @@ def training_recipe(recipe):
         thresholds=ThresholdsConfig(),
         bootstrap_samples=EvaluationConfig.bootstrap_samples,
     )
-    return dataclasses.replace(recipe, evaluation=evaluation, baseline=BaselineConfig())
+    return dataclasses.replace(recipe, evaluation=evaluation, baseline=BaselineConfig(), lexicon=LexiconConfig())
 
 
 def transform_settings(recipe):
@@ -626,6 +642,10 @@ def _check_model(recipe):
 def _check_language_model(recipe):
     """Rules of the task `language_model`."""
     settings = recipe.language_model
+    if recipe.lexicon.kind != "none":
+        raise RecipeError(
+            "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in one language."
+        )
     if recipe.data.format not in ("auto", "text"):
         raise RecipeError(
             f"The recipe key 'data.format' must be \"text\" for a language model; got {recipe.data.format!r}."
@@ -711,6 +731,10 @@ def _check_lexicons(recipe):
         key = "model.pointers" if model.pointers == "dictionary" else "decoding.replace_unknown"
         raise RecipeError(
             f"The recipe key '{key}' = \"dictionary\" needs a file of translations: name it in 'data.dictionary'."
+        )
+    if recipe.lexicon.kind in ("manual", "hybrid") and not data.dictionary:
+        raise RecipeError(
+            f"The recipe key 'lexicon.kind' = \"{recipe.lexicon.kind}\" needs a file of translations: name it in 'data.dictionary'."
         )
     if model.pointers == "entities" and model.entity_feature not in data.source_features:
         raise RecipeError(

@@ -137,7 +137,7 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
         outputs = lineage.latest_outputs(metadata, recipe.name)
         facts = tasks.collect(recipe, outputs, steps.stages, output / "answers", progress)
     facts["seconds"] = round(time.monotonic() - started, 1)
-    facts["paths"] = {**paths, **tasks.reject_paths(recipe, outputs)}
+    facts["paths"] = {**paths, **tasks.paths_of(recipe, outputs)}
     report.write_report(output, facts)
     write_json(paths["metrics"], {key: facts[key] for key in METRICS_KEYS})
     write_json(output / "run.json", {key: facts[key] for key in RUN_KEYS})

@@ -4,6 +4,7 @@ import dataclasses
 
 import tfx.v1 as tfx
 
+from components.lexicon.component import Lexicon
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
 from pipeline import configs, tasks
@@ -79,6 +80,14 @@ def create_pipeline(
     )
     # The words of the train split; rarer ones are left to the copy mechanism.
     vocabulary = Vocabulary(examples=example_gen.outputs["examples"], recipe_json=recipe_json)
+    lexicon = None
+    if recipe.lexicon.kind != "none":
+        # Which target words translate a source word, learned from the train split or listed by hand.
+        lexicon = Lexicon(
+            examples=example_gen.outputs["examples"],
+            vocabulary=vocabulary.outputs["vocabulary"],
+            recipe_json=recipe_json,
+        )
     # Raw text to ids in the extended space; this graph is served too.
     transform = TextTransform(
         examples=example_gen.outputs["examples"],
@@ -89,6 +98,7 @@ def create_pipeline(
     # The model that may be pushed.
     main_trainer = trainer(recipe, transform, schema_gen.outputs["schema"])
     components = [example_gen, statistics_gen, schema_gen, example_validator, vocabulary, transform, main_trainer]
+    components += [lexicon] if lexicon else []
     trainers = [main_trainer]
     # The model it is compared with in the report; never pushed.
     other = baseline_recipe(recipe)

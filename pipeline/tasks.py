@@ -58,10 +58,15 @@ def collect(recipe, *arguments):
     return (language_model_results if is_language_model(recipe) else results).collect(recipe, *arguments)
 
 
-def reject_paths(recipe, outputs):
-    """Returns the path of what was turned away, under `"rejects"`, for a run's facts; no text of a stream ever is."""
+def paths_of(recipe, outputs):
+    """Returns, for a run's facts, the paths of what was turned away, `"rejects"` (no text of a stream ever is), and of the `"lexicon"`."""
     import os
+
+    from pipeline import translation_lexicon
 
     if is_language_model(recipe):
         return {}
-    return {"rejects": os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "rejects.tsv")}
+    paths = {"rejects": os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "rejects.tsv")}
+    if recipe.lexicon.kind != "none":
+        paths["lexicon"] = os.path.join(outputs["Lexicon"]["lexicon"], translation_lexicon.LEXICON_FILE)
+    return paths

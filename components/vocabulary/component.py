@@ -15,7 +15,7 @@ from components.vocabulary import executor
 from pipeline import configs
 
 
-def _settings(recipe):
+def settings_of(recipe):
     """Returns the settings that decide the vocabularies, the contents of lexicon files among them: a changed file is read again."""
     settings = configs.vocabulary_settings(recipe)
     for key in ("dictionary", "copy_lexicon"):
@@ -67,7 +67,7 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
                 **{
                     executor.EXAMPLES_KEY: examples,
                     executor.CONFIG_KEY: json.dumps(dataclasses.asdict(recipe.vocabulary), sort_keys=True),
-                    executor.TEXT_SETTINGS_KEY: json.dumps(_settings(recipe), sort_keys=True),
+                    executor.TEXT_SETTINGS_KEY: json.dumps(settings_of(recipe), sort_keys=True),
                     executor.VOCABULARY_KEY: types.Channel(type=simple_artifacts.File),
                 }
             )

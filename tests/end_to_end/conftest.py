@@ -24,6 +24,7 @@ OVERRIDES = (
     "decoding.length_buckets=[8, 16]",
     "evaluation.bootstrap_samples=50",
     "data.format=tsv",
+    "lexicon.kind=learned",
     "data.max_tokens=16",
     "data.max_rejected_share=0.5",
 )

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from pipeline import cli, local_runner
+from pipeline import cli, local_runner, translation_lexicon
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +34,7 @@ def test_all_components_ran_and_said_so(finished_run):
         "SchemaGen",
         "ExampleValidator",
         "Vocabulary",
+        "Lexicon",
         "TextTransform",
         "Trainer",
         "Trainer.baseline",
@@ -41,6 +42,13 @@ def test_all_components_ran_and_said_so(finished_run):
         "Pusher",
     ] or set(names) >= {"Trainer", "Trainer.baseline", "Evaluator", "Pusher"}
     assert any("Pusher" in line for line in said)
+
+
+def test_the_lexicon_is_learned_from_the_training_pairs(finished_run):
+    facts, _ = finished_run
+    lexicon = translation_lexicon.read(pathlib.Path(facts["paths"]["lexicon"]).parent)
+    for source, target in {"Delete": "Supprimer", "Open": "Ouvrir", "now": "maintenant", "file": "fichier"}.items():
+        assert max(lexicon[source], key=lexicon[source].get) == target
 
 
 def test_the_copy_model_is_measured_against_the_softmax_model(finished_run):

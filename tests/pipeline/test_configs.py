@@ -346,6 +346,17 @@ def test_only_what_decides_features_is_in_the_text_settings():
     assert configs.text_settings(other) == {"tokenizer": {"kind": "whitespace", "lowercase": True}}
 
 
+def test_a_training_does_not_depend_on_what_only_judges_it():
+    recipe = load_recipe(
+        "translation", ["evaluation.bootstrap_samples=10", "baseline.head=softmax", "lexicon.kind=learned"]
+    )
+    plain = load_recipe("translation")
+    assert configs.training_recipe(recipe) == configs.training_recipe(plain)
+    assert configs.training_recipe(recipe) != configs.training_recipe(
+        load_recipe("translation", ["model.head=softmax"])
+    )
+
+
 def test_something_must_be_left_to_train_on():
     tree = {"name": "test", "data": {"eval_share": 0.5, "test_share": 0.5}}
     assert "'data.eval_share' and 'data.test_share'" in refusal(recipe_from_dict, tree)
@@ -470,6 +481,7 @@ def test_the_transform_is_told_what_a_recipe_copies():
     [
         (["model.pointers=dictionary"], "'model.pointers' = \"dictionary\" needs a file of translations"),
         (["decoding.replace_unknown=dictionary"], "'decoding.replace_unknown' = \"dictionary\" needs a file"),
+        (["lexicon.kind=hybrid"], "'lexicon.kind' = \"hybrid\" needs a file of translations"),
         (["model.pointers=entities"], "'model.entity_feature' must name one of 'data.source_features'"),
         (["decoding.replace_unknown=dictionary", "data.dictionary=d"], "'model.head' is 'pointer_generator'"),
         (

@@ -1,0 +1,95 @@
+"""Probabilities p(e | f) of translations: learned, listed by hand, or both; what of them is kept, and the file they are kept in.
+
+    manual:  p_m(e | f) = 1 / |K_f| for e in K_f, the translations that the dictionary lists for f
+    hybrid:  p_h(e | f) = p_a(e | f) if the learned lexicon covers f, else p_m(e | f)
+
+Source: Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section 3.2.3, equation 3.6.
+"""
+
+import json
+import os
+
+LEXICON_FILE = (
+    "lexicon.tsv"  # source token, target token, probability; tokens as JSON, because one may hold a line break
+)
+FACTS_FILE = "facts.json"
+
+
+def manual_lexicon(pairs):
+    """Returns the lexicon of a dictionary: dict from source word to dict from target word to probability, uniform.
+
+    Args:
+        pairs: list of (source word, target word); one that is listed twice counts once.
+    """
+    listed = {}
+    for source, target in pairs:
+        listed.setdefault(source, {})[target] = None
+    return {source: dict.fromkeys(targets, 1 / len(targets)) for source, targets in listed.items()}
+
+
+def fill_up(learned, manual):
+    """Returns the hybrid lexicon: the learned translations of each word that has some, else the listed ones."""
+    return {**manual, **{source: targets for source, targets in learned.items() if targets}}
+
+
+def prune(lexicon, top_k, min_probability):
+    """Keeps the likeliest translations of each word, and makes them sum to 1 again.
+
+    Args:
+        lexicon: dict from source word to dict from target word to probability.
+        top_k: the most translations that a word keeps; of equal ones the first by code point.
+        min_probability: rarer translations are left out, but for a word's likeliest.
+
+    Returns:
+        A lexicon, each word's translations by falling probability.
+    """
+    pruned = {}
+    for source, targets in lexicon.items():
+        ranked = sorted(targets.items(), key=lambda item: (-item[1], item[0]))[:top_k]
+        ranked = ranked[:1] + [item for item in ranked[1:] if item[1] >= min_probability]
+        total = sum(probability for _, probability in ranked)
+        if total > 0:
+            pruned[source] = {target: probability / total for target, probability in ranked}
+    return pruned
+
+
+def coverage(lexicon, counts):
+    """Returns the shares of the training text's distinct words and of its running words that the lexicon covers.
+
+    Args:
+        lexicon: dict keyed by source word.
+        counts: dict from source word to its count; nothing to cover gives 0 and 0.
+    """
+    covered = [word for word in counts if word in lexicon]
+    running = sum(counts.values())
+    return (
+        len(covered) / len(counts) if counts else 0.0,
+        sum(counts[word] for word in covered) / running if running else 0.0,
+    )
+
+
+def write(folder, lexicon, facts):
+    """Writes `LEXICON_FILE` and `FACTS_FILE` into a folder that exists, or an address."""
+    from tfx.dsl.io import fileio
+
+    with fileio.open(os.path.join(folder, LEXICON_FILE), "w") as file:
+        for source in sorted(lexicon):
+            for target, probability in lexicon[source].items():
+                words = (json.dumps(word, ensure_ascii=False) for word in (source, target))
+                file.write("\t".join((*words, f"{probability:.6g}")) + "\n")
+    with fileio.open(os.path.join(folder, FACTS_FILE), "w") as file:
+        file.write(json.dumps(facts, indent=1) + "\n")
+
+
+def read(folder):
+    """Returns the lexicon that `write` wrote."""
+    from tfx.dsl.io import fileio
+
+    lexicon = {}
+    with fileio.open(os.path.join(folder, LEXICON_FILE), "r") as file:
+        # Not splitlines: JSON leaves U+2028 and its like as they are.
+        for line in file.read().split("\n"):
+            if line:
+                source, target, probability = line.split("\t")
+                lexicon.setdefault(json.loads(source), {})[json.loads(target)] = float(probability)
+    return lexicon

@@ -1,0 +1,99 @@
+"""The lexicon component: learned, listed and joined lexicons, in any number of shards."""
+
+import dataclasses
+import itertools
+import json
+
+import pytest
+
+from pipeline import configs, translation_lexicon
+from tests.components.test_vocabulary import write_examples
+
+WORDS = {"red": "rouge", "house": "maison", "water": "eau", "bread": "pain", "stone": "pierre", "tree": "arbre"}
+
+
+def pairs():
+    return [(f"see {a} and {b}", f"voir {WORDS[a]} et {WORDS[b]}") for a, b in itertools.permutations(WORDS, 2)]
+
+
+def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, **config):
+    """Runs the executor; returns the lexicon and its facts."""
+    from tfx.types import standard_artifacts
+    from tfx.types.experimental import simple_artifacts
+
+    from components.lexicon import executor
+    from components.vocabulary.executor import counts_file
+
+    rows = pairs() if rows is None else rows
+    examples, vocabulary, lexicon = standard_artifacts.Examples(), simple_artifacts.File(), simple_artifacts.File()
+    examples.uri, vocabulary.uri, lexicon.uri = (str(tmp_path / name) for name in ("examples", "vocabulary", "lexicon"))
+    examples.split_names = '["train", "eval", "test"]'
+    write_examples(tmp_path / "examples", rows)
+    (tmp_path / "vocabulary").mkdir()
+    for place, side in enumerate(("source", "target")):
+        words = [word for row in rows for word in row[place].split()]
+        lines = [f"{json.dumps(word)}\t{words.count(word)}\n" for word in sorted(set(words))]
+        (tmp_path / "vocabulary" / counts_file(side)).write_text("".join(lines), "utf-8")
+    (tmp_path / "dictionary.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in dictionary), "utf-8")
+    settings = {"tokenizer": {"kind": "whitespace"}, "dictionary": str(tmp_path / "dictionary.tsv")}
+    context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
+    config = dataclasses.asdict(configs.LexiconConfig(**config))
+    with pytest.MonkeyPatch.context() as patch:
+        if shard_pairs:
+            patch.setattr(executor, "SHARD_PAIRS", shard_pairs)
+        executor.Executor(context).Do(
+            {"examples": [examples], "vocabulary": [vocabulary]},
+            {"lexicon": [lexicon]},
+            {"lexicon_config": json.dumps(config), "text_settings": json.dumps(settings)},
+        )
+    facts = json.loads((tmp_path / "lexicon" / "facts.json").read_text("utf-8"))
+    return translation_lexicon.read(str(tmp_path / "lexicon")), facts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("symmetrization", ["agreement", "none"])
+def test_what_is_learned_does_not_depend_on_the_shards(tmp_path, symmetrization):
+    found = []
+    for shard_pairs in (1000, 7):
+        folder = tmp_path / str(shard_pairs)
+        folder.mkdir()
+        found.append(run(folder, kind="learned", symmetrization=symmetrization, shard_pairs=shard_pairs))
+    (whole, facts), (cut, _) = found
+    assert {source: list(targets) for source, targets in whole.items()} == {s: list(t) for s, t in cut.items()}
+    for source, targets in whole.items():
+        assert cut[source] == pytest.approx(targets, rel=1e-4)
+        assert sum(targets.values()) == pytest.approx(1, abs=1e-4)
+    for source, target in {**WORDS, "see": "voir", "and": "et"}.items():
+        assert max(whole[source], key=whole[source].get) == target
+    assert facts["coverage_of_text"] == 1 and facts["learned_words"] == 8
+
+
+def test_a_listed_lexicon_is_uniform_and_says_what_it_covers(tmp_path, capsys):
+    dictionary = [("red", "rouge"), ("red", "rousse"), ("red", "rouge"), ("moon", "lune"), ("ice cream", "glace")]
+    lexicon, facts = run(tmp_path, dictionary, kind="manual")
+    assert lexicon == {"red": {"rouge": 0.5, "rousse": 0.5}, "moon": {"lune": 1.0}}
+    assert (facts["skipped_entries"], facts["listed_words"]) == (1, 2)
+    assert facts["coverage_of_words"] == pytest.approx(1 / 8)
+    said = capsys.readouterr().out
+    assert "8.3 % of the training text's source words" in said and "below lexicon.min_coverage" in said
+
+
+@pytest.mark.slow
+def test_a_hybrid_lexicon_prefers_what_is_learned(tmp_path):
+    lexicon, _ = run(tmp_path, [("red", "rousse"), ("moon", "lune")], kind="hybrid")
+    assert max(lexicon["red"], key=lexicon["red"].get) == "rouge" and lexicon["moon"] == {"lune": 1.0}
+
+
+def test_what_is_pruned():
+    lexicon = {"a": {"x": 0.5, "y": 0.3, "z": 0.15, "w": 0.05}, "b": {"x": 0.004, "y": 0.001}, "c": {}}
+    pruned = translation_lexicon.prune(lexicon, 3, 0.2)
+    assert pruned["a"] == pytest.approx({"x": 0.625, "y": 0.375})
+    assert pruned["b"] == {"x": 1.0} and "c" not in pruned
+    assert list(translation_lexicon.prune({"a": {"z": 0.5, "y": 0.5}}, 1, 0)["a"]) == ["y"]
+    assert translation_lexicon.coverage({}, {}) == (0.0, 0.0)
+
+
+def test_words_of_any_characters_come_back(tmp_path):
+    lexicon = {'"': {"\t": 1.0}, "<a\nb>": {"\u2028": 0.25, "é": 0.75}}
+    translation_lexicon.write(str(tmp_path), lexicon, {})
+    assert translation_lexicon.read(str(tmp_path)) == lexicon

@@ -73,7 +73,13 @@ def _parser():
     evaluate.set_defaults(command=_evaluate)
 
     score = commands.add_parser("score", help="measure any system's outputs")
-    score.add_argument("--references", required=True, metavar="FILE", help="a reference a line")
+    score.add_argument(
+        "--references",
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="a reference a line; several files for several references, where an empty line is none",
+    )
     score.add_argument("--hypotheses", required=True, metavar="FILE", help="an output a line")
     score.add_argument("--sources", metavar="FILE", help="a source a line; some metrics need them")
     score.add_argument("--metrics", default="bleu,chrf", metavar="A,B,...")
@@ -84,7 +90,16 @@ def _parser():
         choices=("text", "whitespace"),
         help="whitespace: the texts are tokenized already",
     )
+    score.add_argument("--tokenize", metavar="NAME", help="sacrebleu's tokenizer for BLEU (default: the language's)")
+    score.add_argument("--remove", default="", metavar="TEXT", help="take this out of all texts first, such as '@@ '")
     score.add_argument("--database", metavar="FILE", help="SQLite file that execution_accuracy runs the texts on")
+    score.add_argument(
+        "--samples",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="resampled test sets behind each interval (default: 1000)",
+    )
     _json_argument(score)
     score.set_defaults(command=_score)
 
@@ -358,9 +373,12 @@ def _score(options):
         options.hypotheses,
         options.sources,
         metrics=scoring.expand_metric_names(options.metrics),
+        bootstrap_samples=options.samples,
         language=options.language,
+        tokenize=options.tokenize,
         tokenization=options.tokenization,
         database=options.database,
+        remove=options.remove,
     )
     _talk(options)(scoring.format_table({"outputs": results}))
     _write_json(options.json, scoring.results_to_dict(results))

@@ -9,7 +9,9 @@ This module imports neither TensorFlow nor TFX: `verbatim score` starts at once.
 
 import collections
 import dataclasses
+import difflib
 import functools
+import itertools
 import math
 import pathlib
 import sqlite3
@@ -111,8 +113,14 @@ class Metric:
     # sacrebleu publishes a paired test of its own for its metrics; we use its formula for those.
     uses_sacrebleu_test = False
 
-    def statistics(self, hypothesis, reference, source):
-        """Returns one segment's statistics, a list of `size` numbers."""
+    def statistics(self, hypothesis, references, source):
+        """Returns one segment's statistics, a list of `size` numbers.
+
+        Args:
+            hypothesis: the output, a string.
+            references: a tuple of one string or more; each metric says how it reads several.
+            source: the source, a string; None unless `needs_sources`.
+        """
         raise NotImplementedError
 
     def value(self, sums):
@@ -123,13 +131,23 @@ class Metric:
         """Returns counts and parts to show beside the value."""
         raise NotImplementedError
 
-    def signature(self, samples=0, seed=DEFAULT_SEED):
-        """Returns what one must know to get the same number again."""
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        """Returns what one must know to get the same number again.
+
+        Args:
+            samples: resampled test sets behind the interval; 0 for none.
+            seed: their seed.
+            references: how many references a segment has; None where segments have different numbers.
+        """
         raise NotImplementedError
 
 
 class _SacrebleuMetric(Metric):
-    """A metric of sacrebleu. Its statistics are the ones that sacrebleu's own bootstrap sums."""
+    """A metric of sacrebleu. Its statistics are the ones that sacrebleu's own bootstrap sums.
+
+    Of several references BLEU takes the largest count of each n-gram and the closest length, chrF the reference with the
+    best F-score, TER the fewest edits and the mean length: sacrebleu's own ways.
+    """
 
     uses_sacrebleu_test = True
 
@@ -137,8 +155,8 @@ class _SacrebleuMetric(Metric):
         self._scorer = scorer
         self.size = size
 
-    def statistics(self, hypothesis, reference, source):
-        return self._scorer._extract_corpus_statistics([hypothesis], [[reference]])[0]
+    def statistics(self, hypothesis, references, source):
+        return self._scorer._extract_corpus_statistics([hypothesis], [[text] for text in references])[0]
 
     def _score(self, sums):
         return self._scorer._compute_score_from_stats(np.asarray(sums, np.float64).tolist())
@@ -146,8 +164,8 @@ class _SacrebleuMetric(Metric):
     def value(self, sums):
         return float(self._score(sums).score)
 
-    def signature(self, samples=0, seed=DEFAULT_SEED):
-        self._scorer.num_refs = 1
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        self._scorer.num_refs = references or -1
         self._scorer.n_bootstrap = samples or None
         self._scorer.seed = str(seed) if samples else None
         return self._scorer.get_signature().format()
@@ -222,8 +240,8 @@ class Rouge(Metric):
         tokenizer = _RougeTokenizer(self._english)
         self._scorer = rouge_scorer.RougeScorer([kind], tokenizer=tokenizer)
 
-    def statistics(self, hypothesis, reference, source):
-        score = self._scorer.score(reference, hypothesis)[self._kind]
+    def statistics(self, hypothesis, references, source):
+        score = self._scorer.score_multi(references, hypothesis)[self._kind]
         return [score.fmeasure, score.recall, score.precision, 1]
 
     def value(self, sums):
@@ -232,15 +250,17 @@ class Rouge(Metric):
     def details(self, sums):
         return {"recall": _ratio(100.0 * sums[1], sums[3]), "precision": _ratio(100.0 * sums[2], sums[3])}
 
-    def signature(self, samples=0, seed=DEFAULT_SEED):
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         from importlib import metadata
 
         tokens = "a-z0-9|stem:porter" if self._english else "unicode|stem:no"
-        return _join_signature(f"f1|tok:{tokens}|rouge-score:{metadata.version('rouge-score')}", samples, seed)
+        return _join_signature(
+            f"f1|tok:{tokens}|rouge-score:{metadata.version('rouge-score')}", samples, seed, references
+        )
 
 
 class ExactMatch(Metric):
-    """Share of the outputs that equal their reference; how much white space stands where makes no difference."""
+    """Share of the outputs that equal a reference; how much white space stands where makes no difference."""
 
     size = 2
     unit = "share"
@@ -248,8 +268,9 @@ class ExactMatch(Metric):
     def __init__(self, **unused):
         pass
 
-    def statistics(self, hypothesis, reference, source):
-        return [hypothesis.split() == reference.split(), 1]
+    def statistics(self, hypothesis, references, source):
+        found = hypothesis.split()
+        return [any(found == reference.split() for reference in references), 1]
 
     def value(self, sums):
         return _ratio(sums[0], sums[1])
@@ -257,8 +278,8 @@ class ExactMatch(Metric):
     def details(self, sums):
         return {"n": int(sums[1]), "matches": int(sums[0])}
 
-    def signature(self, samples=0, seed=DEFAULT_SEED):
-        return _join_signature("case:mixed|space:runs are one", samples, seed)
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature("case:mixed|space:runs are one", samples, seed, references)
 
 
 class TokenAccuracy(Metric):
@@ -266,7 +287,8 @@ class TokenAccuracy(Metric):
 
         sum over segments of |{i: output_i = reference_i}| / sum over segments of max(output tokens, reference tokens)
 
-    It suits formal languages, where a token has its place; a token too many early on costs all that follow.
+    It suits formal languages, where a token has its place; a token too many early on costs all that follow. Of several
+    references a segment takes the one with the largest share.
     """
 
     size = 2
@@ -276,9 +298,12 @@ class TokenAccuracy(Metric):
         self._tokens = Tokenizer(tokenization).tokens
         self._tokenization = tokenization
 
-    def statistics(self, hypothesis, reference, source):
-        found, wanted = self._tokens(hypothesis), self._tokens(reference)
-        return [sum(one == other for one, other in zip(found, wanted)), max(len(found), len(wanted))]
+    def statistics(self, hypothesis, references, source):
+        found = self._tokens(hypothesis)
+        counts = []
+        for wanted in map(self._tokens, references):
+            counts.append([sum(one == other for one, other in zip(found, wanted)), max(len(found), len(wanted))])
+        return max(counts, key=_share)
 
     def value(self, sums):
         return _ratio(sums[0], sums[1])
@@ -286,15 +311,16 @@ class TokenAccuracy(Metric):
     def details(self, sums):
         return {"positions": int(sums[1]), "equal": int(sums[0])}
 
-    def signature(self, samples=0, seed=DEFAULT_SEED):
-        return _join_signature(f"case:mixed|tok:{self._tokenization}", samples, seed)
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature(f"case:mixed|tok:{self._tokenization}", samples, seed, references)
 
 
 class ExecutionAccuracy(Metric):
-    """Share of the outputs that, run as SQL, answer what the reference answers (`pipeline.sql_execution`).
+    """Share of the outputs that, run as SQL, answer what a reference answers (`pipeline.sql_execution`).
 
     Rows are compared as a multiset, in their order where the reference orders them. An output that fails, harms or does
-    not end is wrong. A reference that cannot be run says nothing about its output: it is counted apart, as `gold_failed`.
+    not end is wrong. A segment no reference of which can be run says nothing about its output: it is counted apart, as
+    `gold_failed`.
     """
 
     size = 3
@@ -308,9 +334,10 @@ class ExecutionAccuracy(Metric):
             )
         self._database = database
 
-    def statistics(self, hypothesis, reference, source):
-        same = sql_execution.executor_of(str(self._database)).same_answer(hypothesis, reference)
-        return [same is True, same is not None, same is None]
+    def statistics(self, hypothesis, references, source):
+        executor = sql_execution.executor_of(str(self._database))
+        answers = {executor.same_answer(hypothesis, reference) for reference in references}
+        return [True in answers, answers != {None}, answers == {None}]
 
     def value(self, sums):
         return _ratio(sums[0], sums[1])
@@ -318,9 +345,9 @@ class ExecutionAccuracy(Metric):
     def details(self, sums):
         return {"n": int(sums[1]), "correct": int(sums[0]), "gold_failed": int(sums[2])}
 
-    def signature(self, samples=0, seed=DEFAULT_SEED):
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         version = f"sqlite:{sqlite3.sqlite_version}|seconds:{sql_execution.TIME_LIMIT_SECONDS:g}"
-        return _join_signature(f"rows:multiset unless ordered|{version}", samples, seed)
+        return _join_signature(f"rows:multiset unless ordered|{version}", samples, seed, references)
 
 
 class Fidelity(Metric):
@@ -340,7 +367,7 @@ class Fidelity(Metric):
         self._find = {"placeholders": tokenizer.placeholders, "protected": tokenizer.protected_tokens}[kind]
         self._kind = kind
 
-    def statistics(self, hypothesis, reference, source):
+    def statistics(self, hypothesis, references, source):
         wanted = collections.Counter(self._find(source))
         kept = collections.Counter(self._find(hypothesis)) == wanted
         return [bool(wanted) and kept, bool(wanted), kept, 1]
@@ -357,14 +384,14 @@ class Fidelity(Metric):
             "invented": int((sums[3] - sums[1]) - (sums[2] - sums[0])),
         }
 
-    def signature(self, samples=0, seed=DEFAULT_SEED):
-        return _join_signature(f"tokens:{self._kind}|equal:multiset", samples, seed)
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature(f"tokens:{self._kind}|equal:multiset", samples, seed, references)
 
 
 class UnseenCopies(Metric):
     """Share of the unseen words to be copied that were copied.
 
-    A word (or protected token) is one to be copied if it stands in the source and in the reference and was seen
+    A word (or protected token) is one to be copied if it stands in the source and in a reference and was seen
     in training on neither side; it was copied if it stands in the output. Each counts once a segment.
     """
 
@@ -378,8 +405,8 @@ class UnseenCopies(Metric):
         self._training_words = training_words
         self._words = Tokenizer(tokenization).words
 
-    def statistics(self, hypothesis, reference, source):
-        shared = set(self._words(source)) & set(self._words(reference))
+    def statistics(self, hypothesis, references, source):
+        shared = set(self._words(source)).intersection(itertools.chain(*map(self._words, references)))
         unseen = {word for word in shared if word not in self._training_words}
         return [len(unseen.intersection(self._words(hypothesis))) if unseen else 0, len(unseen)]
 
@@ -389,12 +416,12 @@ class UnseenCopies(Metric):
     def details(self, sums):
         return {"n": int(sums[1]), "copied": int(sums[0])}
 
-    def signature(self, samples=0, seed=DEFAULT_SEED):
-        return _join_signature("case:mixed|words:distinct per segment", samples, seed)
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature("case:mixed|words:distinct per segment", samples, seed, references)
 
 
 class RepetitionRate(Metric):
-    """Share of the outputs that say a run of one to four words twice in a row, where the reference does not.
+    """Share of the outputs that say a run of one to four words twice in a row, where no reference does.
 
     It is the stutter of attention models that coverage is to cure (See et al., 2017).
     """
@@ -406,9 +433,9 @@ class RepetitionRate(Metric):
     def __init__(self, tokenization="text", **unused):
         self._words = Tokenizer(tokenization).words
 
-    def statistics(self, hypothesis, reference, source):
-        repeats = _has_repeated_run(self._words(hypothesis)) and not _has_repeated_run(self._words(reference))
-        return [repeats, 1]
+    def statistics(self, hypothesis, references, source):
+        excused = any(_has_repeated_run(self._words(reference)) for reference in references)
+        return [_has_repeated_run(self._words(hypothesis)) and not excused, 1]
 
     def value(self, sums):
         return _ratio(sums[0], sums[1])
@@ -416,8 +443,8 @@ class RepetitionRate(Metric):
     def details(self, sums):
         return {"n": int(sums[1]), "repeating": int(sums[0])}
 
-    def signature(self, samples=0, seed=DEFAULT_SEED):
-        return _join_signature(f"run:1-{_LONGEST_REPEATED_RUN} words", samples, seed)
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature(f"run:1-{_LONGEST_REPEATED_RUN} words", samples, seed, references)
 
 
 _FACTORIES = {
@@ -477,8 +504,14 @@ def create_metric(name, **options):
         ScoringError: there is no such metric or tokenizer.
     """
     if name not in _FACTORIES:
-        raise ScoringError(f"There is no metric '{name}'; the metrics are {', '.join(METRICS)}.")
+        raise _unknown_metric(name)
     return _FACTORIES[name](**options)
+
+
+def _unknown_metric(name):
+    close = difflib.get_close_matches(name, METRICS, n=1)
+    meant = f"did you mean '{close[0]}', of " if close else "the metrics are "
+    return ScoringError(f"There is no metric '{name}'; {meant}{', '.join(METRICS)}{'?' if close else '.'}")
 
 
 def options_of(recipe):
@@ -516,7 +549,7 @@ def expand_metric_names(names):
     for name in (name.strip() for name in names):
         for single in _GROUPS.get(name, (name,)):
             if single not in _FACTORIES:
-                raise ScoringError(f"There is no metric '{single}'; the metrics are {', '.join(METRICS)}.")
+                raise _unknown_metric(single)
             if single not in expanded:
                 expanded.append(single)
     if not expanded:
@@ -542,7 +575,8 @@ def score(
     Args:
         metric_names: names out of `METRICS`, or one string with commas.
         hypotheses: list of N output strings.
-        references: list of N reference strings.
+        references: list of N reference strings, or of N lists or tuples of strings where segments have several. An empty
+            string after a segment's first stands for no further reference.
         sources: list of N source strings; fidelity and unseen words need them.
         training_words: container of the words seen in training on either side; `unseen_copies` needs it.
         bootstrap_samples: resampled test sets behind each interval; 0 for no intervals.
@@ -571,7 +605,7 @@ def score(
             value=metric.value(sums),
             low=low,
             high=high,
-            signature=metric.signature(bootstrap_samples, seed),
+            signature=metric.signature(bootstrap_samples, seed, table.reference_count),
             details=metric.details(sums),
             unit=metric.unit,
             lower_is_better=metric.lower_is_better,
@@ -638,7 +672,7 @@ def paired_bootstrap(
 
 
 def score_files(
-    references_path,
+    references_paths,
     hypotheses_path,
     sources_path=None,
     metrics=DEFAULT_METRICS,
@@ -649,16 +683,19 @@ def score_files(
     tokenize=None,
     tokenization="text",
     database=None,
+    remove="",
 ):
-    """Scores a file of outputs against a file of references, one segment a line.
+    """Scores a file of outputs against files of references, one segment a line.
 
     Args:
-        references_path: UTF-8 text, one reference a line.
+        references_paths: UTF-8 text, one reference a line: a path, or a list of paths aligned line by line. An empty
+            line of the second file or a later one stands for no further reference.
         hypotheses_path: UTF-8 text, one output a line.
         sources_path: UTF-8 text, one source a line; fidelity and unseen words need it.
         metrics: names out of `METRICS`, or one string with commas.
         training_paths: text files of both sides of the training data; `unseen_copies` needs them.
         bootstrap_samples, seed, language, tokenize, tokenization, database: as in `score`.
+        remove: text to take out of outputs and references first, such as `@@ `, the joint of byte-pair encoding.
 
     Returns:
         A dict from metric name to `MetricResult`.
@@ -667,15 +704,23 @@ def score_files(
         ScoringError: a file is missing, empty, not UTF-8 or of another length, or as in `score`.
     """
     names = expand_metric_names(metrics)  # a misspelt metric is reported before large files are read
-    references = _read_lines(references_path, "references")
+    paths = [references_paths] if isinstance(references_paths, str | pathlib.Path) else list(references_paths)
+    references = [_read_lines(path, "references") for path in paths]
     hypotheses = _read_lines(hypotheses_path, "hypotheses")
     sources = _read_lines(sources_path, "sources") if sources_path else None
-    for path, lines, kind in ((hypotheses_path, hypotheses, "hypotheses"), (sources_path, sources, "sources")):
-        if lines is not None and len(lines) != len(references):
+    aligned = [("references", path, lines) for path, lines in zip(paths, references)][1:]
+    for kind, path, lines in (
+        *aligned,
+        ("hypotheses", hypotheses_path, hypotheses),
+        ("sources", sources_path, sources),
+    ):
+        if lines is not None and len(lines) != len(references[0]):
             raise ScoringError(
-                f"The {kind} file {path} has {_count(len(lines), 'line')}, but the references file {references_path} "
-                f"has {_count(len(references), 'line')}; they must be aligned line by line."
+                f"The {kind} file {path} has {_count(len(lines), 'line')}, but the references file {paths[0]} "
+                f"has {_count(len(references[0]), 'line')}; they must be aligned line by line."
             )
+    if remove:
+        hypotheses, *references = [[line.replace(remove, "") for line in lines] for lines in (hypotheses, *references)]
     training_words = None
     if training_paths:
         training_words = {
@@ -684,7 +729,7 @@ def score_files(
     return score(
         names,
         hypotheses,
-        references,
+        list(zip(*references)),
         sources,
         training_words,
         bootstrap_samples,
@@ -751,10 +796,14 @@ class _Table:
 
     def __init__(self, metric_names, references, sources, training_words, options):
         self.names = expand_metric_names(metric_names)
-        self._references = list(references)
+        self._references = [_as_tuple(texts) for texts in references]
         self._sources = None if sources is None else list(sources)
         if not self._references:
             raise ScoringError("There is nothing to score: the list of references is empty.")
+        if not all(self._references):
+            raise ScoringError(f"Segment {self._references.index(())} has no reference; each needs one at least.")
+        counts = set(map(len, self._references))
+        self.reference_count = counts.pop() if len(counts) == 1 else None
         self._check_length("sources", self._sources)
         self.metrics = {name: create_metric(name, training_words=training_words, **options) for name in self.names}
         for name, metric in self.metrics.items():
@@ -802,6 +851,13 @@ class _Table:
         return values
 
 
+def _as_tuple(references):
+    """Returns one segment's references; an empty text after the first is none, as where files have unequal numbers."""
+    if isinstance(references, str):
+        return (references,)
+    return (*references[:1], *(text for text in references[1:] if text))
+
+
 class _RougeTokenizer:
     """ROUGE's words. Each text is cut once for ROUGE-1, -2 and -L together: Porter stemming is slow."""
 
@@ -842,8 +898,13 @@ def _ratio(part, whole):
     return float(part) / float(whole) if whole else None
 
 
-def _join_signature(text, samples, seed):
-    return f"nrefs:1|bs:{samples}|seed:{seed}|{text}" if samples else f"nrefs:1|{text}"
+def _share(counts):
+    return counts[0] / counts[1] if counts[1] else 1.0
+
+
+def _join_signature(text, samples, seed, references):
+    resampled = f"|bs:{samples}|seed:{seed}" if samples else ""
+    return f"nrefs:{references or 'var'}{resampled}|{text}"
 
 
 def _percentiles(values):

@@ -59,7 +59,7 @@ class _SumCombiner(beam.CombineFn):
         source = None
         if metric.needs_sources:
             source = _text(element.features.get(SOURCE_FEATURE), f"feature '{SOURCE_FEATURE}'")
-        statistics = metric.statistics(_text(predictions, "prediction"), _text(labels, "label"), source)
+        statistics = metric.statistics(_text(predictions, "prediction"), (_text(labels, "label"),), source)
         return accumulator + np.asarray(statistics, np.float64)
 
     def merge_accumulators(self, accumulators):

@@ -254,15 +254,16 @@ def test_score_files_reads_training_words(tmp_path):
 @pytest.mark.parametrize(
     "keys, words",
     [
-        ({"metrics": "bleu,blue"}, "no metric 'blue'; the metrics are bleu, chrf, ter, rouge,"),
+        ({"metrics": "bleu,blue"}, "no metric 'blue'; did you mean 'bleu', of bleu, chrf, ter, rouge,"),
+        ({"metrics": "xyz"}, "no metric 'xyz'; the metrics are bleu, chrf, ter, rouge,"),
         ({"metrics": []}, "No metric is named"),
         ({"metrics": "placeholder_fidelity"}, "'placeholder_fidelity' compares outputs with sources"),
         (
             {"metrics": "unseen_copies", "sources_path": "references"},
             "'unseen_copies' needs the words seen in training",
         ),
-        ({"references_path": "nothing"}, "references file .*nothing does not exist"),
-        ({"references_path": "."}, "cannot be read"),
+        ({"references_paths": "nothing"}, "references file .*nothing does not exist"),
+        ({"references_paths": "."}, "cannot be read"),
         ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot"),
         ({"hypotheses_path": "long"}, "long has 3 lines, but the references file .* has 2 lines"),
         ({"sources_path": "long"}, "sources file .*long has 3 lines"),
@@ -275,11 +276,11 @@ def test_errors_are_one_sentence(tmp_path, keys, words):
     (tmp_path / "latin1").write_bytes("good\nmauvais été\n".encode("latin-1"))
     (tmp_path / "long").write_text("a\nb\nc\n")
     (tmp_path / "empty").write_text("")
-    keys = {"references_path": "references", "hypotheses_path": "hypotheses", **keys}
-    keys = {key: tmp_path / value if key.endswith("_path") else value for key, value in keys.items()}
+    keys = {"references_paths": "references", "hypotheses_path": "hypotheses", **keys}
+    keys = {key: tmp_path / value if key.endswith(("_path", "_paths")) else value for key, value in keys.items()}
     with pytest.raises(scoring.ScoringError, match=words) as caught:
         scoring.score_files(**keys)
-    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value) and str(caught.value).endswith((".", "?"))
 
 
 def test_lists_of_different_lengths_are_refused():
@@ -301,28 +302,106 @@ def test_tensorflow_is_not_imported():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[2])
 
 
-@pytest.mark.skipif(not CHECKS.is_dir(), reason="the development data is not here")
+def _several(count=60):
+    """Returns outputs and their references, one to three a segment."""
+    references, outputs, others = _corpus(count)
+    return outputs, [
+        texts[: 1 + index % 3] for index, texts in enumerate(zip(references, others, reversed(references)))
+    ]
+
+
 @pytest.mark.parametrize(
-    "system, value", [("FBK.4870", 26.33), ("KIT.4950", 26.08), ("LIUM-NMT.4900", 26.60), ("online-A.0", 20.80)]
+    "name, oracle", [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf), ("ter", sacrebleu.corpus_ter)]
 )
-def test_published_bleu(system, value):
-    folder = CHECKS / "sacrebleu_wmt17"
-    result = scoring.score_files(
-        folder / "newstest2017.ref.de.txt",
-        folder / f"newstest2017.{system}.en-de.txt",
-        metrics="bleu",
-        bootstrap_samples=0,
-    )
-    assert result["bleu"].value == pytest.approx(value, abs=0.005)
+def test_several_references_equal_sacrebleu(name, oracle):
+    outputs, references = _several()
+    streams = [[texts[index] if index < len(texts) else None for texts in references] for index in range(3)]
+    result = scoring.score([name], outputs, references, bootstrap_samples=0)[name]
+    assert result.value == pytest.approx(oracle(outputs, streams).score, abs=1e-9)
+    assert "nrefs:var" in result.signature
+    everywhere = [[one, other] for one, other in zip(streams[0], reversed(streams[0]))]
+    result = scoring.score([name], outputs, everywhere, bootstrap_samples=0)[name]
+    assert result.value == pytest.approx(oracle(outputs, list(zip(*everywhere))).score, abs=1e-9)
+    assert "nrefs:2" in result.signature
 
 
-@pytest.mark.skipif(not CHECKS.is_dir(), reason="the development data is not here")
-def test_known_rouge_and_exact_match():
-    folder = CHECKS / "gigaword_rouge"
-    results = scoring.score_files(
-        folder / "ref_summary.txt", folder / "HC_8_truncating.txt", metrics="rouge", bootstrap_samples=0
-    )
-    assert [round(result.value, 2) for result in results.values()] == [27.49, 9.27, 25.09]
-    folder = CHECKS / "tf_nmt"
-    results = scoring.score_files(folder / "label_ref", folder / "pred_output", metrics="exact_match")
-    assert results["exact_match"].value == pytest.approx(0.6)
+def test_several_references_of_the_other_metrics():
+    from rouge_score import rouge_scorer
+
+    outputs, references = _several()
+    scorer = rouge_scorer.RougeScorer(["rouge2", "rougeL"], use_stemmer=True)
+    expected = [scorer.score_multi(texts, output) for output, texts in zip(outputs, references)]
+    found = scoring.score(["rouge2", "rougeL", "exact_match"], outputs, references, bootstrap_samples=0)
+    for name in ("rouge2", "rougeL"):
+        mean = sum(scores[name].fmeasure for scores in expected) / len(expected)
+        assert found[name].value == pytest.approx(100 * mean, abs=1e-9)
+    equal = sum(output in texts for output, texts in zip(outputs, references))
+    assert found["exact_match"].details == {"n": 60, "matches": equal}
+
+    options = {"bootstrap_samples": 0, "tokenization": "whitespace"}
+    accuracy = scoring.score("token_accuracy", ["a b c"], [["x y", "a b d e", "a x c"]], **options)["token_accuracy"]
+    assert accuracy.details == {"positions": 3, "equal": 2}
+    stutters = scoring.score("repetition_rate", ["a a", "a a"], [["a", "b b"], ["a", "b"]], **options)
+    assert stutters["repetition_rate"].details == {"n": 2, "repeating": 1}
+    copies = scoring.score("unseen_copies", ["x y"], [["x", "z y"]], ["x y z"], training_words=(), **options)
+    assert copies["unseen_copies"].details == {"n": 3, "copied": 2}
+
+
+def test_execution_accuracy_takes_any_reference(database):
+    right, wrong, broken = "SELECT 1", "SELECT 2", "SELECT nothing FROM city"
+    references = [[wrong, right], [broken, right], [broken, wrong], [broken, broken]]
+    result = scoring.score("execution_accuracy", [right] * 4, references, database=database)["execution_accuracy"]
+    assert result.details == {"n": 3, "correct": 2, "gold_failed": 1}
+
+
+def test_a_segment_without_references_is_refused():
+    with pytest.raises(scoring.ScoringError, match="Segment 1 has no reference"):
+        scoring.score("bleu", ["a", "b"], [["a"], []])
+
+
+def _published():
+    """The rows of the table of known scores, but those of other implementations."""
+    if not CHECKS.is_dir():
+        return [pytest.param(None, marks=pytest.mark.skip(reason=f"the known scores are not here: {CHECKS}"))]
+    lines = (CHECKS / "expected_scores.tsv").read_text(encoding="utf-8").splitlines()
+    header = lines[1].split("\t")
+    rows = [dict(zip(header, line.split("\t"))) for line in lines[2:]]
+    return [pytest.param(row, id=f"{row['set']}-{row['hypotheses']}") for row in rows if row["origin"] != "info"]
+
+
+@pytest.mark.parametrize("row", _published())
+def test_published_scores_are_found_again(row, tmp_path):
+    from pipeline import cli
+
+    folder = CHECKS / row["set"]
+    reference, *more = row["references"].removesuffix(", four references").split(' with "@@ " removed')
+    paths = [folder / reference]
+    if " to " in reference:
+        paths = sorted((folder / row["hypotheses"]).parent.glob("set1.ref*"))
+        assert len(paths) == 4
+    names = row["metric"].split(",")[0].replace(" ", "_").lower()
+    arguments = ["--metrics", "rouge" if names.startswith("rouge") else names, "--samples", "0"]
+    if "tokenize" in row["metric"]:
+        arguments += ["--tokenize", row["metric"].split("tokenize ")[1].split(",")[0]]
+    if more:
+        arguments += ["--remove", "@@ "]
+    files = ["--hypotheses", str(folder / row["hypotheses"]), "--references", *map(str, paths)]
+    assert cli.main(["score", *files, *arguments, "--json", str(tmp_path / "facts.json")]) == 0
+    facts = json.loads((tmp_path / "facts.json").read_text(encoding="utf-8"))
+    found = [fact["value"] * (100 if fact["unit"] == "share" else 1) for fact in facts.values()]
+    expected = row["value"].split()
+    if row["origin"] == "pub":
+        assert [f"{value:.2f}" for value in found] == expected
+    else:
+        assert found == pytest.approx([float(value) for value in expected], abs=0.05)
+
+
+def test_texts_to_remove_and_several_files(tmp_path):
+    paths = _files(tmp_path, "a@@ b c\nd e\n", "ab c\nx@@ y\n")
+    (tmp_path / "second").write_text("\nxy\n")
+    result = scoring.score_files([paths[0], tmp_path / "second"], paths[1], metrics="exact_match", remove="@@ ")
+    assert result["exact_match"].details == {"n": 2, "matches": 2}
+    assert "nrefs:var" in result["exact_match"].signature
+    (tmp_path / "second").write_text("one\n")
+    with pytest.raises(scoring.ScoringError, match="references file .*second has 1 line, but .*references has 2 lines"):
+        scoring.score_files([paths[0], tmp_path / "second"], paths[1])

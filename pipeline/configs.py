@@ -205,11 +205,16 @@ class ThresholdsConfig:
     rouge1: float | None = _number(None, low=0.0, high=100.0)
     rouge2: float | None = _number(None, low=0.0, high=100.0)
     rougeL: float | None = _number(None, low=0.0, high=100.0)  # noqa: N815 (its name everywhere)
+    rouge1_recall: float | None = _number(None, low=0.0, high=100.0)
+    rouge2_recall: float | None = _number(None, low=0.0, high=100.0)
+    rougeL_recall: float | None = _number(None, low=0.0, high=100.0)  # noqa: N815
     exact_match: float | None = _number(None, low=0.0, high=1.0)
     token_accuracy: float | None = _number(None, low=0.0, high=1.0)
     execution_accuracy: float | None = _number(None, low=0.0, high=1.0)
     placeholder_fidelity: float | None = _number(None, low=0.0, high=1.0)
     protected_fidelity: float | None = _number(None, low=0.0, high=1.0)
+    copy_rate: float | None = _number(None, low=0.0, high=1.0)
+    copy_precision: float | None = _number(None, low=0.0, high=1.0)
     repetition_rate: float | None = _number(None, low=0.0, high=1.0)  # at most
 
 

@@ -223,7 +223,12 @@ class Ter(_SacrebleuMetric):
 
 
 class Rouge(Metric):
-    """ROUGE-1, -2 or -L F1 (Lin, 2004), 0 to 100, mean over segments, by Google's `rouge-score`.
+    """ROUGE-1, -2 or -L (Lin, 2004), 0 to 100, mean over segments, by Google's `rouge-score`: F1, or recall.
+
+        recall = matched n-grams / reference n-grams;  F1 = 2 * precision * recall / (precision + recall)
+
+    with the longest common subsequence for n-grams in ROUGE-L. Of several references a segment takes the one with the best
+    F1, for recall too, as `rouge-score` does.
 
     English is lower-cased, reduced to a-z and 0-9 and Porter-stemmed, as in published results. That would cut `é`
     out of French and leave nothing of Japanese, so other languages are cut at Unicode word boundaries (single
@@ -232,10 +237,11 @@ class Rouge(Metric):
 
     size = 4
 
-    def __init__(self, kind, language="en", **unused):
+    def __init__(self, kind, measure="f1", language="en", **unused):
         from rouge_score import rouge_scorer
 
         self._kind = kind
+        self._measure = measure
         self._english = _primary_language(language) == "en"
         tokenizer = _RougeTokenizer(self._english)
         self._scorer = rouge_scorer.RougeScorer([kind], tokenizer=tokenizer)
@@ -245,18 +251,17 @@ class Rouge(Metric):
         return [score.fmeasure, score.recall, score.precision, 1]
 
     def value(self, sums):
-        return _ratio(100.0 * sums[0], sums[3])
+        return self.details(sums)[self._measure]
 
     def details(self, sums):
-        return {"recall": _ratio(100.0 * sums[1], sums[3]), "precision": _ratio(100.0 * sums[2], sums[3])}
+        return {name: _ratio(100.0 * part, sums[3]) for name, part in zip(("f1", "recall", "precision"), sums)}
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         from importlib import metadata
 
         tokens = "a-z0-9|stem:porter" if self._english else "unicode|stem:no"
-        return _join_signature(
-            f"f1|tok:{tokens}|rouge-score:{metadata.version('rouge-score')}", samples, seed, references
-        )
+        version = metadata.version("rouge-score")
+        return _join_signature(f"{self._measure}|tok:{tokens}|rouge-score:{version}", samples, seed, references)
 
 
 class ExactMatch(Metric):
@@ -420,6 +425,70 @@ class UnseenCopies(Metric):
         return _join_signature("case:mixed|words:distinct per segment", samples, seed, references)
 
 
+class CopyRate(Metric):
+    """Share of the output's words that stand in the source: how much a system copies, rightly or not.
+
+        sum over segments of |{i: output_i in source}| / sum over segments of output words
+
+    Words and protected tokens count, punctuation does not. Neither high nor low is good in itself: compare it with the
+    references' own.
+    """
+
+    size = 2
+    unit = "share"
+    needs_sources = True
+    always_defined = False
+
+    def __init__(self, tokenization="text", **unused):
+        self._words = Tokenizer(tokenization).words
+
+    def statistics(self, hypothesis, references, source):
+        found, offered = self._words(hypothesis), set(self._words(source))
+        return [sum(word in offered for word in found), len(found)]
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        return {"words": int(sums[1]), "in_source": int(sums[0])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature("case:mixed|words:running", samples, seed, references)
+
+
+class CopyPrecision(Metric):
+    """Share of the output's words that stand in the source which a reference holds too: how much of the copying is right.
+
+        sum over segments and words w of the source of min(count in output, count in reference)
+        / the same sum of counts in output
+
+    Words and protected tokens count, punctuation does not. Of several references a segment takes the one with most of them.
+    """
+
+    size = 2
+    unit = "share"
+    needs_sources = True
+    always_defined = False
+
+    def __init__(self, tokenization="text", **unused):
+        self._words = Tokenizer(tokenization).words
+
+    def statistics(self, hypothesis, references, source):
+        offered = set(self._words(source))
+        copied = collections.Counter(word for word in self._words(hypothesis) if word in offered)
+        right = (copied & collections.Counter(self._words(reference)) for reference in references)
+        return [max(sum(words.values()) for words in right), sum(copied.values())]
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        return {"copied": int(sums[1]), "in_reference": int(sums[0])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature("case:mixed|words:running, clipped", samples, seed, references)
+
+
 class RepetitionRate(Metric):
     """Share of the outputs that say a run of one to four words twice in a row, where no reference does.
 
@@ -454,11 +523,16 @@ _FACTORIES = {
     "rouge1": functools.partial(Rouge, "rouge1"),
     "rouge2": functools.partial(Rouge, "rouge2"),
     "rougeL": functools.partial(Rouge, "rougeL"),
+    "rouge1_recall": functools.partial(Rouge, "rouge1", "recall"),
+    "rouge2_recall": functools.partial(Rouge, "rouge2", "recall"),
+    "rougeL_recall": functools.partial(Rouge, "rougeL", "recall"),
     "exact_match": ExactMatch,
     "token_accuracy": TokenAccuracy,
     "execution_accuracy": ExecutionAccuracy,
     "placeholder_fidelity": functools.partial(Fidelity, "placeholders"),
     "protected_fidelity": functools.partial(Fidelity, "protected"),
+    "copy_rate": CopyRate,
+    "copy_precision": CopyPrecision,
     "unseen_copies": UnseenCopies,
     "repetition_rate": RepetitionRate,
 }
@@ -475,11 +549,16 @@ LABELS = {
     "rouge1": "ROUGE-1 F1",
     "rouge2": "ROUGE-2 F1",
     "rougeL": "ROUGE-L F1",
+    "rouge1_recall": "ROUGE-1 recall",
+    "rouge2_recall": "ROUGE-2 recall",
+    "rougeL_recall": "ROUGE-L recall",
     "exact_match": "Exact match",
     "token_accuracy": "Token accuracy",
     "execution_accuracy": "Execution accuracy",
     "placeholder_fidelity": "Placeholder fidelity",
     "protected_fidelity": "Protected-token fidelity",
+    "copy_rate": "Copy rate",
+    "copy_precision": "Copy precision",
     "unseen_copies": "Unseen words copied",
     "repetition_rate": "Repetition rate",
     # Of language models; measured by `pipeline.perplexity`, not here.

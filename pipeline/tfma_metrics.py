@@ -138,6 +138,24 @@ class RougeL(_TextMetric):
     scoring_name = "rougeL"
 
 
+class Rouge1Recall(_TextMetric):
+    """Mean ROUGE-1 recall, 0 to 100. Reported as `rouge1_recall`."""
+
+    scoring_name = "rouge1_recall"
+
+
+class Rouge2Recall(_TextMetric):
+    """Mean ROUGE-2 recall, 0 to 100. Reported as `rouge2_recall`."""
+
+    scoring_name = "rouge2_recall"
+
+
+class RougeLRecall(_TextMetric):
+    """Mean ROUGE-L recall, 0 to 100. Reported as `rougeL_recall`."""
+
+    scoring_name = "rougeL_recall"
+
+
 class ExactMatch(_TextMetric):
     """Share of the outputs that equal the reference, 0 to 1. Reported as `exact_match`."""
 
@@ -169,6 +187,18 @@ class ProtectedFidelity(_TextMetric):
     """As `PlaceholderFidelity`, over placeholders, tags, URLs and options. Reported as `protected_fidelity`."""
 
     scoring_name = "protected_fidelity"
+
+
+class CopyRate(_TextMetric):
+    """Share of the output's words that stand in the source, 0 to 1; reads the feature `source`. Reported as `copy_rate`."""
+
+    scoring_name = "copy_rate"
+
+
+class CopyPrecision(_TextMetric):
+    """Share of the output's words from the source that the reference holds, 0 to 1. Reported as `copy_precision`."""
+
+    scoring_name = "copy_precision"
 
 
 class RepetitionRate(_TextMetric):

@@ -127,6 +127,29 @@ def test_unseen_copies():
     assert seen["unseen_copies"].value is None
 
 
+def test_copy_rate_and_precision_count_running_words():
+    sources = ["open the Foo file", "nothing"]
+    outputs = ["ouvrir Foo Foo the", "rien"]
+    references = [["ouvrir Foo"], ["rien"]]
+    names = "copy_rate,copy_precision"
+    found = scoring.score(names, outputs, references, sources, bootstrap_samples=20)
+    assert found["copy_rate"].details == {"words": 5, "in_source": 3} and found["copy_rate"].value == pytest.approx(0.6)
+    assert found["copy_precision"].details == {"copied": 3, "in_reference": 1}
+    references = [["ouvrir Foo", "Foo Foo"], ["rien"]]
+    found = scoring.score(names, outputs, references, sources, bootstrap_samples=20)
+    assert found["copy_precision"].value == pytest.approx(2 / 3)
+    assert scoring.score(names, [""], ["a"], ["a"])["copy_rate"].value is None
+
+
+def test_rouge_recall_is_that_of_the_reference_with_the_best_f1():
+    names = ["rouge1", "rouge1_recall", "rougeL_recall"]
+    found = scoring.score(names, ["a b c d"], [["a", "a b c x y z"]], bootstrap_samples=0)
+    assert found["rouge1_recall"].value == pytest.approx(50) == pytest.approx(found["rouge1"].details["recall"])
+    assert found["rouge1"].value == pytest.approx(60)
+    assert found["rougeL_recall"].value == pytest.approx(50)
+    assert found["rougeL_recall"].signature.startswith("nrefs:2|recall|")
+
+
 def test_repetition_rate_excuses_what_the_reference_repeats():
     outputs = ["the cat the cat sat", "vous vous connectez", "a b c d", "a a"]
     references = ["the cat sat", "Vous vous connectez, vous vous", "a b c d", "a"]

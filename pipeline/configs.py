@@ -201,6 +201,7 @@ class ThresholdsConfig:
 
     bleu: float | None = _number(None, low=0.0, high=100.0)
     chrf: float | None = _number(None, low=0.0, high=100.0)
+    nist: float | None = _number(None, low=0.0)
     ter: float | None = _number(None, low=0.0)  # at most
     rouge1: float | None = _number(None, low=0.0, high=100.0)
     rouge2: float | None = _number(None, low=0.0, high=100.0)

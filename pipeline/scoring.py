@@ -34,6 +34,7 @@ _UNICODE_WORD = regex.compile(rf"[{_NO_SPACES}]|(?:(?![{_NO_SPACES}])[\p{{L}}\p{
 
 _BOOTSTRAP_CHUNK_ELEMENTS = 4_000_000  # resampled segment indices held at once: 32 MB of int64
 _LONGEST_REPEATED_RUN = 4
+_NIST_ORDER = 5
 
 
 class ScoringError(ValueError):
@@ -98,7 +99,7 @@ class Metric:
     """A corpus metric as sums over segments.
 
     Attributes:
-        size: how many statistics a segment has.
+        size: how many statistics a segment has; 0 for a `SparseMetric`, which names them itself.
         unit, lower_is_better: as in `MetricResult`.
         needs_sources, needs_training_words: what besides outputs and references it reads.
         always_defined: whether it has a value for any segments, or may find nothing to measure.
@@ -123,6 +124,25 @@ class Metric:
         """
         raise NotImplementedError
 
+    def zero(self):
+        """Returns the sums of no segment."""
+        return np.zeros(self.size, np.float64)
+
+    def add(self, sums, statistics):
+        """Returns sums with a segment's statistics, or other sums, added; `sums` may be changed."""
+        return sums + np.asarray(statistics, np.float64)
+
+    def tabulate(self, systems):
+        """Returns (tables, evaluate): what resampling needs.
+
+        Args:
+            systems: for each system the list of its segments' statistics.
+
+        Returns:
+            For each system a table with a method `sums(weights)`, and a function from one such row of sums to the value.
+        """
+        return [_DenseTable(statistics) for statistics in systems], self.value
+
     def value(self, sums):
         """Returns the corpus value from statistics summed over segments, or None where it is undefined."""
         raise NotImplementedError
@@ -140,6 +160,62 @@ class Metric:
             references: how many references a segment has; None where segments have different numbers.
         """
         raise NotImplementedError
+
+
+class SparseMetric(Metric):
+    """A corpus metric of so many statistics, such as n-gram counts, that a segment names those that it has.
+
+    `statistics` returns a `collections.Counter`, and sums are one too.
+    """
+
+    def zero(self):
+        return collections.Counter()
+
+    def add(self, sums, statistics):
+        sums.update(statistics)
+        return sums
+
+    def tabulate(self, systems):
+        columns = {}
+        for counter in itertools.chain(*systems):
+            for key in counter:
+                columns.setdefault(key, len(columns))
+        return [_SparseTable(statistics, columns) for statistics in systems], self.evaluator(list(columns))
+
+    def evaluator(self, keys):
+        """Returns a function from an array of sums, in the order of `keys`, to the corpus value."""
+        raise NotImplementedError
+
+    def value(self, sums):
+        return self.evaluator(list(sums))(np.array(list(sums.values()), np.float64))
+
+
+class _DenseTable:
+    """The statistics of one system's segments, a row each."""
+
+    def __init__(self, statistics):
+        self._rows = np.array(statistics, np.float64)
+
+    def sums(self, weights):
+        """Yields the weighted sum of the rows for each row of `weights`, float64 `[samples, segments]`."""
+        yield from weights @ self._rows
+
+
+class _SparseTable:
+    """As `_DenseTable`, of Counters: only what a segment has is held, and one row of sums at a time is made."""
+
+    def __init__(self, statistics, columns):
+        entries = [
+            (row, columns[key], count) for row, counter in enumerate(statistics) for key, count in counter.items()
+        ]
+        rows, positions, self._counts = np.array(entries, np.float64).reshape(-1, 3).T
+        self._rows, self._columns = rows.astype(np.int64), positions.astype(np.int64)
+        self._width = len(columns)
+
+    def sums(self, weights):
+        """Yields the weighted sum of the rows for each row of `weights`, float64 `[samples, segments]`."""
+        for row in weights:
+            yield np.bincount(self._columns, self._counts * row[self._rows], self._width)
 
 
 class _SacrebleuMetric(Metric):
@@ -175,16 +251,7 @@ class Bleu(_SacrebleuMetric):
     """BLEU (Papineni et al., 2002), 0 to 100: brevity penalty times the geometric mean of 1- to 4-gram precisions."""
 
     def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
-        import sacrebleu
-
-        # Text that is tokenized already is measured as it is, as published results on such corpora are.
-        tokenize = tokenize or ("none" if tokenization == "whitespace" else bleu_tokenizer(language))
-        try:
-            scorer = sacrebleu.BLEU(tokenize=tokenize)
-        except (AssertionError, ValueError, KeyError, RuntimeError, ImportError):
-            names = ", ".join(name for name in sacrebleu.BLEU.TOKENIZERS)
-            raise ScoringError(f"BLEU has no usable tokenizer '{tokenize}'; sacrebleu's are {names}.") from None
-        super().__init__(scorer, size=10)
+        super().__init__(_sacrebleu_bleu(language, tokenize, tokenization)[0], size=10)
 
     def details(self, sums):
         score = self._score(sums)
@@ -194,6 +261,128 @@ class Bleu(_SacrebleuMetric):
             "hypothesis_length": int(score.sys_len),
             "reference_length": int(score.ref_len),
         }
+
+
+def _sacrebleu_bleu(language, tokenize, tokenization):
+    """Returns sacrebleu's BLEU, and the name of its tokenizer."""
+    import sacrebleu
+
+    # Text that is tokenized already is measured as it is, as published results on such corpora are.
+    tokenize = tokenize or ("none" if tokenization == "whitespace" else bleu_tokenizer(language))
+    try:
+        return sacrebleu.BLEU(tokenize=tokenize), tokenize
+    except (AssertionError, ValueError, KeyError, RuntimeError, ImportError):
+        names = ", ".join(name for name in sacrebleu.BLEU.TOKENIZERS)
+        raise ScoringError(f"BLEU has no usable tokenizer '{tokenize}'; sacrebleu's are {names}.") from None
+
+
+class Nist(SparseMetric):
+    """NIST (Doddington, 2002), from 0 up, some 10 for good systems: n-gram precisions weighted by information.
+
+        NIST = penalty * sum over n = 1..5 of
+            sum over output n-grams w that a reference holds (clipped) of info(w) / number of output n-grams
+        info(w_1 ... w_n) = log2(count of w_1 ... w_n-1 / count of w_1 ... w_n), counts of all references
+            (for n = 1 the first is the number of reference words)
+        penalty = exp(ln 0.5 * (ln(output length / reference length) / ln 1.5)^2) for outputs that are shorter, else 1
+
+    It is what `nltk.translate.nist_score.corpus_nist` computes, with BLEU's words: of several references, a segment takes
+    for each n the one that gives it most (the longest of several such). Which one that is depends on all segments, so
+    where references match differently the alternatives themselves are the statistic. An n for which no output is long
+    enough counts 0, and so does NIST without reference words; NLTK divides by 0 there.
+    """
+
+    def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
+        scorer, self._tokenize = _sacrebleu_bleu(language, tokenize, tokenization)
+        self._words = lambda text: scorer.tokenizer(text.rstrip()).split()
+
+    def statistics(self, hypothesis, references, source):
+        found, references = self._words(hypothesis), list(map(self._words, references))
+        counts = collections.Counter()
+        for order in range(1, _NIST_ORDER + 1):
+            output = collections.Counter(_ngrams(found, order))
+            counts["output", order] = output.total()
+            lengths = {}
+            for wanted in references:
+                ngrams = collections.Counter(_ngrams(wanted, order))
+                for ngram, count in ngrams.items():
+                    counts["reference", ngram] += count
+                matched = tuple((output & ngrams).items())
+                lengths[matched] = max(len(wanted), lengths.get(matched, 0))
+            if len(lengths) > 1:
+                counts["best", order, tuple(lengths.items())] = 1
+                continue
+            for matched, length in lengths.items():
+                counts[("length",)] += length
+                for ngram, count in matched:
+                    counts["match", ngram] += count
+        return counts
+
+    def evaluator(self, keys):
+        position = {key: index for index, key in enumerate(keys)}
+        ngrams = {key[1]: number for number, key in enumerate(key for key in keys if key[0] == "reference")}
+        reference = np.array([position["reference", ngram] for ngram in ngrams], np.int64)
+        prefix = np.array([ngrams.get(ngram[:-1], -1) for ngram in ngrams], np.int64)
+        match = np.array(
+            [(position[key], ngrams[key[1]], len(key[1])) for key in keys if key[0] == "match"], np.int64
+        ).reshape(-1, 3)
+        choices = [key for key in keys if key[0] == "best"]
+        choice = np.array([(position[key], key[1]) for key in choices], np.int64).reshape(-1, 2)
+        alternatives = [(number, *item) for number, key in enumerate(choices) for item in key[2]]
+        group = np.array([number for number, _, _ in alternatives], np.int64)
+        lengths = np.array([length for _, _, length in alternatives], np.float64)
+        ends = np.searchsorted(group, np.arange(len(choices)), side="right") - 1
+        parts = np.array(
+            [
+                (number, ngrams[ngram], count)
+                for number, (_, matched, _) in enumerate(alternatives)
+                for ngram, count in matched
+            ],
+            np.int64,
+        ).reshape(-1, 3)
+
+        def evaluate(sums):
+            counts = sums[reference]
+            total = counts[prefix < 0].sum()
+            if not total:
+                return 0.0
+            # A resampled test set may lack an n-gram; its weight is then asked for by none of its segments.
+            shares = np.where(prefix < 0, total, counts[prefix]) / np.where(counts > 0, counts, np.inf)
+            weights = np.log(np.where(counts > 0, shares, 1.0)) / math.log(2)
+            gains = np.bincount(match[:, 2], sums[match[:, 0]] * weights[match[:, 1]], _NIST_ORDER + 1)
+            length = sums[position["length",]] if ("length",) in position else 0.0
+            if choices:
+                scores = np.bincount(parts[:, 0], weights[parts[:, 1]] * parts[:, 2], len(group))
+                best = np.lexsort((lengths, scores, group))[ends]
+                times = sums[choice[:, 0]]
+                gains += np.bincount(choice[:, 1], times * scores[best], _NIST_ORDER + 1)
+                length += times @ lengths[best]
+            totals = [sums[position["output", order]] for order in range(1, _NIST_ORDER + 1)]
+            precision = sum(gain / total for gain, total in zip(gains[1:], totals) if total)
+            return float(precision * _nist_penalty(_NIST_ORDER * totals[0], length))
+
+        return evaluate
+
+    def details(self, sums):
+        return {
+            "hypothesis_length": int(sums["output", 1]),
+            "reference_words": int(
+                sum(count for key, count in sums.items() if key[0] == "reference" and len(key[1]) == 1)
+            ),
+        }
+
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature(f"case:mixed|n:{_NIST_ORDER}|tok:{self._tokenize}", samples, seed, references)
+
+
+def _ngrams(words, order):
+    return zip(*(words[begin:] for begin in range(order)))
+
+
+def _nist_penalty(length, reference_length):
+    if not length:
+        return 0.0
+    # An output of two thirds of the reference's length loses half.
+    return math.exp(math.log(0.5) * (math.log(min(1.0, length / reference_length)) / math.log(1.5)) ** 2)
 
 
 class Chrf(_SacrebleuMetric):
@@ -519,6 +708,7 @@ class RepetitionRate(Metric):
 _FACTORIES = {
     "bleu": Bleu,
     "chrf": Chrf,
+    "nist": Nist,
     "ter": Ter,
     "rouge1": functools.partial(Rouge, "rouge1"),
     "rouge2": functools.partial(Rouge, "rouge2"),
@@ -545,6 +735,7 @@ METRICS = ("bleu", "chrf", "ter", "rouge", *(name for name in _FACTORIES if name
 LABELS = {
     "bleu": "BLEU",
     "chrf": "chrF",
+    "nist": "NIST",
     "ter": "TER",
     "rouge1": "ROUGE-1 F1",
     "rouge2": "ROUGE-2 F1",
@@ -672,12 +863,11 @@ def score(
         ScoringError: an unknown metric, lists of different lengths, no segments, or missing sources.
     """
     options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
-    table = _Table(metric_names, references, sources, training_words, options)
-    statistics = table.statistics(hypotheses)
-    resampled = table.resample([statistics], bootstrap_samples, seed)[0] if bootstrap_samples else {}
+    table = _Table(metric_names, [hypotheses], references, sources, training_words, options)
+    resampled = table.resample(bootstrap_samples, seed)[0] if bootstrap_samples else {}
     results = {}
     for name, metric in table.metrics.items():
-        sums = statistics[name].sum(axis=0)
+        sums = table.sums(name, 0)
         low, high = _percentiles(resampled.get(name))
         results[name] = MetricResult(
             name=name,
@@ -729,12 +919,12 @@ def paired_bootstrap(
     if bootstrap_samples < 1:
         raise ScoringError(f"A paired bootstrap needs at least 1 resample; got {bootstrap_samples}.")
     options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
-    table = _Table(metric_names, references, sources, training_words, options)
-    systems = [table.statistics(hypotheses), table.statistics(baseline_hypotheses)]
-    resampled = table.resample(systems, bootstrap_samples, seed)
+    systems = [hypotheses, baseline_hypotheses]
+    table = _Table(metric_names, systems, references, sources, training_words, options)
+    resampled = table.resample(bootstrap_samples, seed)
     results = {}
     for name, metric in table.metrics.items():
-        values = [metric.value(system[name].sum(axis=0)) for system in systems]
+        values = [metric.value(table.sums(name, system)) for system in range(2)]
         difference = None if None in values else values[0] - values[1]
         differences = resampled[0][name] - resampled[1][name]
         low, high = _percentiles(differences)
@@ -873,7 +1063,7 @@ def results_to_dict(results):
 class _Table:
     """The metrics asked for, with what they are computed from, checked once."""
 
-    def __init__(self, metric_names, references, sources, training_words, options):
+    def __init__(self, metric_names, systems, references, sources, training_words, options):
         self.names = expand_metric_names(metric_names)
         self._references = [_as_tuple(texts) for texts in references]
         self._sources = None if sources is None else list(sources)
@@ -891,6 +1081,17 @@ class _Table:
             if metric.needs_training_words and training_words is None:
                 raise ScoringError(f"The metric '{name}' needs the words seen in training; give the training text too.")
 
+        systems = [list(hypotheses) for hypotheses in systems]
+        for hypotheses in systems:
+            self._check_length("hypotheses", hypotheses)
+        self._statistics = {
+            name: [self._measure(metric, texts) for texts in systems] for name, metric in self.metrics.items()
+        }
+
+    @functools.cached_property
+    def _tables(self):
+        return {name: metric.tabulate(self._statistics[name]) for name, metric in self.metrics.items()}
+
     def _check_length(self, kind, texts):
         if texts is not None and len(texts) != len(self._references):
             raise ScoringError(
@@ -898,23 +1099,23 @@ class _Table:
                 "each segment needs one of each."
             )
 
-    def statistics(self, hypotheses):
-        """Returns a dict from metric name to its statistics, float64 [segments, metric.size]."""
-        hypotheses = list(hypotheses)
-        self._check_length("hypotheses", hypotheses)
-        segments = list(zip(hypotheses, self._references, self._sources or [None] * len(hypotheses)))
-        return {
-            name: np.array([metric.statistics(*segment) for segment in segments], np.float64)
-            for name, metric in self.metrics.items()
-        }
+    def _measure(self, metric, hypotheses):
+        sources = self._sources or [None] * len(hypotheses)
+        return [metric.statistics(*segment) for segment in zip(hypotheses, self._references, sources)]
 
-    def resample(self, systems, samples, seed):
+    def sums(self, name, system):
+        """Returns a metric's statistics of one system, given by its number, summed over all segments."""
+        metric = self.metrics[name]
+        return functools.reduce(metric.add, self._statistics[name][system], metric.zero())
+
+    def resample(self, samples, seed):
         """Returns for each system a dict from metric name to its values on resampled test sets, [samples].
 
         All systems and metrics see the same test sets. Undefined values are NaN.
         """
         count = len(self._references)
         generator = np.random.default_rng(seed)
+        systems = range(len(next(iter(self._statistics.values()))))
         values = [{name: np.empty(samples) for name in self.metrics} for _ in systems]
         chunk = max(1, _BOOTSTRAP_CHUNK_ELEMENTS // count)
         for begin in range(0, samples, chunk):
@@ -922,12 +1123,17 @@ class _Table:
             # Drawn in chunks, the indices are those of one large draw: the generator keeps its place.
             indices = generator.choice(count, size=(size, count), replace=True)
             weights = np.stack([np.bincount(row, minlength=count) for row in indices]).astype(np.float64)
-            for system, system_values in zip(systems, values):
-                for name, metric in self.metrics.items():
-                    sums = weights @ system[name]
-                    found = [metric.value(row) for row in sums]
-                    system_values[name][begin : begin + size] = [math.nan if x is None else x for x in found]
+            for name in self.metrics:
+                for system in systems:
+                    values[system][name][begin : begin + size] = self._values(name, {system: weights})
         return values
+
+    def _values(self, name, weights):
+        """Returns a metric's values on mixtures: `weights` is a dict from a system's number to [samples, segments]."""
+        tables, evaluate = self._tables[name]
+        rows = zip(*(tables[system].sums(of_system) for system, of_system in weights.items()))
+        found = (evaluate(sum(parts)) for parts in rows)
+        return [math.nan if value is None else value for value in found]
 
 
 def _as_tuple(references):

@@ -8,6 +8,7 @@ Name them in an EvalConfig with `MetricConfig(class_name="CorpusBleu", module="p
 A value that is undefined (the fidelity of a test set without placeholders) is NaN, which meets no threshold.
 """
 
+import functools
 import math
 
 import apache_beam as beam
@@ -20,7 +21,7 @@ SOURCE_FEATURE = "source"
 
 
 class _SumCombiner(beam.CombineFn):
-    """Sums a metric's segment statistics; the accumulator is one float64 vector."""
+    """Sums a metric's segment statistics; the accumulator is one float64 vector, or one Counter for NIST."""
 
     def __init__(self, key, scoring_name, options, eval_config, model_name, output_name):
         self._key = key
@@ -41,7 +42,7 @@ class _SumCombiner(beam.CombineFn):
         return self._metric
 
     def create_accumulator(self):
-        return np.zeros(self._scoring_metric().size, np.float64)
+        return self._scoring_metric().zero()
 
     def add_input(self, accumulator, element):
         metric = self._scoring_metric()
@@ -60,10 +61,10 @@ class _SumCombiner(beam.CombineFn):
         if metric.needs_sources:
             source = _text(element.features.get(SOURCE_FEATURE), f"feature '{SOURCE_FEATURE}'")
         statistics = metric.statistics(_text(predictions, "prediction"), (_text(labels, "label"),), source)
-        return accumulator + np.asarray(statistics, np.float64)
+        return metric.add(accumulator, statistics)
 
     def merge_accumulators(self, accumulators):
-        return sum(accumulators, self.create_accumulator())
+        return functools.reduce(self._scoring_metric().add, accumulators, self.create_accumulator())
 
     def extract_output(self, accumulator):
         value = self._scoring_metric().value(accumulator)
@@ -112,6 +113,12 @@ class CorpusChrf(_TextMetric):
     """Corpus chrF2, 0 to 100; equals sacrebleu's `corpus_chrf`. Reported as `chrf`."""
 
     scoring_name = "chrf"
+
+
+class CorpusNist(_TextMetric):
+    """Corpus NIST, from 0 up; equals NLTK's `corpus_nist`. Reported as `nist`."""
+
+    scoring_name = "nist"
 
 
 class CorpusTer(_TextMetric):

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import sacrebleu
 from sacrebleu.significance import PairedTest, _bootstrap_resample, estimate_ci
@@ -148,6 +149,49 @@ def test_rouge_recall_is_that_of_the_reference_with_the_best_f1():
     assert found["rouge1"].value == pytest.approx(60)
     assert found["rougeL_recall"].value == pytest.approx(50)
     assert found["rougeL_recall"].signature.startswith("nrefs:2|recall|")
+
+
+def _nist_by_nltk(outputs, references):
+    from nltk.translate import nist_score
+
+    return nist_score.corpus_nist(
+        [[text.split() for text in texts] for texts in references], [o.split() for o in outputs]
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nist_equals_nltk(seed):
+    references, good, bad = _corpus(50, seed)
+    options = {"tokenization": "whitespace", "bootstrap_samples": 0}
+    for outputs in (good, bad):
+        result = scoring.score("nist", outputs, references, **options)["nist"]
+        assert result.value == pytest.approx(_nist_by_nltk(outputs, [[text] for text in references]), abs=1e-9)
+    for count in (2, 3):
+        several = [texts[: 1 + index % count] for index, texts in enumerate(zip(references, bad, references[::-1]))]
+        result = scoring.score("nist", good, several, **options)["nist"]
+        assert result.value == pytest.approx(_nist_by_nltk(good, several), abs=1e-9)
+    short = [" ".join(text.split()[:-2]) or "cat" for text in good]
+    result = scoring.score("nist", short, several, **options)["nist"]
+    assert result.value == pytest.approx(_nist_by_nltk(short, several), abs=1e-9)
+
+
+def test_nist_of_resampled_test_sets_equals_nltk():
+    references, outputs, others = _corpus(20)
+    several = list(zip(references, others))
+    table = scoring._Table("nist", [outputs, others], several, None, None, {"tokenization": "whitespace"})
+    values = table.resample(10, 1)
+    generator = np.random.default_rng(1)
+    for sample, indices in enumerate(generator.choice(20, size=(10, 20))):
+        for system, texts in enumerate((outputs, others)):
+            expected = _nist_by_nltk([texts[index] for index in indices], [several[index] for index in indices])
+            assert values[system]["nist"][sample] == pytest.approx(expected, abs=1e-9)
+
+
+def test_nist_of_almost_nothing():
+    for outputs, references in ([""], ["a"]), (["a"], [""]), (["a b"], ["c d"]), ([""], [""]):
+        assert scoring.score("nist", outputs, references, bootstrap_samples=10)["nist"].value == 0
+    result = scoring.score("nist", ["The cat."], ["The cat."])["nist"]
+    assert result.details == {"hypothesis_length": 3, "reference_words": 3} and "tok:13a" in result.signature
 
 
 def test_repetition_rate_excuses_what_the_reference_repeats():

@@ -82,6 +82,13 @@ def _parser():
     )
     score.add_argument("--hypotheses", required=True, metavar="FILE", help="an output a line")
     score.add_argument("--sources", metavar="FILE", help="a source a line; some metrics need them")
+    score.add_argument(
+        "--training",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="training text; unseen_copies needs both sides, rare_word_recall and word_f1_by_frequency the target side",
+    )
     score.add_argument("--metrics", default="bleu,chrf", metavar="A,B,...")
     score.add_argument("--language", default="en", help="of the references; chooses tokenizers (default: en)")
     score.add_argument(
@@ -373,6 +380,7 @@ def _score(options):
         options.hypotheses,
         options.sources,
         metrics=scoring.expand_metric_names(options.metrics),
+        training_paths=options.training,
         bootstrap_samples=options.samples,
         language=options.language,
         tokenize=options.tokenize,

@@ -201,6 +201,7 @@ class ThresholdsConfig:
 
     bleu: float | None = _number(None, low=0.0, high=100.0)
     chrf: float | None = _number(None, low=0.0, high=100.0)
+    bleu_by_length: float | None = _number(None, low=0.0, high=100.0)
     nist: float | None = _number(None, low=0.0)
     ter: float | None = _number(None, low=0.0)  # at most
     rouge1: float | None = _number(None, low=0.0, high=100.0)
@@ -219,8 +220,11 @@ class ThresholdsConfig:
     repetition_rate: float | None = _number(None, low=0.0, high=1.0)  # at most
 
 
-#: Names of metrics, as in `pipeline.scoring`; the last needs the training text, which an exported model has not.
-METRICS = (*(field.name for field in dataclasses.fields(ThresholdsConfig)), "unseen_copies")
+#: Names of metrics, as in `pipeline.scoring`; the last need the training text, which an exported model has not.
+METRICS = (
+    *(field.name for field in dataclasses.fields(ThresholdsConfig)),
+    *("unseen_copies", "rare_word_recall", "word_f1_by_frequency"),
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,9 @@ resamples for both), and in `pipeline.tfma_metrics` a value that merges across B
 This module imports neither TensorFlow nor TFX: `verbatim score` starts at once.
 """
 
+import bisect
 import collections
+import collections.abc
 import dataclasses
 import difflib
 import functools
@@ -21,7 +23,7 @@ import numpy as np
 import regex
 
 from pipeline import sql_execution
-from pipeline.tokenization import Tokenizer, words
+from pipeline.tokenization import Tokenizer
 
 # sacrebleu's own default seed: with it, and the same number of resamples, our resamples are sacrebleu's.
 DEFAULT_SEED = 12345
@@ -35,6 +37,12 @@ _UNICODE_WORD = regex.compile(rf"[{_NO_SPACES}]|(?:(?![{_NO_SPACES}])[\p{{L}}\p{
 _BOOTSTRAP_CHUNK_ELEMENTS = 4_000_000  # resampled segment indices held at once: 32 MB of int64
 _LONGEST_REPEATED_RUN = 4
 _NIST_ORDER = 5
+
+#: Words that training saw less often are rare (Arthur et al., 2016).
+RARE_BELOW = 8
+#: Where the ranges of `word_f1_by_frequency` begin (how often training saw a word), and those of `bleu_by_length`.
+FREQUENCY_BUCKETS = (0, 1, 2, 3, 4, 5, 10, 100, 1000)
+LENGTH_BUCKETS = (0, 10, 20, 30, 40, 50, 60)
 
 
 class ScoringError(ValueError):
@@ -102,6 +110,7 @@ class Metric:
         size: how many statistics a segment has; 0 for a `SparseMetric`, which names them itself.
         unit, lower_is_better: as in `MetricResult`.
         needs_sources, needs_training_words: what besides outputs and references it reads.
+        needs_training_counts: whether it asks how often a word was seen in training, not only whether.
         always_defined: whether it has a value for any segments, or may find nothing to measure.
     """
 
@@ -110,6 +119,7 @@ class Metric:
     lower_is_better = False
     needs_sources = False
     needs_training_words = False
+    needs_training_counts = False
     always_defined = True
     # sacrebleu publishes a paired test of its own for its metrics; we use its formula for those.
     uses_sacrebleu_test = False
@@ -261,6 +271,34 @@ class Bleu(_SacrebleuMetric):
             "hypothesis_length": int(score.sys_len),
             "reference_length": int(score.ref_len),
         }
+
+
+class BleuByLength(Bleu):
+    """BLEU, and in `details` the BLEU of segments of like reference length (Neubig et al., 2019, compare-mt).
+
+    The length is in BLEU's own words, of the reference whose length is closest to the output's.
+    """
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._segment_size = self.size
+        self.size *= len(LENGTH_BUCKETS)
+
+    def statistics(self, hypothesis, references, source):
+        counts = super().statistics(hypothesis, references, source)
+        table = np.zeros((len(LENGTH_BUCKETS), self._segment_size))
+        table[bisect.bisect_right(LENGTH_BUCKETS, counts[1]) - 1] = counts
+        return table.ravel()
+
+    def _score(self, sums):
+        return super()._score(sums.reshape(-1, self._segment_size).sum(axis=0))
+
+    def details(self, sums):
+        by_length = []
+        for words, counts in zip(_bucket_names(LENGTH_BUCKETS), sums.reshape(-1, self._segment_size)):
+            bleu = float(super()._score(counts).score) if counts.any() else None
+            by_length.append({"words": words, "bleu": bleu, "reference_length": int(counts[1])})
+        return {**super().details(sums), "by_length": by_length}
 
 
 def _sacrebleu_bleu(language, tokenize, tokenization):
@@ -678,6 +716,104 @@ class CopyPrecision(Metric):
         return _join_signature("case:mixed|words:running, clipped", samples, seed, references)
 
 
+class RareWordRecall(Metric):
+    """Share of the references' rare words that the outputs hold; rare is what training saw less than 8 times.
+
+        sum over segments and rare words w of min(count of w in output, count in reference)
+        / sum over segments and rare words w of count in reference
+
+    Rare words and their recall are as in Arthur et al. (2016), where the count is that of the target side. Words and
+    protected tokens count, punctuation does not. Of several references a segment takes the one with the largest share,
+    of those that hold a rare word.
+    """
+
+    size = 2
+    unit = "share"
+    needs_training_words = True
+    needs_training_counts = True
+    always_defined = False
+
+    def __init__(self, training_words=None, tokenization="text", **unused):
+        self._counts = training_words
+        self._words = Tokenizer(tokenization).words
+
+    def statistics(self, hypothesis, references, source):
+        found = collections.Counter(self._words(hypothesis))
+        shares = []
+        for reference in references:
+            rare = collections.Counter(
+                word for word in self._words(reference) if self._counts.get(word, 0) < RARE_BELOW
+            )
+            if rare:
+                shares.append([(found & rare).total(), rare.total()])
+        return max(shares, key=_share, default=[0, 0])
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        return {"n": int(sums[1]), "found": int(sums[0])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature(f"case:mixed|rare:<{RARE_BELOW}|words:running, clipped", samples, seed, references)
+
+
+class WordF1ByFrequency(Metric):
+    """F1 of words, and in `details` the same for words of like frequency in training (Neubig et al., 2019, compare-mt).
+
+        precision = matches / output words, recall = matches / reference words, F1 = their harmonic mean
+        matches = sum over segments and words w of min(count of w in output, count in reference)
+
+    A bucket counts only its own words, so precision is of the bucket's words in the output. Words and protected tokens
+    count, punctuation does not. Of several references a segment takes the one with the best F1 of all words.
+    """
+
+    size = 3 * len(FREQUENCY_BUCKETS)
+    unit = "share"
+    needs_training_words = True
+    needs_training_counts = True
+    always_defined = False
+
+    def __init__(self, training_words=None, tokenization="text", **unused):
+        self._counts = training_words
+        self._words = Tokenizer(tokenization).words
+
+    def statistics(self, hypothesis, references, source):
+        found = collections.Counter(self._words(hypothesis))
+        best = max(
+            (collections.Counter(self._words(reference)) for reference in references), key=functools.partial(_f1, found)
+        )
+        table = np.zeros((len(FREQUENCY_BUCKETS), 3))
+        for column, counts in enumerate((found & best, found, best)):
+            for word, count in counts.items():
+                table[bisect.bisect_right(FREQUENCY_BUCKETS, self._counts.get(word, 0)) - 1, column] += count
+        return table.ravel()
+
+    def value(self, sums):
+        return self._f1_of(sums.reshape(-1, 3).sum(axis=0))
+
+    @staticmethod
+    def _f1_of(counts):
+        return _ratio(2 * counts[0], counts[1] + counts[2])
+
+    def details(self, sums):
+        return {
+            "by_frequency": [
+                {
+                    "seen": seen,
+                    "f1": self._f1_of(counts),
+                    "matches": int(counts[0]),
+                    "output_words": int(counts[1]),
+                    "reference_words": int(counts[2]),
+                }
+                for seen, counts in zip(_bucket_names(FREQUENCY_BUCKETS), sums.reshape(-1, 3))
+            ]
+        }
+
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature("case:mixed|words:running, clipped", samples, seed, references)
+
+
 class RepetitionRate(Metric):
     """Share of the outputs that say a run of one to four words twice in a row, where no reference does.
 
@@ -708,6 +844,7 @@ class RepetitionRate(Metric):
 _FACTORIES = {
     "bleu": Bleu,
     "chrf": Chrf,
+    "bleu_by_length": BleuByLength,
     "nist": Nist,
     "ter": Ter,
     "rouge1": functools.partial(Rouge, "rouge1"),
@@ -724,6 +861,8 @@ _FACTORIES = {
     "copy_rate": CopyRate,
     "copy_precision": CopyPrecision,
     "unseen_copies": UnseenCopies,
+    "rare_word_recall": RareWordRecall,
+    "word_f1_by_frequency": WordF1ByFrequency,
     "repetition_rate": RepetitionRate,
 }
 _GROUPS = {"rouge": ("rouge1", "rouge2", "rougeL")}
@@ -735,6 +874,7 @@ METRICS = ("bleu", "chrf", "ter", "rouge", *(name for name in _FACTORIES if name
 LABELS = {
     "bleu": "BLEU",
     "chrf": "chrF",
+    "bleu_by_length": "BLEU (by length)",
     "nist": "NIST",
     "ter": "TER",
     "rouge1": "ROUGE-1 F1",
@@ -751,6 +891,8 @@ LABELS = {
     "copy_rate": "Copy rate",
     "copy_precision": "Copy precision",
     "unseen_copies": "Unseen words copied",
+    "rare_word_recall": "Rare-word recall",
+    "word_f1_by_frequency": "Word F1",
     "repetition_rate": "Repetition rate",
     # Of language models; measured by `pipeline.perplexity`, not here.
     "perplexity": "Perplexity",
@@ -848,7 +990,8 @@ def score(
         references: list of N reference strings, or of N lists or tuples of strings where segments have several. An empty
             string after a segment's first stands for no further reference.
         sources: list of N source strings; fidelity and unseen words need them.
-        training_words: container of the words seen in training on either side; `unseen_copies` needs it.
+        training_words: container of the words seen in training on either side, for `unseen_copies`; for metrics of rare or
+            frequent words a mapping from each to how often the target side has it, such as a `collections.Counter`.
         bootstrap_samples: resampled test sets behind each interval; 0 for no intervals.
         seed: seed of the resampling; the default is sacrebleu's.
         language: language code of the outputs; it decides how BLEU and ROUGE cut words.
@@ -962,7 +1105,8 @@ def score_files(
         hypotheses_path: UTF-8 text, one output a line.
         sources_path: UTF-8 text, one source a line; fidelity and unseen words need it.
         metrics: names out of `METRICS`, or one string with commas.
-        training_paths: text files of both sides of the training data; `unseen_copies` needs them.
+        training_paths: text files of the training data: both sides for `unseen_copies`; the target side alone for metrics
+            of rare or frequent words, which count a word in all the files given.
         bootstrap_samples, seed, language, tokenize, tokenization, database: as in `score`.
         remove: text to take out of outputs and references first, such as `@@ `, the joint of byte-pair encoding.
 
@@ -992,9 +1136,10 @@ def score_files(
         hypotheses, *references = [[line.replace(remove, "") for line in lines] for lines in (hypotheses, *references)]
     training_words = None
     if training_paths:
-        training_words = {
-            word for path in training_paths for line in _read_lines(path, "training") for word in words(line)
-        }
+        cut = Tokenizer(tokenization).words
+        training_words = collections.Counter(
+            word for path in training_paths for line in _read_lines(path, "training") for word in cut(line)
+        )
     return score(
         names,
         hypotheses,
@@ -1080,6 +1225,10 @@ class _Table:
                 raise ScoringError(f"The metric '{name}' compares outputs with sources; give the sources too.")
             if metric.needs_training_words and training_words is None:
                 raise ScoringError(f"The metric '{name}' needs the words seen in training; give the training text too.")
+            if metric.needs_training_counts and not isinstance(training_words, collections.abc.Mapping):
+                raise ScoringError(
+                    f"The metric '{name}' needs how often each word was seen in training; give a Counter."
+                )
 
         systems = [list(hypotheses) for hypotheses in systems]
         for hypotheses in systems:
@@ -1181,6 +1330,18 @@ def _primary_language(language):
 
 def _ratio(part, whole):
     return float(part) / float(whole) if whole else None
+
+
+def _bucket_names(bounds):
+    """Returns what people call the ranges that begin at `bounds`: `1`, `5-9`, `1000+`."""
+    ends = [bound - 1 for bound in bounds[1:]]
+    return [f"{low}" if low == high else f"{low}-{high}" for low, high in zip(bounds, ends)] + [f"{bounds[-1]}+"]
+
+
+def _f1(one, other):
+    """Returns the F1 of two Counters; 1 for two empty ones."""
+    total = one.total() + other.total()
+    return 2 * (one & other).total() / total if total else 1.0
 
 
 def _share(counts):

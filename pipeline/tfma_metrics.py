@@ -115,6 +115,12 @@ class CorpusChrf(_TextMetric):
     scoring_name = "chrf"
 
 
+class BleuByLength(_TextMetric):
+    """As `CorpusBleu`; the run's own table has it by reference length. Reported as `bleu_by_length`."""
+
+    scoring_name = "bleu_by_length"
+
+
 class CorpusNist(_TextMetric):
     """Corpus NIST, from 0 up; equals NLTK's `corpus_nist`. Reported as `nist`."""
 

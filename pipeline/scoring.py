@@ -80,7 +80,7 @@ class MetricResult:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """A paired bootstrap test of a system against a baseline on one metric.
+    """A paired test of a system against a baseline on one metric.
 
     Attributes:
         name: the metric's name.
@@ -88,7 +88,7 @@ class Comparison:
         low: 2.5th percentile of the difference over resampled test sets.
         high: 97.5th percentile.
         p_value: how often chance alone would give a difference this large; two-sided.
-        signature: test, number of resamples and seed.
+        signature: test, number of resamples or trials, and seed.
     """
 
     name: str
@@ -1064,21 +1064,78 @@ def paired_bootstrap(
     options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
     systems = [hypotheses, baseline_hypotheses]
     table = _Table(metric_names, systems, references, sources, training_words, options)
+    return _compare(table, table.resample(bootstrap_samples, seed), bootstrap_samples, seed)
+
+
+def paired_randomisation(
+    metric_names,
+    hypotheses,
+    baseline_hypotheses,
+    references,
+    sources=None,
+    training_words=None,
+    trials=10000,
+    bootstrap_samples=1000,
+    seed=DEFAULT_SEED,
+    language="en",
+    tokenize=None,
+    tokenization="text",
+    database=None,
+):
+    """Tests whether a system differs from a baseline by more than chance, by approximate randomisation (Riezler and Maxwell, 2005).
+
+    If the systems do not differ, any segment's two outputs may as well be swapped. A trial swaps each segment's statistics
+    with probability 1/2 and measures the two mixtures; with c trials whose difference is larger than the observed one,
+
+        p = (c + 1) / (trials + 1)
+
+    and 1 for two systems that do not differ at all. For sacrebleu's metrics it is the p-value of `sacrebleu --paired-ar`,
+    from the same trials; for the others, shares of few equal steps, a difference as large counts too.
+
+    Args:
+        metric_names: names out of `METRICS`.
+        hypotheses: outputs of the system.
+        baseline_hypotheses: outputs of the system to compare with.
+        trials: how often segments are swapped; sacrebleu's default is 10000.
+        bootstrap_samples: resampled test sets behind the interval of the difference; 0 for no interval.
+        references, sources, training_words, seed, language, tokenize, tokenization, database: as in `score`.
+
+    Returns:
+        A dict from metric name to `Comparison`.
+
+    Raises:
+        ScoringError: as in `score`.
+    """
+    if trials < 1:
+        raise ScoringError(f"Approximate randomisation needs at least 1 trial; got {trials}.")
+    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
+    systems = [hypotheses, baseline_hypotheses]
+    table = _Table(metric_names, systems, references, sources, training_words, options)
     resampled = table.resample(bootstrap_samples, seed)
+    return _compare(table, resampled, bootstrap_samples, seed, table.swap(trials, seed))
+
+
+def _compare(table, resampled, samples, seed, swapped=None):
+    """Returns a dict from metric name to `Comparison`: a randomisation test where `swapped` is given, else a bootstrap."""
     results = {}
     for name, metric in table.metrics.items():
         values = [metric.value(table.sums(name, system)) for system in range(2)]
         difference = None if None in values else values[0] - values[1]
         differences = resampled[0][name] - resampled[1][name]
         low, high = _percentiles(differences)
-        kind = "sacrebleu paired-bs" if metric.uses_sacrebleu_test else "shifted paired bootstrap"
+        if swapped is None:
+            kind = "sacrebleu paired-bs" if metric.uses_sacrebleu_test else "shifted paired bootstrap"
+            test, sizes = f"{kind}|bs:{samples}", _shifted_sizes(differences, metric.uses_sacrebleu_test)
+        else:
+            kind = "sacrebleu paired-ar" if metric.uses_sacrebleu_test else "paired approximate randomisation"
+            test, sizes = f"{kind}|ar:{len(swapped[name])}|bs:{samples}", np.abs(swapped[name])
         results[name] = Comparison(
             name=name,
             difference=difference,
             low=low,
             high=high,
-            p_value=_p_value(difference, differences, metric.uses_sacrebleu_test),
-            signature=f"test:{kind}|bs:{bootstrap_samples}|seed:{seed}",
+            p_value=_p_value(difference, sizes, metric.uses_sacrebleu_test),
+            signature=f"test:{test}|seed:{seed}",
         )
     return results
 
@@ -1100,59 +1157,84 @@ def score_files(
     """Scores a file of outputs against files of references, one segment a line.
 
     Args:
-        references_paths: UTF-8 text, one reference a line: a path, or a list of paths aligned line by line. An empty
-            line of the second file or a later one stands for no further reference.
-        hypotheses_path: UTF-8 text, one output a line.
-        sources_path: UTF-8 text, one source a line; fidelity and unseen words need it.
         metrics: names out of `METRICS`, or one string with commas.
-        training_paths: text files of the training data: both sides for `unseen_copies`; the target side alone for metrics
-            of rare or frequent words, which count a word in all the files given.
+        references_paths, hypotheses_path, sources_path, training_paths, remove: as in `read_files`.
         bootstrap_samples, seed, language, tokenize, tokenization, database: as in `score`.
-        remove: text to take out of outputs and references first, such as `@@ `, the joint of byte-pair encoding.
 
     Returns:
         A dict from metric name to `MetricResult`.
 
     Raises:
-        ScoringError: a file is missing, empty, not UTF-8 or of another length, or as in `score`.
+        ScoringError: as in `read_files` and `score`.
     """
     names = expand_metric_names(metrics)  # a misspelt metric is reported before large files are read
+    paths = {"references_paths": references_paths, "hypotheses_path": hypotheses_path, "sources_path": sources_path}
+    texts = read_files(**paths, training_paths=training_paths, tokenization=tokenization, remove=remove)
+    return score(
+        names,
+        **texts,
+        bootstrap_samples=bootstrap_samples,
+        seed=seed,
+        language=language,
+        tokenize=tokenize,
+        tokenization=tokenization,
+        database=database,
+    )
+
+
+def read_files(
+    references_paths,
+    hypotheses_path,
+    sources_path=None,
+    baseline_path=None,
+    training_paths=(),
+    tokenization="text",
+    remove="",
+):
+    """Reads what `score`, `paired_bootstrap` and `paired_randomisation` take from files, one segment a line.
+
+    Args:
+        references_paths: UTF-8 text, one reference a line: a path, or a list of paths aligned line by line. An empty
+            line of the second file or a later one stands for no further reference.
+        hypotheses_path: UTF-8 text, one output a line.
+        sources_path: UTF-8 text, one source a line; copies, fidelity and unseen words need it.
+        baseline_path: UTF-8 text, one output of another system a line.
+        training_paths: text files of the training data: both sides for `unseen_copies`; the target side alone for metrics
+            of rare or frequent words, which count a word in all the files given.
+        tokenization: how training text is cut, as in `score`.
+        remove: text to take out of everything but the training text first, such as `@@ `, the joint of byte-pair encoding.
+
+    Returns:
+        A dict of the arguments `hypotheses`, `references`, `sources`, `training_words`, and `baseline_hypotheses` if asked.
+
+    Raises:
+        ScoringError: a file is missing, empty, not UTF-8 or not aligned with the first references.
+    """
     paths = [references_paths] if isinstance(references_paths, str | pathlib.Path) else list(references_paths)
-    references = [_read_lines(path, "references") for path in paths]
-    hypotheses = _read_lines(hypotheses_path, "hypotheses")
-    sources = _read_lines(sources_path, "sources") if sources_path else None
-    aligned = [("references", path, lines) for path, lines in zip(paths, references)][1:]
-    for kind, path, lines in (
-        *aligned,
-        ("hypotheses", hypotheses_path, hypotheses),
-        ("sources", sources_path, sources),
-    ):
-        if lines is not None and len(lines) != len(references[0]):
+    files = [("references", path) for path in paths]
+    files += [("hypotheses", hypotheses_path), ("sources", sources_path), ("baseline", baseline_path)]
+    texts = [_read_lines(path, kind) if path else None for kind, path in files]
+    for (kind, path), lines in zip(files, texts):
+        if lines is not None and len(lines) != len(texts[0]):
             raise ScoringError(
                 f"The {kind} file {path} has {_count(len(lines), 'line')}, but the references file {paths[0]} "
-                f"has {_count(len(references[0]), 'line')}; they must be aligned line by line."
+                f"has {_count(len(texts[0]), 'line')}; they must be aligned line by line."
             )
     if remove:
-        hypotheses, *references = [[line.replace(remove, "") for line in lines] for lines in (hypotheses, *references)]
+        texts = [None if lines is None else [line.replace(remove, "") for line in lines] for lines in texts]
+    *references, hypotheses, sources, baseline = texts
     training_words = None
     if training_paths:
         cut = Tokenizer(tokenization).words
         training_words = collections.Counter(
             word for path in training_paths for line in _read_lines(path, "training") for word in cut(line)
         )
-    return score(
-        names,
-        hypotheses,
-        list(zip(*references)),
-        sources,
-        training_words,
-        bootstrap_samples,
-        seed,
-        language,
-        tokenize,
-        tokenization,
-        database,
-    )
+    read = {"hypotheses": hypotheses, "references": list(zip(*references)), "sources": sources}
+    return {
+        **read,
+        "training_words": training_words,
+        **({} if baseline is None else {"baseline_hypotheses": baseline}),
+    }
 
 
 def format_value(result, value=None):
@@ -1192,16 +1274,34 @@ def format_table(results_by_system):
                 cell += f" n={result.details['n']}"
             row.append(cell)
         rows.append(row)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
+    lines = _aligned(rows)
     if with_interval:
         lines.append("In brackets: 95 % bootstrap interval over segments.")
     return "\n".join(lines) + "\n"
 
 
+def format_comparisons(comparisons):
+    """Returns a plain-text table: a row for each metric, with difference, its interval and p-value.
+
+    Args:
+        comparisons: the dict that `paired_bootstrap` or `paired_randomisation` returns.
+    """
+    rows = [["", "difference", "p-value"]]
+    for name, comparison in comparisons.items():
+        unit, _ = unit_and_direction(name)
+        difference, low, high = (
+            format_value(MetricResult(name, value, unit=unit))
+            for value in (comparison.difference, comparison.low, comparison.high)
+        )
+        interval = "" if comparison.low is None else f" [{low.removesuffix(' %')}, {high}]"
+        p_value = "n/a" if comparison.p_value is None else f"{comparison.p_value:.4f}"
+        rows.append([LABELS[name], difference + interval, p_value])
+    tests = dict.fromkeys(comparison.signature for comparison in comparisons.values())
+    return "\n".join([*_aligned(rows), *tests]) + "\n"
+
+
 def results_to_dict(results):
-    """Returns what `score` or `paired_bootstrap` returned as plain dicts, for JSON and for `pipeline.report`."""
+    """Returns what `score` or a paired test returned as plain dicts, for JSON and for `pipeline.report`."""
     return {name: result.to_dict() for name, result in results.items()}
 
 
@@ -1277,6 +1377,27 @@ class _Table:
                     values[system][name][begin : begin + size] = self._values(name, {system: weights})
         return values
 
+    def swap(self, trials, seed):
+        """Returns a dict from metric name to differences of the two systems whose segments are swapped at random, [trials].
+
+        Undefined differences are NaN.
+        """
+        count = len(self._references)
+        generator = np.random.default_rng(seed)
+        differences = {name: np.empty(trials) for name in self.metrics}
+        # The generator draws 32 booleans at once: chunks of so many rows keep its place, so that trials are sacrebleu's.
+        chunk = max(32, _BOOTSTRAP_CHUNK_ELEMENTS // count // 32 * 32)
+        for begin in range(0, trials, chunk):
+            size = min(chunk, trials - begin)
+            swapped = generator.integers(2, size=(size, count), dtype=bool).astype(np.float64)
+            kept = 1.0 - swapped
+            for name in self.metrics:
+                first, second = (
+                    np.array(self._values(name, dict(enumerate(mix)))) for mix in ((kept, swapped), (swapped, kept))
+                )
+                differences[name][begin : begin + size] = first - second
+        return differences
+
     def _values(self, name, weights):
         """Returns a metric's values on mixtures: `weights` is a dict from a system's number to [samples, segments]."""
         tables, evaluate = self._tables[name]
@@ -1314,6 +1435,13 @@ def _english_rouge_tokenizer():
     from rouge_score import tokenizers
 
     return tokenizers.DefaultTokenizer(use_stemmer=True)
+
+
+def _aligned(rows):
+    """Returns the lines of a plain-text table, a rule under its first row."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
 
 
 def _has_repeated_run(tokens):
@@ -1361,19 +1489,29 @@ def _percentiles(values):
     return float(low), float(high)
 
 
-def _p_value(difference, differences, uses_sacrebleu_test):
+def _shifted_sizes(differences, uses_sacrebleu_test):
+    """Returns the sizes of resampled differences, shifted as if the systems did not differ; undefined ones are left out."""
     differences = differences[~np.isnan(differences)]
-    if difference is None or not len(differences):
+    if not len(differences):
+        return differences
+    if uses_sacrebleu_test:
+        return np.abs(differences) - np.abs(differences).mean()
+    return np.abs(differences - differences.mean())
+
+
+def _p_value(difference, sizes, uses_sacrebleu_test):
+    """Returns (c + 1) / (n + 1), c of the n sizes being as large as the observed difference; sacrebleu's, larger."""
+    sizes = sizes[~np.isnan(sizes)]
+    if difference is None or not len(sizes):
         return None
     if difference == 0:
         return 1.0  # sacrebleu's formula would give its smallest p-value to two equal systems
     if uses_sacrebleu_test:
-        sizes = np.abs(differences)
-        extreme = np.count_nonzero(sizes - sizes.mean() > abs(difference))
+        extreme = np.count_nonzero(sizes > abs(difference))
     else:
         # The tolerance keeps ties of shares, which are sums of a few equal steps, ties.
-        extreme = np.count_nonzero(np.abs(differences - differences.mean()) >= abs(difference) - 1e-12)
-    return float((extreme + 1) / (len(differences) + 1))
+        extreme = np.count_nonzero(sizes >= abs(difference) - 1e-12)
+    return float((extreme + 1) / (len(sizes) + 1))
 
 
 def _read_lines(path, kind):

@@ -74,11 +74,45 @@ def test_p_value_equals_sacrebleus_paired_test(seed):
     assert ours["bleu"].difference > 0
 
 
-def test_two_equal_systems_do_not_differ():
+@pytest.mark.parametrize("seed", [1, 2])
+def test_randomisation_equals_sacrebleus(seed, monkeypatch):
+    monkeypatch.setattr(scoring, "_BOOTSTRAP_CHUNK_ELEMENTS", 3000)  # several chunks must be the same trials
+    references, better, worse = _corpus(41, seed)
+    both = list(zip(references, worse))
+    metrics = {"BLEU": sacrebleu.BLEU(), "CHRF": sacrebleu.CHRF(), "TER": sacrebleu.TER()}
+    for first, second, texts, streams in (
+        (better, worse, references, [references]),
+        (better, better[:20] + worse[20:23] + better[23:], both, [references, worse]),
+    ):
+        ours = scoring.paired_randomisation("bleu,chrf,ter", first, second, texts, trials=200, bootstrap_samples=100)
+        test = PairedTest([("b", second), ("s", first)], metrics, streams, test_type="ar", n_samples=200)
+        theirs = {key: results[1].p_value for key, results in test()[1].items() if key != "System"}
+        # Sums in another order may fall on the other side of a tie.
+        for name, key in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
+            assert ours[name].p_value == pytest.approx(theirs[key], abs=1.5 / 201), name
+            assert ours[name].low <= ours[name].difference <= ours[name].high
+    assert "ar:200|bs:100|seed:12345" in ours["bleu"].signature
+
+
+def test_randomisation_of_the_other_metrics():
+    references, better, worse = _corpus(30)
+    names = "nist,exact_match,rouge1"
+    found = scoring.paired_randomisation(names, better, worse, references, trials=100, bootstrap_samples=0)
+    assert found["nist"].p_value == pytest.approx(1 / 101) and found["nist"].low is None
+    # One segment of difference: every trial reaches it.
+    almost = ["cat", *references[1:]]
+    found = scoring.paired_randomisation("exact_match", references, almost, references, trials=100)
+    assert found["exact_match"].p_value == 1
+    undefined = scoring.paired_randomisation("placeholder_fidelity", ["a"], ["b"], ["a"], ["a"], trials=10)
+    assert undefined["placeholder_fidelity"].p_value is None
+    with pytest.raises(scoring.ScoringError, match="at least 1 trial; got 0"):
+        scoring.paired_randomisation("bleu", better, worse, references, trials=0)
+
+
+@pytest.mark.parametrize("test", [scoring.paired_bootstrap, scoring.paired_randomisation])
+def test_two_equal_systems_do_not_differ(test):
     references, outputs, _ = _corpus()
-    for result in scoring.paired_bootstrap(
-        "bleu,exact_match,rouge", outputs, outputs, references, bootstrap_samples=50
-    ).values():
+    for result in test("bleu,exact_match,rouge", outputs, outputs, references, bootstrap_samples=50).values():
         assert (result.difference, result.p_value) == (0, 1.0)
 
 

@@ -1,8 +1,8 @@
-"""Corpus metrics of generated text: BLEU, chrF, TER, ROUGE, and how faithfully tokens were copied.
+"""Corpus metrics of generated text: BLEU, chrF, TER, NIST, ROUGE, and how faithfully tokens were copied.
 
 Every metric here is a sum of statistics over segments, and one value computed from the sum. That one shape gives
-the score, its bootstrap interval (sums over resampled segments), the paired test of two systems (the same
-resamples for both), and in `pipeline.tfma_metrics` a value that merges across Beam workers.
+the score, its bootstrap interval (sums over resampled segments), the paired tests of two systems (the same
+resamples for both, or segments swapped between them), and in `pipeline.tfma_metrics` a value that merges across Beam workers.
 
 This module imports neither TensorFlow nor TFX: `verbatim score` starts at once.
 """
@@ -327,6 +327,9 @@ class Nist(SparseMetric):
     for each n the one that gives it most (the longest of several such). Which one that is depends on all segments, so
     where references match differently the alternatives themselves are the statistic. An n for which no output is long
     enough counts 0, and so does NIST without reference words; NLTK divides by 0 there.
+
+    A resampled test set holds some segments twice, so its n-grams carry less information: the bootstrap interval lies
+    somewhat low, and may not hold the value.
     """
 
     def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
@@ -922,8 +925,8 @@ def create_metric(name, **options):
 
 def _unknown_metric(name):
     close = difflib.get_close_matches(name, METRICS, n=1)
-    meant = f"did you mean '{close[0]}', of " if close else "the metrics are "
-    return ScoringError(f"There is no metric '{name}'; {meant}{', '.join(METRICS)}{'?' if close else '.'}")
+    meant = f"did you mean '{close[0]}'? The" if close else "the"
+    return ScoringError(f"There is no metric '{name}'; {meant} metrics are {', '.join(METRICS)}.")
 
 
 def options_of(recipe):

@@ -393,7 +393,7 @@ def test_score_files_reads_training_words(tmp_path):
 @pytest.mark.parametrize(
     "keys, words",
     [
-        ({"metrics": "bleu,blue"}, "no metric 'blue'; did you mean 'bleu', of bleu, chrf, ter, rouge,"),
+        ({"metrics": "bleu,blue"}, "no metric 'blue'; did you mean 'bleu'\\? The metrics are bleu, chrf, ter, rouge,"),
         ({"metrics": "xyz"}, "no metric 'xyz'; the metrics are bleu, chrf, ter, rouge,"),
         ({"metrics": []}, "No metric is named"),
         ({"metrics": "placeholder_fidelity"}, "'placeholder_fidelity' compares outputs with sources"),
@@ -419,7 +419,7 @@ def test_errors_are_one_sentence(tmp_path, keys, words):
     keys = {key: tmp_path / value if key.endswith(("_path", "_paths")) else value for key, value in keys.items()}
     with pytest.raises(scoring.ScoringError, match=words) as caught:
         scoring.score_files(**keys)
-    assert "\n" not in str(caught.value) and str(caught.value).endswith((".", "?"))
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
 
 
 def test_lists_of_different_lengths_are_refused():

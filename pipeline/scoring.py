@@ -215,11 +215,11 @@ class _SparseTable:
     """As `_DenseTable`, of Counters: only what a segment has is held, and one row of sums at a time is made."""
 
     def __init__(self, statistics, columns):
-        entries = [
-            (row, columns[key], count) for row, counter in enumerate(statistics) for key, count in counter.items()
-        ]
-        rows, positions, self._counts = np.array(entries, np.float64).reshape(-1, 3).T
-        self._rows, self._columns = rows.astype(np.int64), positions.astype(np.int64)
+        self._rows = np.repeat(np.arange(len(statistics)), [len(counter) for counter in statistics])
+        keys = itertools.chain.from_iterable(statistics)
+        self._columns = np.fromiter((columns[key] for key in keys), np.int64, len(self._rows))
+        counts = itertools.chain.from_iterable(counter.values() for counter in statistics)
+        self._counts = np.fromiter(counts, np.float64, len(self._rows))
         self._width = len(columns)
 
     def sums(self, weights):
@@ -380,6 +380,7 @@ class Nist(SparseMetric):
             ],
             np.int64,
         ).reshape(-1, 3)
+        chosen_among = np.unique(parts[:, 1])
 
         def evaluate(sums):
             counts = sums[reference]
@@ -388,14 +389,17 @@ class Nist(SparseMetric):
                 return 0.0
             # A resampled test set may lack an n-gram; its weight is then asked for by none of its segments.
             shares = np.where(prefix < 0, total, counts[prefix]) / np.where(counts > 0, counts, np.inf)
-            weights = np.log(np.where(counts > 0, shares, 1.0)) / math.log(2)
+            shares = np.where(counts > 0, shares, 1.0)
+            weights = np.log(shares) / math.log(2)
+            # To NLTK's last bit, which decides between references that are worth the same.
+            weights[chosen_among] = [math.log(share, 2) for share in shares[chosen_among].tolist()]
             gains = np.bincount(match[:, 2], sums[match[:, 0]] * weights[match[:, 1]], _NIST_ORDER + 1)
             length = sums[position["length",]] if ("length",) in position else 0.0
             if choices:
                 scores = np.bincount(parts[:, 0], weights[parts[:, 1]] * parts[:, 2], len(group))
                 best = np.lexsort((lengths, scores, group))[ends]
                 times = sums[choice[:, 0]]
-                gains += np.bincount(choice[:, 1], times * scores[best], _NIST_ORDER + 1)
+                gains = gains + np.bincount(choice[:, 1], times * scores[best], _NIST_ORDER + 1)
                 length += times @ lengths[best]
             totals = [sums[position["output", order]] for order in range(1, _NIST_ORDER + 1)]
             precision = sum(gain / total for gain, total in zip(gains[1:], totals) if total)

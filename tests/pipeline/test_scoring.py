@@ -262,6 +262,9 @@ def test_nist_of_resampled_test_sets_equals_nltk():
 def test_nist_of_almost_nothing():
     for outputs, references in ([""], ["a"]), (["a"], [""]), (["a b"], ["c d"]), ([""], [""]):
         assert scoring.score("nist", outputs, references, bootstrap_samples=10)["nist"].value == 0
+    # Nothing but alternatives: each reference matches a word of its own.
+    alternatives = scoring.score("nist", ["a b c d e"], [["a", "b"]], tokenization="whitespace", bootstrap_samples=10)
+    assert alternatives["nist"].value == pytest.approx(_nist_by_nltk(["a b c d e"], [["a", "b"]]), abs=1e-9) == 0.2
     result = scoring.score("nist", ["The cat."], ["The cat."])["nist"]
     assert result.details == {"hypothesis_length": 3, "reference_words": 3} and "tok:13a" in result.signature
 

@@ -36,7 +36,7 @@ def command(recipe, data, output, overrides, seed):
     """Returns the command line of one run, a list of strings."""
     words = ["verbatim", "run", recipe, "--output", str(output)]
     words += ["--data", str(data)] if data else []
-    for override in (*overrides, f"training.seed={seed}", "baseline.head=''"):
+    for override in (*overrides, f"training.seed={seed}", "baseline.head="):
         words += ["--set", override]
     return words
 
@@ -93,11 +93,6 @@ def table(metrics, rows):
     return "\n".join(lines) + "\n"
 
 
-def updates(system):
-    """The updates that a run's training made; 0 where its facts, of an earlier version, do not say."""
-    return system.get("updates", 0)
-
-
 def main():
     """Runs all cells and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -124,7 +119,7 @@ def main():
             "variant": name,
             "metrics": {metric: [system["metrics"][metric] for system in systems] for metric in metrics},
             "parameters": systems[0]["parameters"],
-            "updates": [updates(system) for system in systems],
+            "updates": [system["updates"] for system in systems],
             "seconds": [system["seconds"] for system in systems],
             "seeds": seeds,
             "versions": cells[0][0]["versions"],

@@ -73,9 +73,22 @@ def _parser():
     evaluate.set_defaults(command=_evaluate)
 
     score = commands.add_parser("score", help="measure any system's outputs")
-    score.add_argument("--references", required=True, metavar="FILE", help="a reference a line")
+    score.add_argument(
+        "--references",
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="a reference a line; several files for several references, where an empty line is none",
+    )
     score.add_argument("--hypotheses", required=True, metavar="FILE", help="an output a line")
     score.add_argument("--sources", metavar="FILE", help="a source a line; some metrics need them")
+    score.add_argument(
+        "--training",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="training text; unseen_copies needs both sides, rare_word_recall and word_f1_by_frequency the target side",
+    )
     score.add_argument("--metrics", default="bleu,chrf", metavar="A,B,...")
     score.add_argument("--language", default="en", help="of the references; chooses tokenizers (default: en)")
     score.add_argument(
@@ -84,7 +97,21 @@ def _parser():
         choices=("text", "whitespace"),
         help="whitespace: the texts are tokenized already",
     )
+    score.add_argument("--tokenize", metavar="NAME", help="sacrebleu's tokenizer for BLEU (default: the language's)")
+    score.add_argument("--remove", default="", metavar="TEXT", help="take this out of all texts first, such as '@@ '")
     score.add_argument("--database", metavar="FILE", help="SQLite file that execution_accuracy runs the texts on")
+    score.add_argument("--baseline", metavar="FILE", help="another system's outputs, to compare with")
+    score.add_argument(
+        "--test",
+        choices=("bootstrap", "randomisation"),
+        help="paired test against --baseline: resampled test sets (default), or segments swapped at random",
+    )
+    score.add_argument(
+        "--samples",
+        type=int,
+        metavar="N",
+        help="resampled test sets behind each interval (default: 1000; 0: none), or trials of randomisation (10000)",
+    )
     _json_argument(score)
     score.set_defaults(command=_score)
 
@@ -353,17 +380,43 @@ def _score(options):
     from pipeline import scoring
 
     _check_writable(options.json)
-    results = scoring.score_files(
+    if options.test and not options.baseline:
+        raise CommandError("--test compares two systems: give the other one's outputs with --baseline FILE.")
+    if options.samples is not None and options.samples < 0:
+        raise CommandError(f"--samples must be 0 or more; got {options.samples}.")
+    names = scoring.expand_metric_names(options.metrics)  # a misspelt metric is reported before large files are read
+    texts = scoring.read_files(
         options.references,
         options.hypotheses,
         options.sources,
-        metrics=scoring.expand_metric_names(options.metrics),
-        language=options.language,
+        options.baseline,
+        options.training,
         tokenization=options.tokenization,
-        database=options.database,
+        remove=options.remove,
     )
-    _talk(options)(scoring.format_table({"outputs": results}))
-    _write_json(options.json, scoring.results_to_dict(results))
+    baseline = texts.pop("baseline_hypotheses", None)
+    settings = {
+        "language": options.language,
+        "tokenize": options.tokenize,
+        "tokenization": options.tokenization,
+        "database": options.database,
+    }
+    randomise = options.test == "randomisation"
+    given = {} if options.samples is None else {"trials" if randomise else "bootstrap_samples": options.samples}
+    resampling = {} if randomise else given
+    say = _talk(options)
+    results = {"outputs": scoring.score(names, **texts, **settings, **resampling)}
+    if baseline is None:
+        say(scoring.format_table(results))
+        _write_json(options.json, scoring.results_to_dict(results["outputs"]))
+        return
+    results["baseline"] = scoring.score(names, **{**texts, "hypotheses": baseline}, **settings, **resampling)
+    test = scoring.paired_randomisation if randomise else scoring.paired_bootstrap
+    compared = test(names, **texts, baseline_hypotheses=baseline, **settings, **given)
+    say(scoring.format_table(results))
+    say(scoring.format_comparisons(compared))
+    facts = {**results, "comparison": compared}
+    _write_json(options.json, {key: scoring.results_to_dict(value) for key, value in facts.items()})
 
 
 def _serve(options):

@@ -216,20 +216,30 @@ class ThresholdsConfig:
 
     bleu: float | None = _number(None, low=0.0, high=100.0)
     chrf: float | None = _number(None, low=0.0, high=100.0)
+    bleu_by_length: float | None = _number(None, low=0.0, high=100.0)
+    nist: float | None = _number(None, low=0.0)
     ter: float | None = _number(None, low=0.0)  # at most
     rouge1: float | None = _number(None, low=0.0, high=100.0)
     rouge2: float | None = _number(None, low=0.0, high=100.0)
     rougeL: float | None = _number(None, low=0.0, high=100.0)  # noqa: N815 (its name everywhere)
+    rouge1_recall: float | None = _number(None, low=0.0, high=100.0)
+    rouge2_recall: float | None = _number(None, low=0.0, high=100.0)
+    rougeL_recall: float | None = _number(None, low=0.0, high=100.0)  # noqa: N815
     exact_match: float | None = _number(None, low=0.0, high=1.0)
     token_accuracy: float | None = _number(None, low=0.0, high=1.0)
     execution_accuracy: float | None = _number(None, low=0.0, high=1.0)
     placeholder_fidelity: float | None = _number(None, low=0.0, high=1.0)
     protected_fidelity: float | None = _number(None, low=0.0, high=1.0)
+    copy_rate: float | None = _number(None, low=0.0, high=1.0)
+    copy_precision: float | None = _number(None, low=0.0, high=1.0)
     repetition_rate: float | None = _number(None, low=0.0, high=1.0)  # at most
 
 
-#: Names of metrics, as in `pipeline.scoring`; the last needs the training text, which an exported model has not.
-METRICS = (*(field.name for field in dataclasses.fields(ThresholdsConfig)), "unseen_copies")
+#: Names of metrics, as in `pipeline.scoring`; the last need the training text, which an exported model has not.
+METRICS = (
+    *(field.name for field in dataclasses.fields(ThresholdsConfig)),
+    *("unseen_copies", "rare_word_recall", "word_f1_by_frequency"),
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -74,14 +74,14 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     import tensorflow as tf
     import tfx.v1 as tfx
 
-    from components.vocabulary.executor import read_training_words
+    from components.vocabulary.executor import read_training_counts
     from pipeline import evaluation, trainer
     from pipeline.pipeline import BASELINE
 
     columns = recipe.data.source_features
     sources, references, *tags = read_pairs(outputs["ParallelTextExampleGen"]["examples"], "test", columns)
     features = dict(zip(columns, tags))
-    training_words = read_training_words(outputs["Vocabulary"]["vocabulary"])
+    training_words = read_training_counts(outputs["Vocabulary"]["vocabulary"])
     systems, answers, models = [], {}, {}
     for component in ("Trainer", f"Trainer.{BASELINE}"):
         if component not in outputs:

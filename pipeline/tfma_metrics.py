@@ -8,6 +8,7 @@ Name them in an EvalConfig with `MetricConfig(class_name="CorpusBleu", module="p
 A value that is undefined (the fidelity of a test set without placeholders) is NaN, which meets no threshold.
 """
 
+import functools
 import math
 
 import apache_beam as beam
@@ -20,7 +21,7 @@ SOURCE_FEATURE = "source"
 
 
 class _SumCombiner(beam.CombineFn):
-    """Sums a metric's segment statistics; the accumulator is one float64 vector."""
+    """Sums a metric's segment statistics; the accumulator is one float64 vector, or one Counter for NIST."""
 
     def __init__(self, key, scoring_name, options, eval_config, model_name, output_name):
         self._key = key
@@ -41,7 +42,7 @@ class _SumCombiner(beam.CombineFn):
         return self._metric
 
     def create_accumulator(self):
-        return np.zeros(self._scoring_metric().size, np.float64)
+        return self._scoring_metric().zero()
 
     def add_input(self, accumulator, element):
         metric = self._scoring_metric()
@@ -59,11 +60,11 @@ class _SumCombiner(beam.CombineFn):
         source = None
         if metric.needs_sources:
             source = _text(element.features.get(SOURCE_FEATURE), f"feature '{SOURCE_FEATURE}'")
-        statistics = metric.statistics(_text(predictions, "prediction"), _text(labels, "label"), source)
-        return accumulator + np.asarray(statistics, np.float64)
+        statistics = metric.statistics(_text(predictions, "prediction"), (_text(labels, "label"),), source)
+        return metric.add(accumulator, statistics)
 
     def merge_accumulators(self, accumulators):
-        return sum(accumulators, self.create_accumulator())
+        return functools.reduce(self._scoring_metric().add, accumulators, self.create_accumulator())
 
     def extract_output(self, accumulator):
         value = self._scoring_metric().value(accumulator)
@@ -114,6 +115,18 @@ class CorpusChrf(_TextMetric):
     scoring_name = "chrf"
 
 
+class BleuByLength(_TextMetric):
+    """As `CorpusBleu`; the run's own table has it by reference length. Reported as `bleu_by_length`."""
+
+    scoring_name = "bleu_by_length"
+
+
+class CorpusNist(_TextMetric):
+    """Corpus NIST, from 0 up; equals NLTK's `corpus_nist`. Reported as `nist`."""
+
+    scoring_name = "nist"
+
+
 class CorpusTer(_TextMetric):
     """Corpus TER; equals sacrebleu's `TER`. Reported as `ter`."""
 
@@ -136,6 +149,24 @@ class RougeL(_TextMetric):
     """Mean ROUGE-L F1, 0 to 100. Reported as `rougeL`."""
 
     scoring_name = "rougeL"
+
+
+class Rouge1Recall(_TextMetric):
+    """Mean ROUGE-1 recall, 0 to 100. Reported as `rouge1_recall`."""
+
+    scoring_name = "rouge1_recall"
+
+
+class Rouge2Recall(_TextMetric):
+    """Mean ROUGE-2 recall, 0 to 100. Reported as `rouge2_recall`."""
+
+    scoring_name = "rouge2_recall"
+
+
+class RougeLRecall(_TextMetric):
+    """Mean ROUGE-L recall, 0 to 100. Reported as `rougeL_recall`."""
+
+    scoring_name = "rougeL_recall"
 
 
 class ExactMatch(_TextMetric):
@@ -169,6 +200,18 @@ class ProtectedFidelity(_TextMetric):
     """As `PlaceholderFidelity`, over placeholders, tags, URLs and options. Reported as `protected_fidelity`."""
 
     scoring_name = "protected_fidelity"
+
+
+class CopyRate(_TextMetric):
+    """Share of the output's words that stand in the source, 0 to 1; reads the feature `source`. Reported as `copy_rate`."""
+
+    scoring_name = "copy_rate"
+
+
+class CopyPrecision(_TextMetric):
+    """Share of the output's words from the source that the reference holds, 0 to 1. Reported as `copy_precision`."""
+
+    scoring_name = "copy_precision"
 
 
 class RepetitionRate(_TextMetric):

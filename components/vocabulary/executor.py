@@ -178,12 +178,17 @@ def join_counts(sides):
     return dict(joint)
 
 
-def read_training_words(uri):
-    """Returns the set of words that stand in the training data, on either side, without joiners."""
-    words = set()
+def read_training_counts(uri):
+    """Returns a Counter of the words of the training data, without joiners: those of either side, counted on the target side.
+
+    A word that only the source side holds is there too, with 0.
+    """
+    words = collections.Counter()
     for side in SIDES:
         with fileio.open(os.path.join(uri, counts_file(side)), "r") as file:
             # Not splitlines: JSON leaves U+2028 and its like as they are.
             for line in file.read().removesuffix("\n").split("\n"):
-                words.add(json.loads(line.rsplit("\t", 1)[0]).strip(tokenization.JOINER))
-    return words - {""}
+                token, count = line.rsplit("\t", 1)
+                words[json.loads(token).strip(tokenization.JOINER)] += int(count) if side == "target" else 0
+    del words[""]
+    return words

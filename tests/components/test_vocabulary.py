@@ -77,7 +77,7 @@ def test_a_token_that_spans_lines_is_left_out(end):
 
 @pytest.mark.slow
 def test_the_executor_counts_the_train_split_alone(tmp_path):
-    from components.vocabulary.executor import read_training_words
+    from components.vocabulary.executor import read_training_counts
 
     pairs = [
         ("Open %s, now", "Ouvrez %s maintenant"),
@@ -100,11 +100,12 @@ def test_the_executor_counts_the_train_split_alone(tmp_path):
     assert counts == {
         **{"Ouvrez": 3, "%s": 1, "maintenant": 1, "<a\u2028b>": 1, "l'￭": 1, "été": 1, "{0}": 2, "￭": 1},
     }
-    # The words of both sides, bare.
-    assert read_training_words(str(folder)) == {
-        *("Open", "%s", ",", "now", "<a\u2028b>", "Zanzibar", "<c\nd>"),
-        *("Ouvrez", "maintenant", "l'", "été", "{0}"),
+    # The words of both sides, bare, with the target side's counts.
+    assert read_training_counts(str(folder)) == {
+        **dict.fromkeys((",", "Open", "now", "Zanzibar", "<c\nd>"), 0),
+        **{"Ouvrez": 3, "%s": 1, "maintenant": 1, "<a\u2028b>": 1, "l'": 1, "été": 1, "{0}": 2},
     }
+    assert "Open" in read_training_counts(str(folder))
 
 
 @pytest.mark.slow

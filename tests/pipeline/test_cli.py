@@ -272,6 +272,16 @@ def test_score_refuses_bad_input(refused, texts):
     assert "source" in score("references", "outputs", "--metrics", "placeholder_fidelity")
     assert str(texts / "absent") in score("references", "outputs", "--sources", texts / "absent")
     assert "it is a folder" in score("references", "outputs", "--json", texts)
+    assert str(texts / "short") in score("references", "outputs", "--baseline", texts / "short")
+    assert "--baseline FILE" in score("references", "outputs", "--test", "randomisation")
+    assert "-1" in score("references", "outputs", "--samples", "-1")
+    assert "'nonsense'" in score("references", "outputs", "--tokenize", "nonsense")
+    (texts / "latin1").write_bytes("été\nété\n".encode("latin-1"))
+    (texts / "empty").write_text("")
+    facts = texts / "facts.json"
+    assert "UTF-8" in score("references", "latin1", "--json", facts)
+    assert "is empty" in score("references", "empty", "--json", facts)
+    assert not facts.exists()
 
 
 def test_score_says_a_table_and_writes_json(texts, capsys):
@@ -287,6 +297,19 @@ def test_score_says_a_table_and_writes_json(texts, capsys):
     captured = capsys.readouterr()
     assert json.loads(captured.out) == facts
     assert "BLEU" in captured.err
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_score_compares_with_a_baseline(texts, capsys, test):
+    files = ["--references", texts / "references", texts / "sources", "--hypotheses", texts / "references"]
+    options = ["--baseline", texts / "outputs", "--test", test, "--samples", "50", "--metrics", "chrf,exact_match"]
+    assert cli.main(["score", *map(str, [*files, *options, "--json", texts / "facts.json"])]) == 0
+    said = capsys.readouterr().out
+    assert "baseline" in said and "difference" in said and "p-value" in said and "50.0 %" in said
+    facts = json.loads((texts / "facts.json").read_text(encoding="utf-8"))
+    assert list(facts) == ["outputs", "baseline", "comparison"]
+    assert facts["comparison"]["exact_match"]["difference"] == 0.5
+    assert "nrefs:2" in facts["outputs"]["chrf"]["signature"]
 
 
 def test_run_says_only_json_where_json_is_asked_for(texts, capsys, monkeypatch):

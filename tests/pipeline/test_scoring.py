@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import sacrebleu
 from sacrebleu.significance import PairedTest, _bootstrap_resample, estimate_ci
@@ -73,11 +74,45 @@ def test_p_value_equals_sacrebleus_paired_test(seed):
     assert ours["bleu"].difference > 0
 
 
-def test_two_equal_systems_do_not_differ():
+@pytest.mark.parametrize("seed", [1, 2])
+def test_randomisation_equals_sacrebleus(seed, monkeypatch):
+    monkeypatch.setattr(scoring, "_BOOTSTRAP_CHUNK_ELEMENTS", 3000)  # several chunks must be the same trials
+    references, better, worse = _corpus(41, seed)
+    both = list(zip(references, worse))
+    metrics = {"BLEU": sacrebleu.BLEU(), "CHRF": sacrebleu.CHRF(), "TER": sacrebleu.TER()}
+    for first, second, texts, streams in (
+        (better, worse, references, [references]),
+        (better, better[:20] + worse[20:23] + better[23:], both, [references, worse]),
+    ):
+        ours = scoring.paired_randomisation("bleu,chrf,ter", first, second, texts, trials=200, bootstrap_samples=100)
+        test = PairedTest([("b", second), ("s", first)], metrics, streams, test_type="ar", n_samples=200)
+        theirs = {key: results[1].p_value for key, results in test()[1].items() if key != "System"}
+        # Sums in another order may fall on the other side of a tie.
+        for name, key in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
+            assert ours[name].p_value == pytest.approx(theirs[key], abs=1.5 / 201), name
+            assert ours[name].low <= ours[name].difference <= ours[name].high
+    assert "ar:200|bs:100|seed:12345" in ours["bleu"].signature
+
+
+def test_randomisation_of_the_other_metrics():
+    references, better, worse = _corpus(30)
+    names = "nist,exact_match,rouge1"
+    found = scoring.paired_randomisation(names, better, worse, references, trials=100, bootstrap_samples=0)
+    assert found["nist"].p_value == pytest.approx(1 / 101) and found["nist"].low is None
+    # One segment of difference: every trial reaches it.
+    almost = ["cat", *references[1:]]
+    found = scoring.paired_randomisation("exact_match", references, almost, references, trials=100)
+    assert found["exact_match"].p_value == 1
+    undefined = scoring.paired_randomisation("placeholder_fidelity", ["a"], ["b"], ["a"], ["a"], trials=10)
+    assert undefined["placeholder_fidelity"].p_value is None
+    with pytest.raises(scoring.ScoringError, match="at least 1 trial; got 0"):
+        scoring.paired_randomisation("bleu", better, worse, references, trials=0)
+
+
+@pytest.mark.parametrize("test", [scoring.paired_bootstrap, scoring.paired_randomisation])
+def test_two_equal_systems_do_not_differ(test):
     references, outputs, _ = _corpus()
-    for result in scoring.paired_bootstrap(
-        "bleu,exact_match,rouge", outputs, outputs, references, bootstrap_samples=50
-    ).values():
+    for result in test("bleu,exact_match,rouge", outputs, outputs, references, bootstrap_samples=50).values():
         assert (result.difference, result.p_value) == (0, 1.0)
 
 
@@ -125,6 +160,113 @@ def test_unseen_copies():
     assert result["unseen_copies"].value == 0.5
     seen = scoring.score(["unseen_copies"], outputs, references, sources, {"Zanzibar", "plone.app.quux"})
     assert seen["unseen_copies"].value is None
+
+
+def test_copy_rate_and_precision_count_running_words():
+    sources = ["open the Foo file", "nothing"]
+    outputs = ["ouvrir Foo Foo the", "rien"]
+    references = [["ouvrir Foo"], ["rien"]]
+    names = "copy_rate,copy_precision"
+    found = scoring.score(names, outputs, references, sources, bootstrap_samples=20)
+    assert found["copy_rate"].details == {"words": 5, "in_source": 3} and found["copy_rate"].value == pytest.approx(0.6)
+    assert found["copy_precision"].details == {"copied": 3, "in_reference": 1}
+    references = [["ouvrir Foo", "Foo Foo"], ["rien"]]
+    found = scoring.score(names, outputs, references, sources, bootstrap_samples=20)
+    assert found["copy_precision"].value == pytest.approx(2 / 3)
+    assert scoring.score(names, [""], ["a"], ["a"])["copy_rate"].value is None
+
+
+def test_rouge_recall_is_that_of_the_reference_with_the_best_f1():
+    names = ["rouge1", "rouge1_recall", "rougeL_recall"]
+    found = scoring.score(names, ["a b c d"], [["a", "a b c x y z"]], bootstrap_samples=0)
+    assert found["rouge1_recall"].value == pytest.approx(50) == pytest.approx(found["rouge1"].details["recall"])
+    assert found["rouge1"].value == pytest.approx(60)
+    assert found["rougeL_recall"].value == pytest.approx(50)
+    assert found["rougeL_recall"].signature.startswith("nrefs:2|recall|")
+
+
+def test_rare_word_recall_clips_and_takes_the_best_reference():
+    training = {"often": 8, "seven": 7, "never": 0}
+    options = {"training_words": training, "bootstrap_samples": 0}
+    outputs, references = ["often seven new new", "x"], [["often seven seven new"], ["often", "often y x"]]
+    result = scoring.score("rare_word_recall", outputs, references, **options)["rare_word_recall"]
+    assert result.details == {"n": 5, "found": 3} and result.value == pytest.approx(0.6)
+    nothing = scoring.score("rare_word_recall", ["often"], ["often"], **options)["rare_word_recall"]
+    assert nothing.value is None
+    with pytest.raises(scoring.ScoringError, match="how often each word"):
+        scoring.score("rare_word_recall", ["a"], ["a"], training_words={"a"})
+
+
+def test_word_f1_by_frequency():
+    training = {"one": 1, "six": 6, "many": 1000}
+    outputs, references = ["many many six new", "six"], [["many six six gone"], ["many", "six"]]
+    options = {"training_words": training, "bootstrap_samples": 20}
+    result = scoring.score("word_f1_by_frequency", outputs, references, **options)["word_f1_by_frequency"]
+    assert result.value == pytest.approx(2 * 3 / (5 + 5))
+    buckets = {bucket["seen"]: bucket for bucket in result.details["by_frequency"]}
+    assert list(buckets) == ["0", "1", "2", "3", "4", "5-9", "10-99", "100-999", "1000+"]
+    assert buckets["0"]["f1"] == 0 and buckets["1"]["f1"] is None
+    assert (buckets["5-9"]["matches"], buckets["5-9"]["output_words"], buckets["5-9"]["reference_words"]) == (2, 2, 3)
+    assert buckets["1000+"]["f1"] == pytest.approx(2 / 3)
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_bleu_by_length_is_the_bleu_of_each_part():
+    references, outputs, _ = _corpus()
+    result = scoring.score("bleu_by_length", outputs, references, bootstrap_samples=20)["bleu_by_length"]
+    assert result.value == pytest.approx(sacrebleu.corpus_bleu(outputs, [references]).score, abs=1e-9)
+    for part, keep in (("0-9", lambda size: size < 10), ("10-19", lambda size: size >= 10)):
+        chosen = [index for index, text in enumerate(references) if keep(len(sacrebleu.BLEU().tokenizer(text).split()))]
+        expected = sacrebleu.corpus_bleu([outputs[i] for i in chosen], [[references[i] for i in chosen]]).score
+        found = {bucket["words"]: bucket["bleu"] for bucket in result.details["by_length"]}
+        assert found[part] == pytest.approx(expected, abs=1e-9)
+    assert found["60+"] is None
+
+
+def _nist_by_nltk(outputs, references):
+    from nltk.translate import nist_score
+
+    return nist_score.corpus_nist(
+        [[text.split() for text in texts] for texts in references], [o.split() for o in outputs]
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nist_equals_nltk(seed):
+    references, good, bad = _corpus(50, seed)
+    options = {"tokenization": "whitespace", "bootstrap_samples": 0}
+    for outputs in (good, bad):
+        result = scoring.score("nist", outputs, references, **options)["nist"]
+        assert result.value == pytest.approx(_nist_by_nltk(outputs, [[text] for text in references]), abs=1e-9)
+    for count in (2, 3):
+        several = [texts[: 1 + index % count] for index, texts in enumerate(zip(references, bad, references[::-1]))]
+        result = scoring.score("nist", good, several, **options)["nist"]
+        assert result.value == pytest.approx(_nist_by_nltk(good, several), abs=1e-9)
+    short = [" ".join(text.split()[:-2]) or "cat" for text in good]
+    result = scoring.score("nist", short, several, **options)["nist"]
+    assert result.value == pytest.approx(_nist_by_nltk(short, several), abs=1e-9)
+
+
+def test_nist_of_resampled_test_sets_equals_nltk():
+    references, outputs, others = _corpus(20)
+    several = list(zip(references, others))
+    table = scoring._Table("nist", [outputs, others], several, None, None, {"tokenization": "whitespace"})
+    values = table.resample(10, 1)
+    generator = np.random.default_rng(1)
+    for sample, indices in enumerate(generator.choice(20, size=(10, 20))):
+        for system, texts in enumerate((outputs, others)):
+            expected = _nist_by_nltk([texts[index] for index in indices], [several[index] for index in indices])
+            assert values[system]["nist"][sample] == pytest.approx(expected, abs=1e-9)
+
+
+def test_nist_of_almost_nothing():
+    for outputs, references in ([""], ["a"]), (["a"], [""]), (["a b"], ["c d"]), ([""], [""]):
+        assert scoring.score("nist", outputs, references, bootstrap_samples=10)["nist"].value == 0
+    # Nothing but alternatives: each reference matches a word of its own.
+    alternatives = scoring.score("nist", ["a b c d e"], [["a", "b"]], tokenization="whitespace", bootstrap_samples=10)
+    assert alternatives["nist"].value == pytest.approx(_nist_by_nltk(["a b c d e"], [["a", "b"]]), abs=1e-9) == 0.2
+    result = scoring.score("nist", ["The cat."], ["The cat."])["nist"]
+    assert result.details == {"hypothesis_length": 3, "reference_words": 3} and "tok:13a" in result.signature
 
 
 def test_repetition_rate_excuses_what_the_reference_repeats():
@@ -254,15 +396,16 @@ def test_score_files_reads_training_words(tmp_path):
 @pytest.mark.parametrize(
     "keys, words",
     [
-        ({"metrics": "bleu,blue"}, "no metric 'blue'; the metrics are bleu, chrf, ter, rouge,"),
+        ({"metrics": "bleu,blue"}, "no metric 'blue'; did you mean 'bleu'\\? The metrics are bleu, chrf, ter, rouge,"),
+        ({"metrics": "xyz"}, "no metric 'xyz'; the metrics are bleu, chrf, ter, rouge,"),
         ({"metrics": []}, "No metric is named"),
         ({"metrics": "placeholder_fidelity"}, "'placeholder_fidelity' compares outputs with sources"),
         (
             {"metrics": "unseen_copies", "sources_path": "references"},
             "'unseen_copies' needs the words seen in training",
         ),
-        ({"references_path": "nothing"}, "references file .*nothing does not exist"),
-        ({"references_path": "."}, "cannot be read"),
+        ({"references_paths": "nothing"}, "references file .*nothing does not exist"),
+        ({"references_paths": "."}, "cannot be read"),
         ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot"),
         ({"hypotheses_path": "long"}, "long has 3 lines, but the references file .* has 2 lines"),
         ({"sources_path": "long"}, "sources file .*long has 3 lines"),
@@ -275,8 +418,8 @@ def test_errors_are_one_sentence(tmp_path, keys, words):
     (tmp_path / "latin1").write_bytes("good\nmauvais été\n".encode("latin-1"))
     (tmp_path / "long").write_text("a\nb\nc\n")
     (tmp_path / "empty").write_text("")
-    keys = {"references_path": "references", "hypotheses_path": "hypotheses", **keys}
-    keys = {key: tmp_path / value if key.endswith("_path") else value for key, value in keys.items()}
+    keys = {"references_paths": "references", "hypotheses_path": "hypotheses", **keys}
+    keys = {key: tmp_path / value if key.endswith(("_path", "_paths")) else value for key, value in keys.items()}
     with pytest.raises(scoring.ScoringError, match=words) as caught:
         scoring.score_files(**keys)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
@@ -301,28 +444,106 @@ def test_tensorflow_is_not_imported():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[2])
 
 
-@pytest.mark.skipif(not CHECKS.is_dir(), reason="the development data is not here")
+def _several(count=60):
+    """Returns outputs and their references, one to three a segment."""
+    references, outputs, others = _corpus(count)
+    return outputs, [
+        texts[: 1 + index % 3] for index, texts in enumerate(zip(references, others, reversed(references)))
+    ]
+
+
 @pytest.mark.parametrize(
-    "system, value", [("FBK.4870", 26.33), ("KIT.4950", 26.08), ("LIUM-NMT.4900", 26.60), ("online-A.0", 20.80)]
+    "name, oracle", [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf), ("ter", sacrebleu.corpus_ter)]
 )
-def test_published_bleu(system, value):
-    folder = CHECKS / "sacrebleu_wmt17"
-    result = scoring.score_files(
-        folder / "newstest2017.ref.de.txt",
-        folder / f"newstest2017.{system}.en-de.txt",
-        metrics="bleu",
-        bootstrap_samples=0,
-    )
-    assert result["bleu"].value == pytest.approx(value, abs=0.005)
+def test_several_references_equal_sacrebleu(name, oracle):
+    outputs, references = _several()
+    streams = [[texts[index] if index < len(texts) else None for texts in references] for index in range(3)]
+    result = scoring.score([name], outputs, references, bootstrap_samples=0)[name]
+    assert result.value == pytest.approx(oracle(outputs, streams).score, abs=1e-9)
+    assert "nrefs:var" in result.signature
+    everywhere = [[one, other] for one, other in zip(streams[0], reversed(streams[0]))]
+    result = scoring.score([name], outputs, everywhere, bootstrap_samples=0)[name]
+    assert result.value == pytest.approx(oracle(outputs, list(zip(*everywhere))).score, abs=1e-9)
+    assert "nrefs:2" in result.signature
 
 
-@pytest.mark.skipif(not CHECKS.is_dir(), reason="the development data is not here")
-def test_known_rouge_and_exact_match():
-    folder = CHECKS / "gigaword_rouge"
-    results = scoring.score_files(
-        folder / "ref_summary.txt", folder / "HC_8_truncating.txt", metrics="rouge", bootstrap_samples=0
-    )
-    assert [round(result.value, 2) for result in results.values()] == [27.49, 9.27, 25.09]
-    folder = CHECKS / "tf_nmt"
-    results = scoring.score_files(folder / "label_ref", folder / "pred_output", metrics="exact_match")
-    assert results["exact_match"].value == pytest.approx(0.6)
+def test_several_references_of_the_other_metrics():
+    from rouge_score import rouge_scorer
+
+    outputs, references = _several()
+    scorer = rouge_scorer.RougeScorer(["rouge2", "rougeL"], use_stemmer=True)
+    expected = [scorer.score_multi(texts, output) for output, texts in zip(outputs, references)]
+    found = scoring.score(["rouge2", "rougeL", "exact_match"], outputs, references, bootstrap_samples=0)
+    for name in ("rouge2", "rougeL"):
+        mean = sum(scores[name].fmeasure for scores in expected) / len(expected)
+        assert found[name].value == pytest.approx(100 * mean, abs=1e-9)
+    equal = sum(output in texts for output, texts in zip(outputs, references))
+    assert found["exact_match"].details == {"n": 60, "matches": equal}
+
+    options = {"bootstrap_samples": 0, "tokenization": "whitespace"}
+    accuracy = scoring.score("token_accuracy", ["a b c"], [["x y", "a b d e", "a x c"]], **options)["token_accuracy"]
+    assert accuracy.details == {"positions": 3, "equal": 2}
+    stutters = scoring.score("repetition_rate", ["a a", "a a"], [["a", "b b"], ["a", "b"]], **options)
+    assert stutters["repetition_rate"].details == {"n": 2, "repeating": 1}
+    copies = scoring.score("unseen_copies", ["x y"], [["x", "z y"]], ["x y z"], training_words=(), **options)
+    assert copies["unseen_copies"].details == {"n": 3, "copied": 2}
+
+
+def test_execution_accuracy_takes_any_reference(database):
+    right, wrong, broken = "SELECT 1", "SELECT 2", "SELECT nothing FROM city"
+    references = [[wrong, right], [broken, right], [broken, wrong], [broken, broken]]
+    result = scoring.score("execution_accuracy", [right] * 4, references, database=database)["execution_accuracy"]
+    assert result.details == {"n": 3, "correct": 2, "gold_failed": 1}
+
+
+def test_a_segment_without_references_is_refused():
+    with pytest.raises(scoring.ScoringError, match="Segment 1 has no reference"):
+        scoring.score("bleu", ["a", "b"], [["a"], []])
+
+
+def _published():
+    """The rows of the table of known scores, but those of other implementations."""
+    if not CHECKS.is_dir():
+        return [pytest.param(None, marks=pytest.mark.skip(reason=f"the known scores are not here: {CHECKS}"))]
+    lines = (CHECKS / "expected_scores.tsv").read_text(encoding="utf-8").splitlines()
+    header = lines[1].split("\t")
+    rows = [dict(zip(header, line.split("\t"))) for line in lines[2:]]
+    return [pytest.param(row, id=f"{row['set']}-{row['hypotheses']}") for row in rows if row["origin"] != "info"]
+
+
+@pytest.mark.parametrize("row", _published())
+def test_published_scores_are_found_again(row, tmp_path):
+    from pipeline import cli
+
+    folder = CHECKS / row["set"]
+    reference, *more = row["references"].removesuffix(", four references").split(' with "@@ " removed')
+    paths = [folder / reference]
+    if " to " in reference:
+        paths = sorted((folder / row["hypotheses"]).parent.glob("set1.ref*"))
+        assert len(paths) == 4
+    names = row["metric"].split(",")[0].replace(" ", "_").lower()
+    arguments = ["--metrics", "rouge" if names.startswith("rouge") else names, "--samples", "0"]
+    if "tokenize" in row["metric"]:
+        arguments += ["--tokenize", row["metric"].split("tokenize ")[1].split(",")[0]]
+    if more:
+        arguments += ["--remove", "@@ "]
+    files = ["--hypotheses", str(folder / row["hypotheses"]), "--references", *map(str, paths)]
+    assert cli.main(["score", *files, *arguments, "--json", str(tmp_path / "facts.json")]) == 0
+    facts = json.loads((tmp_path / "facts.json").read_text(encoding="utf-8"))
+    found = [fact["value"] * (100 if fact["unit"] == "share" else 1) for fact in facts.values()]
+    expected = row["value"].split()
+    if row["origin"] == "pub":
+        assert [f"{value:.2f}" for value in found] == expected
+    else:
+        assert found == pytest.approx([float(value) for value in expected], abs=0.05)
+
+
+def test_texts_to_remove_and_several_files(tmp_path):
+    paths = _files(tmp_path, "a@@ b c\nd e\n", "ab c\nx@@ y\n")
+    (tmp_path / "second").write_text("\nxy\n")
+    result = scoring.score_files([paths[0], tmp_path / "second"], paths[1], metrics="exact_match", remove="@@ ")
+    assert result["exact_match"].details == {"n": 2, "matches": 2}
+    assert "nrefs:var" in result["exact_match"].signature
+    (tmp_path / "second").write_text("one\n")
+    with pytest.raises(scoring.ScoringError, match="references file .*second has 1 line, but .*references has 2 lines"):
+        scoring.score_files([paths[0], tmp_path / "second"], paths[1])

@@ -26,7 +26,7 @@ PAIRS = [
 ]
 SOURCES, TARGETS, OUTPUTS = (list(column) for column in zip(*PAIRS))
 SQL = {"one": "SELECT 1", "two": "SELECT 3"}
-NAMES = ["bleu", "chrf", "exact_match", "placeholder_fidelity"]
+NAMES = ["bleu", "chrf", "nist", "exact_match", "placeholder_fidelity"]
 
 
 class _Model(tf.Module):
@@ -93,7 +93,7 @@ def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, **evaluation_key
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_values_equal_scoring_in_any_number_of_shards(model_directory, tmp_path, shards):
-    output = _evaluate(model_directory, tmp_path, shards=shards)
+    output = _evaluate(model_directory, tmp_path, shards=shards, metrics=NAMES)
     values = evaluation.read_metrics(output)
     expected = scoring.score(NAMES, OUTPUTS, TARGETS, SOURCES, bootstrap_samples=0)
     for name in NAMES:
@@ -192,14 +192,17 @@ def test_the_evaluator_measures_the_recipes_metrics_and_always_has_a_threshold()
         "ExecutionAccuracy": (0.5, None),
         "CorpusTer": (None, 80.0),
     }
-    assert set(tfma_metrics.CLASSES) == set(configs.METRICS) - {"unseen_copies"}
+    need_training = {name for name in configs.METRICS if scoring.metric_class(name).needs_training_words}
+    assert need_training == {"unseen_copies", "rare_word_recall", "word_f1_by_frequency"}
+    assert set(tfma_metrics.CLASSES) == set(configs.METRICS) - need_training
 
 
-def test_combiner_travels_and_merges():
+@pytest.mark.parametrize("name", ["bleu", "nist"])
+def test_combiner_travels_and_merges(name):
     import dill
 
-    key = tfma.metrics.MetricKey(name="bleu")
-    combiner = tfma_metrics._SumCombiner(key, "bleu", {}, None, "", "")
+    key = tfma.metrics.MetricKey(name=name)
+    combiner = tfma_metrics._SumCombiner(key, name, {}, None, "", "")
     combiner.create_accumulator()
     combiner = dill.loads(dill.dumps(combiner))
     parts = []
@@ -208,8 +211,8 @@ def test_combiner_travels_and_merges():
             labels=[target.encode()], predictions=[[output.encode()]], example_weights=None
         )
         parts.append(combiner.add_input(combiner.create_accumulator(), inputs))
-    value = combiner.extract_output(combiner.merge_accumulators(parts))[key]
-    assert value == pytest.approx(scoring.score("bleu", OUTPUTS, TARGETS, bootstrap_samples=0)["bleu"].value, abs=1e-9)
+    value = combiner.extract_output(combiner.merge_accumulators(dill.loads(dill.dumps(parts))))[key]
+    assert value == pytest.approx(scoring.score(name, OUTPUTS, TARGETS, bootstrap_samples=0)[name].value, abs=1e-9)
     assert isinstance(value, float)
     fidelity = tfma_metrics._SumCombiner(key, "placeholder_fidelity", {}, None, "", "")
     assert math.isnan(fidelity.extract_output(fidelity.create_accumulator())[key])

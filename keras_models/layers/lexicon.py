@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, log_distribution, rowwise, safe_log
+from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, log_distribution, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -18,7 +18,7 @@ class LexiconHead(CopyHead):
     The lexicon is sparse: the K likeliest translations of each source word are known, `memory["lexicon_ids"]` (int) and
     `memory["lexicon_probabilities"]`, each `[batch, source_length, K]`, and no matrix of vocabulary by source is built in training. The
     probabilities of a source position sum to 1: what is left of the vocabulary, or all of a word that the lexicon does not know, is an
-    entry of `[UNK]` (eq. 3.5). Places that are not needed have probability 0.
+    entry of `[UNK]` (eq. 3.5). Places that are not needed have probability 0. (A sum that bfloat16 rounded is made 1 again.)
 
     Args:
         vocabulary_size: V.
@@ -97,7 +97,7 @@ class LexiconHead(CopyHead):
     def _entries(self, state, memory):
         """The lexicon's entries of each step: int32 ids and float32 log(a_j p(w | x_j)), both `[..., S * K]`."""
         weights = state["attention_log_weights"]
-        ids, log_probs = ops.cast(memory["lexicon_ids"], "int32"), safe_log(memory["lexicon_probabilities"])
+        ids, log_probs = ops.cast(memory["lexicon_ids"], "int32"), log_distribution(memory["lexicon_probabilities"])
         if len(weights.shape) == 3:
             ids, log_probs = ops.expand_dims(ids, 1), ops.expand_dims(log_probs, 1)
         entries = ops.maximum(ops.expand_dims(weights, -1) + log_probs, LOG_ZERO)

@@ -442,9 +442,19 @@ def vocabulary_settings(recipe):
 
 
 def training_recipe(recipe):
-    """Returns the recipe as its training sees it: what only judges a model, or concerns another one, is as in a recipe without it.
+    """Returns the recipe as its training sees it: what a trained model is used for is as in a recipe that does not say.
 
-    So a changed threshold or baseline finds the trained model in the cache. The metrics stay: an exported model names them.
+    So a changed beam size, metric or threshold finds the trained model in the cache. The buckets' lengths stay: other keys are
+    checked against them.
+    """
+    decoding = DecodingConfig(length_buckets=recipe.decoding.length_buckets)
+    return dataclasses.replace(export_recipe(recipe), decoding=decoding, evaluation=EvaluationConfig())
+
+
+def export_recipe(recipe):
+    """Returns the recipe as an exported model sees it: what only judges a model, or concerns another one, is as in a recipe without it.
+
+    The metrics stay: an exported model names them.
     """
     evaluation = dataclasses.replace(
         recipe.evaluation,

@@ -33,7 +33,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     import tensorflow as tf
     import tfx.v1 as tfx
 
-    from pipeline import evaluation, language_model_trainer, text_streams
+    from pipeline import evaluation, text_streams, trainer
     from pipeline.pipeline import BASELINE
 
     with open(os.path.join(outputs["TextExampleGen"]["counts"], "counts.json"), encoding="utf-8") as file:
@@ -42,11 +42,9 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     words = counts["words_by_split"]
     context, _ = text_streams.passage_sizes(recipe)
     systems = []
-    for component in ("Trainer", f"Trainer.{BASELINE}"):
-        if component not in outputs or (component != "Trainer" and not recipe.baseline.head):
-            continue
+    for component in ("Trainer", f"Trainer.{BASELINE}") if recipe.baseline.head else ("Trainer",):
         run_directory = outputs[component]["model_run"]
-        with open(os.path.join(run_directory, language_model_trainer.HISTORY_FILE), encoding="utf-8") as file:
+        with open(os.path.join(run_directory, trainer.HISTORY_FILE), encoding="utf-8") as file:
             history = json.load(file)
         measured = {}
         if component == "Trainer":

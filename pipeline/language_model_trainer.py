@@ -1,20 +1,14 @@
-"""Training of the task `language_model`: transformed passages to one stream, the stream to a model, the model to a SavedModel."""
+"""Training of the task `language_model`: transformed passages to one stream, the stream to a model."""
 
-import json
-import os
 import time
 
 import keras
 import numpy as np
 import tensorflow as tf
-import tensorflow_transform as tft
 
 from keras_models import language_modeling
 from keras_models.models import LanguageModel
 from pipeline import language_model_preprocessing, preprocessing
-
-HISTORY_FILE = "history.json"
-WEIGHTS_FILE = "model.keras"
 
 
 def build_model(recipe, vocabulary_size):
@@ -132,22 +126,7 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None):
     return model, facts
 
 
-def run_fn(fn_args, recipe):
-    """Trains and exports; called by `pipeline.trainer.run_fn`.
-
-    Args:
-        fn_args: TFX's.
-        recipe: the `Recipe`.
-    """
-    from serving import language_model_export
-
-    transform_output = tft.TFTransformOutput(fn_args.transform_graph_path)
+def train_transformed(recipe, fn_args, transform_output):
+    """Trains on the files of TFX's `fn_args`; returns what `train` does."""
     vocabulary = preprocessing.read_vocabulary(transform_output, language_model_preprocessing.VOCABULARY_FILE)
-    model, facts = train(
-        recipe, fn_args.train_files, fn_args.eval_files, len(vocabulary), log_directory=fn_args.model_run_dir
-    )
-    language_model_export.export_model(model, transform_output, recipe, fn_args.serving_model_dir)
-    tf.io.gfile.makedirs(fn_args.model_run_dir)
-    with tf.io.gfile.GFile(os.path.join(fn_args.model_run_dir, HISTORY_FILE), "w") as file:
-        json.dump(facts, file, indent=1)
-    model.save(os.path.join(fn_args.model_run_dir, WEIGHTS_FILE))
+    return train(recipe, fn_args.train_files, fn_args.eval_files, len(vocabulary), log_directory=fn_args.model_run_dir)

@@ -4,6 +4,7 @@ import dataclasses
 
 import tfx.v1 as tfx
 
+from components.exporter.component import Exporter
 from components.lexicon.component import Lexicon
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
@@ -26,6 +27,16 @@ def trainer(recipe, transform, schema, suffix=None):
         custom_config={"recipe": configs.training_recipe(recipe).to_json()},
     )
     return component.with_id(f"Trainer.{suffix}") if suffix else component
+
+
+def exporter(recipe, trained, transform, suffix=None):
+    """Returns the Exporter of what a Trainer trained."""
+    component = Exporter(
+        trained_model=trained.outputs["model"],
+        transform_graph=transform.outputs["transform_graph"],
+        recipe_json=configs.export_recipe(recipe).to_json(),
+    )
+    return component.with_id(f"Exporter.{suffix}") if suffix else component
 
 
 def baseline_recipe(recipe):
@@ -95,32 +106,32 @@ def create_pipeline(
         vocabulary=vocabulary.outputs["vocabulary"],
         recipe_json=recipe_json,
     )
-    # The model that may be pushed.
-    main_trainer = trainer(recipe, transform, schema_gen.outputs["schema"])
-    components = [example_gen, statistics_gen, schema_gen, example_validator, vocabulary, transform, main_trainer]
+    components = [example_gen, statistics_gen, schema_gen, example_validator, vocabulary, transform]
     components += [lexicon] if lexicon else []
-    trainers = [main_trainer]
+    # The model that may be pushed.
+    trainers = [trainer(recipe, transform, schema_gen.outputs["schema"])]
+    exporters = [exporter(recipe, trainers[0], transform)]
     # The model it is compared with in the report; never pushed.
     other = baseline_recipe(recipe)
     if other:
         trainers.append(trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE))
-        components.append(trainers[-1])
+        exporters.append(exporter(other, trainers[-1], transform, suffix=BASELINE))
     # Decodes the test split from raw text, measures, and blesses what reaches the recipe's thresholds.
     evaluator = tfx.components.Evaluator(
         examples=example_gen.outputs["examples"],
         example_splits=[tasks.evaluated_split(recipe)],
-        model=main_trainer.outputs["model"],
+        model=exporters[0].outputs["model"],
         eval_config=tasks.build_eval_config(recipe),
     )
     # What is not blessed is not pushed.
     pusher = tfx.components.Pusher(
-        model=main_trainer.outputs["model"],
+        model=exporters[0].outputs["model"],
         model_blessing=evaluator.outputs["blessing"],
         push_destination=tfx.proto.PushDestination(
             filesystem=tfx.proto.PushDestination.Filesystem(base_directory=push_directory)
         ),
     )
-    components += [evaluator, pusher]
+    components += [*trainers, *exporters, evaluator, pusher]
     if configure_trainer:
         for component in trainers:
             configure_trainer(component)

@@ -28,7 +28,7 @@ def decode_once(model_uri, sources, cache_directory, progress, features=None):
     """Decodes texts with an exported model, or reads what an earlier run decoded with the very same model and texts.
 
     Args:
-        model_uri: Trainer's `model` artifact.
+        model_uri: Exporter's `model` artifact.
         sources: list of strings.
         cache_directory: folder for the answers.
         progress: function of one string.
@@ -83,15 +83,12 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     features = dict(zip(columns, tags))
     training_words = read_training_counts(outputs["Vocabulary"]["vocabulary"])
     systems, answers, models = [], {}, {}
-    for component in ("Trainer", f"Trainer.{BASELINE}"):
-        if component not in outputs:
-            continue
-        if component != "Trainer" and not recipe.baseline.head:
-            continue
-        with open(os.path.join(outputs[component]["model_run"], trainer.HISTORY_FILE), encoding="utf-8") as file:
+    for suffix in ("", f".{BASELINE}") if recipe.baseline.head else ("",):
+        run_directory = outputs[f"Trainer{suffix}"]["model_run"]
+        with open(os.path.join(run_directory, trainer.HISTORY_FILE), encoding="utf-8") as file:
             history = json.load(file)
         name = history["head"]
-        models[name] = outputs[component]["model"]
+        models[name] = outputs[f"Exporter{suffix}"]["model"]
         answers[name] = decode_once(models[name], sources, cache_directory, progress, features)
         progress(f"  {name}: measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
         metrics = scoring.score(

@@ -228,6 +228,25 @@ class _SparseTable:
             yield np.bincount(self._columns, self._counts * row[self._rows], self._width)
 
 
+class _Share(Metric):
+    """A part of a whole, both summed over segments: statistics are (part, whole).
+
+    Attributes:
+        counted: what whole and part are called in `details`.
+    """
+
+    size = 2
+    unit = "share"
+    counted = ("n", "part")
+
+    def value(self, sums):
+        return _ratio(sums[0], sums[1])
+
+    def details(self, sums):
+        whole, part = self.counted
+        return {whole: int(sums[1]), part: int(sums[0])}
+
+
 class _SacrebleuMetric(Metric):
     """A metric of sacrebleu. Its statistics are the ones that sacrebleu's own bootstrap sums.
 
@@ -498,11 +517,10 @@ class Rouge(Metric):
         return _join_signature(f"{self._measure}|tok:{tokens}|rouge-score:{version}", samples, seed, references)
 
 
-class ExactMatch(Metric):
+class ExactMatch(_Share):
     """Share of the outputs that equal a reference; how much white space stands where makes no difference."""
 
-    size = 2
-    unit = "share"
+    counted = ("n", "matches")
 
     def __init__(self, **unused):
         pass
@@ -511,17 +529,11 @@ class ExactMatch(Metric):
         found = hypothesis.split()
         return [any(found == reference.split() for reference in references), 1]
 
-    def value(self, sums):
-        return _ratio(sums[0], sums[1])
-
-    def details(self, sums):
-        return {"n": int(sums[1]), "matches": int(sums[0])}
-
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         return _join_signature("case:mixed|space:runs are one", samples, seed, references)
 
 
-class TokenAccuracy(Metric):
+class TokenAccuracy(_Share):
     """Share of the positions at which output and reference hold the same token, of those that the longer one has.
 
         sum over segments of |{i: output_i = reference_i}| / sum over segments of max(output tokens, reference tokens)
@@ -530,8 +542,7 @@ class TokenAccuracy(Metric):
     references a segment takes the one with the largest share.
     """
 
-    size = 2
-    unit = "share"
+    counted = ("positions", "equal")
 
     def __init__(self, tokenization="text", **unused):
         self._tokens = Tokenizer(tokenization).tokens
@@ -543,12 +554,6 @@ class TokenAccuracy(Metric):
         for wanted in map(self._tokens, references):
             counts.append([sum(one == other for one, other in zip(found, wanted)), max(len(found), len(wanted))])
         return max(counts, key=_share)
-
-    def value(self, sums):
-        return _ratio(sums[0], sums[1])
-
-    def details(self, sums):
-        return {"positions": int(sums[1]), "equal": int(sums[0])}
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         return _join_signature(f"case:mixed|tok:{self._tokenization}", samples, seed, references)
@@ -627,15 +632,14 @@ class Fidelity(Metric):
         return _join_signature(f"tokens:{self._kind}|equal:multiset", samples, seed, references)
 
 
-class UnseenCopies(Metric):
+class UnseenCopies(_Share):
     """Share of the unseen words to be copied that were copied.
 
     A word (or protected token) is one to be copied if it stands in the source and in a reference and was seen
     in training on neither side; it was copied if it stands in the output. Each counts once a segment.
     """
 
-    size = 2
-    unit = "share"
+    counted = ("n", "copied")
     needs_sources = True
     needs_training_words = True
     always_defined = False
@@ -649,17 +653,11 @@ class UnseenCopies(Metric):
         unseen = {word for word in shared if word not in self._training_words}
         return [len(unseen.intersection(self._words(hypothesis))) if unseen else 0, len(unseen)]
 
-    def value(self, sums):
-        return _ratio(sums[0], sums[1])
-
-    def details(self, sums):
-        return {"n": int(sums[1]), "copied": int(sums[0])}
-
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         return _join_signature("case:mixed|words:distinct per segment", samples, seed, references)
 
 
-class CopyRate(Metric):
+class CopyRate(_Share):
     """Share of the output's words that stand in the source: how much a system copies, rightly or not.
 
         sum over segments of |{i: output_i in source}| / sum over segments of output words
@@ -668,8 +666,7 @@ class CopyRate(Metric):
     references' own.
     """
 
-    size = 2
-    unit = "share"
+    counted = ("words", "in_source")
     needs_sources = True
     always_defined = False
 
@@ -680,17 +677,11 @@ class CopyRate(Metric):
         found, offered = self._words(hypothesis), set(self._words(source))
         return [sum(word in offered for word in found), len(found)]
 
-    def value(self, sums):
-        return _ratio(sums[0], sums[1])
-
-    def details(self, sums):
-        return {"words": int(sums[1]), "in_source": int(sums[0])}
-
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         return _join_signature("case:mixed|words:running", samples, seed, references)
 
 
-class CopyPrecision(Metric):
+class CopyPrecision(_Share):
     """Share of the output's words that stand in the source which a reference holds too: how much of the copying is right.
 
         sum over segments and words w of the source of min(count in output, count in reference)
@@ -699,8 +690,7 @@ class CopyPrecision(Metric):
     Words and protected tokens count, punctuation does not. Of several references a segment takes the one with most of them.
     """
 
-    size = 2
-    unit = "share"
+    counted = ("copied", "in_reference")
     needs_sources = True
     always_defined = False
 
@@ -713,17 +703,11 @@ class CopyPrecision(Metric):
         right = (copied & collections.Counter(self._words(reference)) for reference in references)
         return [max(sum(words.values()) for words in right), sum(copied.values())]
 
-    def value(self, sums):
-        return _ratio(sums[0], sums[1])
-
-    def details(self, sums):
-        return {"copied": int(sums[1]), "in_reference": int(sums[0])}
-
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         return _join_signature("case:mixed|words:running, clipped", samples, seed, references)
 
 
-class RareWordRecall(Metric):
+class RareWordRecall(_Share):
     """Share of the references' rare words that the outputs hold; rare is what training saw less than 8 times.
 
         sum over segments and rare words w of min(count of w in output, count in reference)
@@ -734,8 +718,7 @@ class RareWordRecall(Metric):
     of those that hold a rare word.
     """
 
-    size = 2
-    unit = "share"
+    counted = ("n", "found")
     needs_training_words = True
     needs_training_counts = True
     always_defined = False
@@ -754,12 +737,6 @@ class RareWordRecall(Metric):
             if rare:
                 shares.append([(found & rare).total(), rare.total()])
         return max(shares, key=_share, default=[0, 0])
-
-    def value(self, sums):
-        return _ratio(sums[0], sums[1])
-
-    def details(self, sums):
-        return {"n": int(sums[1]), "found": int(sums[0])}
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         return _join_signature(f"case:mixed|rare:<{RARE_BELOW}|words:running, clipped", samples, seed, references)
@@ -821,14 +798,13 @@ class WordF1ByFrequency(Metric):
         return _join_signature("case:mixed|words:running, clipped", samples, seed, references)
 
 
-class RepetitionRate(Metric):
+class RepetitionRate(_Share):
     """Share of the outputs that say a run of one to four words twice in a row, where no reference does.
 
     It is the stutter of attention models that coverage is to cure (See et al., 2017).
     """
 
-    size = 2
-    unit = "share"
+    counted = ("n", "repeating")
     lower_is_better = True
 
     def __init__(self, tokenization="text", **unused):
@@ -837,12 +813,6 @@ class RepetitionRate(Metric):
     def statistics(self, hypothesis, references, source):
         excused = any(_has_repeated_run(self._words(reference)) for reference in references)
         return [_has_repeated_run(self._words(hypothesis)) and not excused, 1]
-
-    def value(self, sums):
-        return _ratio(sums[0], sums[1])
-
-    def details(self, sums):
-        return {"n": int(sums[1]), "repeating": int(sums[0])}
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         return _join_signature(f"run:1-{_LONGEST_REPEATED_RUN} words", samples, seed, references)

@@ -51,6 +51,22 @@ def build_eval_config(recipe):
     return (perplexity if is_language_model(recipe) else evaluation).build_eval_config(recipe)
 
 
+def train(recipe, fn_args, transform_output):
+    """Trains a recipe's model for TFX's Trainer; returns it and the facts of its training."""
+    from pipeline import language_model_trainer, trainer
+
+    train_files = (language_model_trainer if is_language_model(recipe) else trainer).train_transformed
+    return train_files(recipe, fn_args, transform_output)
+
+
+def export_model(recipe, model, transform_output, directory):
+    """Writes a trained model as a SavedModel."""
+    from serving import export, language_model_export
+
+    export_as = (language_model_export if is_language_model(recipe) else export).export_model
+    export_as(model, transform_output, recipe, directory)
+
+
 def collect(recipe, *arguments):
     """Measures a run's models; arguments and result as in `pipeline.results.collect`."""
     from pipeline import language_model_results, results

@@ -1,4 +1,4 @@
-"""TFX Trainer's entry: trains the recipe's model on transformed examples and exports it."""
+"""TFX Trainer's entry: trains the recipe's model on transformed examples."""
 
 import json
 import math
@@ -14,7 +14,6 @@ from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
 from pipeline import configs, preprocessing, scheduled_sampling, tasks, training_data
 
 HISTORY_FILE = "history.json"
-WEIGHTS_FILE = "model.keras"
 
 
 def head_options(recipe):
@@ -248,24 +247,11 @@ def train(
     return model, facts
 
 
-def run_fn(fn_args):
-    """Trains and exports; called by TFX's Trainer.
-
-    Args:
-        fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives.
-    """
-    from serving import export
-
-    recipe = configs.Recipe.from_json(fn_args.custom_config["recipe"])
-    if tasks.is_language_model(recipe):
-        from pipeline import language_model_trainer
-
-        language_model_trainer.run_fn(fn_args, recipe)
-        return
-    transform_output = tft.TFTransformOutput(fn_args.transform_graph_path)
+def train_transformed(recipe, fn_args, transform_output):
+    """Trains on the files of TFX's `fn_args`; returns what `train` does."""
     names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
     sizes = [len(preprocessing.read_vocabulary(transform_output, name)) for name in names]
-    model, facts = train(
+    return train(
         recipe,
         fn_args.train_files,
         fn_args.eval_files,
@@ -273,8 +259,23 @@ def run_fn(fn_args):
         log_directory=fn_args.model_run_dir,
         source_features=preprocessing.encoder_feature_sizes(transform_output, recipe),
     )
-    export.export_model(model, transform_output, recipe, fn_args.serving_model_dir)
-    tf.io.gfile.makedirs(fn_args.model_run_dir)
+
+
+def model_path(directory):
+    """Returns where in the folder of a Trainer's model the trained network is."""
+    return os.path.join(directory, "model.keras")
+
+
+def run_fn(fn_args):
+    """Trains; called by TFX's Trainer. Exporter makes of the network what is served.
+
+    Args:
+        fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives.
+    """
+    recipe = configs.Recipe.from_json(fn_args.custom_config["recipe"])
+    model, facts = tasks.train(recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path))
+    for directory in (fn_args.serving_model_dir, fn_args.model_run_dir):
+        tf.io.gfile.makedirs(directory)
+    model.save(model_path(fn_args.serving_model_dir))
     with tf.io.gfile.GFile(os.path.join(fn_args.model_run_dir, HISTORY_FILE), "w") as file:
         json.dump(facts, file, indent=1)
-    model.save(os.path.join(fn_args.model_run_dir, WEIGHTS_FILE))

@@ -178,7 +178,6 @@ class ServingModule(tf.Module):
         """The `n_best` answers, by a graph that all signatures share."""
         key = "xla" if compiled else "no_xla"
         if key not in self._predictions:
-            # Not the method itself: a module's function holds on to its module.
             decode = tf.function(self._decode, jit_compile=compiled, autograph=False)
 
             def predict(source, *columns):

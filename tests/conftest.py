@@ -16,3 +16,12 @@ import hypothesis
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, print_blob=True)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("repeatable")
+
+
+# What takes longest begins first, so that no process is left alone with it at the end.
+LONG_FOLDERS = ("end_to_end", "serving")
+
+
+def pytest_collection_modifyitems(items):
+    """Puts whole pipelines and exports before everything else."""
+    items.sort(key=lambda item: item.path.parent.name not in LONG_FOLDERS)

@@ -8,7 +8,7 @@ from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
-from components.vocabulary.executor import counts_file
+from components.vocabulary.executor import SIDES, read_counts
 from pipeline import configs, lexicons, tokenization, translation_lexicon
 from pipeline import word_alignment as alignment
 
@@ -18,13 +18,6 @@ LEXICON_KEY = "lexicon"
 CONFIG_KEY = "lexicon_config"
 TEXT_SETTINGS_KEY = "text_settings"
 SHARD_PAIRS = 20_000  # of sentences: their links take some 100 MB
-
-
-def read_counts(folder, side):
-    """Returns all training tokens of a side with their counts, a dict in the file's order."""
-    with fileio.open(os.path.join(folder, counts_file(side)), "r") as file:
-        lines = file.read().removesuffix("\n").split("\n")
-    return {json.loads(token): int(count) for token, _, count in (line.rpartition("\t") for line in lines if line)}
 
 
 class _MakeLinks(beam.DoFn):
@@ -38,18 +31,17 @@ class _MakeLinks(beam.DoFn):
     def setup(self):
         # A word's id is its place among the counted ones, from 1.
         self._ids = [
-            {token.encode(): place for place, token in enumerate(read_counts(self._uri, side), 1)}
-            for side in ("source", "target")
+            {token.encode(): place for place, token in enumerate(read_counts(self._uri, side), 1)} for side in SIDES
         ]
 
     def process(self, serialized):
         import tensorflow as tf
 
-        features = {side: tf.io.FixedLenFeature([], tf.string) for side in ("source", "target")}
+        features = {side: tf.io.FixedLenFeature([], tf.string) for side in SIDES}
         parsed = tf.io.parse_example(tf.constant(serialized), features)
         words = [
             [[ids[token] for token in row] for row in self._tokenizer.tokenize(parsed[side]).to_list()]
-            for side, ids in zip(("source", "target"), self._ids)
+            for side, ids in zip(SIDES, self._ids)
         ]
         yield alignment.make_links(*words), alignment.make_links(*reversed(words))
 
@@ -143,7 +135,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         vocabulary_uri = artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY])
         uri = artifact_utils.get_single_uri(output_dict[LEXICON_KEY])
         fileio.makedirs(uri)
-        counts = [read_counts(vocabulary_uri, side) for side in ("source", "target")]
+        counts = [read_counts(vocabulary_uri, side) for side in SIDES]
         manual, skipped = {}, 0
         if config.kind in ("manual", "hybrid"):
             dictionary = lexicons.read_dictionary(settings["dictionary"], tokenizer)

@@ -178,6 +178,14 @@ def join_counts(sides):
     return dict(joint)
 
 
+def read_counts(uri, side):
+    """Returns all training tokens of a side with their counts, a dict in the file's order."""
+    with fileio.open(os.path.join(uri, counts_file(side)), "r") as file:
+        # Not splitlines: JSON leaves U+2028 and its like as they are.
+        lines = file.read().removesuffix("\n").split("\n")
+    return {json.loads(token): int(count) for token, _, count in (line.rpartition("\t") for line in lines if line)}
+
+
 def read_training_counts(uri):
     """Returns a Counter of the words of the training data, without joiners: those of either side, counted on the target side.
 
@@ -185,10 +193,7 @@ def read_training_counts(uri):
     """
     words = collections.Counter()
     for side in SIDES:
-        with fileio.open(os.path.join(uri, counts_file(side)), "r") as file:
-            # Not splitlines: JSON leaves U+2028 and its like as they are.
-            for line in file.read().removesuffix("\n").split("\n"):
-                token, count = line.rsplit("\t", 1)
-                words[json.loads(token).strip(tokenization.JOINER)] += int(count) if side == "target" else 0
+        for token, count in read_counts(uri, side).items():
+            words[token.strip(tokenization.JOINER)] += count if side == "target" else 0
     del words[""]
     return words

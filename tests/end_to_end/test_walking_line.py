@@ -38,9 +38,11 @@ def test_all_components_ran_and_said_so(finished_run):
         "TextTransform",
         "Trainer",
         "Trainer.baseline",
+        "Exporter",
+        "Exporter.baseline",
         "Evaluator",
         "Pusher",
-    ] or set(names) >= {"Trainer", "Trainer.baseline", "Evaluator", "Pusher"}
+    ] or set(names) >= {"Trainer", "Trainer.baseline", "Exporter", "Exporter.baseline", "Evaluator", "Pusher"}
     assert any("Pusher" in line for line in said)
 
 

@@ -346,11 +346,13 @@ def test_only_what_decides_features_is_in_the_text_settings():
     assert configs.text_settings(other) == {"tokenizer": {"kind": "whitespace", "lowercase": True}}
 
 
-def test_a_training_does_not_depend_on_what_only_judges_it():
-    recipe = load_recipe(
-        "translation", ["evaluation.bootstrap_samples=10", "baseline.head=softmax", "lexicon.kind=learned"]
-    )
+def test_a_training_does_not_depend_on_what_its_model_is_used_for():
     plain = load_recipe("translation")
+    judged = ["evaluation.bootstrap_samples=10", "baseline.head=softmax", "lexicon.kind=learned"]
+    recipe = load_recipe("translation", judged)
+    assert configs.export_recipe(recipe) == configs.export_recipe(plain)
+    recipe = load_recipe("translation", [*judged, "decoding.beam_size=8", "evaluation.metrics=['bleu']"])
+    assert configs.export_recipe(recipe) != configs.export_recipe(plain)
     assert configs.training_recipe(recipe) == configs.training_recipe(plain)
     assert configs.training_recipe(recipe) != configs.training_recipe(
         load_recipe("translation", ["model.head=softmax"])

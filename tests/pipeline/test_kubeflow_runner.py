@@ -11,7 +11,7 @@ from tests.components.test_vocabulary import SPECIAL, write_examples
 
 COMPONENTS = {
     *("ParallelTextExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Vocabulary", "TextTransform"),
-    *("Trainer", "Trainer.baseline", "Evaluator", "Pusher"),
+    *("Trainer", "Trainer.baseline", "Exporter", "Exporter.baseline", "Evaluator", "Pusher"),
 }
 TRAINERS = {"Trainer", "Trainer.baseline"}
 SMALL = ("vocabulary.min_count=1", "vocabulary.protected_min_count=2")
@@ -47,7 +47,7 @@ def test_it_is_a_valid_specification(spec):
     assert set(proto.root.dag.tasks) == set(proto.components) == COMPONENTS
     for task in proto.root.dag.tasks.values():
         assert set(task.dependent_tasks) <= COMPONENTS
-    assert set(proto.root.dag.tasks["Pusher"].dependent_tasks) == {"Trainer", "Evaluator"}
+    assert set(proto.root.dag.tasks["Pusher"].dependent_tasks) == {"Exporter", "Evaluator"}
 
 
 def test_every_component_has_the_image_and_an_importable_executor(spec):
@@ -102,7 +102,7 @@ def test_settings_reach_the_cluster(tmp_path):
         beam_args=["--runner=DataflowRunner"],
     )
     assert spec["pipelineInfo"]["name"] == "my-recipe"
-    assert set(spec["root"]["dag"]["tasks"]) == COMPONENTS - {"Trainer.baseline"}
+    assert set(spec["root"]["dag"]["tasks"]) == COMPONENTS - {"Trainer.baseline", "Exporter.baseline"}
     assert "--runner=DataflowRunner" in json.dumps(containers(spec)["Vocabulary"]["args"])
 
     def constants(name):

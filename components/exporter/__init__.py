@@ -1,0 +1,1 @@
+"""TFX component: trained network to served model."""

@@ -1,0 +1,31 @@
+"""The work of Exporter: reads the trained network and writes what is served."""
+
+import keras
+import tensorflow_transform as tft
+from tfx.dsl.components.base import base_executor
+from tfx.types import artifact_utils
+from tfx.utils import path_utils
+
+from pipeline import configs, tasks, trainer
+
+TRAINED_MODEL_KEY = "trained_model"
+TRANSFORM_GRAPH_KEY = "transform_graph"
+MODEL_KEY = "model"
+RECIPE_KEY = "recipe"
+
+
+class Executor(base_executor.BaseExecutor):
+    """Exports the network of `trained_model`, with the Transform graph before it, as the SavedModel of `model`."""
+
+    def Do(self, input_dict, output_dict, exec_properties):
+        self._log_startup(input_dict, output_dict, exec_properties)
+        recipe = configs.Recipe.from_json(exec_properties[RECIPE_KEY])
+        trained = artifact_utils.get_single_uri(input_dict[TRAINED_MODEL_KEY])
+        transform_graph = artifact_utils.get_single_uri(input_dict[TRANSFORM_GRAPH_KEY])
+        directory = path_utils.serving_model_dir(artifact_utils.get_single_uri(output_dict[MODEL_KEY]))
+        tasks.export_model(
+            recipe,
+            keras.models.load_model(trainer.model_path(path_utils.serving_model_dir(trained)), compile=False),
+            tft.TFTransformOutput(transform_graph),
+            directory,
+        )

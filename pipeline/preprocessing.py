@@ -212,7 +212,8 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT, s
         features["source_ids"] = source_ids.with_flat_values(ids)
     if settings.get("lexicon_rows"):
         line = tables["lexicon_rows"].lookup(source_tokens.flat_values)
-        row = tf.where(line < 0, translation_lexicon.UNCOVERED_ROW, line + translation_lexicon.FIRST_ROW)
+        uncovered = tf.constant(translation_lexicon.UNCOVERED_ROW, tf.int64)
+        row = tf.where(line < 0, uncovered, line + translation_lexicon.FIRST_ROW)
         features[LEXICON_ROWS] = source_tokens.with_flat_values(row)
     if settings.get("translate"):
         keep = is_protected(source_tokens.flat_values)

@@ -37,9 +37,14 @@ HEADS = (
     "joint_copy",
     "pointer_network",
     "span_copy",
+    "lexicon_bias",
+    "lexicon_linear",
+    "lexicon_copy",
 )
-# Those that copy by the decoder's attention, hence need one.
-ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax")
+# Those that read the lexicon of translations.
+LEXICON_HEADS = ("lexicon_bias", "lexicon_linear", "lexicon_copy")
+# Those that copy, or translate, by the decoder's attention, hence need one.
+ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax", *LEXICON_HEADS)
 # What `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
 
@@ -155,6 +160,10 @@ class ModelConfig:
     # `entity_feature`, one of data.source_features, tags as an entity (all tags but O, -, _ and 0), even if the vocabulary has it.
     pointers: str = _choice("unknown", "dictionary", "entities", default="unknown")
     entity_feature: str = ""
+    # Head lexicon_bias: what a word has beside its translations' probability. Head lexicon_linear: what the share of the lexicon is made of,
+    # one number, or one for each step read off the decoder's state.
+    lexicon_epsilon: float = _number(0.001, low=1e-9)
+    lexicon_gate: str = _choice("constant", "state", default="constant")
     feature_size: int = _number(16, low=1)  # size of the embedding of each of the source's features
 
 
@@ -199,8 +208,8 @@ class DecodingConfig:
     top_p: float = _number(1.0, low=0.01, high=1.0)  # draw among the likeliest that have this mass
     no_repeat_ngram: int = _number(0, low=0)  # no run of so many tokens stands twice in an output; 0 allows all
     # What is put where the model says [UNK]: nothing (another word is chosen), the source token that attention looks at most, or that
-    # token's translation in data.dictionary (else the token).
-    replace_unknown: str = _choice("none", "copy", "dictionary", default="none")
+    # token's translation (else the token), by data.dictionary or the likeliest of the lexicon.
+    replace_unknown: str = _choice("none", "copy", "dictionary", "lexicon", default="none")
     # Outputs hold each placeholder, tag, URL and option as often as their source does (as far as the head can output it).
     keep_protected: bool = True
     batch_buckets: tuple[int, ...] = (1, 8, 32)
@@ -448,20 +457,27 @@ def training_recipe(recipe):
     checked against them.
     """
     decoding = DecodingConfig(length_buckets=recipe.decoding.length_buckets)
-    return dataclasses.replace(export_recipe(recipe), decoding=decoding, evaluation=EvaluationConfig())
+    return export_recipe(dataclasses.replace(recipe, decoding=decoding, evaluation=EvaluationConfig()))
 
 
 def export_recipe(recipe):
     """Returns the recipe as an exported model sees it: what only judges a model, or concerns another one, is as in a recipe without it.
 
-    The metrics stay: an exported model names them.
+    The metrics stay: an exported model names them. The lexicon stays where the model reads it.
     """
     evaluation = dataclasses.replace(
         recipe.evaluation,
         thresholds=ThresholdsConfig(),
         bootstrap_samples=EvaluationConfig.bootstrap_samples,
     )
-    return dataclasses.replace(recipe, evaluation=evaluation, baseline=BaselineConfig(), lexicon=LexiconConfig())
+    alone = dataclasses.replace(recipe, evaluation=evaluation, baseline=BaselineConfig())
+    return alone if reads_lexicon(alone) else dataclasses.replace(alone, lexicon=LexiconConfig())
+
+
+def reads_lexicon(recipe):
+    """Whether the lexicon of translations is part of the recipe's model or its baseline, not only an artifact beside them."""
+    heads = (recipe.model.head, recipe.baseline.head)
+    return recipe.decoding.replace_unknown == "lexicon" or any(head in LEXICON_HEADS for head in heads)
 
 
 def transform_settings(recipe):
@@ -471,8 +487,8 @@ def transform_settings(recipe):
 
     Returns:
         `text_settings`, and, where the recipe has them: `spans` (dict with `max_span` and `min_span`), `pointers`
-        (`"dictionary"` or `"entities"`), `entity_feature` and `entities` (see `vocabulary_settings`), `translate`,
-        `copy_lexicon` (true), `source_features` and `surface_features` (lists).
+        (`"dictionary"` or `"entities"`), `entity_feature` and `entities` (see `vocabulary_settings`), `translate` (`"dictionary"` or
+        `"lexicon"`), `copy_lexicon` (true), `lexicon_rows` (true), `source_features` and `surface_features` (lists).
     """
     settings = text_settings(recipe)
     if "span_copy" in (recipe.model.head, recipe.baseline.head):
@@ -483,8 +499,10 @@ def transform_settings(recipe):
     if settings.get("pointers") == "entities":
         settings["entity_feature"] = recipe.model.entity_feature
         settings["entities"] = vocabulary_settings(recipe)["entities"]
-    if recipe.decoding.replace_unknown == "dictionary":
-        settings["translate"] = True
+    if recipe.decoding.replace_unknown in ("dictionary", "lexicon"):
+        settings["translate"] = recipe.decoding.replace_unknown
+    if any(head in LEXICON_HEADS for head in (recipe.model.head, recipe.baseline.head)):
+        settings["lexicon_rows"] = True
     if recipe.data.copy_lexicon:
         settings["copy_lexicon"] = True
     for key in ("source_features", "surface_features"):
@@ -752,6 +770,15 @@ def _check_lexicons(recipe):
         raise RecipeError(
             f"The recipe key '{key}' = \"dictionary\" needs a file of translations: name it in 'data.dictionary'."
         )
+    for key, value in (("model.head", model.head), ("baseline.head", recipe.baseline.head)):
+        if value in LEXICON_HEADS and recipe.lexicon.kind == "none":
+            raise RecipeError(
+                f"The recipe key '{key}' = \"{value}\" needs a lexicon: set 'lexicon.kind' to learned, manual or hybrid."
+            )
+    if recipe.decoding.replace_unknown == "lexicon" and recipe.lexicon.kind == "none":
+        raise RecipeError(
+            "The recipe key 'decoding.replace_unknown' = \"lexicon\" needs a lexicon: set 'lexicon.kind' to learned, manual or hybrid."
+        )
     if recipe.lexicon.kind in ("manual", "hybrid") and not data.dictionary:
         raise RecipeError(
             f"The recipe key 'lexicon.kind' = \"{recipe.lexicon.kind}\" needs a file of translations: name it in 'data.dictionary'."
@@ -766,14 +793,15 @@ def _check_lexicons(recipe):
             f"The recipe key 'decoding.replace_unknown' = \"{recipe.decoding.replace_unknown}\" puts what attention looks at: it needs a "
             "'model.attention' other than \"none\"."
         )
-    if recipe.decoding.replace_unknown == "dictionary":
+    if recipe.decoding.replace_unknown in ("dictionary", "lexicon"):
         for key, head in (("model.head", model.head), ("baseline.head", recipe.baseline.head)):
             # A search does not say which of the tokens of the source that it writes stand for [UNK].
             copies_translations = head == "pointer_softmax" and model.pointers == "dictionary"
-            if head not in ("", "softmax") and not copies_translations:
+            if head not in ("", "softmax", "lexicon_bias", "lexicon_linear") and not copies_translations:
                 raise RecipeError(
-                    "The recipe key 'decoding.replace_unknown' = \"dictionary\" would translate all that is copied: it fits head "
-                    f"softmax, and pointer_softmax with 'model.pointers' = \"dictionary\"; but '{key}' is {head!r}."
+                    f"The recipe key 'decoding.replace_unknown' = \"{recipe.decoding.replace_unknown}\" would translate all that is copied: it "
+                    "fits heads softmax, lexicon_bias and lexicon_linear, and pointer_softmax with 'model.pointers' = \"dictionary\"; but "
+                    f"'{key}' is {head!r}."
                 )
     for name in data.surface_features:
         if name not in ("case",):
@@ -794,7 +822,7 @@ def _check_lexicons(recipe):
 
 
 # `source_ids` and its like are features of the graph itself.
-_OWN_SOURCE_FEATURES = ("ids", "tokens", "extended_ids", "feed_ids", "copy_tokens", "protected")
+_OWN_SOURCE_FEATURES = ("ids", "tokens", "extended_ids", "feed_ids", "copy_tokens", "protected", "lexicon_rows")
 
 
 def _check_evaluation(evaluation):

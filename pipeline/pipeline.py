@@ -105,6 +105,7 @@ def create_pipeline(
         schema=schema_gen.outputs["schema"],
         vocabulary=vocabulary.outputs["vocabulary"],
         recipe_json=recipe_json,
+        lexicon=lexicon.outputs["lexicon"] if configs.reads_lexicon(recipe) else None,
     )
     components = [example_gen, statistics_gen, schema_gen, example_validator, vocabulary, transform]
     components += [lexicon] if lexicon else []

@@ -10,7 +10,17 @@ import os
 import tensorflow as tf
 
 from keras_models.layers import copy_head
-from pipeline import copy_lexicon, lexicons, matching, pointer_labels, source_features, span_labels, tokenization
+from pipeline import (
+    copy_lexicon,
+    lexicons,
+    matching,
+    pointer_labels,
+    source_features,
+    span_labels,
+    tokenization,
+    translation_lexicon,
+)
+from pipeline.configs import LEXICON_HEADS
 
 SOURCE_VOCABULARY_FILE = "source_vocabulary.txt"
 TARGET_VOCABULARY_FILE = "target_vocabulary.txt"
@@ -26,6 +36,8 @@ FEATURES = (
 
 # What a model reads in training; `label_features` adds what its head learns from.
 ID_FEATURES = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
+# The row of each source token in the lexicon of translations.
+LEXICON_ROWS = "source_lexicon_rows"
 # What stands behind a short text's features in a batch, where it is not 0: no position.
 PADDING = {copy_head.POINTERS: -1, copy_head.SPAN_STARTS: -1}
 
@@ -40,8 +52,10 @@ def label_features(recipe):
 
 
 def encoder_features(recipe):
-    """Returns the names of the extra inputs of a recipe's encoder."""
-    return tuple(map(source_features.feature_name, (*recipe.data.source_features, *recipe.data.surface_features)))
+    """Returns the names of the extra inputs of a recipe's encoder, and of what its head's lexicon is read by."""
+    names = (*recipe.data.source_features, *recipe.data.surface_features)
+    rows = (LEXICON_ROWS,) if recipe.model.head in LEXICON_HEADS else ()
+    return (*map(source_features.feature_name, names), *rows)
 
 
 def encoder_feature_sizes(transform_output, recipe):
@@ -61,6 +75,27 @@ def vocabulary_table(path):
         path, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
     )
     return tf.lookup.StaticHashTable(initializer, default_value=-1)
+
+
+def key_table(path):
+    """Returns a lookup table from the first column of a TSV file to its line number, -1 where the file lacks the key."""
+    initializer = tf.lookup.TextFileInitializer(
+        path, tf.string, 0, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER, delimiter="\t"
+    )
+    return tf.lookup.StaticHashTable(initializer, default_value=-1)
+
+
+def read_lexicon(transform_output):
+    """Returns the lexicon of translations that a Transform graph's `source_lexicon_rows` point into.
+
+    Returns:
+        What `translation_lexicon.read_rows` does, by the target vocabulary.
+    """
+    vocabulary = read_vocabulary(transform_output, TARGET_VOCABULARY_FILE)
+    path = os.path.join(transform_output.transform_savedmodel_dir, "assets", translation_lexicon.ROWS_FILE)
+    # A word of the text that reads like a special token is none.
+    ids = {token: number for number, token in enumerate(vocabulary) if token not in tokenization.SPECIAL_TOKENS[:-1]}
+    return translation_lexicon.read_rows(path, ids, tokenization.UNK_ID)
 
 
 def read_vocabulary(transform_output, name):
@@ -175,9 +210,14 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT, s
         )
         ids = pointer_labels.entity_ids(source_ids.flat_values, numbers, source_table.size(), settings["entities"])
         features["source_ids"] = source_ids.with_flat_values(ids)
+    if settings.get("lexicon_rows"):
+        line = tables["lexicon_rows"].lookup(source_tokens.flat_values)
+        uncovered = tf.constant(translation_lexicon.UNCOVERED_ROW, tf.int64)
+        row = tf.where(line < 0, uncovered, line + translation_lexicon.FIRST_ROW)
+        features[LEXICON_ROWS] = source_tokens.with_flat_values(row)
     if settings.get("translate"):
         keep = is_protected(source_tokens.flat_values)
-        lookup = tables["dictionary_targets"].lookup
+        lookup = tables["translations"].lookup
         copy_tokens = copy_lexicon.translated_surfaces(source_tokens, copy_tokens, lookup, keep)
     if settings.get("copy_lexicon") or settings.get("translate"):
         features["source_copy_tokens"] = copy_tokens
@@ -199,12 +239,12 @@ def load_tables(folder, settings, load=lambda path, make: make(path)):
 
     Args:
         folder: the Vocabulary artifact.
-        settings: what `configs.transform_settings` gives.
+        settings: what `configs.transform_settings` gives; with `lexicon_uri`, the Lexicon artifact, where they ask for it.
         load: function of a path and a function of a path that makes a table; Transform must track what is made.
 
     Returns:
         Dict: the table of each column's tags by the column's name, `copy_lexicon` (table and longest phrase), `dictionary_sources`,
-        `dictionary_targets`; those that the settings ask for.
+        `translations`, `lexicon_rows`; those that the settings ask for.
     """
 
     def made(name, make):
@@ -218,8 +258,14 @@ def load_tables(folder, settings, load=lambda path, make: make(path)):
         tables["copy_lexicon"] = (made(lexicons.COPY_LEXICON_FILE, copy_lexicon.text_table), longest)
     if settings.get("pointers") == "dictionary":
         tables["dictionary_sources"] = made(lexicons.SOURCES_FILE, copy_lexicon.text_table)
-    if settings.get("translate"):
-        tables["dictionary_targets"] = made(lexicons.TARGETS_FILE, copy_lexicon.text_table)
+    if settings.get("translate") == "dictionary":
+        tables["translations"] = made(lexicons.TARGETS_FILE, copy_lexicon.text_table)
+    if settings.get("translate") == "lexicon":
+        path = os.path.join(settings["lexicon_uri"], translation_lexicon.BEST_FILE)
+        tables["translations"] = load(path, copy_lexicon.text_table)
+    if settings.get("lexicon_rows"):
+        path = os.path.join(settings["lexicon_uri"], translation_lexicon.ROWS_FILE)
+        tables["lexicon_rows"] = load(path, key_table)
     return tables
 
 
@@ -228,8 +274,8 @@ def preprocessing_fn(inputs, custom_config):
 
     Args:
         inputs: dict of string tensors `[batch, 1]`.
-        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, and what
-            `configs.transform_settings` gives of the recipe.
+        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, `lexicon_uri`, Lexicon's, where the
+            recipe's model reads it, and what `configs.transform_settings` gives of the recipe.
 
     Returns:
         Dict of sparse tensors, which tf.Example stores as lists of any length.

@@ -23,13 +23,16 @@ def head_options(recipe):
         "pointer_softmax": {"inverse_temperature": model.inverse_temperature, "activation": model.switch_activation},
         "joint_copy": {"tanh": model.copy_tanh},
         "span_copy": {"max_span": model.max_span, "copying_context": model.copying_context},
+        "lexicon_bias": {"epsilon": model.lexicon_epsilon},
+        "lexicon_linear": {"gate": model.lexicon_gate},
     }.get(model.head, {})
 
 
-def build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features=None):
+def build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features=None, lexicon=None):
     """Builds the untrained network that a recipe describes.
 
-    `source_features` is what `preprocessing.encoder_feature_sizes` gives, or None.
+    `source_features` is what `preprocessing.encoder_feature_sizes` gives, or None, and `lexicon` what `preprocessing.read_lexicon` gives, for
+    heads that read it.
     """
     config, training = recipe.model, recipe.training
     options = {
@@ -46,25 +49,30 @@ def build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_f
         "coverage_loss_weight": training.coverage_loss_weight if config.coverage else 0.0,
         "large_vocabulary_size": training.large_vocabulary_size,
         "scheduled_sampling": training.scheduled_sampling != "none",
+        "lexicon_shape": lexicon[0].shape if lexicon else None,
         "dtype": "mixed_bfloat16" if training.mixed_precision else "float32",
     }
     if config.body == "transformer":
-        return TransformerSeq2Seq(
+        model = TransformerSeq2Seq(
             decoder_layers=config.decoder_layers,
             attention_heads=config.attention_heads,
             feed_forward_size=config.feed_forward_size,
             **options,
         )
-    return RecurrentSeq2Seq(
-        cell=config.cell,
-        encoder=config.encoder,
-        kernel_size=config.kernel_size,
-        attention=config.attention,
-        input_feeding=config.input_feeding,
-        selective_read=config.selective_read,
-        coverage=config.coverage,
-        **options,
-    )
+    else:
+        model = RecurrentSeq2Seq(
+            cell=config.cell,
+            encoder=config.encoder,
+            kernel_size=config.kernel_size,
+            attention=config.attention,
+            input_feeding=config.input_feeding,
+            selective_read=config.selective_read,
+            coverage=config.coverage,
+            **options,
+        )
+    if lexicon:
+        model.set_lexicon(*lexicon)
+    return model
 
 
 def learning_rate_at(progress, step, config):
@@ -188,6 +196,7 @@ def train(
     target_vocabulary_size,
     log_directory=None,
     source_features=None,
+    lexicon=None,
 ):
     """Trains a recipe's model.
 
@@ -196,7 +205,7 @@ def train(
         train_files, eval_files: lists of file patterns of transformed examples.
         source_vocabulary_size, target_vocabulary_size: numbers of ids.
         log_directory: where TensorBoard's logs go, if given.
-        source_features: see `build_model`.
+        source_features, lexicon: see `build_model`.
 
     Returns:
         The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`, `updates`,
@@ -211,7 +220,7 @@ def train(
     eval_batches, _, _ = _load_batches(eval_files, "eval", recipe)
     steps_per_epoch = sum(1 for _ in batches)
     with _strategy().scope():
-        model = build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features)
+        model = build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features, lexicon)
         model.compile(
             optimizer=keras.optimizers.Adam(config.learning_rate, global_clipnorm=config.gradient_clip_norm or None),
             loss=losses.negative_log_likelihood,
@@ -258,6 +267,7 @@ def train_transformed(recipe, fn_args, transform_output):
         *sizes,
         log_directory=fn_args.model_run_dir,
         source_features=preprocessing.encoder_feature_sizes(transform_output, recipe),
+        lexicon=preprocessing.read_lexicon(transform_output) if recipe.model.head in configs.LEXICON_HEADS else None,
     )
 
 

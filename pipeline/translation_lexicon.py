@@ -9,10 +9,16 @@ Source: Arthur 2018, "Learning Lexical Representations for Neural Machine Transl
 import json
 import os
 
+import numpy as np
+
 LEXICON_FILE = (
     "lexicon.tsv"  # source token, target token, probability; tokens as JSON, because one may hold a line break
 )
 FACTS_FILE = "facts.json"
+# For the graph's tables, whose keys are the text up to a tab: a word that holds a tab or a line break has no row.
+ROWS_FILE = "rows.tsv"  # source token, JSON object from target token to probability; row n is on line n - FIRST_ROW
+BEST_FILE = "best.tsv"  # source token, its likeliest target token
+PADDING_ROW, UNCOVERED_ROW, FIRST_ROW = range(3)
 
 
 def manual_lexicon(pairs):
@@ -69,7 +75,7 @@ def coverage(lexicon, counts):
 
 
 def write(folder, lexicon, facts):
-    """Writes `LEXICON_FILE` and `FACTS_FILE` into a folder that exists, or an address."""
+    """Writes all the files above into a folder that exists, or an address."""
     from tfx.dsl.io import fileio
 
     with fileio.open(os.path.join(folder, LEXICON_FILE), "w") as file:
@@ -77,6 +83,16 @@ def write(folder, lexicon, facts):
             for target, probability in lexicon[source].items():
                 words = (json.dumps(word, ensure_ascii=False) for word in (source, target))
                 file.write("\t".join((*words, f"{probability:.6g}")) + "\n")
+    rows = [word for word in sorted(lexicon) if not _breaks_line(word)]
+    with fileio.open(os.path.join(folder, ROWS_FILE), "w") as file:
+        for word in rows:
+            targets = {target: float(f"{probability:.6g}") for target, probability in lexicon[word].items()}
+            file.write(f"{word}\t{json.dumps(targets, ensure_ascii=False)}\n")
+    with fileio.open(os.path.join(folder, BEST_FILE), "w") as file:
+        for word in rows:
+            best = max(lexicon[word], key=lexicon[word].get)
+            if not _breaks_line(best):
+                file.write(f"{word}\t{best}\n")
     with fileio.open(os.path.join(folder, FACTS_FILE), "w") as file:
         file.write(json.dumps(facts, indent=1) + "\n")
 
@@ -93,3 +109,40 @@ def read(folder):
                 source, target, probability = line.split("\t")
                 lexicon.setdefault(json.loads(source), {})[json.loads(target)] = float(probability)
     return lexicon
+
+
+def _breaks_line(word):
+    return any(character in word for character in "\t\n\r")
+
+
+def read_rows(path, target_ids, unknown_id):
+    """Reads `ROWS_FILE` as what a model's `set_lexicon` takes.
+
+    Args:
+        path: the file, or its copy in a Transform graph.
+        target_ids: dict from target token to its id; tokens that it lacks are `[UNK]` (Arthur 2018, eq. 3.5).
+        unknown_id: the id of `[UNK]`.
+
+    Returns:
+        int32 ids and float32 probabilities, both `[rows, K]`; the first two rows, padding's and that of words without translations,
+        are `[UNK]` alone.
+    """
+    from tfx.dsl.io import fileio
+
+    rows = [{unknown_id: 1.0}] * FIRST_ROW
+    with fileio.open(path, "r") as file:
+        for line in file.read().split("\n"):
+            if not line:
+                continue
+            row = {}
+            for target, probability in json.loads(line.partition("\t")[2]).items():
+                target_id = target_ids.get(target, unknown_id)
+                row[target_id] = row.get(target_id, 0.0) + probability
+            total = sum(row.values())
+            rows.append({target_id: probability / total for target_id, probability in row.items()})
+    ids = np.full((len(rows), max(map(len, rows))), unknown_id, "int32")
+    probabilities = np.zeros(ids.shape, "float32")
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = list(row)
+        probabilities[number, : len(row)] = list(row.values())
+    return ids, probabilities

@@ -19,12 +19,13 @@ PREPROCESSING_FNS = {
 
 
 class TextTransformSpec(types.ComponentSpec):
-    """Transform's spec with one more input."""
+    """Transform's spec with two more inputs."""
 
     PARAMETERS: typing.ClassVar[dict] = standard_component_specs.TransformSpec.PARAMETERS
     INPUTS: typing.ClassVar[dict] = {
         **standard_component_specs.TransformSpec.INPUTS,
         executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
+        executor.LEXICON_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
     }
     OUTPUTS: typing.ClassVar[dict] = standard_component_specs.TransformSpec.OUTPUTS
     TYPE_ANNOTATION = standard_component_specs.TransformSpec.TYPE_ANNOTATION
@@ -45,7 +46,7 @@ class TextTransform(Transform):
     SPEC_CLASS = TextTransformSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
-    def __init__(self, examples, schema, vocabulary, recipe_json):
+    def __init__(self, examples, schema, vocabulary, recipe_json, lexicon=None):
         """Creates the component.
 
         Args:
@@ -53,6 +54,7 @@ class TextTransform(Transform):
             schema: channel of their schema.
             vocabulary: channel of the vocabulary folder.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            lexicon: channel of the lexicon's folder, where the recipe's model reads it.
         """
         recipe = configs.Recipe.from_json(recipe_json)
         settings = configs.transform_settings(recipe)
@@ -63,6 +65,7 @@ class TextTransform(Transform):
                 standard_component_specs.EXAMPLES_KEY: examples,
                 standard_component_specs.SCHEMA_KEY: schema,
                 executor.VOCABULARY_KEY: vocabulary,
+                **({executor.LEXICON_KEY: lexicon} if lexicon else {}),
                 standard_component_specs.PREPROCESSING_FN_KEY: PREPROCESSING_FNS[recipe.task],
                 standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps(settings, sort_keys=True),
                 standard_component_specs.FORCE_TF_COMPAT_V1_KEY: 0,

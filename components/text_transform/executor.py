@@ -1,4 +1,4 @@
-"""The work of TextTransform: TFX's own, once it knows where the vocabulary lies."""
+"""The work of TextTransform: TFX's own, once it knows where vocabulary and lexicon lie."""
 
 import json
 
@@ -6,17 +6,22 @@ from tfx.components.transform import executor as transform_executor
 from tfx.types import artifact_utils, standard_component_specs
 
 VOCABULARY_KEY = "vocabulary"
+LEXICON_KEY = "lexicon"
 
 
 class Executor(transform_executor.Executor):
-    """Hands the vocabulary's folder to the preprocessing function, then transforms."""
+    """Hands the folders of vocabulary and lexicon to the preprocessing function, then transforms."""
 
     def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
-        uri = artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY])
+        folders = {
+            f"{key}_uri": artifact_utils.get_single_uri(input_dict[key])
+            for key in (VOCABULARY_KEY, LEXICON_KEY)
+            if input_dict.get(key)
+        }
         settings = json.loads(exec_properties[standard_component_specs.CUSTOM_CONFIG_KEY])
         exec_properties = {
             **exec_properties,
-            standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps({**settings, "vocabulary_uri": uri}),
+            standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps({**settings, **folders}),
         }
-        inputs = {key: value for key, value in input_dict.items() if key != VOCABULARY_KEY}
+        inputs = {key: value for key, value in input_dict.items() if key not in (VOCABULARY_KEY, LEXICON_KEY)}
         super().Do(inputs, output_dict, exec_properties)

@@ -5,6 +5,9 @@ from keras_models.layers.attention import SourceAttention as SourceAttention
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder as ConvolutionalEncoder
 from keras_models.layers.copy_head import CopyHead as CopyHead
 from keras_models.layers.copynet import JointCopy as JointCopy
+from keras_models.layers.lexicon import LexiconBias as LexiconBias
+from keras_models.layers.lexicon import LexiconCopy as LexiconCopy
+from keras_models.layers.lexicon import LexiconLinear as LexiconLinear
 from keras_models.layers.pointer_generator import PointerGenerator as PointerGenerator
 from keras_models.layers.pointer_network import PointerNetwork as PointerNetwork
 from keras_models.layers.pointer_sentinel import PointerSentinel as PointerSentinel

@@ -27,6 +27,7 @@ class CopyHead(keras.layers.Layer):
         states: `[batch, source_length, memory_size]`, the encoded source.
         extended_ids: int `[batch, source_length]`, the extended id of each source token.
         mask: bool `[batch, source_length]`, false at padding.
+        lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, where the head needs them: see `LexiconHead`.
         candidates: int `[size]`, in training only: the words that the softmax is normalised over, see `VocabularySoftmax`.
         what `prepare` returned.
 
@@ -35,6 +36,7 @@ class CopyHead(keras.layers.Layer):
         merges: whether a word's copies are added to its vocabulary mass. If not, each source position is an outcome of its own:
             id V + j is position j, whatever it holds.
         needs_attention: whether `attention_log_weights` are read, which a body without attention does not have.
+        needs_lexicon: whether translations of the source tokens are read, `lexicon_ids` and `lexicon_probabilities` of the memory.
 
     `max_span`, an attribute of each head, is the longest copy that is one decision; a step of a head with max_span > 1 is over the
     actions of `keras_models.decoding.actions`.
@@ -46,6 +48,7 @@ class CopyHead(keras.layers.Layer):
     copies = True
     merges = True
     needs_attention = False
+    needs_lexicon = False
     max_span = 1
 
     def __init__(self, vocabulary_size, **kwargs):

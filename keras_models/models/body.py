@@ -1,6 +1,7 @@
 """What every encoder-decoder body does around its head: memory, labels, what is fed back."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_models.layers.copy_head import LABEL_FEATURES
@@ -8,7 +9,14 @@ from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.heads import make_head
 
 # Arguments of every body, which its config keeps.
-BODY_OPTIONS = ("head_options", "large_vocabulary_size", "source_features", "feature_size", "scheduled_sampling")
+BODY_OPTIONS = (
+    "head_options",
+    "large_vocabulary_size",
+    "source_features",
+    "feature_size",
+    "scheduled_sampling",
+    "lexicon_shape",
+)
 
 
 class Seq2Seq(keras.Model):
@@ -30,6 +38,11 @@ class Seq2Seq(keras.Model):
             gold one with probability `gold_probability`, else the likeliest of the model's distribution. `gold_probability`,
             a weight that is not trained, is 1 until it is set, as `pipeline.scheduled_sampling` does. The inputs must then have
             `source_feed_ids`; the labels stay the gold ones.
+        lexicon_shape: for heads that need a lexicon of translations, (rows, K): how many source words have a row, and the most
+            translations that one has; see `set_lexicon`. The inputs must then have int `[batch, source_length]` `source_lexicon_rows`.
+
+    Raises:
+        ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`.
     """
 
     def __init__(
@@ -42,6 +55,7 @@ class Seq2Seq(keras.Model):
         source_features=None,
         feature_size=16,
         scheduled_sampling=False,
+        lexicon_shape=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -59,12 +73,50 @@ class Seq2Seq(keras.Model):
         for embedding in self.feature_embeddings.values():
             embedding.build((None, None))
         self.features_size = feature_size * len(self.feature_embeddings)
+        if self.head.needs_lexicon and lexicon_shape is None:
+            raise ValueError(f"The head {head!r} needs a lexicon of translations: give lexicon_shape.")
+        if self.head.needs_lexicon:
+            # Until `set_lexicon`, no word has a translation.
+            self.lexicon_ids = self._add_table(lexicon_shape, "int32", self.head.unknown_id, "lexicon_ids")
+            self.lexicon_probabilities = self._add_table(
+                lexicon_shape, "float32", 1 / lexicon_shape[1], "lexicon_probabilities"
+            )
         self.scheduled_sampling = scheduled_sampling
         if scheduled_sampling:
             self.gold_probability = self.add_weight(
                 shape=(), initializer="ones", trainable=False, autocast=False, dtype="float32", name="gold_probability"
             )
             self.sampling_seed = keras.random.SeedGenerator()
+
+    def _add_table(self, shape, dtype, value, name):
+        return self.add_weight(
+            shape=tuple(shape),
+            initializer=keras.initializers.Constant(value),
+            trainable=False,
+            autocast=False,
+            dtype=dtype,
+            name=name,
+        )
+
+    def set_lexicon(self, ids, probabilities):
+        """Fills the lexicon, which is not trained.
+
+        Args:
+            ids: int `[rows, K]`, target vocabulary ids of each row's translations; a translation that the vocabulary lacks is `[UNK]`. Rows 0
+                (padding) and 1 (source words without translations) are `[UNK]` alone.
+            probabilities: float `[rows, K]`, p(translation | word); each row sums to 1, places that are not needed are 0.
+
+        Raises:
+            ValueError: another shape than `lexicon_shape`, or a row that does not sum to 1.
+        """
+        ids, probabilities = np.asarray(ids, "int32"), np.asarray(probabilities, "float32")
+        shape = tuple(self.lexicon_ids.shape)
+        if ids.shape != shape or probabilities.shape != shape:
+            raise ValueError(f"The lexicon must have the shape {shape}; got {ids.shape} and {probabilities.shape}.")
+        if not np.allclose(probabilities.sum(axis=1), 1, atol=1e-3):
+            raise ValueError("The probabilities of each row of a lexicon must sum to 1.")
+        self.lexicon_ids.assign(ids)
+        self.lexicon_probabilities.assign(probabilities)
 
     def build_head(self, hidden_size, memory_size, embedding_size, state_size):
         """Builds the head for the sizes of what the body will hand it."""
@@ -95,6 +147,10 @@ class Seq2Seq(keras.Model):
             "extended_ids": ops.cast(inputs["source_extended_ids"], "int32"),
             **self.head.prepare(states),
         }
+        if self.head.needs_lexicon:
+            rows = ops.cast(inputs["source_lexicon_rows"], "int32")
+            memory["lexicon_ids"] = ops.take(self.lexicon_ids, rows, axis=0)
+            memory["lexicon_probabilities"] = ops.take(self.lexicon_probabilities, rows, axis=0)
         if "source_feed_ids" in inputs:
             memory["feed_ids"] = ops.cast(inputs["source_feed_ids"], "int32")
         return memory

@@ -1,6 +1,7 @@
 """The heads a recipe can name."""
 
 from keras_models.layers.copynet import JointCopy
+from keras_models.layers.lexicon import LexiconBias, LexiconCopy, LexiconLinear
 from keras_models.layers.pointer_generator import PointerGenerator
 from keras_models.layers.pointer_network import PointerNetwork
 from keras_models.layers.pointer_sentinel import PointerSentinel
@@ -16,6 +17,9 @@ HEADS = {
     "joint_copy": JointCopy,
     "pointer_network": PointerNetwork,
     "span_copy": SpanCopy,
+    "lexicon_bias": LexiconBias,
+    "lexicon_linear": LexiconLinear,
+    "lexicon_copy": LexiconCopy,
 }
 
 

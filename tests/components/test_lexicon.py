@@ -97,3 +97,15 @@ def test_words_of_any_characters_come_back(tmp_path):
     lexicon = {'"': {"\t": 1.0}, "<a\nb>": {"\u2028": 0.25, "é": 0.75}}
     translation_lexicon.write(str(tmp_path), lexicon, {})
     assert translation_lexicon.read(str(tmp_path)) == lexicon
+
+
+def test_the_rows_that_a_model_reads(tmp_path):
+    lexicon = {"b": {"y": 0.75, "x": 0.25}, "a\tb": {"x": 1.0}, "c": {"w": 0.5, "v": 0.25, "x": 0.25}, "d": {"\n": 1.0}}
+    translation_lexicon.write(str(tmp_path), lexicon, {})
+    ids, probabilities = translation_lexicon.read_rows(str(tmp_path / "rows.tsv"), {"x": 7, "y": 8, "\n": 9}, 1)
+    # Padding's row and that of uncovered words; then b, c, d: a word with a tab is no key of the graph's table.
+    assert ids[:, 0].tolist() == [1, 1, 8, 1, 9] and ids[2:4, 1].tolist() == [7, 7]
+    # What the target vocabulary lacks is [UNK], once.
+    assert probabilities.tolist() == [[1, 0], [1, 0], [0.75, 0.25], [0.75, 0.25], [1, 0]]
+    assert (tmp_path / "best.tsv").read_text("utf-8") == "b\ty\nc\tw\n"
+    assert translation_lexicon.read_rows(str(tmp_path / "rows.tsv"), {}, 1)[1].sum(axis=1).tolist() == [1] * 5

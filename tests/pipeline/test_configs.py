@@ -251,8 +251,9 @@ def test_bodies_and_heads_that_do_not_fit_together(settings, words):
 
 @pytest.mark.parametrize("head", configs.HEADS)
 def test_every_head_has_a_body(head):
-    assert recipe_from_dict({"name": "x", "model": {"head": head, "body": "transformer"}, "baseline": {"head": head}})
-    assert recipe_from_dict({"name": "x", "model": {"head": head, "encoder": "cnn", "hidden_size": 7}})
+    tree = {"name": "x", "lexicon": {"kind": "learned"}, "baseline": {"head": head}}
+    assert recipe_from_dict({**tree, "model": {"head": head, "body": "transformer"}})
+    assert recipe_from_dict({**tree, "model": {"head": head, "encoder": "cnn", "hidden_size": 7}})
 
 
 def test_the_recipe_knows_the_heads_that_there_are():
@@ -260,6 +261,7 @@ def test_the_recipe_knows_the_heads_that_there_are():
 
     assert set(configs.HEADS) == set(HEADS)
     assert set(configs.ATTENTIVE_HEADS) == {name for name, head in HEADS.items() if head.needs_attention}
+    assert set(configs.LEXICON_HEADS) == {name for name, head in HEADS.items() if head.needs_lexicon}
 
 
 def test_a_baseline_of_another_head_reads_nothing_selectively():
@@ -357,6 +359,33 @@ def test_a_training_does_not_depend_on_what_its_model_is_used_for():
     assert configs.training_recipe(recipe) != configs.training_recipe(
         load_recipe("translation", ["model.head=softmax"])
     )
+
+
+def test_a_training_depends_on_the_lexicon_that_its_model_reads():
+    learned = ["lexicon.kind=learned", "model.head=lexicon_bias"]
+    recipe = load_recipe("translation", learned)
+    assert configs.training_recipe(recipe).lexicon == recipe.lexicon
+    assert configs.transform_settings(recipe)["lexicon_rows"] and configs.reads_lexicon(recipe)
+    replaced = load_recipe(
+        "translation", ["lexicon.kind=learned", "model.head=softmax", "decoding.replace_unknown=lexicon"]
+    )
+    assert configs.training_recipe(replaced) == configs.training_recipe(
+        load_recipe("translation", ["model.head=softmax"])
+    )
+    assert configs.export_recipe(replaced).lexicon == replaced.lexicon
+    assert configs.transform_settings(replaced)["translate"] == "lexicon" and configs.reads_lexicon(replaced)
+    assert not configs.reads_lexicon(load_recipe("translation", ["lexicon.kind=learned"]))
+
+
+def test_what_reads_a_lexicon_needs_one():
+    assert "'lexicon.kind' to learned" in refusal(recipe_from_dict, {"name": "x", "model": {"head": "lexicon_copy"}})
+    assert "'baseline.head' = \"lexicon_bias\"" in refusal(
+        recipe_from_dict, {"name": "x", "baseline": {"head": "lexicon_bias"}}
+    )
+    tree = {"name": "x", "model": {"head": "softmax"}, "decoding": {"replace_unknown": "lexicon"}}
+    assert "'lexicon.kind' to learned" in refusal(recipe_from_dict, tree)
+    tree = {**tree, "lexicon": {"kind": "learned"}, "model": {"head": "lexicon_copy"}}
+    assert "translate all that is copied" in refusal(recipe_from_dict, tree)
 
 
 def test_something_must_be_left_to_train_on():

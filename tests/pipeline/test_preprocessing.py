@@ -277,10 +277,10 @@ def test_a_dictionary_translates_what_copies_write_but_no_placeholder(make):
     made = make(
         "house %s Paris x",
         "maison",
-        {"translate": True, "pointers": "dictionary", "copy_lexicon": True},
+        {"translate": "dictionary", "pointers": "dictionary", "copy_lexicon": True},
         {
             "copy_lexicon": (Lookup({"Paris": "paris:_ci"}), 1),
-            "dictionary_targets": lookup,
+            "translations": lookup,
             "dictionary_sources": Lookup({"maison": "home house"}),
         },
     )
@@ -288,6 +288,21 @@ def test_a_dictionary_translates_what_copies_write_but_no_placeholder(make):
     assert made["target_pointers"] == [0, -1]
     # The labels are of what a copy means, not of how it is written: `maison` is not in the source.
     assert made["target_extended_ids"] == [1, 3]
+
+
+class Lines:
+    """The lines of a lexicon's words."""
+
+    def lookup(self, words):
+        import tensorflow as tf
+
+        lines = {b"the": 0, b"page": 1}
+        return tf.constant([lines.get(word, -1) for word in words.numpy()], tf.int64)
+
+
+def test_each_source_token_has_its_row_in_the_lexicon(make):
+    made = make("page x the", "la", {"lexicon_rows": True}, {"lexicon_rows": Lines()})
+    assert made["source_lexicon_rows"] == [3, 1, 2]
 
 
 def test_case_of_each_token(make):

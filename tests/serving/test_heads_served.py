@@ -34,11 +34,13 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
         model=model,
         training={"epochs": 1},
         decoding={"batch_buckets": [1], "length_buckets": [16], "min_length": 2, "max_length_offset": 2},
+        lexicon={"kind": "learned"},
     )
     rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES, 2)]
     # Those that search alike: the others would only take longer to trace.
     signatures = ("serving_default", "n_best", "score")
-    model = export_trained(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures)
+    lexicon = {"and": {"and": 1.0}, "greet": {"and": 0.5, "hail": 0.5}} if head in configs.LEXICON_HEADS else None
+    model = export_trained(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures, lexicon)
     versions = tmp_path / "versions"
     versions.mkdir()
     os.rename(model, versions / "1")

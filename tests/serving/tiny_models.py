@@ -28,8 +28,8 @@ def trained(*arguments):
     return ServedModel(export_trained(*arguments))
 
 
-def export_trained(folder, recipe, rows, source_words, target_words, signatures=None):
-    """Trains a recipe on rows of strings, source, target and tags, and exports it.
+def export_trained(folder, recipe, rows, source_words, target_words, signatures=None, lexicon=None):
+    """Trains a recipe on rows of strings, source, target and tags, and exports it; `lexicon` is what Lexicon would have found.
 
     Returns:
         `folder / "model"`, which holds the given signatures, all by default.
@@ -40,7 +40,7 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
     from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
 
     from components.vocabulary import executor
-    from pipeline import pointer_labels, preprocessing, source_features, tokenization, trainer
+    from pipeline import pointer_labels, preprocessing, source_features, tokenization, trainer, translation_lexicon
     from serving import export, transform_graph
 
     settings = configs.vocabulary_settings(recipe)
@@ -62,7 +62,9 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
     # As in a pipeline, the graph has an input that no served text has.
     spec["line"] = tf.io.FixedLenFeature([1], tf.int64)
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
-    config = {**configs.transform_settings(recipe), "vocabulary_uri": str(folder)}
+    config = {**configs.transform_settings(recipe), "vocabulary_uri": str(folder), "lexicon_uri": str(folder)}
+    if lexicon:
+        translation_lexicon.write(str(folder), lexicon, {})
     raw = [{**{name: [text.encode()] for name, text in zip(names, row)}, "line": [1]} for row in rows]
     with tft_beam.Context(temp_dir=str(folder / "tmp")):
         transform_fn = (raw, metadata) | tft_beam.AnalyzeDataset(
@@ -86,6 +88,7 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
             writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
     sizes = [len(files[name]) for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)]
     features = preprocessing.encoder_feature_sizes(output, recipe)
-    model, _ = trainer.train(recipe, [path], [path], *sizes, source_features=features)
+    read = preprocessing.read_lexicon(output) if recipe.model.head in configs.LEXICON_HEADS else None
+    model, _ = trainer.train(recipe, [path], [path], *sizes, source_features=features, lexicon=read)
     export.export_model(model, output, recipe, str(folder / "model"), signatures or export.SIGNATURES)
     return folder / "model"

@@ -6,9 +6,20 @@ import typing
 import numpy as np
 from keras import ops
 
-from keras_models.layers import JointCopy, PointerGenerator, PointerNetwork, PointerSoftmax, SoftmaxHead, SpanCopy
+from keras_models.layers import (
+    JointCopy,
+    LexiconBias,
+    LexiconCopy,
+    LexiconLinear,
+    PointerGenerator,
+    PointerNetwork,
+    PointerSoftmax,
+    SoftmaxHead,
+    SpanCopy,
+)
 from keras_models.layers.numerics import LOG_ZERO
 from tests.keras_models import head_oracles, oracles, recurrent_oracles
+from tests.keras_models import lexicon_oracles as oracles_of_lexicons
 from tests.keras_models.backends import numpy, randomize
 
 V, HIDDEN, CONTEXT, EMBEDDING, STATE = 7, 3, 4, 2, 5
@@ -53,7 +64,13 @@ def random_states(rng, ids, mask, steps):
         "attention": attention,
     }
     arrays = {key: value.astype("float32") for key, value in arrays.items()}
-    return {**arrays, "source_extended_ids": ids, "mask": mask}
+    # Translations of each token: two, of which one may be [UNK]; one that the lexicon does not know is [UNK] alone.
+    lexicon_ids = rng.integers(1, V, size=(batch, source_length, 2)).astype("int32")
+    probabilities = rng.dirichlet(np.ones(2), size=(batch, source_length)).astype("float32")
+    unknown = rng.random((batch, source_length)) < 0.25
+    lexicon_ids[unknown], probabilities[unknown] = (1, 0), (1, 0)
+    lexicon = {"lexicon_ids": lexicon_ids, "lexicon_probabilities": probabilities}
+    return {**arrays, **lexicon, "source_extended_ids": ids, "mask": mask}
 
 
 def dense(layer):
@@ -172,6 +189,46 @@ def span_copy_oracle(head, arrays, b, t):
     return np.concatenate([(1 - step["p_copy"]) * step["vocabulary"], spans]), step["copies"]
 
 
+def lexicon_of(arrays, b, t):
+    weights = arrays["attention"][b, t]
+    return weights, oracles_of_lexicons.lexicon_distribution(
+        weights, arrays["lexicon_ids"][b], arrays["lexicon_probabilities"][b], V
+    )
+
+
+def without_copies(p, arrays):
+    nothing = np.zeros(arrays["mask"].shape[1])
+    return np.concatenate([p, nothing]), nothing
+
+
+def lexicon_bias_oracle(head, arrays, b, t):
+    _, p = lexicon_of(arrays, b, t)
+    hidden = arrays["hidden"][b, t]
+    return without_copies(oracles_of_lexicons.bias(hidden, *dense(head.vocabulary), p, head.epsilon), arrays)
+
+
+def lexicon_linear_oracle(head, arrays, b, t):
+    _, p = lexicon_of(arrays, b, t)
+    if head.gate == "constant":
+        x = float(numpy(head.gate_logit.value))
+    else:
+        parts = np.concatenate([arrays["context"][b, t], arrays["decoder_state"][b, t]])
+        x = oracles.affine(parts, *dense(head.gate_layer))[0]
+    return without_copies(oracles_of_lexicons.linear(arrays["hidden"][b, t], *dense(head.vocabulary), p, x), arrays)
+
+
+def lexicon_copy_oracle(head, arrays, b, t):
+    parts = np.concatenate([arrays["context"][b, t], arrays["decoder_state"][b, t]])
+    return oracles_of_lexicons.lexicon_copy(
+        oracles.vocabulary_distribution(arrays["hidden"][b, t], *dense(head.vocabulary)),
+        arrays["attention"][b, t],
+        arrays["lexicon_ids"][b],
+        arrays["lexicon_probabilities"][b],
+        arrays["source_extended_ids"][b],
+        oracles.vocabulary_distribution(parts, *dense(head.gate)),
+    )
+
+
 # Targets: (rng, head, arrays) to arguments of the call, and the index of each target in the step's distribution.
 
 
@@ -232,6 +289,15 @@ def set_bias(name, sign=1):
     return saturate
 
 
+def set_lexicon_gate(head, value):
+    """To copying, or to generating."""
+    head.gate.bias.assign(np.array([-value, 0.0, value], "float32"))
+
+
+def set_gate_logit(head, value):
+    head.gate_logit.assign(value)
+
+
 class Case(typing.NamedTuple):
     """One head.
 
@@ -276,6 +342,12 @@ CASES = {
         JointCopy, {"tanh": False}, joint_copy_oracle, merged_targets, set_bias("vocabulary", sign=-1)
     ),
     "pointer_network": Case(PointerNetwork, {"units": 3}, pointer_network_oracle, merged_targets, scale_scores),
+    "lexicon_bias": Case(LexiconBias, {}, lexicon_bias_oracle, merged_targets, set_bias("vocabulary")),
+    "lexicon_linear": Case(LexiconLinear, {}, lexicon_linear_oracle, merged_targets, set_gate_logit),
+    "lexicon_linear, by state": Case(
+        LexiconLinear, {"gate": "state"}, lexicon_linear_oracle, merged_targets, set_bias("gate_layer")
+    ),
+    "lexicon_copy": Case(LexiconCopy, {}, lexicon_copy_oracle, merged_targets, set_lexicon_gate),
     "span_copy, expected": Case(
         SpanCopy, {"max_span": 3, "units": 4}, span_copy_oracle, span_targets, set_bias("switch")
     ),
@@ -296,6 +368,8 @@ def step_arguments(head, arrays, t, dtype="float32"):
         "states": states,
         "mask": ops.convert_to_tensor(arrays["mask"]),
         "extended_ids": ops.convert_to_tensor(arrays["source_extended_ids"]),
+        "lexicon_ids": ops.convert_to_tensor(arrays["lexicon_ids"]),
+        "lexicon_probabilities": ops.convert_to_tensor(arrays["lexicon_probabilities"]),
         **head.prepare(states),
     }
     return state, memory

@@ -219,11 +219,14 @@ def functional_model(case, dtype):
             "mask": ops.not_equal(source, 0),
             "inputs": inputs,
             "decoder_state": hidden,
+            # Each word is the only translation of its own.
+            "lexicon_ids": ops.expand_dims(ops.minimum(source, V - 1), -1),
+            "lexicon_probabilities": ops.expand_dims(ops.ones_like(source, dtype="float32"), -1),
             "targets": targets,
         },
     )
     used = [
-        (source, {"context", "attention", "memory_states"} & set(arguments)),
+        (source, {"context", "attention", "memory_states", "lexicon_ids"} & set(arguments)),
         (extended, {"source_extended_ids"} & set(arguments)),
         (previous, True),
         (targets, True),

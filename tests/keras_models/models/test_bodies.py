@@ -31,7 +31,9 @@ BODIES = {
     "transformer": (TransformerSeq2Seq, TRANSFORMER),
 }
 # Every head under a recurrent body and under the Transformer; under the others a head that merges and one that does not.
-PAIRS = [(body, head) for body in ("gru", "transformer") for head in HEADS]
+# (Of the lexicon heads, which differ from each other by a formula alone, one.)
+PAIRS = [("gru", head) for head in HEADS]
+PAIRS += [("transformer", head) for head in HEADS if head not in ("lexicon_bias", "lexicon_linear")]
 PAIRS += [("lstm", "joint_copy"), ("lstm", "pointer_softmax"), ("cnn", "pointer_generator"), ("cnn", "span_copy")]
 PAIRS += [("no attention", "softmax"), ("no attention", "joint_copy")]
 if not TENSORFLOW:
@@ -41,14 +43,23 @@ if not TENSORFLOW:
         ("gru", "pointer_network"),
         ("lstm", "pointer_softmax"),
         ("cnn", "span_copy"),
+        ("gru", "lexicon_copy"),
     ]
     PAIRS += [("no attention", "softmax"), ("transformer", "joint_copy"), ("transformer", "pointer_sentinel")]
+
+
+# Translations of rows 2 and 3: one, and two of which one is [UNK]; the first rows are padding's and that of uncovered words.
+LEXICON = np.array([[1, 1], [1, 1], [5, 1], [1, 7]]), np.array([[1, 0], [1, 0], [1, 0], [0.25, 0.75]])
 
 
 def make(body, head="pointer_generator", **options):
     kind, sizes = BODIES[body]
     keras.utils.set_random_seed(1)
-    return kind(SOURCE_V, V, head=head, **{**sizes, **options})
+    needs_lexicon = HEADS[head].needs_lexicon
+    model = kind(SOURCE_V, V, head=head, lexicon_shape=(4, 2) if needs_lexicon else None, **{**sizes, **options})
+    if needs_lexicon:
+        model.set_lexicon(*LEXICON)
+    return model
 
 
 def pairs(padding=0):
@@ -59,6 +70,7 @@ def pairs(padding=0):
         "source_ids": source,
         "source_extended_ids": np.where(source < 6, source, V + first),
         "source_feed_ids": np.where(source < 6, source, 1),
+        "source_lexicon_rows": np.select([source == 0, source == 4, source == 7], [0, 2, 3], 1),
     }
     labels = np.zeros((3, 4), "int64")
     fed = np.zeros_like(labels)
@@ -121,6 +133,31 @@ def test_gradients_are_finite_in_mixed_precision(body):
     assert np.isfinite(value) and all(np.isfinite(gradient).all() for gradient in gradients)
     found = numpy(decode(model, sources(pairs()), 4, beam_size=2))
     assert np.isfinite(found.scores).all() and (found.scores > -1e8).all()
+
+
+def test_a_lexicon_that_does_not_fit():
+    model = make("gru", "lexicon_bias")
+    with pytest.raises(ValueError, match=r"shape \(4, 2\); got \(3, 2\)"):
+        model.set_lexicon(LEXICON[0][:3], LEXICON[1][:3])
+    with pytest.raises(ValueError, match="must sum to 1"):
+        model.set_lexicon(LEXICON[0], LEXICON[1] / 2)
+    with pytest.raises(ValueError, match="'lexicon_copy' needs a lexicon of translations: give lexicon_shape"):
+        RecurrentSeq2Seq(SOURCE_V, V, head="lexicon_copy", **RECURRENT)
+
+
+def test_a_head_reads_the_lexicon_rows_of_the_source():
+    """Where the lexicon is all there is, a word's translation is what the row says; and it is not trained."""
+    model, inputs = make("gru", "lexicon_linear"), pairs()
+    model.head.gate_logit.assign(50.0)
+    memory, carry = model.encode(inputs)
+    log_probs, _, attention, _ = numpy(model.step(ops.full((3,), 2, dtype="int32"), carry, memory))
+    expected = np.zeros((3, V))
+    for row, places in enumerate(numpy(inputs["source_lexicon_rows"])):
+        for place, entry in enumerate(places):
+            for word, probability in zip(LEXICON[0][entry], LEXICON[1][entry]):
+                expected[row, word] += attention[row, place] * probability
+    np.testing.assert_allclose(np.exp(log_probs[:, :V]), expected, rtol=1e-4, atol=1e-6)
+    assert "lexicon_ids" not in [weight.name for weight in model.trainable_weights]
 
 
 def test_no_head_but_those_that_need_it_asks_for_attention():

@@ -51,6 +51,10 @@ def constraints(
     return constrain
 
 
+# What an owed token has at least, even if the model rules it out: below anything that a model means, above what is banned.
+LEAST_LOG_PROB = -1e4
+
+
 class Protection(typing.NamedTuple):
     """Source tokens that every output must hold exactly as often as its source does: placeholders, tags, …
 
@@ -60,7 +64,8 @@ class Protection(typing.NamedTuple):
         p'(a) = p(a) + p(end) p(a) / sum over paying b of p(b)      for paying a
 
     so that a model that would have stopped too early adds what is missing instead of rambling on. When only as many tokens
-    fit as are owed, only what pays is possible. Where the model keeps its tokens of its own accord nothing changes.
+    fit as are owed, only what pays is possible. Where the model keeps its tokens of its own accord nothing changes; where it gives
+    all that is owed a probability of 0, the owed tokens share that of ending equally.
 
     vocabulary: bool `[vocabulary_size]`, which target words are of a protected kind.
     source: bool `[batch, source_length]`, which source tokens are; leave out those that the head cannot output.
@@ -84,15 +89,23 @@ class Protection(typing.NamedTuple):
         Returns:
             Like `log_probs`.
         """
-        pays, breaks, lengths = self._consequences(log_probs, owed, extended_ids)
+        pays, breaks, lengths, owed_ids = self._consequences(log_probs, owed, extended_ids)
         is_end = ops.expand_dims(ops.equal(ops.arange(ops.shape(log_probs)[1], dtype="int32"), end_id), 0)
         number = ops.sum(ops.cast(owed, "int32"), axis=-1, keepdims=True)
         room = max_length - index
         unfinished = ops.logical_and(number > 0, room > 0)
 
         paying = ops.logical_and(pays > 0, ops.logical_not(breaks))
-        shares = log_probs - ops.logsumexp(ops.where(paying, log_probs, LOG_ZERO), axis=-1, keepdims=True)
-        with_end = log_add(log_probs, log_probs[:, end_id : end_id + 1] + shares)
+        payments = ops.where(paying, log_probs, LOG_ZERO)
+        log_end = log_probs[:, end_id : end_id + 1]
+        shares = log_probs - ops.logsumexp(payments, axis=-1, keepdims=True)
+        with_end = log_add(log_probs, log_end + shares)
+        # A word that can be said by several ids is said by its own.
+        own = ops.pad(owed_ids, [[0, 0], [0, ops.shape(log_probs)[1] - ops.shape(owed_ids)[1]]], constant_values=False)
+        ruled_out = ops.max(payments, axis=-1, keepdims=True) <= LEAST_LOG_PROB
+        count = ops.sum(ops.cast(own, "float32"), axis=-1, keepdims=True)
+        least = ops.maximum(log_end - ops.log(ops.maximum(count, 1.0)), LEAST_LOG_PROB)
+        with_end = ops.where(ruled_out, ops.where(own, least, LOG_ZERO), with_end)
         log_probs = ops.where(ops.logical_and(paying, unfinished), with_end, log_probs)
 
         # What an action outputs without paying must leave room for what is owed.
@@ -103,7 +116,7 @@ class Protection(typing.NamedTuple):
     def _consequences(self, log_probs, owed, extended_ids):
         """What each action does: owed tokens it pays (int), whether it breaks the promise (bool), its tokens (int).
 
-        Each `[rows, actions]`, or `[1, actions]` for the last.
+        Each `[rows, actions]`, or `[1, actions]` for the last. And the ids that are owed, bool `[rows, V + source_length]`.
         """
         rows = ops.shape(log_probs)[0]
         source_length = ops.shape(owed)[1]
@@ -137,7 +150,7 @@ class Protection(typing.NamedTuple):
             pays.append(paid)
             breaks.append(broken)
             lengths.append(ops.full((1, source_length), length, dtype="int32"))
-        return tuple(ops.concatenate(parts, axis=1) for parts in (pays, breaks, lengths))
+        return (*(ops.concatenate(parts, axis=1) for parts in (pays, breaks, lengths)), is_owed)
 
     @staticmethod
     def pay(owed, tokens, extended_ids, vocabulary_size):

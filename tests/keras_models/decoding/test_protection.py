@@ -36,8 +36,9 @@ def random_case(seed, batch=2, source_length=4):
     return extended, protected, logits.astype("float32")
 
 
-def make_step(extended, logits):
+def make_step(extended, logits, ruled_out=()):
     possible = np.ones((extended.shape[0], logits.shape[1]), bool)
+    possible[:, list(ruled_out)] = False
     for row, ids in enumerate(extended):
         for token in range(VOCABULARY, logits.shape[1]):
             possible[row, token] = token in ids
@@ -51,9 +52,9 @@ def make_step(extended, logits):
     return step, {"possible": ops.convert_to_tensor(possible), "extended": ops.convert_to_tensor(extended)}
 
 
-def search(case, beam_size, max_length):
+def search(case, beam_size, max_length, ruled_out=(), min_length=0):
     extended, protected, logits = case
-    step, carry = make_step(extended, logits)
+    step, carry = make_step(extended, logits, ruled_out)
     arguments = (
         step,
         carry,
@@ -63,6 +64,7 @@ def search(case, beam_size, max_length):
         max_length,
     )
     options = {"protection": Protection(ops.convert_to_tensor(PROTECTED_WORDS), ops.convert_to_tensor(protected))}
+    options["min_length"] = min_length
     if beam_size == 1:
         return greedy_search(*arguments, **options)
     return beam_search(*arguments, beam_size=beam_size, n_best=beam_size, **options)
@@ -71,9 +73,21 @@ def search(case, beam_size, max_length):
 @settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), beam_size=st.sampled_from([1, 3]), max_length=st.sampled_from([4, 9]))
 def test_outputs_hold_each_protected_token_as_often_as_the_source(seed, beam_size, max_length):
-    case = random_case(seed)
+    assert_kept(random_case(seed), beam_size, max_length)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("min_length", [0, 5])
+@pytest.mark.parametrize("ruled_out", [range(6, 12), [6, 7]])
+def test_what_the_model_rules_out_is_kept_all_the_same(beam_size, min_length, ruled_out):
+    """Even where the promise is all that speaks for a token, and nothing may end yet."""
+    for seed in range(3):
+        assert_kept(random_case(seed), beam_size, 5, ruled_out, min_length)
+
+
+def assert_kept(case, beam_size, max_length, ruled_out=(), min_length=0):
     extended, protected, _ = case
-    found = search(case, beam_size, max_length)
+    found = search(case, beam_size, max_length, ruled_out, min_length)
     tokens, lengths = ops.convert_to_numpy(found.tokens), ops.convert_to_numpy(found.lengths)
     scores = ops.convert_to_numpy(found.scores)
     for row in range(len(extended)):
@@ -84,6 +98,7 @@ def test_outputs_hold_each_protected_token_as_often_as_the_source(seed, beam_siz
             output = tokens[row, hypothesis, : lengths[row, hypothesis]].tolist()
             kept = Counter(token for token in output if token >= VOCABULARY or PROTECTED_WORDS[token])
             assert kept == owed
+    assert (scores[:, 0] > TINY / 2).all()
 
 
 @settings(max_examples=15)

@@ -29,6 +29,15 @@ VARIANTS = {
     "joint_copy": ("model.head=joint_copy",),
     "selective_read": ("model.head=joint_copy", "model.selective_read=true"),
     "span_copy": ("model.head=span_copy",),
+    "span_copy_start": ("model.head=span_copy", "model.copying_context=start"),
+    "lexicon_bias": ("model.head=lexicon_bias", "lexicon.kind=learned"),
+    "lexicon_bias_manual": ("model.head=lexicon_bias", "lexicon.kind=manual"),
+    "lexicon_bias_hybrid": ("model.head=lexicon_bias", "lexicon.kind=hybrid"),
+    "lexicon_linear": ("model.head=lexicon_linear", "lexicon.kind=learned"),
+    "lexicon_linear_manual": ("model.head=lexicon_linear", "lexicon.kind=manual"),
+    "lexicon_linear_hybrid": ("model.head=lexicon_linear", "lexicon.kind=hybrid"),
+    "lexicon_linear_state": ("model.head=lexicon_linear", "model.lexicon_gate=state", "lexicon.kind=learned"),
+    "lexicon_copy": ("model.head=lexicon_copy", "lexicon.kind=learned"),
 }
 
 

@@ -45,6 +45,9 @@ HEADS = (
 LEXICON_HEADS = ("lexicon_bias", "lexicon_linear", "lexicon_copy")
 # Those that copy, or translate, by the decoder's attention, hence need one.
 ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax", *LEXICON_HEADS)
+# What a source word's vector is composed of its characters by; alone, or added to the looked-up one.
+CHARACTER_COMPOSITIONS = ("sum", "average", "max", "bilstm", "cnn", "ngram")
+COMPOSITIONS = ("lookup", *CHARACTER_COMPOSITIONS, *(f"lookup+{name}" for name in CHARACTER_COMPOSITIONS))
 # What `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
 
@@ -103,6 +106,9 @@ class VocabularyConfig:
     min_count: int = _number(2, low=1)  # rarer words are unknown, hence copied
     protected_min_count: int = _number(20, low=1)  # the same for placeholders, tags, URLs, options
     joint: bool = False  # count both sides together, for languages that are one
+    # Of the source's words, for a `model.composition` with characters: how many have an id, and how rare they may be.
+    characters: int = _number(4000, low=16)
+    character_min_count: int = _number(2, low=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,6 +170,12 @@ class ModelConfig:
     # one number, or one for each step read off the decoder's state.
     lexicon_epsilon: float = _number(0.001, low=1e-9)
     lexicon_gate: str = _choice("constant", "state", default="constant")
+    # What a source word's vector is: looked up in the vocabulary, composed of its characters, or both added (Arthur 2018, chapter 4).
+    # `ngram` composes it of runs of up to 4 characters, which fall into so many buckets. Of a word of more than `word_length` characters
+    # the first and the last ones count.
+    composition: str = _choice(*COMPOSITIONS, default="lookup")
+    word_length: int = _number(16, low=1, high=128)
+    ngram_buckets: int = _number(50_021, low=1, high=2_000_000)
     feature_size: int = _number(16, low=1)  # size of the embedding of each of the source's features
 
 
@@ -438,6 +450,7 @@ def vocabulary_settings(recipe):
 
     - `source_features`: the columns whose tags are counted;
     - `dictionary`, `copy_lexicon`: paths of lexicons;
+    - `characters`: true, where words are composed of them;
     - `entities`: how many of a text's entities have an id of their own: as many as a text has tokens.
     """
     settings = text_settings(recipe)
@@ -445,6 +458,8 @@ def vocabulary_settings(recipe):
     if data.source_features:
         settings["source_features"] = list(data.source_features)
     settings.update({key: getattr(data, key) for key in ("dictionary", "copy_lexicon") if getattr(data, key)})
+    if composes(recipe):
+        settings["characters"] = True
     if _points_at("entities", recipe):
         settings["entities"] = recipe.decoding.length_buckets[-1]
     return settings
@@ -474,6 +489,11 @@ def export_recipe(recipe):
     return alone if reads_lexicon(alone) else dataclasses.replace(alone, lexicon=LexiconConfig())
 
 
+def composes(recipe):
+    """Whether the vectors of source words are composed of their characters."""
+    return recipe.task != LANGUAGE_MODEL and recipe.model.composition != "lookup"
+
+
 def reads_lexicon(recipe):
     """Whether the lexicon of translations is part of the recipe's model or its baseline, not only an artifact beside them."""
     heads = (recipe.model.head, recipe.baseline.head)
@@ -488,7 +508,8 @@ def transform_settings(recipe):
     Returns:
         `text_settings`, and, where the recipe has them: `spans` (dict with `max_span` and `min_span`), `pointers`
         (`"dictionary"` or `"entities"`), `entity_feature` and `entities` (see `vocabulary_settings`), `translate` (`"dictionary"` or
-        `"lexicon"`), `copy_lexicon` (true), `lexicon_rows` (true), `source_features` and `surface_features` (lists).
+        `"lexicon"`), `copy_lexicon` (true), `lexicon_rows` (true), `word_length` (places of a word's characters), `source_features` and
+        `surface_features` (lists).
     """
     settings = text_settings(recipe)
     if "span_copy" in (recipe.model.head, recipe.baseline.head):
@@ -503,6 +524,8 @@ def transform_settings(recipe):
         settings["translate"] = recipe.decoding.replace_unknown
     if any(head in LEXICON_HEADS for head in (recipe.model.head, recipe.baseline.head)):
         settings["lexicon_rows"] = True
+    if composes(recipe):
+        settings["word_length"] = recipe.model.word_length
     if recipe.data.copy_lexicon:
         settings["copy_lexicon"] = True
     for key in ("source_features", "surface_features"):
@@ -642,6 +665,10 @@ def _check_together(recipe):
 def _check_model(recipe):
     """Rules that span several keys of the model section, and those of training that depend on it."""
     model, training = recipe.model, recipe.training
+    if model.composition.endswith("bilstm") and model.embedding_size % 2:
+        raise RecipeError(
+            "The recipe key 'model.embedding_size' must be even: 'bilstm' composes words in two directions."
+        )
     if model.body == "transformer":
         for key, default in (("attention", "none"), ("encoder", "cnn"), ("selective_read", True)):
             if getattr(model, key) == default:
@@ -822,7 +849,16 @@ def _check_lexicons(recipe):
 
 
 # `source_ids` and its like are features of the graph itself.
-_OWN_SOURCE_FEATURES = ("ids", "tokens", "extended_ids", "feed_ids", "copy_tokens", "protected", "lexicon_rows")
+_OWN_SOURCE_FEATURES = (
+    "ids",
+    "tokens",
+    "extended_ids",
+    "feed_ids",
+    "copy_tokens",
+    "protected",
+    "lexicon_rows",
+    "characters",
+)
 
 
 def _check_evaluation(evaluation):

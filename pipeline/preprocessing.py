@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_models.layers import copy_head
 from pipeline import (
+    characters,
     copy_lexicon,
     lexicons,
     matching,
@@ -20,7 +21,7 @@ from pipeline import (
     tokenization,
     translation_lexicon,
 )
-from pipeline.configs import LEXICON_HEADS
+from pipeline.configs import LEXICON_HEADS, composes
 
 SOURCE_VOCABULARY_FILE = "source_vocabulary.txt"
 TARGET_VOCABULARY_FILE = "target_vocabulary.txt"
@@ -55,7 +56,8 @@ def encoder_features(recipe):
     """Returns the names of the extra inputs of a recipe's encoder, and of what its head's lexicon is read by."""
     names = (*recipe.data.source_features, *recipe.data.surface_features)
     rows = (LEXICON_ROWS,) if recipe.model.head in LEXICON_HEADS else ()
-    return (*map(source_features.feature_name, names), *rows)
+    composed = (characters.FEATURE,) if composes(recipe) else ()
+    return (*map(source_features.feature_name, names), *rows, *composed)
 
 
 def encoder_feature_sizes(transform_output, recipe):
@@ -96,6 +98,11 @@ def read_lexicon(transform_output):
     # A word of the text that reads like a special token is none.
     ids = {token: number for number, token in enumerate(vocabulary) if token not in tokenization.SPECIAL_TOKENS[:-1]}
     return translation_lexicon.read_rows(path, ids, tokenization.UNK_ID)
+
+
+def count_characters(transform_output):
+    """Returns the number of character ids."""
+    return len(read_vocabulary(transform_output, characters.CHARACTERS_FILE))
 
 
 def read_vocabulary(transform_output, name):
@@ -215,6 +222,8 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT, s
         uncovered = tf.constant(translation_lexicon.UNCOVERED_ROW, tf.int64)
         row = tf.where(line < 0, uncovered, line + translation_lexicon.FIRST_ROW)
         features[LEXICON_ROWS] = source_tokens.with_flat_values(row)
+    if "word_length" in settings:
+        features[characters.FEATURE] = _characters(source_tokens, settings["word_length"], source_table, tables)
     if settings.get("translate"):
         keep = is_protected(source_tokens.flat_values)
         lookup = tables["translations"].lookup
@@ -222,6 +231,15 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT, s
     if settings.get("copy_lexicon") or settings.get("translate"):
         features["source_copy_tokens"] = copy_tokens
     return features
+
+
+def _characters(tokens, word_length, source_table, tables):
+    """The characters of each token, ragged `[batch, (length * word_length)]`."""
+    classes = protected_class_ids(tokens.flat_values)
+    unseen = (source_table.lookup(tokens.flat_values) < 0) & (classes != tokenization.UNK_ID)
+    lines = tf.where(unseen, characters.class_lines(classes), 0)
+    ids = characters.character_ids(tokens.flat_values, tables["characters"], lines, word_length)
+    return tf.RaggedTensor.from_row_splits(tf.reshape(ids, [-1]), tokens.row_splits * word_length)
 
 
 def _tags_of_tokens(tokens, tags):
@@ -244,7 +262,7 @@ def load_tables(folder, settings, load=lambda path, make: make(path)):
 
     Returns:
         Dict: the table of each column's tags by the column's name, `copy_lexicon` (table and longest phrase), `dictionary_sources`,
-        `translations`, `lexicon_rows`; those that the settings ask for.
+        `translations`, `lexicon_rows`, `characters`; those that the settings ask for.
     """
 
     def made(name, make):
@@ -258,6 +276,8 @@ def load_tables(folder, settings, load=lambda path, make: make(path)):
         tables["copy_lexicon"] = (made(lexicons.COPY_LEXICON_FILE, copy_lexicon.text_table), longest)
     if settings.get("pointers") == "dictionary":
         tables["dictionary_sources"] = made(lexicons.SOURCES_FILE, copy_lexicon.text_table)
+    if "word_length" in settings:
+        tables["characters"] = made(characters.CHARACTERS_FILE, vocabulary_table)
     if settings.get("translate") == "dictionary":
         tables["translations"] = made(lexicons.TARGETS_FILE, copy_lexicon.text_table)
     if settings.get("translate") == "lexicon":

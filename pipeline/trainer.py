@@ -28,11 +28,17 @@ def head_options(recipe):
     }.get(model.head, {})
 
 
-def build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features=None, lexicon=None):
+def build_model(
+    recipe, source_vocabulary_size, target_vocabulary_size, source_features=None, lexicon=None, characters=0
+):
     """Builds the untrained network that a recipe describes.
 
-    `source_features` is what `preprocessing.encoder_feature_sizes` gives, or None, and `lexicon` what `preprocessing.read_lexicon` gives, for
-    heads that read it.
+    Args:
+        recipe: a `Recipe`.
+        source_vocabulary_size, target_vocabulary_size: numbers of ids.
+        source_features: what `preprocessing.encoder_feature_sizes` gives, or None.
+        lexicon: what `preprocessing.read_lexicon` gives, for heads that read it.
+        characters: number of character ids, where words are composed of them.
     """
     config, training = recipe.model, recipe.training
     options = {
@@ -50,6 +56,12 @@ def build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_f
         "large_vocabulary_size": training.large_vocabulary_size,
         "scheduled_sampling": training.scheduled_sampling != "none",
         "lexicon_shape": lexicon[0].shape if lexicon else None,
+        "composition": config.composition,
+        "composition_options": {
+            "word_length": config.word_length,
+            "characters": characters,
+            "buckets": config.ngram_buckets,
+        },
         "dtype": "mixed_bfloat16" if training.mixed_precision else "float32",
     }
     if config.body == "transformer":
@@ -197,6 +209,7 @@ def train(
     log_directory=None,
     source_features=None,
     lexicon=None,
+    characters=0,
 ):
     """Trains a recipe's model.
 
@@ -205,7 +218,7 @@ def train(
         train_files, eval_files: lists of file patterns of transformed examples.
         source_vocabulary_size, target_vocabulary_size: numbers of ids.
         log_directory: where TensorBoard's logs go, if given.
-        source_features, lexicon: see `build_model`.
+        source_features, lexicon, characters: see `build_model`.
 
     Returns:
         The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`, `updates`,
@@ -220,7 +233,8 @@ def train(
     eval_batches, _, _ = _load_batches(eval_files, "eval", recipe)
     steps_per_epoch = sum(1 for _ in batches)
     with _strategy().scope():
-        model = build_model(recipe, source_vocabulary_size, target_vocabulary_size, source_features, lexicon)
+        sizes = (source_vocabulary_size, target_vocabulary_size)
+        model = build_model(recipe, *sizes, source_features, lexicon, characters)
         model.compile(
             optimizer=keras.optimizers.Adam(config.learning_rate, global_clipnorm=config.gradient_clip_norm or None),
             loss=losses.negative_log_likelihood,
@@ -268,6 +282,7 @@ def train_transformed(recipe, fn_args, transform_output):
         log_directory=fn_args.model_run_dir,
         source_features=preprocessing.encoder_feature_sizes(transform_output, recipe),
         lexicon=preprocessing.read_lexicon(transform_output) if recipe.model.head in configs.LEXICON_HEADS else None,
+        characters=preprocessing.count_characters(transform_output) if configs.composes(recipe) else 0,
     )
 
 

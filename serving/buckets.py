@@ -10,15 +10,17 @@ def smallest_bucket(size, buckets):
     return buckets[tf.minimum(index, tf.size(buckets) - 1)]
 
 
-def map_in_buckets(function, ragged, batch_buckets, length_buckets, output_types):
+def map_in_buckets(function, ragged, batch_buckets, length_buckets, output_types, widths=None):
     """Calls a function of dense tensors on ragged ones, padded to buckets and chunk by chunk.
 
     Args:
         function: of one `[batch, length]` tensor for each of `ragged`, and int32 `[batch]` lengths (0 for rows that are
             padding); returns a dict of tensors `[batch, ...]`.
-        ragged: list of ragged tensors `[N, (length)]`, int or bool, of the same row lengths.
+        ragged: list of ragged tensors `[N, (length)]`, int or bool, of the same row lengths; in all but the first a row may be a whole
+            number of times as long, its width, and is padded to so many times the bucket.
         batch_buckets, length_buckets: rising lists. More rows than the last are done in chunks of it; longer ones are cut.
         output_types: dict from output name to dtype.
+        widths: list of the widths of `ragged`; by default all are 1.
 
     Returns:
         The function's outputs for the N rows.
@@ -29,11 +31,11 @@ def map_in_buckets(function, ragged, batch_buckets, length_buckets, output_types
     chunks = (number + batch - 1) // batch
     length = smallest_bucket(tf.cast(tf.reduce_max(lengths), tf.int32), length_buckets)
     padded = []
-    for values in ragged:
+    for values, width in zip(ragged, widths or [1] * len(ragged), strict=True):
         # A text beyond the last bucket fails its check; cut here so that it cannot be compiled for meanwhile.
-        dense = values[:, :length].to_tensor()
-        dense = tf.pad(dense, [[0, chunks * batch - number], [0, length - tf.shape(dense)[1]]])
-        padded.append(tf.reshape(dense, [chunks, batch, length]))
+        dense = values[:, : length * width].to_tensor()
+        dense = tf.pad(dense, [[0, chunks * batch - number], [0, length * width - tf.shape(dense)[1]]])
+        padded.append(tf.reshape(dense, [chunks, batch, length * width]))
     rows = tf.minimum(tf.cast(lengths, tf.int32), length)
     padded.append(tf.reshape(tf.pad(rows, [[0, chunks * batch - number]]), [chunks, batch]))
     chunked = tf.map_fn(

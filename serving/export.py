@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
-from pipeline import preprocessing, source_features, tokenization
+from pipeline import characters, preprocessing, source_features, tokenization
 from serving import buckets, checks, transform_graph
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
@@ -53,6 +53,8 @@ class ServingModule(tf.Module):
         self.columns = recipe.data.source_features
         encoder_features = preprocessing.encoder_features(recipe)
         self.decoder_inputs = (*DECODER_INPUTS, *encoder_features)
+        # The characters of a word have as many places for each.
+        self.widths = [recipe.model.word_length if name == characters.FEATURE else 1 for name in self.decoder_inputs]
         self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe), *encoder_features)
         self.tokenizer = tokenization.Tokenizer.of(recipe.data)
         self.vocabulary = tf.constant(
@@ -140,6 +142,7 @@ class ServingModule(tf.Module):
             self.config.batch_buckets,
             self.config.length_buckets,
             _FOUND_TYPES,
+            self.widths,
         )
 
     # Ids to text.

@@ -10,7 +10,7 @@ from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
-from pipeline import configs, lexicons, pointer_labels, preprocessing, source_features, tokenization
+from pipeline import characters, configs, lexicons, pointer_labels, preprocessing, source_features, tokenization
 
 EXAMPLES_KEY = "examples"
 VOCABULARY_KEY = "vocabulary"
@@ -105,6 +105,12 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     # JSON keeps a token with a line break on one line.
                     lines = (f"{json.dumps(t, ensure_ascii=False)}\t{n}\n" for t, n in sorted(counts[side].items()))
                     file.write("".join(lines))
+            if settings.get("characters"):
+                chosen = characters.choose(
+                    characters.count(counts["source"]), config.characters, config.character_min_count
+                )
+                with fileio.open(os.path.join(uri, characters.CHARACTERS_FILE), "w") as file:
+                    file.write("".join(f"{character}\n" for character in chosen))
             for column in columns:
                 tags = set(counts[column]) - set(source_features.TAG_SPECIALS)
                 tags = sorted(tags, key=lambda tag, of=counts[column]: (-of[tag], tag))

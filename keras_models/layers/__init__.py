@@ -2,6 +2,7 @@
 
 from keras_models.layers.activations import NoisyTanh as NoisyTanh
 from keras_models.layers.attention import SourceAttention as SourceAttention
+from keras_models.layers.composition import CharacterComposition as CharacterComposition
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder as ConvolutionalEncoder
 from keras_models.layers.copy_head import CopyHead as CopyHead
 from keras_models.layers.copynet import JointCopy as JointCopy

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_models.layers.composition import CharacterComposition
 from keras_models.layers.copy_head import LABEL_FEATURES
 from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.heads import make_head
@@ -16,6 +17,8 @@ BODY_OPTIONS = (
     "feature_size",
     "scheduled_sampling",
     "lexicon_shape",
+    "composition",
+    "composition_options",
 )
 
 
@@ -40,9 +43,14 @@ class Seq2Seq(keras.Model):
             `source_feed_ids`; the labels stay the gold ones.
         lexicon_shape: for heads that need a lexicon of translations, (rows, K): how many source words have a row, and the most
             translations that one has; see `set_lexicon`. The inputs must then have int `[batch, source_length]` `source_lexicon_rows`.
+        composition: what a source word's vector is: `"lookup"`, one for each word of the vocabulary, one of
+            `CharacterComposition.FUNCTIONS`, or both added, `"lookup+sum"` and its like (Arthur 2018, chapter 4). With characters the
+            inputs must have int `[batch, source_length * word_length]` `source_characters`, as many places for each word.
+        composition_options: dict of `word_length` and of arguments of `CharacterComposition` (`characters` and, where wanted, others); for
+            compositions with characters.
 
     Raises:
-        ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`.
+        ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`; or an unknown composition.
     """
 
     def __init__(
@@ -56,6 +64,8 @@ class Seq2Seq(keras.Model):
         feature_size=16,
         scheduled_sampling=False,
         lexicon_shape=None,
+        composition="lookup",
+        composition_options=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -73,6 +83,15 @@ class Seq2Seq(keras.Model):
         for embedding in self.feature_embeddings.values():
             embedding.build((None, None))
         self.features_size = feature_size * len(self.feature_embeddings)
+        # `lookup`, `sum` or `lookup+sum`.
+        self.looks_up = composition.split("+")[0] == "lookup"
+        self.composed_by = composition.removeprefix("lookup").removeprefix("+")
+        if self.composed_by and self.composed_by not in CharacterComposition.FUNCTIONS:
+            raise ValueError(
+                f"composition must be 'lookup', one of {', '.join(CharacterComposition.FUNCTIONS)}, or both joined by '+'; got "
+                f"{composition!r}."
+            )
+        self.composition_options = composition_options or {}
         if self.head.needs_lexicon and lexicon_shape is None:
             raise ValueError(f"The head {head!r} needs a lexicon of translations: give lexicon_shape.")
         if self.head.needs_lexicon:
@@ -87,6 +106,22 @@ class Seq2Seq(keras.Model):
                 shape=(), initializer="ones", trainable=False, autocast=False, dtype="float32", name="gold_probability"
             )
             self.sampling_seed = keras.random.SeedGenerator()
+
+    def build_source_embedding(self, size, lookup):
+        """Makes what a source word's vector is made by.
+
+        Args:
+            size: of the vectors.
+            lookup: function that makes the embedding of the source vocabulary.
+        """
+        self.source_embedding = lookup() if self.looks_up else None
+        self.composer = None
+        if self.composed_by:
+            options = {name: value for name, value in self.composition_options.items() if name != "word_length"}
+            self.composer = CharacterComposition(
+                self.composed_by, units=size, dtype=self.dtype_policy, name="composition", **options
+            )
+            self.composer.build()
 
     def _add_table(self, shape, dtype, value, name):
         return self.add_weight(
@@ -134,7 +169,13 @@ class Seq2Seq(keras.Model):
 
     def embed_source(self, inputs):
         """Embeds words and features: `[batch, source_length, embedding_size + features_size]`."""
-        parts = [self.source_embedding(ops.cast(inputs["source_ids"], "int32"))]
+        words = 0
+        if self.source_embedding is not None:
+            words = self.source_embedding(ops.cast(inputs["source_ids"], "int32"))
+        if self.composer is not None:
+            shape = (*ops.shape(inputs["source_ids"]), self.composition_options["word_length"])
+            words = words + self.composer(ops.reshape(inputs["source_characters"], shape))
+        parts = [words]
         parts += [layer(ops.cast(inputs[name], "int32")) for name, layer in self.feature_embeddings.items()]
         return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=-1)
 

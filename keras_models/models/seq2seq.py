@@ -42,7 +42,8 @@ class RecurrentSeq2Seq(Seq2Seq):
         coverage_loss_weight: weight of `losses.coverage_loss`, added to the training loss.
         selective_read: whether the source states of the token just copied are an input of the next step (Gu et al. 2016, eq. 9),
             weighted by the head's copy scores of that step; for head `joint_copy`.
-        head_options, large_vocabulary_size, source_features, feature_size, scheduled_sampling, lexicon_shape: see `Seq2Seq`.
+        head_options, large_vocabulary_size, source_features, feature_size, scheduled_sampling, lexicon_shape, composition, composition_options: see
+            `Seq2Seq`.
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -118,12 +119,14 @@ class RecurrentSeq2Seq(Seq2Seq):
         self.coverage = coverage and attention != "none"
         self.coverage_loss_weight = coverage_loss_weight
         policy = self.dtype_policy
-        self.source_embedding = keras.layers.Embedding(
-            source_vocabulary_size, embedding_size, dtype=policy, name="source_embedding"
-        )
-        self.target_embedding = keras.layers.Embedding(
-            target_vocabulary_size, embedding_size, dtype=policy, name="target_embedding"
-        )
+
+        def embedding(rows, name):
+            layer = keras.layers.Embedding(rows, embedding_size, dtype=policy, name=name)
+            layer.build((None, None))
+            return layer
+
+        self.build_source_embedding(embedding_size, lambda: embedding(source_vocabulary_size, "source_embedding"))
+        self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
         self.convolutional = encoder == "cnn"
         if self.convolutional:
             layers = [
@@ -156,8 +159,6 @@ class RecurrentSeq2Seq(Seq2Seq):
         self.readout = keras.layers.Dense(hidden_size, activation="tanh", use_bias=False, dtype=policy, name="readout")
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
         sizes = (None, None, embedding_size + self.features_size)
-        self.source_embedding.build((None, None))
-        self.target_embedding.build((None, None))
         for index, layer in enumerate(self.encoder):
             layer.build(sizes if index == 0 else (None, None, memory_size))
         for bridge in self.bridges:

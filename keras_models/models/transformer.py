@@ -46,7 +46,8 @@ class TransformerSeq2Seq(Seq2Seq):
         dropout: share of units dropped on embeddings and on what each sub-layer adds.
         coverage_loss_weight: weight of `losses.coverage_loss` of a_t, added to the training loss.
         selective_read: must be false; it is for the recurrent body, as it feeds each step with the copy scores of the one before.
-        head_options, large_vocabulary_size, source_features, feature_size, scheduled_sampling, lexicon_shape: see `Seq2Seq`. Scheduled
+        head_options, large_vocabulary_size, source_features, feature_size, scheduled_sampling, lexicon_shape, composition, composition_options: see
+            `Seq2Seq`. Scheduled
             sampling takes two passes over the target (Mihaylova and Martins 2019).
 
     Raises:
@@ -146,7 +147,7 @@ class TransformerSeq2Seq(Seq2Seq):
                 layer.build((None, None, hidden_size))
             return layers
 
-        self.source_embedding = embedding(source_vocabulary_size, "source")
+        self.build_source_embedding(embedding_size, lambda: embedding(source_vocabulary_size, "source"))
         self.target_embedding = embedding(target_vocabulary_size, "target")
         self.source_projection = projection(embedding_size + self.features_size, "source")
         self.target_projection = projection(embedding_size, "target")

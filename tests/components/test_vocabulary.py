@@ -163,6 +163,14 @@ def test_tags_lexicons_and_entities_are_part_of_the_artifact(tmp_path, capsys):
     assert "1 of 3 entries of" in said and "1 entries of" in said
 
 
+@pytest.mark.slow
+def test_the_characters_of_the_source_are_part_of_the_artifact(tmp_path):
+    settings = {"tokenizer": {"kind": "whitespace"}, "characters": True}
+    folder = run(tmp_path, [("banana %s é", "x")], settings=settings, characters=9, character_min_count=1)
+    lines = (folder / "source_characters.txt").read_text("utf-8").split("\n")
+    assert lines == ["[PAD]", "[UNK]", "[PLACEHOLDER]", "[TAG]", "[URL]", "[OPTION]", "a", "n", "b", ""]
+
+
 def test_a_changed_lexicon_is_read_again(tmp_path):
     from tfx import types
     from tfx.types import standard_artifacts

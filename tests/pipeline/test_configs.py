@@ -377,6 +377,20 @@ def test_a_training_depends_on_the_lexicon_that_its_model_reads():
     assert not configs.reads_lexicon(load_recipe("translation", ["lexicon.kind=learned"]))
 
 
+def test_thirteen_compositions():
+    assert len(configs.COMPOSITIONS) == 13
+    for name in configs.COMPOSITIONS:
+        recipe = recipe_from_dict({"name": "x", "model": {"composition": name, "word_length": 9}})
+        assert configs.composes(recipe) == (name != "lookup")
+        assert configs.transform_settings(recipe).get("word_length") == (None if name == "lookup" else 9)
+        assert ("characters" in configs.vocabulary_settings(recipe)) == (name != "lookup")
+    from keras_models.layers import CharacterComposition
+
+    assert configs.CHARACTER_COMPOSITIONS == CharacterComposition.FUNCTIONS
+    odd = {"name": "x", "model": {"composition": "lookup+bilstm", "embedding_size": 9}}
+    assert "'model.embedding_size' must be even" in refusal(recipe_from_dict, odd)
+
+
 def test_what_reads_a_lexicon_needs_one():
     assert "'lexicon.kind' to learned" in refusal(recipe_from_dict, {"name": "x", "model": {"head": "lexicon_copy"}})
     assert "'baseline.head' = \"lexicon_bias\"" in refusal(

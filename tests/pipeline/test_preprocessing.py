@@ -305,6 +305,26 @@ def test_each_source_token_has_its_row_in_the_lexicon(make):
     assert made["source_lexicon_rows"] == [3, 1, 2]
 
 
+class Letters:
+    """Line numbers of characters: 6 and up, by the alphabet."""
+
+    def lookup(self, found):
+        import tensorflow as tf
+
+        flat = [6 + ord(c.decode()) - ord("a") if c.isalpha() else -1 for c in found.numpy().ravel()]
+        return tf.reshape(tf.constant(flat, tf.int64), tf.shape(found))
+
+
+def test_words_as_rows_of_characters(make):
+    made = make("ab ? {0} page", "x", {"word_length": 3}, {"characters": Letters()})
+    assert made["source_tokens"] == [b"ab", b"?", b"{0}", b"page"]
+    # An unseen placeholder is one character, its class; of a long word the first two and the last.
+    assert made["source_characters"] == [6, 7, 0, 1, 0, 0, 2, 0, 0, 21, 6, 10]
+    # One that the vocabulary has is spelt.
+    assert make("%s", "x", {"word_length": 3}, {"characters": Letters()})["source_characters"] == [1, 24, 0]
+    assert make("", "x", {"word_length": 3}, {"characters": Letters()})["source_characters"] == []
+
+
 def test_case_of_each_token(make):
     made = make("The NASA probe iPhone 42", "x", {"surface_features": ["case"]})
     assert made["source_case"] == [4, 3, 2, 5, 1]

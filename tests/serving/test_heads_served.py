@@ -61,6 +61,35 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
         assert scored.token_count == 4 and -100 < scored.log_probability < 0
 
 
+def test_a_model_that_composes_words_of_characters(tmp_path):
+    """Words that the vocabulary lacks differ by how they are written; with looked-up words alone they would be the same."""
+    from pipeline.served_model import ServedModel
+
+    recipe = make_recipe(
+        model={"head": "softmax", "composition": "lookup+ngram", "word_length": 5, "ngram_buckets": 211},
+        training={"epochs": 1},
+        decoding={"batch_buckets": [2], "length_buckets": [8, 16], "max_length_offset": 2},
+    )
+    rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES[:4], 2)]
+    folder = export_trained(tmp_path, recipe, rows, ["greet", "and"], ["and"], ("serving_default", "score"))
+    model = ServedModel(folder)
+    sources = [
+        "greet zoe and yan now",
+        "greet alexandra and yan now",
+        "greet zoe and yan now and then and now and",
+        "%s",
+    ]
+    answers = model.predict(sources)
+    assert [answer["source_tokens"][: len(s.split())] for answer, s in zip(answers, sources)] == [
+        s.split() for s in sources
+    ]
+    scores = [answer["score"] for answer in answers]
+    assert len(set(scores)) == 4
+    # Each alone, hence in another bucket, is answered as it is beside the others.
+    for source, score in zip(sources, scores):
+        assert model.predict([source])[0]["score"] == pytest.approx(score, abs=1e-5)
+
+
 def test_a_model_that_draws(tmp_path):
     """With a temperature the answers are drawn: differently for each place, the same for the same request, compiled or not."""
     import tensorflow as tf

@@ -40,7 +40,15 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
     from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
 
     from components.vocabulary import executor
-    from pipeline import pointer_labels, preprocessing, source_features, tokenization, trainer, translation_lexicon
+    from pipeline import (
+        characters,
+        pointer_labels,
+        preprocessing,
+        source_features,
+        tokenization,
+        trainer,
+        translation_lexicon,
+    )
     from serving import export, transform_graph
 
     settings = configs.vocabulary_settings(recipe)
@@ -53,6 +61,9 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
     for place, name in enumerate(columns):
         tags = sorted({tag for row in rows for tag in row[2 + place].split()})
         files[source_features.tags_file(name)] = [*source_features.TAG_SPECIALS, *tags]
+    if configs.composes(recipe):
+        counts = characters.count(dict.fromkeys((word for row in rows for word in row[0].split()), 1))
+        files[characters.CHARACTERS_FILE] = characters.choose(counts, 100, 1)
     for name, lines in files.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     executor.write_lexicons(str(folder), settings, tokenization.Tokenizer.of(recipe.data))
@@ -89,6 +100,7 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
     sizes = [len(files[name]) for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)]
     features = preprocessing.encoder_feature_sizes(output, recipe)
     read = preprocessing.read_lexicon(output) if recipe.model.head in configs.LEXICON_HEADS else None
-    model, _ = trainer.train(recipe, [path], [path], *sizes, source_features=features, lexicon=read)
+    number = preprocessing.count_characters(output) if configs.composes(recipe) else 0
+    model, _ = trainer.train(recipe, [path], [path], *sizes, source_features=features, lexicon=read, characters=number)
     export.export_model(model, output, recipe, str(folder / "model"), signatures or export.SIGNATURES)
     return folder / "model"

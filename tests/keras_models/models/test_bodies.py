@@ -135,6 +135,43 @@ def test_gradients_are_finite_in_mixed_precision(body):
     assert np.isfinite(found.scores).all() and (found.scores > -1e8).all()
 
 
+@pytest.mark.parametrize(
+    "body,composition",
+    [("gru", "lookup+ngram"), ("gru", "bilstm"), ("transformer", "lookup+cnn")]
+    if TENSORFLOW
+    else [("gru", "lookup+max")],
+)
+def test_words_composed_of_characters(body, composition, tmp_path):
+    options = {"word_length": 3, "characters": 9, "buckets": 31}
+    model = make(body, composition=composition, composition_options=options)
+    assert (model.source_embedding is None) == (not composition.startswith("lookup"))
+
+    def spelt(padding=0, unknown=5):
+        inputs = pairs(padding)
+        ids = numpy(inputs["source_ids"])
+        letters = np.stack([ids, np.where(ids > 5, unknown, 0), np.zeros_like(ids)], axis=-1)
+        return {**inputs, "source_characters": ops.convert_to_tensor(letters.reshape(3, -1), dtype="int32")}
+
+    value, gradients = training_loss(model, spelt())
+    assert np.isfinite(value) and all(np.isfinite(gradient).all() for gradient in gradients)
+    assert len(gradients) == len(model.trainable_weights)
+    randomize(model)
+    expected = numpy(model(spelt()))
+    np.testing.assert_allclose(numpy(model(spelt(padding=2))), expected, rtol=1e-5, atol=1e-5)
+    # How a word is written matters.
+    assert not np.allclose(numpy(model(spelt(unknown=6)))[0], expected[0], atol=1e-4)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(numpy(loaded(spelt())), expected, rtol=1e-6, atol=1e-6)
+    found = numpy(decode(model, sources(spelt()), max_length=4, beam_size=2))
+    assert np.isfinite(found.scores).all()
+
+
+def test_an_unknown_composition():
+    with pytest.raises(ValueError, match="composition must be 'lookup', one of sum, .*; got 'lookup[+]mean'"):
+        make("gru", composition="lookup+mean")
+
+
 def test_a_lexicon_that_does_not_fit():
     model = make("gru", "lexicon_bias")
     with pytest.raises(ValueError, match=r"shape \(4, 2\); got \(3, 2\)"):

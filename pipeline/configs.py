@@ -83,6 +83,8 @@ class DataConfig:
     dictionary: str = ""
     copy_lexicon: str = ""
     # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
+    # What a token is: a word, or what a word is cut into by a model that is learned from the training text.
+    units: str = _choice("words", "characters", "subwords", default="words")
     tokenization: str = _choice("text", "whitespace", default="text")
     lowercase: bool = False  # both sides, when read and when served
     max_characters: int = _number(2000, low=1)  # a longer source or target is rejected
@@ -106,6 +108,9 @@ class VocabularyConfig:
     min_count: int = _number(2, low=1)  # rarer words are unknown, hence copied
     protected_min_count: int = _number(20, low=1)  # the same for placeholders, tags, URLs, options
     joint: bool = False  # count both sides together, for languages that are one
+    # `data.units` other than words: pieces that a side's model has, 256 bytes among them (every one may begin or continue a word, so a
+    # vocabulary may have up to twice as many).
+    pieces: int = _number(4000, low=300)
     # Of the source's words, for a `model.composition` with characters: how many have an id, and how rare they may be.
     characters: int = _number(4000, low=16)
     character_min_count: int = _number(2, low=1)
@@ -437,11 +442,13 @@ def text_settings(recipe):
         recipe: a `Recipe`.
 
     Returns:
-        Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`.
+        Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`; `units`, where words are cut, what into.
     """
     settings = {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
     if recipe.task == LANGUAGE_MODEL:
         settings.update(task=recipe.task, unknown_word=recipe.language_model.unknown_word)
+    if recipe.data.units != "words":
+        settings["units"] = recipe.data.units
     return settings
 
 
@@ -629,6 +636,7 @@ def _check_together(recipe):
             "The recipe key 'data.format' = \"text\" needs 'task' = \"language_model\": plain text has no pairs."
         )
     _check_data(recipe.data)
+    _check_units(recipe)
     _check_evaluation(recipe.evaluation)
     # What is read must be trainable (the end takes one place) and decodable: nothing is left out later.
     for key, longest in (
@@ -711,6 +719,10 @@ def _check_language_model(recipe):
         raise RecipeError(
             "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in one language."
         )
+    if recipe.data.units != "words":
+        raise RecipeError(
+            f"The recipe key 'data.units' must be \"words\" for a language model; got {recipe.data.units!r}."
+        )
     if recipe.data.format not in ("auto", "text"):
         raise RecipeError(
             f"The recipe key 'data.format' must be \"text\" for a language model; got {recipe.data.format!r}."
@@ -787,6 +799,21 @@ def _check_data(data):
             f"The recipe key 'data.source_features' cannot name {', '.join(map(repr, sorted(reserved)))}: this column has "
             "another use; rename the column of tags."
         )
+
+
+def _check_units(recipe):
+    """What goes by words needs words as units."""
+    if recipe.data.units == "words":
+        return
+    for key, uses_words in (
+        ("lexicon.kind", recipe.lexicon.kind != "none"),
+        ("data.dictionary", bool(recipe.data.dictionary)),
+        ("data.copy_lexicon", bool(recipe.data.copy_lexicon)),
+        ("data.source_features", bool(recipe.data.source_features)),
+        ("data.surface_features", bool(recipe.data.surface_features)),
+    ):
+        if uses_words:
+            raise RecipeError(f"The recipe key '{key}' goes by words: it needs 'data.units' = \"words\".")
 
 
 def _check_lexicons(recipe):

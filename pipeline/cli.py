@@ -335,7 +335,13 @@ def _evaluated_data(data, options):
     files = data.test_files if os.path.isdir(options.data) else ()
     format_ = data.format if files and options.format == "auto" else options.format
     return dataclasses.replace(
-        data, format=format_, drop_identical=False, train_files=files, eval_files=(), test_files=()
+        data,
+        format=format_,
+        drop_identical=False,
+        train_files=files,
+        eval_files=(),
+        test_files=(),
+        slice_features=(),
     )
 
 

@@ -125,7 +125,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         )
         comparison = {name: result.p_value for name, result in compared.items()}
     write_outputs(pathlib.Path(cache_directory).parent / "outputs", sources, references, answers)
-    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"])
+    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"], recipe)
     with open(os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "counts.json"), encoding="utf-8") as file:
         counts = json.load(file)
     main = systems[0]["name"]
@@ -140,6 +140,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         "heat_maps": _heat_maps(main, models[main], sources, answers, features),
         "blessed": blessed,
         "blessing_reason": reason,
+        "slices": evaluation.read_slices(outputs["Evaluator"]["evaluation"]),
         "stages": stages,
     }
 

@@ -314,7 +314,7 @@ class BleuByLength(Bleu):
 
     def details(self, sums):
         by_length = []
-        for words, counts in zip(_bucket_names(LENGTH_BUCKETS), sums.reshape(-1, self._segment_size)):
+        for words, counts in zip(bucket_names(LENGTH_BUCKETS), sums.reshape(-1, self._segment_size)):
             bleu = float(super()._score(counts).score) if counts.any() else None
             by_length.append({"words": words, "bleu": bleu, "reference_length": int(counts[1])})
         return {**super().details(sums), "by_length": by_length}
@@ -790,7 +790,7 @@ class WordF1ByFrequency(Metric):
                     "output_words": int(counts[1]),
                     "reference_words": int(counts[2]),
                 }
-                for seen, counts in zip(_bucket_names(FREQUENCY_BUCKETS), sums.reshape(-1, 3))
+                for seen, counts in zip(bucket_names(FREQUENCY_BUCKETS), sums.reshape(-1, 3))
             ]
         }
 
@@ -1437,7 +1437,7 @@ def _ratio(part, whole):
     return float(part) / float(whole) if whole else None
 
 
-def _bucket_names(bounds):
+def bucket_names(bounds):
     """Returns what people call the ranges that begin at `bounds`: `1`, `5-9`, `1000+`."""
     ends = [bound - 1 for bound in bounds[1:]]
     return [f"{low}" if low == high else f"{low}-{high}" for low, high in zip(bounds, ends)] + [f"{bounds[-1]}+"]

@@ -246,6 +246,8 @@ def say_results(facts, say):
     }
     say()
     say(scoring.format_table(results))
+    if breakdowns := scoring.format_breakdowns(results):
+        say(breakdowns)
     say()
     counts = facts["counts"]
     if "words_by_split" in counts:
@@ -310,7 +312,10 @@ def _evaluate(options):
     if options.outputs:
         with open(options.outputs, "w", encoding="utf-8") as file:
             file.write("".join(" ".join(text.split("\n")) + "\n" for text in texts))
-    say(scoring.format_table({model.facts.get("head", "model"): results}))
+    named = {model.facts.get("head", "model"): results}
+    say(scoring.format_table(named))
+    if breakdowns := scoring.format_breakdowns(named):
+        say(breakdowns)
     say(f"{len(pairs)} pairs, {len(rejected)} left out, model {directory}")
     if data.train_files:
         say(f"The pairs are those of the recipe's data.test_files: {'; '.join(data.train_files)}")
@@ -407,19 +412,23 @@ def _score(options):
         "tokenization": options.tokenization,
         "database": options.database,
     }
+    say = _talk(options)
     randomise = options.test == "randomisation"
     given = {} if options.samples is None else {"trials" if randomise else "bootstrap_samples": options.samples}
-    resampling = {} if randomise else given
-    say = _talk(options)
-    results = {"outputs": scoring.score(names, **texts, **settings, **resampling)}
     if baseline is None:
-        say(scoring.format_table(results))
+        results = {"outputs": scoring.score(names, **texts, **settings, **given)}
+    else:
+        test = options.test or "bootstrap"
+        *scored, compared = scoring.score_pair(
+            names, **texts, baseline_hypotheses=baseline, test=test, **settings, **given
+        )
+        results = dict(zip(("outputs", "baseline"), scored))
+    say(scoring.format_table(results))
+    if breakdowns := scoring.format_breakdowns(results):
+        say(breakdowns)
+    if baseline is None:
         _write_json(options.json, scoring.results_to_dict(results["outputs"]))
         return
-    results["baseline"] = scoring.score(names, **{**texts, "hypotheses": baseline}, **settings, **resampling)
-    test = scoring.paired_randomisation if randomise else scoring.paired_bootstrap
-    compared = test(names, **texts, baseline_hypotheses=baseline, **settings, **given)
-    say(scoring.format_table(results))
     say(scoring.format_comparisons(compared))
     facts = {**results, "comparison": compared}
     _write_json(options.json, {key: scoring.results_to_dict(value) for key, value in facts.items()})

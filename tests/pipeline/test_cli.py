@@ -299,6 +299,23 @@ def test_score_says_a_table_and_writes_json(texts, capsys):
     assert "BLEU" in captured.err
 
 
+def test_score_says_what_it_found_by_length_and_frequency(texts, capsys):
+    files = [
+        "--references",
+        texts / "references",
+        "--hypotheses",
+        texts / "outputs",
+        "--training",
+        texts / "references",
+    ]
+    options = ["--metrics", "bleu_by_length,word_f1_by_frequency", "--samples", "0", "--baseline", texts / "references"]
+    options += ["--test", "randomisation", "--samples", "20"]
+    assert cli.main(["score", *map(str, [*files, *options])]) == 0
+    said = capsys.readouterr().out
+    assert "BLEU by words of the reference  outputs  baseline  reference words" in said
+    assert "Word F1 by how often training saw it" in said
+
+
 @pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
 def test_score_compares_with_a_baseline(texts, capsys, test):
     files = ["--references", texts / "references", texts / "sources", "--hypotheses", texts / "references"]

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import sys
 import warnings
@@ -178,7 +179,7 @@ def _json_argument(parser):
 def _write_json(path, content):
     if not path:
         return
-    text = json.dumps(content, indent=1, ensure_ascii=False)
+    text = json.dumps(_as_json(content), indent=1, ensure_ascii=False, allow_nan=False)
     if path == "-":
         print(text)
         return
@@ -187,6 +188,15 @@ def _write_json(path, content):
             file.write(text + "\n")
     except OSError as error:
         raise CommandError(f"The file {path} cannot be written: {error.strerror}.") from None
+
+
+def _as_json(content):
+    """Returns content in which numbers that JSON has no word for, such as an infinite perplexity, are null."""
+    if isinstance(content, dict):
+        return {key: _as_json(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_as_json(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _check_writable(*paths):

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 import pathlib
 import socket
 import subprocess
@@ -214,6 +215,35 @@ def test_evaluate_refuses_bad_input(refused, texts):
     assert "cannot be loaded" in evaluate("--metrics", "bleu")
     (extra / "verbatim.json").write_text('{"recipe": {"name": "x"}}')
     assert "--database" in evaluate("--metrics", "execution_accuracy")
+
+
+def test_scores_that_are_no_numbers_are_one_sentence(texts, refused):
+    """As of a model whose training diverged: nothing is measured, nothing is written."""
+    import tensorflow as tf
+
+    def answer(source):
+        tokens = tf.reshape(source, [-1, 1])
+        nothing = tf.zeros(tf.shape(tokens))
+        texts = {"text": source, "tokens": tokens, "source_tokens": tokens}
+        return {
+            **texts,
+            "score": tf.fill(tf.shape(source), float("nan")),
+            "copied_from": tf.cast(nothing, tf.int32),
+            "copy_probability": nothing,
+        }
+
+    module = tf.Module()
+    function = tf.function(answer).get_concrete_function(tf.TensorSpec([None], tf.string, name="source"))
+    tf.saved_model.save(module, str(texts / "diverged" / "1"), signatures={"serving_default": function})
+    files = ("--json", texts / "facts.json", "--outputs", texts / "written")
+    sentence = refused("evaluate", "--model", texts / "diverged", "--data", texts / "pairs.tsv", *files)
+    assert "gives 'score' that is not a number" in sentence
+    assert not (texts / "facts.json").exists() and not (texts / "written").exists()
+
+
+def test_json_holds_no_infinite_numbers(tmp_path):
+    cli._write_json(str(tmp_path / "x.json"), {"a": [math.inf, math.nan, 1.5], "b": {"c": -math.inf}})
+    assert json.loads((tmp_path / "x.json").read_text()) == {"a": [None, None, 1.5], "b": {"c": None}}
 
 
 def test_what_evaluate_reads_and_measures_by_default(tmp_path):

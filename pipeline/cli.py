@@ -161,6 +161,15 @@ def _parser():
     report = commands.add_parser("report", help="write a run's report again")
     report.add_argument("directory", metavar="DIR", help="the --output folder of a run")
     report.set_defaults(command=_report)
+
+    compare = commands.add_parser("compare", help="write a report on several runs side by side")
+    compare.add_argument("directories", nargs="+", metavar="DIR", help="the --output folders of two runs or more")
+    compare.add_argument("--output", default="comparison", metavar="DIR", help="where (default: comparison)")
+    compare.add_argument(
+        "--samples", type=int, default=1000, metavar="N", help="resampled test sets behind each p-value (default: 1000)"
+    )
+    _json_argument(compare)
+    compare.set_defaults(command=_compare)
     return parser
 
 
@@ -513,6 +522,19 @@ def _compile(options):
         beam_args=options.beam,
     )
     print(f"Wrote {path}")
+
+
+def _compare(options):
+    from pipeline import comparison, report, scoring
+
+    say = _talk(options)
+    _check_writable(options.json)
+    facts = comparison.compare(options.directories, options.samples, progress=say)
+    path = report.write_report(options.output, facts)
+    say(scoring.format_table({system["name"]: report.metric_results(system) for system in facts["systems"]}))
+    say(facts["note"])
+    say(f"Report:  {path}")
+    _write_json(options.json, report.load_facts(options.output))
 
 
 def _report(options):

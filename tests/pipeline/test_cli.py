@@ -13,7 +13,7 @@ import pytest
 from pipeline import cli, configs, readers, scoring
 
 ROOT = pathlib.Path(__file__).parents[2]
-COMMANDS = ("run", "evaluate", "score", "serve", "request", "compile", "report")
+COMMANDS = ("run", "evaluate", "score", "serve", "request", "compile", "report", "compare")
 RECIPE = "localization_en_fr"
 
 

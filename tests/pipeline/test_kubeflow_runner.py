@@ -125,9 +125,8 @@ def test_the_last_blessed_model_is_looked_up_where_a_change_is_demanded(tmp_path
     assert set(tasks) == COMPONENTS | resolvers
     baseline = tasks["Evaluator"]["inputs"]["artifacts"]["baseline_model"]["taskOutputArtifact"]
     assert baseline["producerTask"] == "LastBlessedModel-model-resolver"
-    assert (
-        tasks["Evaluator"]["inputs"]["parameters"]["module_path"]["runtimeValue"]["constantValue"] == "pipeline.slicing"
-    )
+    module = tasks["Evaluator"]["inputs"]["parameters"]["module_path"]["runtimeValue"]
+    assert module["constantValue"] == {"stringValue": "pipeline.slicing"}
 
 
 def test_json_can_be_written_too(tmp_path):

@@ -283,6 +283,8 @@ def say_results(facts, say):
     say(facts["blessing_reason"])
     if facts["blessed"]:
         say(f"Model:   {facts['paths']['models']}")
+        if "model_card" in facts["paths"]:
+            say(f"Card:    {facts['paths']['model_card']}")
     say(f"Metrics: {facts['paths']['metrics']}")
     say(f"Report:  {facts['paths']['report']}")
 

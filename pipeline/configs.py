@@ -356,6 +356,7 @@ class Recipe:
 
     name: str
     description: str = ""
+    licence: str = ""  # of the data, in words, for the model card
     task: str = _choice(*TASKS, default="seq2seq")
     data: DataConfig = DataConfig()
     vocabulary: VocabularyConfig = VocabularyConfig()
@@ -513,7 +514,9 @@ def export_recipe(recipe):
     evaluation = dataclasses.replace(
         EvaluationConfig(), metrics=recipe.evaluation.metrics, database=recipe.evaluation.database
     )
-    return dataclasses.replace(recipe, evaluation=evaluation, baseline=BaselineConfig(), lexicon=LexiconConfig())
+    return dataclasses.replace(
+        recipe, licence="", evaluation=evaluation, baseline=BaselineConfig(), lexicon=LexiconConfig()
+    )
 
 
 def transform_settings(recipe):

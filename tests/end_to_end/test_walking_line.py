@@ -91,7 +91,9 @@ def test_metrics_and_report_are_written(finished_run):
     assert metrics["systems"][0]["metrics"]["bleu"]["signature"]
     page = pathlib.Path(facts["paths"]["report"]).read_text(encoding="utf-8")
     assert "<svg" in page and "pointer_generator" in page
-    assert facts["heat_maps"] and facts["samples"]
+    assert facts["heat_maps"] and facts["samples"] and facts["wins"]
+    # Quality by frequency and by length has a picture each, with a line for each model.
+    assert "By word frequency" in page and "By length" in page and page.count('class="line"') == 8
 
 
 def test_a_blessed_model_is_pushed(finished_run):
@@ -101,6 +103,10 @@ def test_a_blessed_model_is_pushed(finished_run):
     assert len(versions) == 1 and (versions[0] / "saved_model.pb").is_file()
     described = json.loads((versions[0] / "assets.extra" / "verbatim.json").read_text(encoding="utf-8"))
     assert described["head"] == "pointer_generator"
+    # Its card lies beside it, and says what was measured.
+    card = json.loads((versions[0].parent / f"model_card_{versions[0].name}.json").read_text(encoding="utf-8"))
+    assert card["version"] == versions[0].name and card["metrics"] == facts["systems"][0]["metrics"]
+    assert pathlib.Path(facts["paths"]["model_card"]).read_text(encoding="utf-8").startswith("# Model card")
 
 
 def test_a_second_run_reuses_everything(finished_run, data_file, recipe):

@@ -114,7 +114,7 @@ def category_chart(systems, key, category, value, weight):
     values = [values[name] for values in found.values() for name in names if name in values]
     if not values:
         return None
-    y_ticks = ticks(0.0, max(max(values), 1e-6), 5)
+    y_ticks = ticks(0.0, max(values) or 1.0, 5)
     left, right = _CATEGORY_CHART["left"], _CATEGORY_CHART["width"] - _CATEGORY_CHART["right"]
     top, bottom = _CATEGORY_CHART["top"], _CATEGORY_CHART["height"] - _CATEGORY_CHART["bottom"]
     places = {name: round(left + (place + 0.5) * (right - left) / len(names), 1) for place, name in enumerate(names)}

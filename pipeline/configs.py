@@ -340,6 +340,7 @@ class LanguageModelConfig:
     evaluation_batch_size: int = _number(1, low=1)  # rows of the validation stream; 1 is exact, more are faster
     unknown_word: str = "<unk>"  # the text's own word for unknown words, if the vocabulary has it
     max_perplexity: float = _number(0.0, low=0.0)  # a model with more is not pushed; 0 lets every one pass
+    max_perplexity_change: float | None = None  # nor one that is above the last blessed model by more
     continuation_tokens: int = _number(50, low=1, high=1000)  # words that the signature `continue` writes
     temperature: float = _number(0.0, low=0.0)  # 0 writes the likeliest word; else words are drawn
     top_k: int = _number(0, low=0)
@@ -514,8 +515,14 @@ def export_recipe(recipe):
     evaluation = dataclasses.replace(
         EvaluationConfig(), metrics=recipe.evaluation.metrics, database=recipe.evaluation.database
     )
+    language_model = dataclasses.replace(recipe.language_model, max_perplexity=0.0, max_perplexity_change=None)
     return dataclasses.replace(
-        recipe, licence="", evaluation=evaluation, baseline=BaselineConfig(), lexicon=LexiconConfig()
+        recipe,
+        licence="",
+        evaluation=evaluation,
+        baseline=BaselineConfig(),
+        lexicon=LexiconConfig(),
+        language_model=language_model,
     )
 
 

@@ -9,7 +9,7 @@ import re
 
 import tensorflow_model_analysis as tfma
 
-from pipeline import scoring, tfma_metrics
+from pipeline import scoring, tasks, tfma_metrics
 
 SIGNATURE = "serving_default"
 LABEL_FEATURE = "target"
@@ -132,7 +132,7 @@ def read_blessing(evaluation_directory, recipe=None):
     result = tfma.load_validation_result(str(evaluation_directory))
     if result.validation_ok:
         reason = "Every threshold of the recipe is met on the test split"
-        if recipe is not None and recipe.evaluation.compares_with_last_blessed:
+        if recipe is not None and tasks.compares_with_last_blessed(recipe):
             if _compared(str(evaluation_directory)):
                 reason += ", and so is every change from the last blessed model that it demands"
             else:

@@ -60,9 +60,9 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
                 "updates": history["updates"],
             }
         )
-    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"])
+    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"], recipe)
     if split == "eval" and blessed:
-        reason = "Every threshold of the recipe is met on the eval text (the recipe names no test text)."
+        reason = reason.replace("on the test split", "on the eval text (the recipe names no test text)")
     return {
         "title": recipe.description or recipe.name,
         "recipe": recipe.to_dict(),

@@ -53,7 +53,9 @@ def build_eval_config(recipe):
 
 def compares_with_last_blessed(recipe):
     """Whether the Evaluator needs the last blessed model too."""
-    return not is_language_model(recipe) and recipe.evaluation.compares_with_last_blessed
+    if is_language_model(recipe):
+        return recipe.language_model.max_perplexity_change is not None
+    return recipe.evaluation.compares_with_last_blessed
 
 
 def evaluator_module(recipe):

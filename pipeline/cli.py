@@ -192,10 +192,26 @@ def _write_json(path, content):
     if path == "-":
         print(text)
         return
+    _write_text(path, text + "\n")
+
+
+def _write_text(path, text):
+    """Writes a file in one step, so that nothing half-written is left.
+
+    What cannot be replaced, a pipe, a device, or a file in a folder that takes no new ones, is written in place.
+    """
+    path = os.path.realpath(path)
+    in_place = os.path.exists(path) and not os.path.isfile(path) or not os.access(os.path.dirname(path), os.W_OK)
+    partial = path if in_place else f"{path}.partial"
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        with open(partial, "w", encoding="utf-8") as file:
+            file.write(text)
+        if not in_place:
+            os.replace(partial, path)
     except OSError as error:
+        if not in_place:
+            with contextlib.suppress(OSError):
+                os.unlink(partial)
         raise CommandError(f"The file {path} cannot be written: {error.strerror}.") from None
 
 
@@ -331,8 +347,7 @@ def _evaluate(options):
         **metric_options,
     )
     if options.outputs:
-        with open(options.outputs, "w", encoding="utf-8") as file:
-            file.write("".join(" ".join(text.split("\n")) + "\n" for text in texts))
+        _write_text(options.outputs, "".join(" ".join(text.split("\n")) + "\n" for text in texts))
     named = {model.facts.get("head", "model"): results}
     say(scoring.format_table(named))
     if breakdowns := scoring.format_breakdowns(named):

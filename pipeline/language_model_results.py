@@ -70,6 +70,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         "counts": counts,
         "systems": systems,
         "comparison": {},
+        "slices": [],
         "samples": [],
         "heat_maps": [],
         "blessed": blessed,

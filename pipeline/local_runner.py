@@ -147,7 +147,7 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
     return facts
 
 
-METRICS_KEYS = ("systems", "comparison", "blessed", "blessing_reason")
+METRICS_KEYS = ("systems", "comparison", "slices", "blessed", "blessing_reason")
 RUN_KEYS = ("title", "recipe", "versions", "counts", "stages", "seconds", "paths")
 
 

@@ -142,14 +142,17 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
 def write_outputs(directory, sources, references, answers):
     """Writes what each system said to the test split, `NAME.jsonl`: `source`, `reference` and `OUTPUT_KEYS`."""
     directory.mkdir(parents=True, exist_ok=True)
-    for stale in directory.glob("*.jsonl"):
-        stale.unlink()
     for name, given in answers.items():
-        with open(directory / f"{name}.jsonl", "w", encoding="utf-8") as file:
+        partial = directory / f"{name}.partial"
+        with open(partial, "w", encoding="utf-8") as file:
             for source, reference, answer in zip(sources, references, given, strict=True):
                 record = {"source": source, "reference": reference}
                 record.update({key: answer[key] for key in OUTPUT_KEYS})
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        partial.replace(directory / f"{name}.jsonl")
+    for file in directory.glob("*.jsonl"):
+        if file.stem not in answers:
+            file.unlink()  # of an earlier run with another head
 
 
 def versions():

@@ -3,6 +3,7 @@
 import ast
 import json
 import math
+import os
 import pathlib
 import socket
 import subprocess
@@ -244,6 +245,23 @@ def test_scores_that_are_no_numbers_are_one_sentence(texts, refused):
 def test_json_holds_no_infinite_numbers(tmp_path):
     cli._write_json(str(tmp_path / "x.json"), {"a": [math.inf, math.nan, 1.5], "b": {"c": -math.inf}})
     assert json.loads((tmp_path / "x.json").read_text()) == {"a": [None, None, 1.5], "b": {"c": None}}
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_a_file_is_written_whole_and_a_device_in_place(tmp_path, monkeypatch):
+    path = tmp_path / "facts.json"
+    path.write_text("before")
+
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.replace", fail)
+        with pytest.raises(cli.CommandError, match="No space left"):
+            cli._write_text(str(path), "after")
+    assert path.read_text() == "before" and [file.name for file in tmp_path.iterdir()] == ["facts.json"]
+    cli._write_text("/dev/null", "x")
+    assert not os.path.exists("/dev/null.partial")
 
 
 def test_what_evaluate_reads_and_measures_by_default(tmp_path):

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import sys
 import warnings
@@ -160,6 +161,15 @@ def _parser():
     report = commands.add_parser("report", help="write a run's report again")
     report.add_argument("directory", metavar="DIR", help="the --output folder of a run")
     report.set_defaults(command=_report)
+
+    compare = commands.add_parser("compare", help="write a report on several runs side by side")
+    compare.add_argument("directories", nargs="+", metavar="DIR", help="the --output folders of two runs or more")
+    compare.add_argument("--output", default="comparison", metavar="DIR", help="where (default: comparison)")
+    compare.add_argument(
+        "--samples", type=int, default=1000, metavar="N", help="resampled test sets behind each p-value (default: 1000)"
+    )
+    _json_argument(compare)
+    compare.set_defaults(command=_compare)
     return parser
 
 
@@ -178,15 +188,40 @@ def _json_argument(parser):
 def _write_json(path, content):
     if not path:
         return
-    text = json.dumps(content, indent=1, ensure_ascii=False)
+    text = json.dumps(_as_json(content), indent=1, ensure_ascii=False, allow_nan=False)
     if path == "-":
         print(text)
         return
+    _write_text(path, text + "\n")
+
+
+def _write_text(path, text):
+    """Writes a file in one step, so that nothing half-written is left.
+
+    What cannot be replaced, a pipe, a device, or a file in a folder that takes no new ones, is written in place.
+    """
+    path = os.path.realpath(path)
+    in_place = os.path.exists(path) and not os.path.isfile(path) or not os.access(os.path.dirname(path), os.W_OK)
+    partial = path if in_place else f"{path}.partial"
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        with open(partial, "w", encoding="utf-8") as file:
+            file.write(text)
+        if not in_place:
+            os.replace(partial, path)
     except OSError as error:
+        if not in_place:
+            with contextlib.suppress(OSError):
+                os.unlink(partial)
         raise CommandError(f"The file {path} cannot be written: {error.strerror}.") from None
+
+
+def _as_json(content):
+    """Returns content in which numbers that JSON has no word for, such as an infinite perplexity, are null."""
+    if isinstance(content, dict):
+        return {key: _as_json(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_as_json(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _check_writable(*paths):
@@ -246,6 +281,8 @@ def say_results(facts, say):
     }
     say()
     say(scoring.format_table(results))
+    if breakdowns := scoring.format_breakdowns(results):
+        say(breakdowns)
     say()
     counts = facts["counts"]
     if "words_by_split" in counts:
@@ -262,6 +299,8 @@ def say_results(facts, say):
     say(facts["blessing_reason"])
     if facts["blessed"]:
         say(f"Model:   {facts['paths']['models']}")
+        if "model_card" in facts["paths"]:
+            say(f"Card:    {facts['paths']['model_card']}")
     say(f"Metrics: {facts['paths']['metrics']}")
     say(f"Report:  {facts['paths']['report']}")
 
@@ -308,9 +347,11 @@ def _evaluate(options):
         **metric_options,
     )
     if options.outputs:
-        with open(options.outputs, "w", encoding="utf-8") as file:
-            file.write("".join(" ".join(text.split("\n")) + "\n" for text in texts))
-    say(scoring.format_table({model.facts.get("head", "model"): results}))
+        _write_text(options.outputs, "".join(" ".join(text.split("\n")) + "\n" for text in texts))
+    named = {model.facts.get("head", "model"): results}
+    say(scoring.format_table(named))
+    if breakdowns := scoring.format_breakdowns(named):
+        say(breakdowns)
     say(f"{len(pairs)} pairs, {len(rejected)} left out, model {directory}")
     if data.train_files:
         say(f"The pairs are those of the recipe's data.test_files: {'; '.join(data.train_files)}")
@@ -335,7 +376,13 @@ def _evaluated_data(data, options):
     files = data.test_files if os.path.isdir(options.data) else ()
     format_ = data.format if files and options.format == "auto" else options.format
     return dataclasses.replace(
-        data, format=format_, drop_identical=False, train_files=files, eval_files=(), test_files=()
+        data,
+        format=format_,
+        drop_identical=False,
+        train_files=files,
+        eval_files=(),
+        test_files=(),
+        slice_features=(),
     )
 
 
@@ -401,19 +448,23 @@ def _score(options):
         "tokenization": options.tokenization,
         "database": options.database,
     }
+    say = _talk(options)
     randomise = options.test == "randomisation"
     given = {} if options.samples is None else {"trials" if randomise else "bootstrap_samples": options.samples}
-    resampling = {} if randomise else given
-    say = _talk(options)
-    results = {"outputs": scoring.score(names, **texts, **settings, **resampling)}
     if baseline is None:
-        say(scoring.format_table(results))
+        results = {"outputs": scoring.score(names, **texts, **settings, **given)}
+    else:
+        test = options.test or "bootstrap"
+        *scored, compared = scoring.score_pair(
+            names, **texts, baseline_hypotheses=baseline, test=test, **settings, **given
+        )
+        results = dict(zip(("outputs", "baseline"), scored))
+    say(scoring.format_table(results))
+    if breakdowns := scoring.format_breakdowns(results):
+        say(breakdowns)
+    if baseline is None:
         _write_json(options.json, scoring.results_to_dict(results["outputs"]))
         return
-    results["baseline"] = scoring.score(names, **{**texts, "hypotheses": baseline}, **settings, **resampling)
-    test = scoring.paired_randomisation if randomise else scoring.paired_bootstrap
-    compared = test(names, **texts, baseline_hypotheses=baseline, **settings, **given)
-    say(scoring.format_table(results))
     say(scoring.format_comparisons(compared))
     facts = {**results, "comparison": compared}
     _write_json(options.json, {key: scoring.results_to_dict(value) for key, value in facts.items()})
@@ -488,6 +539,19 @@ def _compile(options):
         beam_args=options.beam,
     )
     print(f"Wrote {path}")
+
+
+def _compare(options):
+    from pipeline import comparison, report, scoring
+
+    say = _talk(options)
+    _check_writable(options.json)
+    facts = comparison.compare(options.directories, options.samples, progress=say)
+    path = report.write_report(options.output, facts)
+    say(scoring.format_table({system["name"]: report.metric_results(system) for system in facts["systems"]}))
+    say(facts["note"])
+    say(f"Report:  {path}")
+    _write_json(options.json, report.load_facts(options.output))
 
 
 def _report(options):

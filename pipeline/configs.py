@@ -78,6 +78,9 @@ class DataConfig:
     columns: tuple[str, ...] = ()  # the names of the columns where TSV or CSV files have no header
     source_features: tuple[str, ...] = ()  # columns of tags, one for each token of the source; the encoder embeds them
     surface_features: tuple[str, ...] = ()  # features that the graph makes of the source's tokens: "case"
+    slice_features: tuple[
+        str, ...
+    ] = ()  # columns of one value for each pair, such as its domain, for evaluation.slices
     # Lexicon files, relative to the data folder. A dictionary has a source word, a tab and a target word a line; a copy lexicon has
     # `phrase :- NP : name:type` (a copy of the phrase's first token writes `name:_type`) or phrase, tab, entity.
     dictionary: str = ""
@@ -97,6 +100,11 @@ class DataConfig:
     eval_share: float = _number(0.05, low=0.0, high=0.5)
     test_share: float = _number(0.05, low=0.0, high=0.5)
     split_salt: str = "verbatim"  # hashed with the normalised source to choose the split
+
+    @property
+    def extra_columns(self):
+        """The columns that are read besides source and target: tags of the source's tokens, then what pairs are sliced by."""
+        return (*self.source_features, *self.slice_features)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,6 +269,37 @@ class ThresholdsConfig:
     repetition_rate: float | None = _number(None, low=0.0, high=1.0)  # at most
 
 
+@dataclasses.dataclass(frozen=True)
+class ChangeThresholdsConfig:
+    """How far a model must be above the last blessed one, metric by metric: -0.5 allows a loss of 0.5.
+
+    For error rates it is how far the model may be above: 0.5 allows a rise of 0.5. In the metric's own unit.
+    """
+
+    bleu: float | None = None
+    chrf: float | None = None
+    bleu_by_length: float | None = None
+    nist: float | None = None
+    ter: float | None = None  # at most
+    rouge1: float | None = None
+    rouge2: float | None = None
+    rougeL: float | None = None  # noqa: N815 (its name everywhere)
+    rouge1_recall: float | None = None
+    rouge2_recall: float | None = None
+    rougeL_recall: float | None = None  # noqa: N815
+    exact_match: float | None = None
+    token_accuracy: float | None = None
+    execution_accuracy: float | None = None
+    placeholder_fidelity: float | None = None
+    protected_fidelity: float | None = None
+    copy_rate: float | None = None
+    copy_precision: float | None = None
+    repetition_rate: float | None = None  # at most
+
+
+#: Slices that need no column: how many tokens the source has, whether the model's source vocabulary lacks one of them, and the file
+#: that the pair stood in.
+SLICES = ("source_length", "unknown_words", "file")
 #: Names of metrics, as in `pipeline.scoring`; the last need the training text, which an exported model has not.
 METRICS = (
     *(field.name for field in dataclasses.fields(ThresholdsConfig)),
@@ -277,8 +316,23 @@ class EvaluationConfig:
         *("bleu", "chrf", "placeholder_fidelity", "protected_fidelity", "unseen_copies", "exact_match"),
     )
     thresholds: ThresholdsConfig = ThresholdsConfig()
+    change_thresholds: ChangeThresholdsConfig = (
+        ChangeThresholdsConfig()
+    )  # against the last blessed model, if there is one
+    # What the test split is divided by, each by itself: names out of SLICES and of data.slice_features. The last two sections are
+    # demanded of each slice that has at least `min_slice_size` pairs, the two above of the whole split.
+    slices: tuple[str, ...] = ()
+    min_slice_size: int = _number(1, low=1)
+    slice_thresholds: ThresholdsConfig = ThresholdsConfig()
+    slice_change_thresholds: ChangeThresholdsConfig = ChangeThresholdsConfig()
     database: str = ""  # SQLite file for execution_accuracy, relative to the data folder
     bootstrap_samples: int = _number(1000, low=10)
+
+    @property
+    def compares_with_last_blessed(self):
+        """Whether a change from the last blessed model is demanded, so that the Evaluator decodes with that model too."""
+        sections = (self.change_thresholds, self.slice_change_thresholds)
+        return any(bound is not None for section in sections for bound in vars(section).values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -312,6 +366,7 @@ class LanguageModelConfig:
     evaluation_batch_size: int = _number(1, low=1)  # rows of the validation stream; 1 is exact, more are faster
     unknown_word: str = "<unk>"  # the text's own word for unknown words, if the vocabulary has it
     max_perplexity: float = _number(0.0, low=0.0)  # a model with more is not pushed; 0 lets every one pass
+    max_perplexity_change: float | None = None  # nor one that is above the last blessed model by more
     continuation_tokens: int = _number(50, low=1, high=1000)  # words that the signature `continue` writes
     temperature: float = _number(0.0, low=0.0)  # 0 writes the likeliest word; else words are drawn
     top_k: int = _number(0, low=0)
@@ -328,6 +383,7 @@ class Recipe:
 
     name: str
     description: str = ""
+    licence: str = ""  # of the data, in words, for the model card
     task: str = _choice(*TASKS, default="seq2seq")
     data: DataConfig = DataConfig()
     vocabulary: VocabularyConfig = VocabularyConfig()
@@ -488,11 +544,16 @@ def export_recipe(recipe):
     The metrics stay: an exported model names them. The lexicon stays where the model reads it.
     """
     evaluation = dataclasses.replace(
-        recipe.evaluation,
-        thresholds=ThresholdsConfig(),
-        bootstrap_samples=EvaluationConfig.bootstrap_samples,
+        EvaluationConfig(), metrics=recipe.evaluation.metrics, database=recipe.evaluation.database
     )
-    alone = dataclasses.replace(recipe, evaluation=evaluation, baseline=BaselineConfig())
+    language_model = dataclasses.replace(recipe.language_model, max_perplexity=0.0, max_perplexity_change=None)
+    alone = dataclasses.replace(
+        recipe,
+        licence="",
+        evaluation=evaluation,
+        baseline=BaselineConfig(),
+        language_model=language_model,
+    )
     return alone if reads_lexicon(alone) else dataclasses.replace(alone, lexicon=LexiconConfig())
 
 
@@ -637,7 +698,8 @@ def _check_together(recipe):
         )
     _check_data(recipe.data)
     _check_units(recipe)
-    _check_evaluation(recipe.evaluation)
+    _check_slice_features(recipe.data)
+    _check_evaluation(recipe.evaluation, recipe.data)
     # What is read must be trainable (the end takes one place) and decodable: nothing is left out later.
     for key, longest in (
         ("training.bucket_lengths", recipe.training.bucket_lengths[-1] - 1),
@@ -780,14 +842,14 @@ def _check_data(data):
     if data.columns and (missing := [c for c in _named_columns(data) if c not in data.columns]):
         raise RecipeError(
             f"The recipe key 'data.columns' lacks {', '.join(map(repr, missing))}, which 'data.source_column', "
-            "'data.target_column' or 'data.source_features' name."
+            "'data.target_column', 'data.source_features' or 'data.slice_features' name."
         )
     if data.source_features and data.tokenization != "whitespace":
         raise RecipeError(
             "The recipe key 'data.source_features' needs 'data.tokenization' = \"whitespace\": tags belong to the tokens of a "
             "text that is tokenized already."
         )
-    if reserved := set(data.source_features) & {
+    if reserved := set(data.extra_columns) & {
         "source",
         "target",
         "file",
@@ -796,8 +858,8 @@ def _check_data(data):
         data.target_column,
     }:
         raise RecipeError(
-            f"The recipe key 'data.source_features' cannot name {', '.join(map(repr, sorted(reserved)))}: this column has "
-            "another use; rename the column of tags."
+            f"The recipe keys 'data.source_features' and 'data.slice_features' cannot name {', '.join(map(repr, sorted(reserved)))}: "
+            "this column has another use; rename it."
         )
 
 
@@ -811,9 +873,22 @@ def _check_units(recipe):
         ("data.copy_lexicon", bool(recipe.data.copy_lexicon)),
         ("data.source_features", bool(recipe.data.source_features)),
         ("data.surface_features", bool(recipe.data.surface_features)),
+        ("evaluation.slices", "unknown_words" in recipe.evaluation.slices),
     ):
         if uses_words:
             raise RecipeError(f"The recipe key '{key}' goes by words: it needs 'data.units' = \"words\".")
+
+
+def _check_slice_features(data):
+    """Rules of `data.slice_features`: they become features of the examples beside the texts and their tags."""
+    for name in data.slice_features:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in SLICES:
+            raise RecipeError(
+                f"The recipe key 'data.slice_features' cannot name {name!r}: a column must be called by letters, digits and '_', and "
+                f"none of {', '.join(SLICES)}; rename the column."
+            )
+        if name in data.source_features:
+            raise RecipeError(f"The recipe keys 'data.source_features' and 'data.slice_features' both name {name!r}.")
 
 
 def _check_lexicons(recipe):
@@ -888,7 +963,7 @@ _OWN_SOURCE_FEATURES = (
 )
 
 
-def _check_evaluation(evaluation):
+def _check_evaluation(evaluation, data):
     """Rules that span several keys of the evaluation section."""
     if not evaluation.metrics:
         raise RecipeError("The recipe key 'evaluation.metrics' must name a metric at least.")
@@ -898,11 +973,24 @@ def _check_evaluation(evaluation):
                 f"The recipe key 'evaluation.metrics' names an unknown metric '{name}'{_suggestion(name, METRICS)} "
                 f"The metrics are: {', '.join(METRICS)}."
             )
-    for name, bound in vars(evaluation.thresholds).items():
-        if bound is not None and name not in evaluation.metrics:
+    for section in ("thresholds", "change_thresholds", "slice_thresholds", "slice_change_thresholds"):
+        bounds = {name: bound for name, bound in vars(getattr(evaluation, section)).items() if bound is not None}
+        for name in bounds:
+            if name not in evaluation.metrics:
+                raise RecipeError(
+                    f"The recipe key 'evaluation.{section}.{name}' needs '{name}' among 'evaluation.metrics': what is not measured "
+                    "stops nothing."
+                )
+        if bounds and section.startswith("slice_") and not evaluation.slices:
             raise RecipeError(
-                f"The recipe key 'evaluation.thresholds.{name}' needs '{name}' among 'evaluation.metrics': what is not measured "
-                "stops nothing."
+                f"The recipe key 'evaluation.{section}.{next(iter(bounds))}' needs 'evaluation.slices': name what to slice by."
+            )
+    known = (*SLICES, *data.slice_features)
+    for name in evaluation.slices:
+        if name not in known:
+            raise RecipeError(
+                f"The recipe key 'evaluation.slices' names an unknown slice '{name}'{_suggestion(name, known)} It can name "
+                f"{', '.join(known)}; a column of the data must be named in 'data.slice_features' too."
             )
     if "execution_accuracy" in evaluation.metrics and not evaluation.database:
         raise RecipeError(
@@ -911,4 +999,4 @@ def _check_evaluation(evaluation):
 
 
 def _named_columns(data):
-    return (data.source_column, data.target_column, *data.source_features)
+    return (data.source_column, data.target_column, *data.extra_columns)

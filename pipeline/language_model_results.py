@@ -29,11 +29,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         The facts as `pipeline.report.write_report` takes them. `perplexity` is that of the stream's passages; where the model is
         measured on the validation text itself, `validation_perplexity` is that of the whole stream, as training saw it.
     """
-    import keras
-    import tensorflow as tf
-    import tfx.v1 as tfx
-
-    from pipeline import evaluation, text_streams, trainer
+    from pipeline import evaluation, results, text_streams, trainer
     from pipeline.pipeline import BASELINE
 
     with open(os.path.join(outputs["TextExampleGen"]["counts"], "counts.json"), encoding="utf-8") as file:
@@ -64,16 +60,17 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
                 "updates": history["updates"],
             }
         )
-    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"])
+    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"], recipe)
     if split == "eval" and blessed:
-        reason = "Every threshold of the recipe is met on the eval text (the recipe names no test text)."
+        reason = reason.replace("on the test split", "on the eval text (the recipe names no test text)")
     return {
         "title": recipe.description or recipe.name,
         "recipe": recipe.to_dict(),
-        "versions": {"tfx": tfx.__version__, "tensorflow": tf.__version__, "keras": keras.__version__},
+        "versions": results.versions(),
         "counts": counts,
         "systems": systems,
         "comparison": {},
+        "slices": [],
         "samples": [],
         "heat_maps": [],
         "blessed": blessed,

@@ -105,7 +105,7 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tfx.v1 as tfx
 
-    from pipeline import lineage, pipeline, report
+    from pipeline import lineage, model_card, pipeline, report
 
     paths = {
         "output": str(output),
@@ -136,15 +136,18 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
         progress("Measuring on the test split")
         outputs = lineage.latest_outputs(metadata, recipe.name)
         facts = tasks.collect(recipe, outputs, steps.stages, output / "answers", progress)
+        version = lineage.pushed_version(metadata, recipe.name) if facts["blessed"] else None
     facts["seconds"] = round(time.monotonic() - started, 1)
     facts["paths"] = {**paths, **tasks.paths_of(recipe, outputs)}
+    if version:
+        facts["paths"]["model_card"] = str(model_card.write_model_card(paths["models"], version, facts))
     report.write_report(output, facts)
     write_json(paths["metrics"], {key: facts[key] for key in METRICS_KEYS})
     write_json(output / "run.json", {key: facts[key] for key in RUN_KEYS})
     return facts
 
 
-METRICS_KEYS = ("systems", "comparison", "blessed", "blessing_reason")
+METRICS_KEYS = ("systems", "comparison", "slices", "blessed", "blessing_reason")
 RUN_KEYS = ("title", "recipe", "versions", "counts", "stages", "seconds", "paths")
 
 

@@ -43,14 +43,16 @@ def value(log_probability, words):
 class _Combiner(beam.CombineFn):
     """Sums log-probabilities and words over passages, wherever Beam reads them."""
 
-    def __init__(self, key):
+    def __init__(self, key, model_name=""):
         self._key = key
+        self._model_name = model_name
 
     def create_accumulator(self):
         return (0.0, 0)
 
     def add_input(self, accumulator, element):
-        predictions = element.predictions
+        # Of several models, each has its own.
+        predictions = element.predictions.get(self._model_name, element.predictions)
         log_probability, token_count = (
             np.asarray(predictions[name]).reshape(-1) for name in ("log_probability", "token_count")
         )
@@ -82,7 +84,9 @@ class Perplexity(metric_types.Metric):
             ]
             preprocessor = metric_types.FeaturePreprocessor(feature_keys=[CONTEXT_FEATURE])
             return [
-                metric_types.MetricComputation(keys=[key], preprocessors=[preprocessor], combiner=_Combiner(key))
+                metric_types.MetricComputation(
+                    keys=[key], preprocessors=[preprocessor], combiner=_Combiner(key, key.model_name)
+                )
                 for key in keys
             ]
 
@@ -96,6 +100,10 @@ def build_eval_config(recipe):
     """Returns the `tfma.EvalConfig` of a recipe of the task `language_model`."""
     metric = tfma.MetricConfig(class_name=Perplexity.__name__, module=__name__, config=json.dumps({}))
     metric.threshold.value_threshold.upper_bound.value = recipe.language_model.max_perplexity or _NO_THRESHOLD
+    if recipe.language_model.max_perplexity_change is not None:
+        change = metric.threshold.change_threshold
+        change.direction = tfma.MetricDirection.LOWER_IS_BETTER
+        change.absolute.value = recipe.language_model.max_perplexity_change
     return tfma.EvalConfig(
         model_specs=[tfma.ModelSpec(signature_name=SIGNATURE, model_type=tfma.TF_GENERIC)],
         slicing_specs=[tfma.SlicingSpec()],

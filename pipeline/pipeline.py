@@ -13,6 +13,7 @@ from pipeline import configs, tasks
 
 RUN_FN = "pipeline.trainer.run_fn"
 BASELINE = "baseline"
+LAST_BLESSED = "LastBlessedModel"
 
 
 def trainer(recipe, transform, schema, suffix=None):
@@ -52,6 +53,15 @@ def baseline_recipe(recipe):
     return dataclasses.replace(
         recipe, model=dataclasses.replace(recipe.model, head=head, selective_read=selective_read)
     )
+
+
+def last_blessed_model():
+    """Returns the Resolver of the model that the Evaluator blessed last, in this pipeline's earlier runs."""
+    return tfx.dsl.Resolver(
+        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy,
+        model=tfx.dsl.Channel(type=tfx.types.standard_artifacts.Model),
+        model_blessing=tfx.dsl.Channel(type=tfx.types.standard_artifacts.ModelBlessing),
+    ).with_id(LAST_BLESSED)
 
 
 def create_pipeline(
@@ -124,12 +134,19 @@ def create_pipeline(
     if other:
         trainers.append(trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE))
         exporters.append(exporter(other, trainers[-1], transform, suffix=BASELINE))
+    comparison, blessed = {}, []
+    if tasks.compares_with_last_blessed(recipe):
+        # Where nothing was blessed yet, it finds nothing, and only the absolute thresholds apply.
+        blessed = [last_blessed_model()]
+        comparison["baseline_model"] = blessed[0].outputs["model"]
     # Decodes the test split from raw text, measures, and blesses what reaches the recipe's thresholds.
     evaluator = tfx.components.Evaluator(
         examples=example_gen.outputs["examples"],
         example_splits=[tasks.evaluated_split(recipe)],
         model=exporters[0].outputs["model"],
         eval_config=tasks.build_eval_config(recipe),
+        module_path=tasks.evaluator_module(recipe),
+        **comparison,
     )
     # What is not blessed is not pushed.
     pusher = tfx.components.Pusher(
@@ -139,7 +156,7 @@ def create_pipeline(
             filesystem=tfx.proto.PushDestination.Filesystem(base_directory=push_directory)
         ),
     )
-    components += [*trainers, *exporters, evaluator, pusher]
+    components += [*trainers, *exporters, *blessed, evaluator, pusher]
     if configure_trainer:
         for component in trainers:
             configure_trainer(component)

@@ -61,7 +61,8 @@ class Pair(typing.NamedTuple):
 
     `file` is relative to the plan's base directory (for aligned files, the source file); `line` counts from
     1. An entry of a .mo file has no line: there, `line` is the entry's number. `features` holds, for each of
-    `data.source_features`, the tags of the source's tokens, parted by one space.
+    `data.source_features`, the tags of the source's tokens, parted by one space, and then the value of each of
+    `data.slice_features`.
     """
 
     source: str
@@ -497,10 +498,9 @@ def _check_unit(unit, config, files):
         raise DataError(f"{unit.paths[0]} is empty: fill it or take it away.")
     if first[1].startswith((b"\xff\xfe", b"\xfe\xff")) and unit.format != "gettext":
         raise DataError(f"{unit.paths[0]} is UTF-16 text: convert it to UTF-8.")
-    if config.source_features and unit.format in ("lines", "gettext"):
-        raise DataError(
-            f"{unit.paths[0]} has no columns for data.source_features: give TSV, CSV or JSON Lines, or leave the key out."
-        )
+    if config.extra_columns and unit.format in ("lines", "gettext"):
+        key = "data.source_features" if config.source_features else "data.slice_features"
+        raise DataError(f"{unit.paths[0]} has no columns for {key}: give TSV, CSV or JSON Lines, or leave the key out.")
     if unit.format == "tsv":
         _columns((_decode(first[1]) or "").split("\t"), config, unit.paths[0])
     elif unit.format == "csv":
@@ -603,7 +603,7 @@ def _columns(cells, config, path):
         DataError: a column is missing.
     """
     cells = [cell.strip() for cell in cells]
-    wanted = (config.source_column, config.target_column, *config.source_features)
+    wanted = (config.source_column, config.target_column, *config.extra_columns)
     has_header = not config.columns or tuple(cells) == config.columns
     if config.columns:
         cells = list(config.columns)
@@ -618,7 +618,7 @@ def _columns(cells, config, path):
         found = _shorten(", ".join(repr(cell) for cell in cells))
         raise DataError(
             f"The header of {path} has no column '{missing[0]}' (it has {found}): correct the header, or "
-            "data.source_column, data.target_column and data.source_features; data.columns names the columns of a file "
+            "data.source_column, data.target_column, data.source_features and data.slice_features; data.columns names the columns of a file "
             "without a header."
         )
     return _Columns(0, 1, (), False)
@@ -695,7 +695,7 @@ def _read_csv(unit, config, files):
 
 def _read_jsonl(unit, config, files):
     (name,), (path,) = unit.names, unit.paths
-    wanted = (config.source_column, config.target_column, *config.source_features)
+    wanted = (config.source_column, config.target_column, *config.extra_columns)
     for line, raw in _raw_lines(path, files):
         text = _decode(raw)
         if text is None:

@@ -14,13 +14,15 @@ import pathlib
 
 import jinja2
 
-from pipeline import scoring
+from pipeline import charts, scoring
 from pipeline.tokenization import JOINER, placeholders
 
 TEMPLATES_DIRECTORY = pathlib.Path(__file__).parent / "templates"
 SIGNIFICANT = 0.05  # a difference with a smaller p-value is called a win
 MAX_SAMPLES = 20
 MAX_HEAT_MAPS = 6
+MAX_EXTREMES = 10  # wins, and losses
+MAX_SLICES = 60
 
 _DEFAULTS = {
     "title": "Verbatim run",
@@ -29,10 +31,16 @@ _DEFAULTS = {
     "counts": {},
     "systems": [],
     "comparison": {},
+    "comparisons": {},
     "samples": [],
+    "wins": [],
+    "losses": [],
     "heat_maps": [],
+    "slices": [],
     "blessed": None,
     "blessing_reason": "",
+    "note": "",
+    "recipe_differences": [],
     "stages": [],
 }
 
@@ -53,11 +61,18 @@ def write_report(directory, facts):
             counts: {"read", "kept", "rejected": int, "by_reason": {reason: int}, "by_split": {split: int}}.
             systems: list of {"name": str, "metrics": {name: `MetricResult.to_dict()`, at least "value"}, "curves":
                 [{"epoch": int, "seconds": float, "loss": float, "eval_loss": float, ...}], "parameters": int,
-                "seconds": float}; the first is the run's own model, the second its baseline.
+                "seconds": float, "by_length": [{"words": str, "bleu": float or None, "reference_length": int}],
+                "by_frequency": [{"seen": str, "f1": float or None, "reference_words": int}]}; the first is the run's own model,
+                the second its baseline.
             comparison: {metric: p-value of the first system against the second}.
+            comparisons: for more than two systems: {system: {metric: p-value of the first system against it}}.
             samples: list of {"source", "reference": str, "outputs": {system: {"text": str, "tokens": [str],
                 "copied_from": [int], "copy_probability": [float], "source_tokens": [str]}}}; positions as in the
                 signature `serving_default`: -1 for a token that was not copied.
+            wins, losses: like samples, where the first system gains or loses most against the second, with "gain" in chrF.
+            slices: what `pipeline.evaluation.read_slices` returns.
+            note: one sentence on how far the systems can be compared.
+            recipe_differences: list of {"key": str, "values": a text for each system}.
             heat_maps: list of {"source_tokens": [S], "tokens": [T], "attention": [T][S], "copy_probability": [T],
                 "copied_from": [T]}.
             blessed: bool or None. blessing_reason: one sentence.
@@ -121,14 +136,22 @@ def render_report(facts):
         view = {
             "facts": facts,
             "systems": facts["systems"],
-            "metrics": _metric_rows(facts["systems"], facts["comparison"]),
-            "charts": _charts(facts["systems"]),
+            "metrics": _metric_rows(facts["systems"], facts["comparison"], facts["comparisons"]),
+            "charts": charts.loss_charts(facts["systems"]),
+            "breakdowns": _breakdowns(facts["systems"]),
+            "slices": _slices(facts["slices"]),
+            "wins_and_losses": [
+                {"title": title, "samples": _samples(facts[key], shown=MAX_EXTREMES)}
+                for key, title in (("wins", "Largest wins"), ("losses", "Largest losses"))
+                if facts[key] and len(facts["systems"]) > 1
+            ],
+            "recipe_differences": facts["recipe_differences"],
             "heat_maps": [_heat_map(heat_map) for heat_map in facts["heat_maps"][:MAX_HEAT_MAPS]],
-            "samples": _samples(facts["samples"]),
+            "samples": _samples(_differing_first(facts["samples"])),
             "sample_count": len(facts["samples"]),
             "counts": _counts(facts["counts"]),
             "stages": _bars({stage["name"]: stage["seconds"] for stage in facts["stages"]}),
-            "recipe": list(_flatten(facts["recipe"])),
+            "recipe": list(flatten(facts["recipe"])),
         }
         return environment.get_template("report.html.jinja").render(view)
     except (KeyError, TypeError, AttributeError, IndexError, jinja2.UndefinedError) as error:
@@ -180,10 +203,76 @@ def _seconds(value):
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def _metric_rows(systems, p_values):
+def _breakdowns(systems):
+    """Returns the charts of quality by a word's frequency in training and by sentence length."""
+    found = [
+        {
+            "title": title,
+            "x": x,
+            "y": y,
+            "chart": charts.category_chart(systems, key, category, value, weight),
+        }
+        for title, x, y, key, category, value, weight in (
+            (
+                *("By word frequency", "times that training saw the word", "F1 of words", "by_frequency"),
+                *("seen", "f1", "reference_words"),
+            ),
+            (
+                *("By length", "words of the reference", "BLEU", "by_length"),
+                *("words", "bleu", "reference_length"),
+            ),
+        )
+    ]
+    return [breakdown for breakdown in found if breakdown["chart"]]
+
+
+def _slices(slices):
+    """Returns the table of metrics by slice: {"metrics": labels, "rows": [{"name", "n", "cells"}], "left_out": int}."""
+    names = list(dict.fromkeys(name for one in slices for name in one["metrics"]))
+    rows = []
+    for one in slices[:MAX_SLICES]:
+        cells = []
+        for name in names:
+            value, before = one["metrics"].get(name), one["last_blessed"].get(name)
+            result = _metric_result(name, {"value": value})
+            cells.append(
+                {
+                    "value": scoring.format_value(result),
+                    "last_blessed": None if before is None else scoring.format_value(result, before),
+                }
+            )
+        rows.append({"name": one["slice"], "n": one["n"], "cells": cells})
+    return {
+        "metrics": [scoring.LABELS.get(name, name) for name in names],
+        "rows": rows,
+        "left_out": max(0, len(slices) - MAX_SLICES),
+    }
+
+
+def _metric_rows(systems, p_values, comparisons=None):
     """Returns a row of the headline table for each metric."""
     names = list(dict.fromkeys(name for system in systems for name in system["metrics"]))
-    return [_metric_row(name, systems, p_values.get(name)) for name in names]
+    rows = [_metric_row(name, systems, p_values.get(name)) for name in names]
+    for name, row in zip(names, rows):
+        for system, cell in zip(systems, row["cells"]):
+            p_value = (comparisons or {}).get(system["name"], {}).get(name)
+            cell["versus"] = None if p_value is None else _versus(name, systems[0], system, p_value)
+    return rows
+
+
+def _versus(name, first, system, p_value):
+    """Returns how a system compares with the first on a metric: p-value, and `better` or `worse` where that is clear."""
+    results = [_metric_result(name, one["metrics"].get(name)) for one in (first, system)]
+    side = ""
+    if p_value < SIGNIFICANT and all(result and result.value is not None for result in results):
+        before, after = (result.value for result in results)
+        if before != after:
+            side = "better" if (after > before) != results[0].lower_is_better else "worse"
+    return {"p_value": _p_value(p_value), "side": side}
+
+
+def _p_value(value):
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
 def _metric_row(name, systems, p_value):
@@ -199,7 +288,7 @@ def _metric_row(name, systems, p_value):
         "signature": next((result.signature for result in known if result.signature), ""),
         "n": next((result.details["n"] for result in known if "n" in result.details), None),
         "cells": [],
-        "p_value": None if p_value is None else ("< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"),
+        "p_value": None if p_value is None else _p_value(p_value),
         "winner": None,
         "whiskers": _whiskers(results, systems),
     }
@@ -218,6 +307,11 @@ def _metric_row(name, systems, p_value):
         if compared[0] != compared[1]:
             row["winner"] = int((compared[1] > compared[0]) != lower_is_better)
     return row
+
+
+def metric_results(system):
+    """Returns a system's metrics, as its facts have them, as a dict of `MetricResult`."""
+    return {name: _metric_result(name, facts) for name, facts in system["metrics"].items()}
 
 
 def _metric_result(name, facts):
@@ -263,86 +357,6 @@ def _whiskers(results, systems):
         for index, (system, result) in enumerate(zip(systems, results))
         if result is not None and result.value is not None
     ]
-
-
-_CHART = {"width": 360, "height": 220, "left": 44, "right": 12, "top": 12, "bottom": 40}
-_SERIES = (("loss", "training"), ("eval_loss", "evaluation"))
-
-
-def _charts(systems):
-    """Returns one chart of losses for each system that has curves; all share their axes, so that they compare."""
-    with_curves = [(index, system) for index, system in enumerate(systems) if system.get("curves")]
-    losses = [
-        point[key]
-        for _, system in with_curves
-        for point in system["curves"]
-        for key, _ in _SERIES
-        if point.get(key) is not None
-    ]
-    if not losses:
-        return []
-    epochs = [point["epoch"] for _, system in with_curves for point in system["curves"]]
-    y_ticks = _ticks(min(losses), max(losses), 5)
-    y_low, y_high = y_ticks[0], y_ticks[-1]
-    x_low, x_high = min(epochs), max(epochs)
-    left, right = _CHART["left"], _CHART["width"] - _CHART["right"]
-    top, bottom = _CHART["top"], _CHART["height"] - _CHART["bottom"]
-
-    def x(epoch):
-        share = (epoch - x_low) / (x_high - x_low) if x_high > x_low else 0.5
-        return round(left + share * (right - left), 1)
-
-    def y(loss):
-        return round(bottom - (loss - y_low) / (y_high - y_low) * (bottom - top), 1)
-
-    step = max(1, math.ceil((x_high - x_low) / 8))
-    x_ticks = [{"x": x(epoch), "label": str(epoch)} for epoch in range(x_low, x_high + 1, step)]
-    digits = max(0, -math.floor(math.log10(y_ticks[1] - y_ticks[0]) + 1e-9))
-    charts = []
-    for index, system in with_curves:
-        series = []
-        for key, label in _SERIES:
-            points = [
-                {
-                    "x": x(point["epoch"]),
-                    "y": y(point[key]),
-                    "title": f"epoch {point['epoch']}, {label} loss {point[key]:.3f}",
-                }
-                for point in system["curves"]
-                if point.get(key) is not None
-            ]
-            series.append({"key": key, "label": label, "points": points})
-        columns = list(dict.fromkeys(key for point in system["curves"] for key in point))
-        charts.append(
-            {
-                **_CHART,
-                "name": system["name"],
-                "index": index,
-                "plot_right": right,
-                "plot_bottom": bottom,
-                "series": series,
-                "x_ticks": x_ticks,
-                "y_ticks": [{"y": y(tick), "label": f"{tick:.{digits}f}"} for tick in y_ticks],
-                "columns": columns,
-                "rows": [[_curve_cell(point.get(column)) for column in columns] for point in system["curves"]],
-            }
-        )
-    return charts
-
-
-def _curve_cell(value):
-    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
-
-
-def _ticks(low, high, count):
-    """Returns round numbers that enclose low and high, about `count` of them."""
-    if high - low < 1e-9:
-        low, high = low - 0.5, high + 0.5
-    rough = (high - low) / count
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [index * step for index in range(first, last + 1)]
 
 
 _CELL_WIDTH, _CELL_HEIGHT, _CHARACTER = 30, 26, 7.3  # user units of the heat map; a character of its 12 px font
@@ -449,11 +463,15 @@ def _pieces(tokens):
     return [piece for piece in pieces if piece["text"]]
 
 
-def _samples(samples):
-    """Returns the samples to show: those where the systems say different things come first."""
-    shown = sorted(samples, key=lambda sample: len({output["text"] for output in sample["outputs"].values()}) <= 1)
+def _differing_first(samples):
+    return sorted(samples, key=lambda sample: len({output["text"] for output in sample["outputs"].values()}) <= 1)
+
+
+def _samples(samples, shown=MAX_SAMPLES):
+    """Returns the first samples as they are shown."""
     return [
         {
+            "gain": sample.get("gain"),
             "source": sample["source"],
             "reference": sample["reference"],
             "outputs": [
@@ -461,7 +479,7 @@ def _samples(samples):
                 for name, output in sample["outputs"].items()
             ],
         }
-        for sample in shown[:MAX_SAMPLES]
+        for sample in samples[:shown]
     ]
 
 
@@ -474,9 +492,11 @@ def _sample_output(name, output, source, reference):
     for piece in pieces:
         index = piece.pop("index")
         piece["title"] = ""
-        if index is not None and index < len(copied_from) and 0 <= copied_from[index] < len(source_tokens):
+        if index is not None and index < len(copied_from) and copied_from[index] >= 0:
             origin = copied_from[index]
-            piece["title"] = f"copied from source token {origin + 1}, “{source_tokens[origin]}”"
+            piece["title"] = f"copied from source token {origin + 1}"
+            if origin < len(source_tokens):
+                piece["title"] += f", “{source_tokens[origin]}”"
             if index < len(probabilities) and probabilities[index] is not None:
                 piece["title"] += f", probability {probabilities[index]:.2f}"
     wanted, found = sorted(placeholders(source)), sorted(placeholders(output["text"]))
@@ -506,9 +526,10 @@ def _bars(values):
     ]
 
 
-def _flatten(tree, prefix=""):
+def flatten(tree, prefix=""):
+    """Yields (dotted key, value as text) of nested dicts, such as a recipe."""
     for key, value in tree.items():
         if isinstance(value, dict):
-            yield from _flatten(value, f"{prefix}{key}.")
+            yield from flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value)

@@ -5,10 +5,14 @@ import hashlib
 import json
 import os
 import pathlib
+import platform
 
 from pipeline import scoring
 
 HEAT_MAPS = 4
+EXTREMES = 10  # wins, and losses
+#: What `write_outputs` says of an answer.
+OUTPUT_KEYS = ("text", "tokens", "copied_from", "copy_probability", "source_tokens", "score")
 
 
 def read_pairs(examples_uri, split, columns=()):
@@ -70,10 +74,6 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     Returns:
         The facts as `pipeline.report.write_report` takes them.
     """
-    import keras
-    import tensorflow as tf
-    import tfx.v1 as tfx
-
     from components.vocabulary.executor import read_training_counts
     from pipeline import evaluation, trainer
     from pipeline.pipeline import BASELINE
@@ -90,71 +90,135 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         name = history["head"]
         models[name] = outputs[f"Exporter{suffix}"]["model"]
         answers[name] = decode_once(models[name], sources, cache_directory, progress, features)
-        progress(f"  {name}: measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
-        metrics = scoring.score(
-            recipe.evaluation.metrics,
-            [answer["text"] for answer in answers[name]],
-            references,
-            sources=sources,
-            training_words=training_words,
-            bootstrap_samples=recipe.evaluation.bootstrap_samples,
-            **scoring.options_of(recipe),
-        )
         systems.append(
             {
                 "name": name,
-                "metrics": scoring.results_to_dict(metrics),
                 "curves": history["curve"],
                 "parameters": history["parameters"],
                 "seconds": history["seconds"],
                 "updates": history["updates"],
+                **_breakdowns(recipe, [answer["text"] for answer in answers[name]], references, training_words),
             }
         )
-    comparison = {}
+    progress(f"  measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
+    texts = [[answer["text"] for answer in answers[system["name"]]] for system in systems]
+    settings = {
+        "sources": sources,
+        "training_words": training_words,
+        "bootstrap_samples": recipe.evaluation.bootstrap_samples,
+        **scoring.options_of(recipe),
+    }
+    comparison, extremes = {}, {}
     if len(systems) == 2:
-        first, second = ([a["text"] for a in answers[system["name"]]] for system in systems)
-        compared = scoring.paired_bootstrap(
-            recipe.evaluation.metrics,
-            first,
-            second,
-            references,
-            sources=sources,
-            training_words=training_words,
-            bootstrap_samples=recipe.evaluation.bootstrap_samples,
-            **scoring.options_of(recipe),
-        )
+        *measured, compared = scoring.score_pair(recipe.evaluation.metrics, *texts, references, **settings)
         comparison = {name: result.p_value for name, result in compared.items()}
+        extremes = extreme_samples(sources, references, answers, **scoring.options_of(recipe))
+    else:
+        measured = [scoring.score(recipe.evaluation.metrics, *texts, references, **settings)]
+    for system, results in zip(systems, measured):
+        system["metrics"] = scoring.results_to_dict(results)
     write_outputs(pathlib.Path(cache_directory).parent / "outputs", sources, references, answers)
-    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"])
+    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"], recipe)
     with open(os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "counts.json"), encoding="utf-8") as file:
         counts = json.load(file)
     main = systems[0]["name"]
     return {
         "title": recipe.description or recipe.name,
         "recipe": recipe.to_dict(),
-        "versions": {"tfx": tfx.__version__, "tensorflow": tf.__version__, "keras": keras.__version__},
+        "versions": versions(),
         "counts": counts,
         "systems": systems,
         "comparison": comparison,
         "samples": _samples(sources, references, answers),
+        **extremes,
         "heat_maps": _heat_maps(main, models[main], sources, answers, features),
         "blessed": blessed,
         "blessing_reason": reason,
+        "slices": evaluation.read_slices(outputs["Evaluator"]["evaluation"]),
         "stages": stages,
     }
 
 
 def write_outputs(directory, sources, references, answers):
-    """Writes what each system said to the test split, `NAME.jsonl`: `source`, `reference`, `text` and where its tokens came from."""
+    """Writes what each system said to the test split, `NAME.jsonl`: `source`, `reference` and `OUTPUT_KEYS`."""
     directory.mkdir(parents=True, exist_ok=True)
-    for stale in directory.glob("*.jsonl"):
-        stale.unlink()
     for name, given in answers.items():
-        with open(directory / f"{name}.jsonl", "w", encoding="utf-8") as file:
+        partial = directory / f"{name}.partial"
+        with open(partial, "w", encoding="utf-8") as file:
             for source, reference, answer in zip(sources, references, given, strict=True):
                 record = {"source": source, "reference": reference}
-                record.update({key: answer[key] for key in ("text", "tokens", "copied_from", "score")})
+                record.update({key: answer[key] for key in OUTPUT_KEYS})
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        partial.replace(directory / f"{name}.jsonl")
+    for file in directory.glob("*.jsonl"):
+        if file.stem not in answers:
+            file.unlink()  # of an earlier run with another head
+
+
+def versions():
+    """Returns the versions of what makes a model, for its report and its card."""
+    import keras
+    import tensorflow as tf
+    import tfx.v1 as tfx
+
+    from serving.export import own_version
+
+    return {
+        "verbatim-text": own_version(),
+        "python": platform.python_version(),
+        "tfx": tfx.__version__,
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+    }
+
+
+def extreme_samples(sources, references, answers, **options):
+    """Returns where the first of two systems gains and loses most against the second, by chrF of single outputs.
+
+    Args:
+        sources, references: lists of strings.
+        answers: dict from two systems to their answers, a list of dicts with at least `text`.
+        **options: as for `pipeline.scoring.create_metric`.
+
+    Returns:
+        {"wins": samples, "losses": samples}, the largest first, each sample with its `gain`; at most `EXTREMES` each.
+    """
+    first, second = (
+        scoring.segment_values("chrf", [answer["text"] for answer in given], references, **options)
+        for given in answers.values()
+    )
+    gains = [one - other for one, other in zip(first, second, strict=True)]
+
+    def samples(sign):
+        order = sorted(range(len(gains)), key=lambda index: (-sign * gains[index], index))
+        return [
+            {
+                "source": sources[index],
+                "reference": references[index],
+                "gain": gains[index],
+                "outputs": {name: given[index] for name, given in answers.items()},
+            }
+            for index in order[:EXTREMES]
+            if sign * gains[index] > 0
+        ]
+
+    return {"wins": samples(1), "losses": samples(-1)}
+
+
+def _breakdowns(recipe, texts, references, training_words):
+    """Returns a system's quality by length and by how often training saw a word, for two pictures."""
+    found = scoring.score(
+        ("bleu_by_length", "word_f1_by_frequency"),
+        texts,
+        references,
+        training_words=training_words,
+        bootstrap_samples=0,
+        **scoring.options_of(recipe),
+    )
+    return {
+        "by_length": found["bleu_by_length"].details["by_length"],
+        "by_frequency": found["word_f1_by_frequency"].details["by_frequency"],
+    }
 
 
 def _samples(sources, references, answers):

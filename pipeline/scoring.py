@@ -314,7 +314,7 @@ class BleuByLength(Bleu):
 
     def details(self, sums):
         by_length = []
-        for words, counts in zip(_bucket_names(LENGTH_BUCKETS), sums.reshape(-1, self._segment_size)):
+        for words, counts in zip(bucket_names(LENGTH_BUCKETS), sums.reshape(-1, self._segment_size)):
             bleu = float(super()._score(counts).score) if counts.any() else None
             by_length.append({"words": words, "bleu": bleu, "reference_length": int(counts[1])})
         return {**super().details(sums), "by_length": by_length}
@@ -790,7 +790,7 @@ class WordF1ByFrequency(Metric):
                     "output_words": int(counts[1]),
                     "reference_words": int(counts[2]),
                 }
-                for seen, counts in zip(_bucket_names(FREQUENCY_BUCKETS), sums.reshape(-1, 3))
+                for seen, counts in zip(bucket_names(FREQUENCY_BUCKETS), sums.reshape(-1, 3))
             ]
         }
 
@@ -985,21 +985,45 @@ def score(
     options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
     table = _Table(metric_names, [hypotheses], references, sources, training_words, options)
     resampled = table.resample(bootstrap_samples, seed)[0] if bootstrap_samples else {}
+    return _results(table, 0, resampled, bootstrap_samples, seed)
+
+
+def _results(table, system, resampled, samples, seed):
+    """Returns a dict from metric name to the `MetricResult` of one system of a table, given by its number."""
     results = {}
     for name, metric in table.metrics.items():
-        sums = table.sums(name, 0)
+        sums = table.sums(name, system)
         low, high = _percentiles(resampled.get(name))
         results[name] = MetricResult(
             name=name,
             value=metric.value(sums),
             low=low,
             high=high,
-            signature=metric.signature(bootstrap_samples, seed, table.reference_count),
+            signature=metric.signature(samples, seed, table.reference_count),
             details=metric.details(sums),
             unit=metric.unit,
             lower_is_better=metric.lower_is_better,
         )
     return results
+
+
+def segment_values(metric_name, hypotheses, references, **options):
+    """Returns the value of a metric on each segment alone, a list of floats (None where it is undefined).
+
+    Args:
+        metric_name: a single metric that reads neither sources nor training text.
+        hypotheses: list of strings.
+        references: list of strings, or of tuples of strings, one for each hypothesis.
+        **options: as for `create_metric`.
+
+    Raises:
+        ScoringError: there is no such metric.
+    """
+    metric = create_metric(metric_name, **options)
+    return [
+        metric.value(metric.add(metric.zero(), metric.statistics(hypothesis, _as_tuple(reference), None)))
+        for hypothesis, reference in zip(hypotheses, references, strict=True)
+    ]
 
 
 def paired_bootstrap(
@@ -1036,12 +1060,9 @@ def paired_bootstrap(
     Raises:
         ScoringError: as in `score`.
     """
-    if bootstrap_samples < 1:
-        raise ScoringError(f"A paired bootstrap needs at least 1 resample; got {bootstrap_samples}.")
     options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
-    systems = [hypotheses, baseline_hypotheses]
-    table = _Table(metric_names, systems, references, sources, training_words, options)
-    return _compare(table, table.resample(bootstrap_samples, seed), bootstrap_samples, seed)
+    texts = (hypotheses, baseline_hypotheses, references, sources, training_words)
+    return score_pair(metric_names, *texts, bootstrap_samples=bootstrap_samples, seed=seed, **options)[2]
 
 
 def paired_randomisation(
@@ -1083,13 +1104,60 @@ def paired_randomisation(
     Raises:
         ScoringError: as in `score`.
     """
-    if trials < 1:
+    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
+    texts = (hypotheses, baseline_hypotheses, references, sources, training_words)
+    samples = {"bootstrap_samples": bootstrap_samples, "trials": trials}
+    return score_pair(metric_names, *texts, test="randomisation", **samples, seed=seed, **options)[2]
+
+
+def score_pair(
+    metric_names,
+    hypotheses,
+    baseline_hypotheses,
+    references,
+    sources=None,
+    training_words=None,
+    test="bootstrap",
+    bootstrap_samples=1000,
+    trials=10000,
+    seed=DEFAULT_SEED,
+    language="en",
+    tokenize=None,
+    tokenization="text",
+    database=None,
+):
+    """Scores a system and a baseline and tests their difference, all from one reading of the texts.
+
+    Args:
+        metric_names: names out of `METRICS`.
+        hypotheses: outputs of the system.
+        baseline_hypotheses: outputs of the system to compare with.
+        test: `bootstrap` as in `paired_bootstrap`, or `randomisation` as in `paired_randomisation`.
+        trials: of the randomisation.
+        references, sources, training_words, bootstrap_samples, seed, language, tokenize, tokenization,
+            database: as in `score`.
+
+    Returns:
+        (results of the system, results of the baseline, comparisons): what `score`, `score` and the test would return.
+
+    Raises:
+        ScoringError: as in `score`, and too few samples or trials.
+    """
+    randomise = test == "randomisation"
+    if randomise and trials < 1:
         raise ScoringError(f"Approximate randomisation needs at least 1 trial; got {trials}.")
+    if not randomise and bootstrap_samples < 1:
+        raise ScoringError(f"A paired bootstrap needs at least 1 resample; got {bootstrap_samples}.")
     options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
     systems = [hypotheses, baseline_hypotheses]
     table = _Table(metric_names, systems, references, sources, training_words, options)
     resampled = table.resample(bootstrap_samples, seed)
-    return _compare(table, resampled, bootstrap_samples, seed, table.swap(trials, seed))
+    swapped = table.swap(trials, seed) if randomise else None
+    results = (
+        _results(table, system, resampled[system] if bootstrap_samples else {}, bootstrap_samples, seed)
+        for system in range(2)
+    )
+    return (*results, _compare(table, resampled, bootstrap_samples, seed, swapped))
 
 
 def _compare(table, resampled, samples, seed, swapped=None):
@@ -1255,6 +1323,43 @@ def format_table(results_by_system):
     if with_interval:
         lines.append("In brackets: 95 % bootstrap interval over segments.")
     return "\n".join(lines) + "\n"
+
+
+def format_breakdowns(results_by_system):
+    """Returns plain-text tables of what metrics' details say by length and by frequency; an empty text where none does.
+
+    Args:
+        results_by_system: as for `format_table`.
+    """
+    tables = []
+    for metric, key, category, value, weight, title in (
+        ("bleu_by_length", "by_length", "words", "bleu", "reference_length", "BLEU by words of the reference"),
+        (
+            "word_f1_by_frequency",
+            "by_frequency",
+            "seen",
+            "f1",
+            "reference_words",
+            "Word F1 by how often training saw it",
+        ),
+    ):
+        parts = {
+            system: {part[category]: part for part in results[metric].details[key]}
+            for system, results in results_by_system.items()
+            if metric in results
+        }
+        if not parts:
+            continue
+        unit = unit_and_direction(metric)[0]
+        rows = [[title, *parts, "reference words"]]
+        for name in next(iter(parts.values())):
+            # Of several references, each system has its own closest one.
+            words = max(of_system[name][weight] for of_system in parts.values())
+            cells = (MetricResult(value, of_system[name][value], unit=unit) for of_system in parts.values())
+            if words:
+                rows.append([f"  {name}", *map(format_value, cells), str(words)])
+        tables.append("\n".join(_aligned(rows)) + "\n")
+    return "\n".join(tables)
 
 
 def format_comparisons(comparisons):
@@ -1437,7 +1542,7 @@ def _ratio(part, whole):
     return float(part) / float(whole) if whole else None
 
 
-def _bucket_names(bounds):
+def bucket_names(bounds):
     """Returns what people call the ranges that begin at `bounds`: `1`, `5-9`, `1000+`."""
     ends = [bound - 1 for bound in bounds[1:]]
     return [f"{low}" if low == high else f"{low}-{high}" for low, high in zip(bounds, ends)] + [f"{bounds[-1]}+"]

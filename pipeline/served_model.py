@@ -7,6 +7,9 @@ import numpy as np
 
 _OUTPUTS = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
 
+# What must be a number wherever it is given.
+_SCORES = {"score", "log_probability"}
+
 
 class ModelError(ValueError):
     """A model that cannot be used; its message is one sentence for the user."""
@@ -101,7 +104,13 @@ class ServedModel:
             from serving.versions import human_sentence
 
             raise ModelError(human_sentence(error.message)) from None
-        return {name: value.numpy() for name, value in outputs.items()}
+        arrays = {name: value.numpy() for name, value in outputs.items()}
+        for name in _SCORES & set(arrays):
+            if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
+                raise ModelError(
+                    f"The model {self.directory} gives '{name}' that is not a number: it is damaged, or its training diverged."
+                )
+        return arrays
 
     def _features_of(self, features, number):
         """Returns the tags for each column that the model takes, dict of lists.
@@ -134,7 +143,7 @@ class ServedModel:
             `source_tokens` (and `attention` of `"explain"`), without padding.
 
         Raises:
-            ModelError: a text is empty or too long, its tags are missing, or the model lacks the signature.
+            ModelError: a text is empty or too long, its tags are missing, the model lacks the signature, or its scores are NaN.
         """
         function = self._signature(signature, {"source", *self.source_features})
         columns = self._features_of(features, len(texts))

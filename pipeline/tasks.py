@@ -51,6 +51,22 @@ def build_eval_config(recipe):
     return (perplexity if is_language_model(recipe) else evaluation).build_eval_config(recipe)
 
 
+def compares_with_last_blessed(recipe):
+    """Whether the Evaluator needs the last blessed model too."""
+    if is_language_model(recipe):
+        return recipe.language_model.max_perplexity_change is not None
+    return recipe.evaluation.compares_with_last_blessed
+
+
+def evaluator_module(recipe):
+    """Returns the module with the Evaluator's `custom_extractors`, or None where the recipe needs none."""
+    if is_language_model(recipe):
+        return None
+    from pipeline import slicing
+
+    return slicing.MODULE if set(recipe.evaluation.slices) & set(slicing.COMPUTED) else None
+
+
 def train(recipe, fn_args, transform_output):
     """Trains a recipe's model for TFX's Trainer; returns it and the facts of its training."""
     from pipeline import language_model_trainer, trainer

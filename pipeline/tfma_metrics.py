@@ -71,19 +71,55 @@ class _SumCombiner(beam.CombineFn):
         return {self._key: math.nan if value is None else value}
 
 
+class _SliceGateCombiner(_SumCombiner):
+    """As `_SumCombiner`, for a threshold on slices: the best possible value where a slice can prove nothing.
+
+    That is a slice of too few examples, or one without anything to measure. The accumulator is (sums, number of examples).
+    """
+
+    def __init__(self, min_slice_size, *arguments):
+        super().__init__(*arguments)
+        self._min_slice_size = min_slice_size
+
+    def create_accumulator(self):
+        return super().create_accumulator(), 0
+
+    def add_input(self, accumulator, element):
+        sums, examples = accumulator
+        return super().add_input(sums, element), examples + 1
+
+    def merge_accumulators(self, accumulators):
+        sums, examples = zip(*accumulators)
+        return functools.reduce(self._scoring_metric().add, sums, super().create_accumulator()), sum(examples)
+
+    def extract_output(self, accumulator):
+        sums, examples = accumulator
+        metric = self._scoring_metric()
+        value = metric.value(sums) if examples >= self._min_slice_size else None
+        if value is None:
+            best = {"share": 1.0}.get(metric.unit, 100.0)
+            value = 0.0 if metric.lower_is_better else best
+        return {self._key: value}
+
+
 class _TextMetric(metric_types.Metric):
     """A metric of `pipeline.scoring` in TFMA's form."""
 
     scoring_name = ""
 
-    def __init__(self, name="", **options):
+    def __init__(self, name="", min_slice_size=None, **options):
         """Initializes the metric.
 
         Args:
             name: key under which TFMA reports it; the name in `pipeline.scoring` by default.
+            min_slice_size: for thresholds on slices: a slice of fewer examples, or without anything to measure, has the best
+                possible value. None gives every slice its own value, or NaN.
             **options: `language`, `tokenize`, `tokenization` and `database`, as in `pipeline.scoring.score`.
         """
         scoring_name = self.scoring_name
+        make_combiner = _SumCombiner
+        if min_slice_size is not None:
+            make_combiner = functools.partial(_SliceGateCombiner, min_slice_size)
         needs_sources = scoring.create_metric(scoring_name, **options).needs_sources
 
         def create_computations(name, eval_config=None, model_names=None, output_names=None, **unused):
@@ -94,12 +130,14 @@ class _TextMetric(metric_types.Metric):
             for model_name in model_names or [""]:
                 for output_name in output_names or [""]:
                     key = metric_types.MetricKey(name=name, model_name=model_name, output_name=output_name)
-                    combiner = _SumCombiner(key, scoring_name, options, eval_config, model_name, output_name)
+                    combiner = make_combiner(key, scoring_name, options, eval_config, model_name, output_name)
                     computations.append(
                         metric_types.MetricComputation(keys=[key], preprocessors=preprocessors, combiner=combiner)
                     )
             return computations
 
+        if min_slice_size is not None:
+            options = {**options, "min_slice_size": min_slice_size}
         super().__init__(create_computations, name=name or scoring_name, **options)
 
 

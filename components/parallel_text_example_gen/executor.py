@@ -117,7 +117,7 @@ class Ingest(beam.PTransform):
         splits = {}
         for split in readers.SPLITS:
             tallies.append(divided[split] | f"TallyKept[{split}]" >> beam.Map(lambda _, name=split: ("kept", name)))
-            splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(_serialize, config.source_features)
+            splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(_serialize, config.extra_columns)
         tally = (
             tallies
             | "AllTallies" >> beam.Flatten()
@@ -194,7 +194,7 @@ class _Divide(beam.DoFn):
 
 
 def _serialize(pair, feature_names):
-    source, target, file, line, tags = pair
+    source, target, file, line, extra = pair
 
     def texts(text):
         return tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
@@ -204,7 +204,7 @@ def _serialize(pair, feature_names):
         "target": texts(target),
         "file": texts(file),
         "line": tf.train.Feature(int64_list=tf.train.Int64List(value=[line])),
-        **{name: texts(text) for name, text in zip(feature_names, tags)},
+        **{name: texts(text) for name, text in zip(feature_names, extra)},
     }
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(deterministic=True)
 

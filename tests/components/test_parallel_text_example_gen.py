@@ -134,6 +134,16 @@ def test_tags_of_the_source_become_features(tmp_path):
     assert rejects[1:-1] == ["a.tsv\t32\t'pos' has not one tag for each token of the source\ta b\\tx\\tN"]
 
 
+def test_columns_to_slice_by_become_features(tmp_path):
+    data = tmp_path / "a.tsv"
+    rows = [f"word number {number}\tmot\t{'law' if number % 2 else ' two  words '}" for number in range(30)]
+    data.write_text("\n".join(["source\ttarget\tdomain", *rows]) + "\n")
+    splits, _, counts = run(data, tmp_path, DataConfig(slice_features=("domain",), eval_share=0.3, test_share=0.3))
+    assert counts["kept"] == 30
+    domains = {row[2]: row[4] for rows in splits.values() for row in rows}
+    assert domains["word number 1"] == "law" and domains["word number 2"] == "two words"
+
+
 def test_the_result_does_not_depend_on_how_beam_works(tmp_path):
     data = write_data(tmp_path / "data")
     results = []

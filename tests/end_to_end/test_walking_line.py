@@ -10,9 +10,15 @@ import threading
 
 import pytest
 
-from pipeline import cli, local_runner, translation_lexicon
+from pipeline import cli, configs, local_runner, translation_lexicon
+from tests.end_to_end.conftest import OVERRIDES
 
 pytestmark = pytest.mark.slow
+
+
+def versions_of(facts):
+    """The folders of the versions that were pushed."""
+    return [path for path in pathlib.Path(facts["paths"]["models"]).iterdir() if path.is_dir()]
 
 
 def test_every_record_is_accounted_for(finished_run):
@@ -85,16 +91,22 @@ def test_metrics_and_report_are_written(finished_run):
     assert metrics["systems"][0]["metrics"]["bleu"]["signature"]
     page = pathlib.Path(facts["paths"]["report"]).read_text(encoding="utf-8")
     assert "<svg" in page and "pointer_generator" in page
-    assert facts["heat_maps"] and facts["samples"]
+    assert facts["heat_maps"] and facts["samples"] and facts["wins"]
+    # Quality by frequency and by length has a picture each, with a line for each model.
+    assert "By word frequency" in page and "By length" in page and page.count('class="line"') == 8
 
 
 def test_a_blessed_model_is_pushed(finished_run):
     facts, _ = finished_run
     assert facts["blessed"], facts["blessing_reason"]
-    versions = list(pathlib.Path(facts["paths"]["models"]).iterdir())
+    versions = versions_of(facts)
     assert len(versions) == 1 and (versions[0] / "saved_model.pb").is_file()
     described = json.loads((versions[0] / "assets.extra" / "verbatim.json").read_text(encoding="utf-8"))
     assert described["head"] == "pointer_generator"
+    # Its card lies beside it, and says what was measured.
+    card = json.loads((versions[0].parent / f"model_card_{versions[0].name}.json").read_text(encoding="utf-8"))
+    assert card["version"] == versions[0].name and card["metrics"] == facts["systems"][0]["metrics"]
+    assert pathlib.Path(facts["paths"]["model_card"]).read_text(encoding="utf-8").startswith("# Model card")
 
 
 def test_a_second_run_reuses_everything(finished_run, data_file, recipe):
@@ -102,7 +114,7 @@ def test_a_second_run_reuses_everything(finished_run, data_file, recipe):
     again = local_runner.run(recipe, str(data_file), facts["paths"]["output"], progress=lambda line: None)
     assert again["systems"] == facts["systems"]
     # Nothing was trained or pushed again.
-    assert len(list(pathlib.Path(facts["paths"]["models"]).iterdir())) == 1
+    assert len(versions_of(facts)) == 1
     trainings = pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model")
     assert len(list(trainings.iterdir())) == 1
 
@@ -117,7 +129,29 @@ def test_what_reaches_no_threshold_is_not_pushed(finished_run, data_file, recipe
     assert "BLEU" in refused["blessing_reason"] and "100" in refused["blessing_reason"]
     assert refused["systems"] == facts["systems"]
     assert len(list(pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model").iterdir())) == 1
-    assert len(list(pathlib.Path(facts["paths"]["models"]).iterdir())) == 1
+    assert len(versions_of(facts)) == 1
+
+
+def test_a_model_worse_than_the_last_blessed_one_is_not_pushed(finished_run, data_file):
+    """Its answers are cut off after two tokens, so all but export and gate comes from the cache; no absolute threshold stops it."""
+    facts, _ = finished_run
+    demands = (
+        *("evaluation.change_thresholds.bleu=-0.5", 'evaluation.slices=["source_length", "unknown_words", "file"]'),
+        *("evaluation.slice_change_thresholds.exact_match=-0.01", "evaluation.thresholds.bleu=0"),
+        *("evaluation.thresholds.placeholder_fidelity=0", "decoding.keep_protected=false"),
+        *("decoding.max_length_factor=0.1", "decoding.max_length_offset=2"),
+    )
+    damaged = configs.load_recipe("localization_en_fr", (*OVERRIDES, *demands))
+    refused = local_runner.run(damaged, str(data_file), facts["paths"]["output"], progress=lambda line: None)
+    assert not refused["blessed"]
+    assert "below that of the last blessed model" in refused["blessing_reason"]
+    assert "on the slice file = pairs.tsv, Exact match is" in refused["blessing_reason"]
+    assert "on the slice unknown_words = yes" in refused["blessing_reason"]
+    everything = next(one for one in refused["slices"] if one["slice"] == "file = pairs.tsv")
+    assert everything["n"] == facts["counts"]["by_split"]["test"]
+    assert everything["last_blessed"]["bleu"] == pytest.approx(facts["systems"][0]["metrics"]["bleu"]["value"])
+    assert len(list(pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model").iterdir())) == 1
+    assert [path.name for path in versions_of(facts)] == [path.name for path in versions_of(refused)]
 
 
 def test_evaluate_measures_a_pushed_model(finished_run, data_file, tmp_path, capsys):

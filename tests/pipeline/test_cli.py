@@ -2,6 +2,8 @@
 
 import ast
 import json
+import math
+import os
 import pathlib
 import socket
 import subprocess
@@ -12,7 +14,7 @@ import pytest
 from pipeline import cli, configs, readers, scoring
 
 ROOT = pathlib.Path(__file__).parents[2]
-COMMANDS = ("run", "evaluate", "score", "serve", "request", "compile", "report")
+COMMANDS = ("run", "evaluate", "score", "serve", "request", "compile", "report", "compare")
 RECIPE = "localization_en_fr"
 
 
@@ -216,6 +218,52 @@ def test_evaluate_refuses_bad_input(refused, texts):
     assert "--database" in evaluate("--metrics", "execution_accuracy")
 
 
+def test_scores_that_are_no_numbers_are_one_sentence(texts, refused):
+    """As of a model whose training diverged: nothing is measured, nothing is written."""
+    import tensorflow as tf
+
+    def answer(source):
+        tokens = tf.reshape(source, [-1, 1])
+        nothing = tf.zeros(tf.shape(tokens))
+        texts = {"text": source, "tokens": tokens, "source_tokens": tokens}
+        return {
+            **texts,
+            "score": tf.fill(tf.shape(source), float("nan")),
+            "copied_from": tf.cast(nothing, tf.int32),
+            "copy_probability": nothing,
+        }
+
+    module = tf.Module()
+    function = tf.function(answer).get_concrete_function(tf.TensorSpec([None], tf.string, name="source"))
+    tf.saved_model.save(module, str(texts / "diverged" / "1"), signatures={"serving_default": function})
+    files = ("--json", texts / "facts.json", "--outputs", texts / "written")
+    sentence = refused("evaluate", "--model", texts / "diverged", "--data", texts / "pairs.tsv", *files)
+    assert "gives 'score' that is not a number" in sentence
+    assert not (texts / "facts.json").exists() and not (texts / "written").exists()
+
+
+def test_json_holds_no_infinite_numbers(tmp_path):
+    cli._write_json(str(tmp_path / "x.json"), {"a": [math.inf, math.nan, 1.5], "b": {"c": -math.inf}})
+    assert json.loads((tmp_path / "x.json").read_text()) == {"a": [None, None, 1.5], "b": {"c": None}}
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_a_file_is_written_whole_and_a_device_in_place(tmp_path, monkeypatch):
+    path = tmp_path / "facts.json"
+    path.write_text("before")
+
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.replace", fail)
+        with pytest.raises(cli.CommandError, match="No space left"):
+            cli._write_text(str(path), "after")
+    assert path.read_text() == "before" and [file.name for file in tmp_path.iterdir()] == ["facts.json"]
+    cli._write_text("/dev/null", "x")
+    assert not os.path.exists("/dev/null.partial")
+
+
 def test_what_evaluate_reads_and_measures_by_default(tmp_path):
     import argparse
 
@@ -297,6 +345,23 @@ def test_score_says_a_table_and_writes_json(texts, capsys):
     captured = capsys.readouterr()
     assert json.loads(captured.out) == facts
     assert "BLEU" in captured.err
+
+
+def test_score_says_what_it_found_by_length_and_frequency(texts, capsys):
+    files = [
+        "--references",
+        texts / "references",
+        "--hypotheses",
+        texts / "outputs",
+        "--training",
+        texts / "references",
+    ]
+    options = ["--metrics", "bleu_by_length,word_f1_by_frequency", "--samples", "0", "--baseline", texts / "references"]
+    options += ["--test", "randomisation", "--samples", "20"]
+    assert cli.main(["score", *map(str, [*files, *options])]) == 0
+    said = capsys.readouterr().out
+    assert "BLEU by words of the reference  outputs  baseline  reference words" in said
+    assert "Word F1 by how often training saw it" in said
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "randomisation"])

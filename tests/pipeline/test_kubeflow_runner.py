@@ -114,6 +114,21 @@ def test_settings_reach_the_cluster(tmp_path):
     assert "epochs" in constants("Trainer") and "pipeline.trainer.run_fn" in constants("Trainer")
 
 
+def test_the_last_blessed_model_is_looked_up_where_a_change_is_demanded(tmp_path):
+    """Kubeflow has two steps for it; both must come before the Evaluator, which gets the model as its baseline."""
+    spec = compiled(
+        tmp_path / "p.yaml",
+        ("evaluation.change_thresholds.bleu=-0.5", 'evaluation.slices=["source_length"]'),
+    )
+    tasks = spec["root"]["dag"]["tasks"]
+    resolvers = {"LastBlessedModel-model-blessing-resolver", "LastBlessedModel-model-resolver"}
+    assert set(tasks) == COMPONENTS | resolvers
+    baseline = tasks["Evaluator"]["inputs"]["artifacts"]["baseline_model"]["taskOutputArtifact"]
+    assert baseline["producerTask"] == "LastBlessedModel-model-resolver"
+    module = tasks["Evaluator"]["inputs"]["parameters"]["module_path"]["runtimeValue"]
+    assert module["constantValue"] == {"stringValue": "pipeline.slicing"}
+
+
 def test_json_can_be_written_too(tmp_path):
     from pipeline import kubeflow_runner
 

@@ -11,7 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from pipeline import report, scoring
+from pipeline import charts, report, scoring
 
 ATTACK = "<script>document.title='broken'</script><img src=x onerror=alert(1)>\"'&"
 
@@ -61,7 +61,24 @@ def example_facts():
         ("softmax", plain, _curves(6.4, 1.5, 0.41), 4_181_248),
     ):
         metrics = scoring.results_to_dict(scoring.score(names, outputs, references, **keys))
-        systems.append({"name": name, "metrics": metrics, "curves": curves, "parameters": parameters, "seconds": 263.4})
+        found = scoring.score(
+            ["bleu_by_length", "word_f1_by_frequency"],
+            outputs,
+            references,
+            training_words={"Se": 3, "Supprimer": 70, "fichier": 1, "le": 4000},
+            bootstrap_samples=0,
+        )
+        systems.append(
+            {
+                "name": name,
+                "metrics": metrics,
+                "curves": curves,
+                "parameters": parameters,
+                "seconds": 263.4,
+                "by_length": found["bleu_by_length"].details["by_length"],
+                "by_frequency": found["word_f1_by_frequency"].details["by_frequency"],
+            }
+        )
     comparison = scoring.paired_bootstrap(names, copying, plain, references, **keys)
     zanzibar = ["Import", "zanzibar.addon.theme", "into", "{{ site_title }}"]
     return {
@@ -104,6 +121,31 @@ def example_facts():
                     "softmax": {"text": "\u202eabc\ud800"},
                 },
             },
+        ],
+        "slices": [
+            {"slice": "domain = <b>law</b>", "n": 40, "metrics": {"bleu": 31.25}, "last_blessed": {"bleu": 33.5}},
+            {"slice": "domain = menu", "n": 9, "metrics": {"bleu": None}, "last_blessed": {"bleu": None}},
+        ],
+        "wins": [
+            {
+                "source": "Import zanzibar.addon.theme",
+                "reference": "Importer zanzibar.addon.theme",
+                "gain": 61.24,
+                "outputs": {
+                    "pointer_generator": _output(
+                        *("Importer zanzibar.addon.theme", ["Importer", "zanzibar.addon.theme"], [-1, 1], zanzibar)
+                    ),
+                    "softmax": {"text": "Importer [UNK]"},
+                },
+            }
+        ],
+        "losses": [
+            {
+                "source": "Open the menu",
+                "reference": "Ouvrir le menu",
+                "gain": -20.5,
+                "outputs": {"pointer_generator": {"text": "Ouvrir menu"}, "softmax": {"text": "Ouvrir le menu"}},
+            }
         ],
         "heat_maps": [
             {
@@ -192,6 +234,11 @@ def test_page_says_what_the_facts_say(facts, page_path):
     assert "placeholder lost or invented" in page
     assert page.index("zanzibar") < page.index("Ouvrir le menu")  # differing outputs come first
     assert page.count('class="outlined"') == 3
+    # Slices, with what the last blessed model reaches, and the largest wins and losses.
+    assert "domain = &lt;b&gt;law&lt;/b&gt;" in page and "31.25" in page and "(33.50)" in page
+    wins = page[page.index('id="wins"') : page.index('id="samples"')]
+    assert "+61.2" in wins and "-20.5" in wins and wins.index("Largest wins") < wins.index("Largest losses")
+    assert 'data-from="copied from source token 2, “zanzibar.addon.theme”, probability 0.97"' in wins
 
 
 def test_facts_are_stored_and_render_the_same_page(page_path):
@@ -223,6 +270,39 @@ def test_parts_may_be_missing(facts, tmp_path, key):
     _parse(report.write_report(tmp_path, partial).read_text(encoding="utf-8"))
 
 
+def test_quality_by_frequency_and_length_has_a_line_for_each_system(facts):
+    frequency, length = report._breakdowns(facts["systems"])
+    assert [frequency["title"], length["title"]] == ["By word frequency", "By length"]
+    chart = frequency["chart"]
+    assert [series["name"] for series in chart["series"]] == ["pointer_generator", "softmax"]
+    # Only the ranges that a reference word falls into, and a point for each that has a value.
+    assert [tick["label"] for tick in chart["x_ticks"]] == ["0", "1", "3", "10-99", "1000+"]
+    assert [row[0] for row in chart["rows"]] == ["0", "1", "3", "10-99", "1000+"]
+    for series in chart["series"]:
+        assert len(series["points"]) == 5
+        assert all(
+            chart["left"] < point["x"] < chart["plot_right"] and chart["top"] <= point["y"] <= chart["plot_bottom"]
+            for point in series["points"]
+        )
+    by_frequency = {part["seen"]: part["f1"] for part in facts["systems"][1]["by_frequency"]}
+    assert chart["rows"][1][3] == f"{by_frequency['1']:.4g}"
+    assert charts.category_chart([{"name": "x"}], "by_length", "words", "bleu", "reference_length") is None
+
+
+def test_several_systems_are_marked_against_the_first(facts):
+    systems = [
+        {"name": name, "metrics": {"ter": {"value": value}}} for name, value in (("a", 40.0), ("b", 60.0), ("c", 30.0))
+    ]
+    rows = report._metric_rows(systems, {}, {"b": {"ter": 0.01}, "c": {"ter": 0.0002}})
+    assert [cell["versus"] for cell in rows[0]["cells"]] == [
+        None,
+        {"p_value": "= 0.010", "side": "worse"},
+        {"p_value": "< 0.001", "side": "better"},
+    ]
+    page = report.render_report({"systems": systems, "comparisons": {"b": {"ter": 0.01}, "c": {"ter": 0.2}}})
+    assert page.count("▼ worse") == 1 and "▲ better" not in page
+
+
 def test_undefined_values_and_one_epoch(facts, tmp_path):
     facts = copy.deepcopy(facts)
     facts["systems"][0]["metrics"]["unseen_copies"] = {"value": float("nan"), "low": None, "high": None}
@@ -241,7 +321,7 @@ def test_not_blessed(facts):
 
 @pytest.mark.parametrize("low, high", [(0.0, 1.0), (1.2, 6.7), (3.0, 3.0), (0.001, 0.0042), (0.0, 99999.0)])
 def test_ticks_enclose_the_values(low, high):
-    ticks = report._ticks(low, high, 5)
+    ticks = charts.ticks(low, high, 5)
     assert ticks[0] <= low and ticks[-1] >= high - 1e-9
     assert 2 <= len(ticks) <= 8
 
@@ -288,7 +368,7 @@ def test_browser_shows_the_page_without_complaint(page_path, tmp_path, width, he
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-def test_browser_builds_the_drawings_and_runs_no_injected_script(page_path, tmp_path):
+def test_browser_builds_the_drawings_and_runs_no_injected_script(facts, page_path, tmp_path):
     run = subprocess.run(
         [
             CHROMIUM,
@@ -300,7 +380,12 @@ def test_browser_builds_the_drawings_and_runs_no_injected_script(page_path, tmp_
         timeout=120,
         check=True,
     )
-    assert run.stdout.count("<svg") >= 4  # whiskers, two charts, a heat map
+    # Intervals, two learning curves, quality by frequency and by length, a heat map.
+    intervals = [row for row in report._metric_rows(facts["systems"], {}) if row["whiskers"]]
+    assert len(intervals) >= 4 and run.stdout.count("<svg") == len(intervals) + 5
+    lines = re.findall(r'<polyline class="line" points="([^"]*)"', run.stdout)
+    assert len(lines) == 8 and all(len(points.split()) >= 1 for points in lines)
+    assert 'id="words"' in run.stdout and 'id="slices"' in run.stdout and 'id="wins"' in run.stdout
     assert "<title>localization_en_fr" in run.stdout
     # The browser writes attributes with bare "<", so tags are counted by a parser, not by their text.
     tags = _Tags()

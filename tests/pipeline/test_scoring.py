@@ -547,3 +547,46 @@ def test_texts_to_remove_and_several_files(tmp_path):
     (tmp_path / "second").write_text("one\n")
     with pytest.raises(scoring.ScoringError, match="references file .*second has 1 line, but .*references has 2 lines"):
         scoring.score_files([paths[0], tmp_path / "second"], paths[1])
+
+
+def test_a_pair_is_scored_as_each_alone_from_one_reading(monkeypatch):
+    references = [f"the file {number} is here" for number in range(30)]
+    good, bad = references[:25] + ["x"] * 5, ["the file"] * 30
+    names, settings = ["bleu", "exact_match", "nist"], {"bootstrap_samples": 40}
+    expected = (
+        scoring.score(names, good, references, **settings),
+        scoring.score(names, bad, references, **settings),
+        scoring.paired_bootstrap(names, good, bad, references, **settings),
+    )
+    read = []
+    statistics = scoring.ExactMatch.statistics
+    monkeypatch.setattr(
+        scoring.ExactMatch, "statistics", lambda self, *segment: read.append(segment) or statistics(self, *segment)
+    )
+    assert scoring.score_pair(names, good, bad, references, **settings) == expected
+    assert len(read) == 60
+    without, _, compared = scoring.score_pair(
+        names, good, bad, references, test="randomisation", trials=30, bootstrap_samples=0
+    )
+    assert without["bleu"].low is None and without["bleu"].value == expected[0]["bleu"].value
+    assert compared["bleu"].low is None and compared["bleu"].p_value < 0.1
+
+
+def test_breakdowns_are_tables_of_what_has_words():
+    references = ["a b c d", "a " * 12, "b b d e"]
+    counts = {"a": 5, "b": 1}
+    names = ["bleu_by_length", "word_f1_by_frequency", "bleu"]
+    settings = {"training_words": counts, "bootstrap_samples": 0}
+    results = {
+        "one": scoring.score(names, references, references, **settings),
+        "two": scoring.score(names, ["a", "a", "b"], references, **settings),
+    }
+    said = scoring.format_breakdowns(results)
+    lines = [line.split() for line in said.splitlines() if not line.startswith("---")]
+    assert lines[0] == [*"BLEU by words of the reference".split(), "one", "two", "reference", "words"]
+    assert [line[0] for line in lines[1:3]] == ["0-9", "10-19"]
+    assert lines[1][1] == lines[2][1] == "100.00" and lines[1][-1] == "8" and lines[2][-1] == "12"
+    frequency = lines[lines.index([]) + 2 :]
+    assert [line[0] for line in frequency] == ["0", "1", "5-9"]
+    assert frequency[0] == ["0", "100.0", "%", "0.0", "%", "4"]
+    assert scoring.format_breakdowns({"one": scoring.score("bleu", references, references, bootstrap_samples=0)}) == ""

@@ -1,0 +1,202 @@
+"""The card of a pushed model: what it is, what it was made of, how good it is and where it ends (Mitchell et al., 2019).
+
+A card is made when a run has measured its model, that is after the push. It lies beside the version's folder, as
+`model_card_VERSION.json` and `.md`: a version that is being served is not touched, and servers look at folders named by numbers alone.
+"""
+
+import json
+import os
+import pathlib
+
+from pipeline import scoring
+
+_MOST_SLICES = 20  # in the text; the JSON has them all
+
+
+def write_model_card(models_directory, version, facts):
+    """Writes the card of a version, each file in one step.
+
+    Args:
+        models_directory: the folder that holds the version's folder.
+        version: its name, a number.
+        facts: the facts of the run, as `pipeline.report.write_report` takes them, with `recipe` and `systems`.
+
+    Returns:
+        The path of the Markdown file.
+    """
+    card = make_card(version, facts)
+    folder = pathlib.Path(models_directory)
+    _write(folder / f"model_card_{version}.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
+    return _write(folder / f"model_card_{version}.md", to_markdown(card))
+
+
+def make_card(version, facts):
+    """Returns the card as a dict that JSON can hold; arguments as for `write_model_card`."""
+    recipe, system = facts["recipe"], facts["systems"][0]
+    data, counts = recipe["data"], facts["counts"]
+    others = facts["systems"][1:]
+    return {
+        "name": recipe["name"],
+        "version": str(version),
+        "description": recipe["description"],
+        "model": {
+            "task": recipe["task"],
+            "copy_mechanism": system["name"],
+            "parameters": system.get("parameters"),
+            "training_seconds": system.get("seconds"),
+            "updates": system.get("updates"),
+            "versions": facts["versions"],
+        },
+        "data": {
+            **(
+                {} if _is_language_model(recipe) else {key: data[key] for key in ("source_language", "target_language")}
+            ),
+            **{key: list(data[key]) for key in ("train_files", "eval_files", "test_files")},
+            "counts": counts,
+        },
+        "metrics": system["metrics"],
+        "baselines": {other["name"]: other["metrics"] for other in others},
+        "p_values": facts["comparison"],
+        "slices": facts.get("slices", []),
+        "gate": facts["blessing_reason"],
+        "limits": _limits(recipe),
+        "licence": {
+            "data": recipe.get("licence")
+            or "The recipe does not say (key `licence`); what the data's licences ask for applies to what the model writes.",
+            "software": "The program that made and serves this model is licensed under Apache-2.0.",
+        },
+        "recipe": recipe,
+    }
+
+
+def to_markdown(card):
+    """Returns a card as Markdown."""
+    model, data = card["model"], card["data"]
+    lines = [f"# Model card: {card['name']}, version {card['version']}", ""]
+    lines += [card["description"], ""] if card["description"] else []
+    lines += ["## Model", ""]
+    lines += [f"- Task: {model['task']}; copy mechanism: {model['copy_mechanism']}"]
+    if model["parameters"]:
+        lines.append(f"- {model['parameters']:,} parameters")
+    if model["training_seconds"]:
+        updates = f" and {model['updates']:,} updates" if model["updates"] else ""
+        lines.append(f"- Trained for {model['training_seconds']:.0f} s{updates}")
+    lines.append("- Made with " + ", ".join(f"{name} {version}" for name, version in model["versions"].items()))
+    lines += ["", "## Data", ""]
+    if "source_language" in data:
+        lines.append(f"- From `{data['source_language']}` to `{data['target_language']}`")
+    for key in ("train_files", "eval_files", "test_files"):
+        if data[key]:
+            lines.append(f"- {key.partition('_')[0]}: {', '.join(f'`{name}`' for name in data[key])}")
+    counts = data["counts"]
+    if counts.get("kept") is not None:
+        lines.append(f"- {counts['read']:,} records read, {counts['kept']:,} kept, {counts['rejected']:,} rejected")
+    sizes = counts.get("by_split") or counts.get("words_by_split") or {}
+    if sizes:
+        unit = "pairs" if "by_split" in counts else "words"
+        lines.append(f"- {unit} by split: " + ", ".join(f"{name} {size:,}" for name, size in sizes.items()))
+    for reason, count in (counts.get("by_reason") or {}).items():
+        lines.append(f"- rejected, {_inline(reason)}: {count:,}")
+    lines += ["", "## Metrics", "", *_metrics_table(card), "", card["gate"]]
+    if card["slices"]:
+        lines += ["", "### Slices of the test split", "", *_slices_table(card["slices"])]
+    lines += ["", "## Limits", "", *(f"- {limit}" for limit in card["limits"])]
+    lines += ["", "## Licence", "", *(f"- {key.capitalize()}: {text}" for key, text in card["licence"].items())]
+    lines += ["", "## Recipe", "", "```json", json.dumps(card["recipe"], indent=1, ensure_ascii=False), "```", ""]
+    return "\n".join(lines)
+
+
+def _is_language_model(recipe):
+    return recipe["task"] == "language_model"
+
+
+def _limits(recipe):
+    """Returns what one must know before trusting the model, a sentence each."""
+    data, decoding = recipe["data"], recipe["decoding"]
+    limits = [
+        "The metrics hold for texts like those of the test split; for other texts, measure with `verbatim evaluate` first."
+    ]
+    if _is_language_model(recipe):
+        limits.append("It writes likely text, not true text.")
+        limits.append("Text must be tokenized as the training text is: words are what white space parts.")
+        return limits
+    limits.append(f"A source of more than {decoding['length_buckets'][-1]} tokens is refused.")
+    limits.append(
+        "Outputs are not checked for truth: words may be wrong, left out or added, and what is copied may stand in the wrong place."
+    )
+    if decoding["keep_protected"]:
+        limits.append(
+            "An output holds each placeholder, tag, URL and option exactly as often as its source, as far as the copy mechanism "
+            "can output it."
+        )
+    else:
+        limits.append("Placeholders, tags, URLs and options of the source may be lost or invented.")
+    if data["lowercase"]:
+        limits.append("All text is lower-cased.")
+    if data["tokenization"] == "whitespace":
+        limits.append("Sources must be tokenized as the training data are: tokens are what white space parts.")
+    return limits
+
+
+def _metrics_table(card):
+    systems = {card["model"]["copy_mechanism"]: card["metrics"], **card["baselines"]}
+    names = list(dict.fromkeys(name for metrics in systems.values() for name in metrics))
+    with_p = bool(card["p_values"])
+    header = ["metric", *systems, *(["p-value"] if with_p else [])]
+    rows = [header, ["---"] * len(header)]
+    for name in names:
+        row = [scoring.LABELS.get(name, name)]
+        for metrics in systems.values():
+            row.append(_cell(metrics[name]) if name in metrics else "–")
+        if with_p:
+            p_value = card["p_values"].get(name)
+            row.append("–" if p_value is None else f"{p_value:.3g}")
+        rows.append(row)
+    signatures = [
+        f"- {scoring.LABELS.get(name, name)}: `{facts['signature']}`"
+        for name, facts in card["metrics"].items()
+        if facts.get("signature")
+    ]
+    lines = _table(rows)
+    if any(facts.get("low") is not None for facts in card["metrics"].values()):
+        lines += ["", "In brackets: 95 % bootstrap interval over segments."]
+    return [*lines, *(["", "Signatures:", "", *signatures] if signatures else [])]
+
+
+def _cell(facts):
+    result = scoring.MetricResult(**facts)
+    text = scoring.format_value(result)
+    if result.low is not None:
+        text += f" [{scoring.format_value(result, result.low).removesuffix(' %')}, {scoring.format_value(result, result.high)}]"
+    return text
+
+
+def _slices_table(slices):
+    names = list(dict.fromkeys(name for one in slices for name in one["metrics"]))
+    rows = [["slice", "pairs", *(scoring.LABELS.get(name, name) for name in names)], ["---"] * (len(names) + 2)]
+    for one in slices[:_MOST_SLICES]:
+        values = (one["metrics"].get(name) for name in names)
+        cells = (
+            scoring.format_value(scoring.MetricResult(name, value, unit=scoring.unit_and_direction(name)[0]))
+            for name, value in zip(names, values)
+        )
+        rows.append([one["slice"], str(one["n"]), *cells])
+    more = len(slices) - _MOST_SLICES
+    return [*_table(rows), *(["", f"{more} more slices are in the JSON."] if more > 0 else [])]
+
+
+def _table(rows):
+    return ["| " + " | ".join(_inline(cell) for cell in row) + " |" for row in rows]
+
+
+def _inline(text):
+    """Returns a text that comes from data as plain text in a line of Markdown."""
+    text = " ".join(text.split())
+    return "".join(f"\\{character}" if character in "\\`*_|<>[]#" else character for character in text)
+
+
+def _write(path, text):
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8", errors="replace")
+    os.replace(partial, path)
+    return path

@@ -1,0 +1,267 @@
+"""What stops a push: thresholds on the whole test split and on slices, absolute and against the last blessed model."""
+
+import json
+import pathlib
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+tfma = pytest.importorskip("tensorflow_model_analysis")
+
+from google.protobuf import json_format  # noqa: E402
+
+from pipeline import configs, evaluation, scoring, slicing  # noqa: E402
+
+# Two domains, of which one has longer sentences; the words of both are known but for the placeholders.
+LAW = [
+    (f"The court of appeal heard case {n} in full today", f"La cour d'appel a entendu le cas {n} hier")
+    for n in range(6)
+]
+MENU = [(f"Open %(item_{n})s", f"Ouvrir %(item_{n})s") for n in range(12)]
+PAIRS = [(*pair, "law") for pair in LAW] + [(*pair, "menu") for pair in MENU]
+GOOD = {source: target for source, target, _ in PAIRS}
+# Damaged on one domain alone: the other two thirds of the test split hide it from a lax threshold on the whole.
+DAMAGED = {**GOOD, **{source: "La cour" for source, _ in LAW}}
+VOCABULARY = ["The", "court", "of", "appeal", "heard", "case", "in", "full", "today", "Open", *map(str, range(6))]
+
+
+def save_model(directory, answers):
+    """Exports a model that answers from a table, with what an exported model tells of its words."""
+
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            initializer = tf.lookup.KeyValueTensorInitializer(list(answers), list(answers.values()))
+            self.table = tf.lookup.StaticHashTable(initializer, default_value="?")
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="source")])
+        def serve(self, source):
+            return {"text": self.table.lookup(source), "score": tf.zeros(tf.shape(source))}
+
+    model = Model()
+    tf.saved_model.save(model, str(directory), signatures={"serving_default": model.serve})
+    assets = pathlib.Path(directory, "assets")
+    assets.mkdir(exist_ok=True)
+    (assets / "source_vocabulary.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    return str(directory)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return {name: save_model(folder / name, answers) for name, answers in (("good", GOOD), ("damaged", DAMAGED))}
+
+
+def evaluate(folder, settings, candidate, last_blessed=None):
+    """Does what TFX's Evaluator does with a recipe's config; returns the folder of the evaluation."""
+    tree = {"name": "test", "data": {"slice_features": ["domain"]}, "evaluation": settings}
+    recipe = configs.recipe_from_dict(tree)
+    config = json_format.Parse(json_format.MessageToJson(evaluation.build_eval_config(recipe)), tfma.EvalConfig())
+    config = tfma.utils.update_eval_config_with_defaults(
+        config, has_baseline=last_blessed is not None, rubber_stamp=True
+    )
+    paths = [candidate, *([last_blessed] if last_blessed else [])]
+    models = [
+        tfma.default_eval_shared_model(path, model_name=spec.name, eval_config=config)
+        for path, spec in zip(paths, config.model_specs, strict=True)
+    ]
+    examples = folder / "examples"
+    with tf.io.TFRecordWriter(str(examples)) as writer:
+        for source, target, domain in PAIRS:
+            feature = {
+                key: tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
+                for key, text in (("source", source), ("target", target), ("domain", domain))
+            }
+            writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+    models = models[0] if len(models) == 1 else models
+    tfma.run_model_analysis(
+        eval_shared_model=models,
+        eval_config=config,
+        data_location=str(examples),
+        output_path=str(folder / "evaluation"),
+        extractors=slicing.custom_extractors(models, config),
+    )
+    return recipe, str(folder / "evaluation")
+
+
+def test_a_first_model_is_judged_by_absolute_thresholds_alone(models, tmp_path):
+    recipe, output = evaluate(tmp_path, {"change_thresholds": {"bleu": 5.0}}, models["damaged"])
+    blessed, reason = evaluation.read_blessing(output, recipe)
+    assert blessed
+    assert "no model was blessed before" in reason
+    assert evaluation.read_slices(output) == []
+
+
+def test_a_change_from_the_last_blessed_model_is_demanded(models, tmp_path):
+    settings = {"metrics": ["bleu", "ter"], "change_thresholds": {"bleu": -0.5, "ter": 0.5}}
+    recipe, output = evaluate(tmp_path, settings, models["damaged"], last_blessed=models["good"])
+    blessed, reason = evaluation.read_blessing(output, recipe)
+    assert not blessed
+    outputs, targets = [DAMAGED[source] for source, *_ in PAIRS], [target for _, target, _ in PAIRS]
+    expected = scoring.score(["bleu", "ter"], outputs, targets, bootstrap_samples=0)
+    assert evaluation.read_metrics(output) == {name: pytest.approx(expected[name].value) for name in ("bleu", "ter")}
+    assert f"BLEU is {100 - expected['bleu'].value:.4g} below that of the last blessed model" in reason
+    assert "a change of at least -0.5 is demanded" in reason
+    assert f"TER is {expected['ter'].value:.4g} above that of the last" in reason
+    assert "a change of at most +0.5" in reason
+
+
+def test_an_equal_and_a_better_model_pass(models, tmp_path):
+    settings = {"change_thresholds": {"bleu": 0.0}, "slices": ["domain"], "slice_change_thresholds": {"bleu": 0.0}}
+    (tmp_path / "better").mkdir()
+    for folder, last in ((tmp_path, "good"), (tmp_path / "better", "damaged")):
+        recipe, output = evaluate(folder, settings, models["good"], last_blessed=models[last])
+        blessed, reason = evaluation.read_blessing(output, recipe)
+        assert blessed, reason
+        assert "every change from the last blessed model" in reason
+
+
+def test_a_regression_on_one_slice_alone_blocks(models, tmp_path):
+    settings = {
+        "metrics": ["exact_match", "placeholder_fidelity"],
+        "thresholds": {"exact_match": 0.6, "placeholder_fidelity": 0.9},
+        "change_thresholds": {"exact_match": -0.5},  # the whole split loses but a third
+        "slices": ["domain", "source_length", "unknown_words"],
+        "slice_thresholds": {"placeholder_fidelity": 0.9},
+        "slice_change_thresholds": {"exact_match": -0.1},
+    }
+    recipe, output = evaluate(tmp_path, settings, models["damaged"], last_blessed=models["good"])
+    blessed, reason = evaluation.read_blessing(output, recipe)
+    assert not blessed
+    assert reason == (
+        "Not pushed: "
+        + "; ".join(
+            f"on the slice {name}, Exact match is 1 below that of the last blessed model, and a change of at least -0.1 is demanded"
+            for name in ("domain = law", "source_length = 10-19", "unknown_words = no")
+        )
+        + "."
+    )
+    slices = {one["slice"]: one for one in evaluation.read_slices(output)}
+    assert list(slices) == [
+        *("domain = law", "domain = menu", "source_length = 0-9", "source_length = 10-19"),
+        *("unknown_words = no", "unknown_words = yes"),
+    ]
+    # The domain of law has no placeholder: nothing can be lost there, and that blocks nothing.
+    assert slices["domain = law"] == {
+        "slice": "domain = law",
+        "n": 6,
+        "metrics": {"exact_match": 0.0, "placeholder_fidelity": None},
+        "last_blessed": {"exact_match": 1.0, "placeholder_fidelity": None},
+    }
+    assert slices["unknown_words = yes"]["n"] == 12
+    assert evaluation.read_metrics(output)["exact_match"] == pytest.approx(2 / 3)
+
+
+def test_a_slice_of_few_pairs_and_a_lax_threshold_block_nothing(models, tmp_path):
+    settings = {
+        "metrics": ["exact_match"],
+        "slices": ["domain"],
+        "slice_thresholds": {"exact_match": 0.5},
+        "min_slice_size": 7,
+    }
+    _, output = evaluate(tmp_path, settings, models["damaged"])
+    assert evaluation.read_blessing(output)[0]
+    # What it found is told all the same.
+    law = evaluation.read_slices(output)[0]
+    assert (law["metrics"], law["last_blessed"]) == ({"exact_match": 0.0}, {})
+
+
+def test_an_absolute_threshold_on_slices_blocks(models, tmp_path):
+    settings = {"metrics": ["exact_match"], "slices": ["domain"], "slice_thresholds": {"exact_match": 0.5}}
+    _, output = evaluate(tmp_path, settings, models["damaged"])
+    blessed, reason = evaluation.read_blessing(output)
+    assert not blessed
+    assert reason == "Not pushed: on the slice domain = law, Exact match is 0, below the 0.5 demanded."
+
+
+def save_language_model(directory, probability):
+    """Exports a language model to which every word is equally likely."""
+
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+        def score(self, text):
+            tokens = tf.strings.split(text).to_tensor()
+            counts = tf.strings.split(text).row_lengths()
+            log_probability = tf.fill(tf.shape(tokens), tf.math.log(probability))
+            return {"log_probability": log_probability, "tokens": tokens, "token_count": tf.cast(counts, tf.int32)}
+
+    model = Model()
+    tf.saved_model.save(model, str(directory), signatures={"score": model.score})
+    return str(directory)
+
+
+def test_a_language_model_is_compared_by_its_perplexity(tmp_path):
+    from pipeline import perplexity
+
+    data = {"train_files": ["t"], "eval_files": ["e"], "tokenization": "whitespace"}
+    settings = {"task": "language_model", "data": data, "language_model": {"max_perplexity_change": 1.5}}
+    recipe = configs.recipe_from_dict({"name": "x", **settings, "model": {"head": "softmax"}})
+    paths = [save_language_model(tmp_path / name, p) for name, p in (("worse", 0.2), ("blessed", 0.25))]
+    config = tfma.utils.update_eval_config_with_defaults(
+        perplexity.build_eval_config(recipe), has_baseline=True, rubber_stamp=True
+    )
+    with tf.io.TFRecordWriter(str(tmp_path / "examples")) as writer:
+        for text, context in (("a b c", 0), ("c d", 1)):
+            feature = {
+                "text": tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()])),
+                "context": tf.train.Feature(int64_list=tf.train.Int64List(value=[context])),
+            }
+            writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+    for change, blessed in ((1.5, True), (0.5, False)):
+        config.metrics_specs[0].metrics[0].threshold.change_threshold.absolute.value = change
+        output = str(tmp_path / f"evaluation {change}")
+        models = [
+            tfma.default_eval_shared_model(path, model_name=spec.name, eval_config=config)
+            for path, spec in zip(paths, config.model_specs)
+        ]
+        tfma.run_model_analysis(
+            eval_shared_model=models,
+            eval_config=config,
+            data_location=str(tmp_path / "examples"),
+            output_path=output,
+        )
+        found, reason = evaluation.read_blessing(output, recipe)
+        assert found is blessed
+        assert evaluation.read_metrics(output) == {"perplexity": pytest.approx(5.0)}
+    assert "erplexity is 1 above that of the last blessed model, and a change of at most +0.5 is demanded" in reason
+
+
+def test_a_source_is_sliced_by_its_length_and_words(tmp_path):
+    slicer = slicing.SourceSlicer.of_model(save_model(tmp_path / "model", GOOD))
+    assert slicer.features("The court, of appeal") == {"source_length": "0-9", "unknown_words": "no"}
+    assert slicer.features("Open %(x)s") == {"source_length": "0-9", "unknown_words": "yes"}
+    assert slicer.features("The " * 23)["source_length"] == "20-29"
+    recipe = configs.recipe_from_dict({"name": "x", "data": {"tokenization": "whitespace", "lowercase": True}})
+    extra = tmp_path / "model" / "assets.extra"
+    extra.mkdir()
+    (extra / "verbatim.json").write_text(json.dumps({"recipe": recipe.to_dict()}), encoding="utf-8")
+    slicer = slicing.SourceSlicer.of_model(str(tmp_path / "model"))
+    assert slicer.features("OF the")["unknown_words"] == "yes"  # `the` is not in the vocabulary, `The` is
+    assert slicer.features("OF appeal")["unknown_words"] == "no"
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"slices": ["domian"]}, "unknown slice 'domian'; did you mean 'domain'"),
+        ({"slice_thresholds": {"bleu": 3}}, "'evaluation.slice_thresholds.bleu' needs 'evaluation.slices'"),
+        ({"change_thresholds": {"ter": 3}}, "'evaluation.change_thresholds.ter' needs 'ter' among"),
+        ({"change_thresholds": {"tre": 3}}, "unknown key 'evaluation.change_thresholds.tre'"),
+        ({"change_thresholds": {"bleu": "x"}}, "'evaluation.change_thresholds.bleu' must be a number"),
+        ({"min_slice_size": 0}, "'evaluation.min_slice_size' must be at least 1"),
+    ],
+)
+def test_recipes_that_make_no_sense_are_refused(settings, words):
+    with pytest.raises(configs.RecipeError, match=words):
+        configs.recipe_from_dict({"name": "x", "data": {"slice_features": ["domain"]}, "evaluation": settings})
+
+
+def test_a_column_to_slice_by_has_a_name_of_its_own():
+    for name in ("source_length", "target", "a b"):
+        with pytest.raises(configs.RecipeError, match="slice_features' cannot name"):
+            configs.recipe_from_dict({"name": "x", "data": {"slice_features": [name]}})
+
+
+def test_every_threshold_has_its_change():
+    names = [set(vars(section())) for section in (configs.ThresholdsConfig, configs.ChangeThresholdsConfig)]
+    assert names[0] == names[1]

@@ -123,24 +123,31 @@ class SegmentingTokenizer:
         flat = tf.where(last & tf.gather(behind, rows), flat + joiner, flat)
         return units.with_flat_values(flat)
 
-    def detokenize(self, tokens):
-        """Returns the texts of ragged units, string `[batch]`: the inverse of `tokenize`, case aside.
 
-        Bytes that make no character, which a model may say, become U+FFFD.
-        """
+def byte_table():
+    """Returns the lookup table from `<0xE3>` and its like, with the joiners they may carry, to the byte; "" for other units.
 
-        return detokenize(tokens)
-
-
-def detokenize(tokens):
-    """Returns the texts of ragged units: see `SegmentingTokenizer.detokenize`; it needs no model."""
+    Who exports a function that joins units keeps it, as SavedModels demand of tables.
+    """
     import tensorflow as tf
 
     marked = [before + name + behind for before, behind in _MARKS for name in _BYTES]
     raw = [before.encode() + bytes([number]) + behind.encode() for before, behind in _MARKS for number in range(256)]
-    table = tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer(tf.constant(marked), tf.constant(raw)), default_value=""
-    )
+    initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(marked), tf.constant(raw))
+    return tf.lookup.StaticHashTable(initializer, default_value="")
+
+
+def detokenize(tokens, table):
+    """Returns the texts of ragged units, string `[batch]`; it needs no model.
+
+    Bytes that make no character, which a model may say, become U+FFFD.
+
+    Args:
+        tokens: ragged string `[batch, (units)]`.
+        table: what `byte_table` gives.
+    """
+    import tensorflow as tf
+
     found = table.lookup(tokens.flat_values)
     texts = tokenization.detokenize(tokens.with_flat_values(tf.where(found == "", tokens.flat_values, found)))
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")

@@ -57,7 +57,7 @@ class ServingModule(tf.Module):
         self.widths = [recipe.model.word_length if name == characters.FEATURE else 1 for name in self.decoder_inputs]
         self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe), *encoder_features)
         self.tokenizer = tokenization.Tokenizer.of(recipe.data)
-        self.units = recipe.data.units
+        self.byte_table = units.byte_table() if recipe.data.units != "words" else None
         self.vocabulary = tf.constant(
             preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
         )
@@ -158,7 +158,7 @@ class ServingModule(tf.Module):
         return tf.where(inside, surface, "")
 
     def _detokenize(self, tokens):
-        return units.detokenize(tokens) if self.units != "words" else self.tokenizer.detokenize(tokens)
+        return units.detokenize(tokens, self.byte_table) if self.byte_table else self.tokenizer.detokenize(tokens)
 
     def _texts(self, surfaces, lengths):
         flat = tf.reshape(surfaces, [-1, tf.shape(surfaces)[2]])

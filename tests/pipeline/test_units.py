@@ -76,7 +76,7 @@ def test_texts_come_back(arguments, texts):
     import tensorflow as tf
 
     made, rows = cut(texts, *arguments)
-    got = [text.decode() for text in tokenizer(*arguments).detokenize(made).numpy()]
+    got = [text.decode() for text in units.detokenize(made, units.byte_table()).numpy()]
     words = tokenization.Tokenizer(*arguments[1:])
     expected = words.detokenize(words.tokenize(tf.constant(texts))).numpy()
     assert got == [text.decode().replace("￭", "■") for text in expected]
@@ -93,7 +93,7 @@ def test_bytes_that_make_no_character():
     import tensorflow as tf
 
     tokens = tf.ragged.constant([["a", "<0xE3>", "￭<0x81>", "￭<0x82>￭", "b"], ["<0xE3>", "x"], []], dtype=tf.string)
-    assert [text.decode() for text in units.detokenize(tokens).numpy()] == ["a あb", "\ufffd x", ""]
+    assert [text.decode() for text in units.detokenize(tokens, units.byte_table()).numpy()] == ["a あb", "\ufffd x", ""]
 
 
 def test_what_cannot_be_learned():

@@ -58,4 +58,4 @@ def test_what_cannot_be_served_is_known_before_a_training(tmp_path):
 @pytest.mark.slow
 def test_too_few_pieces(tmp_path):
     with pytest.raises(Exception, match=r"Units cannot be learned: .* \(vocabulary.pieces is 257\)"):
-        run(tmp_path, pieces=257)
+        run(tmp_path, units="subwords", pieces=257)

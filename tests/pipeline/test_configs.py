@@ -524,7 +524,7 @@ def test_the_transform_is_told_what_a_recipe_copies():
 
     overrides = ["data.dictionary=d.tsv", "model.pointers=dictionary", "model.head=pointer_softmax"]
     recipe = load_recipe("translation", [*overrides, "decoding.replace_unknown=dictionary", "data.copy_lexicon=/l"])
-    expected = {"pointers": "dictionary", "translate": True, "copy_lexicon": True}
+    expected = {"pointers": "dictionary", "translate": "dictionary", "copy_lexicon": True}
     assert transform_settings(recipe) == {**text_settings(recipe), **expected}
     assert vocabulary_settings(recipe) == {**text_settings(recipe), "dictionary": "d.tsv", "copy_lexicon": "/l"}
     # No head that points: no labels.

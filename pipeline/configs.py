@@ -86,6 +86,8 @@ class DataConfig:
     dictionary: str = ""
     copy_lexicon: str = ""
     # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
+    # What a token is: a word, or what a word is cut into by a model that is learned from the training text.
+    units: str = _choice("words", "characters", "subwords", default="words")
     tokenization: str = _choice("text", "whitespace", default="text")
     lowercase: bool = False  # both sides, when read and when served
     max_characters: int = _number(2000, low=1)  # a longer source or target is rejected
@@ -114,6 +116,9 @@ class VocabularyConfig:
     min_count: int = _number(2, low=1)  # rarer words are unknown, hence copied
     protected_min_count: int = _number(20, low=1)  # the same for placeholders, tags, URLs, options
     joint: bool = False  # count both sides together, for languages that are one
+    # `data.units` other than words: pieces that a side's model has, 256 bytes among them (every one may begin or continue a word, so a
+    # vocabulary may have up to twice as many).
+    pieces: int = _number(4000, low=300)
     # Of the source's words, for a `model.composition` with characters: how many have an id, and how rare they may be.
     characters: int = _number(4000, low=16)
     character_min_count: int = _number(2, low=1)
@@ -493,11 +498,13 @@ def text_settings(recipe):
         recipe: a `Recipe`.
 
     Returns:
-        Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`.
+        Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`; `units`, where words are cut, what into.
     """
     settings = {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
     if recipe.task == LANGUAGE_MODEL:
         settings.update(task=recipe.task, unknown_word=recipe.language_model.unknown_word)
+    if recipe.data.units != "words":
+        settings["units"] = recipe.data.units
     return settings
 
 
@@ -690,6 +697,7 @@ def _check_together(recipe):
             "The recipe key 'data.format' = \"text\" needs 'task' = \"language_model\": plain text has no pairs."
         )
     _check_data(recipe.data)
+    _check_units(recipe)
     _check_slice_features(recipe.data)
     _check_evaluation(recipe.evaluation, recipe.data)
     # What is read must be trainable (the end takes one place) and decodable: nothing is left out later.
@@ -773,6 +781,10 @@ def _check_language_model(recipe):
         raise RecipeError(
             "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in one language."
         )
+    if recipe.data.units != "words":
+        raise RecipeError(
+            f"The recipe key 'data.units' must be \"words\" for a language model; got {recipe.data.units!r}."
+        )
     if recipe.data.format not in ("auto", "text"):
         raise RecipeError(
             f"The recipe key 'data.format' must be \"text\" for a language model; got {recipe.data.format!r}."
@@ -849,6 +861,22 @@ def _check_data(data):
             f"The recipe keys 'data.source_features' and 'data.slice_features' cannot name {', '.join(map(repr, sorted(reserved)))}: "
             "this column has another use; rename it."
         )
+
+
+def _check_units(recipe):
+    """What goes by words needs words as units."""
+    if recipe.data.units == "words":
+        return
+    for key, uses_words in (
+        ("lexicon.kind", recipe.lexicon.kind != "none"),
+        ("data.dictionary", bool(recipe.data.dictionary)),
+        ("data.copy_lexicon", bool(recipe.data.copy_lexicon)),
+        ("data.source_features", bool(recipe.data.source_features)),
+        ("data.surface_features", bool(recipe.data.surface_features)),
+        ("evaluation.slices", "unknown_words" in recipe.evaluation.slices),
+    ):
+        if uses_words:
+            raise RecipeError(f"The recipe key '{key}' goes by words: it needs 'data.units' = \"words\".")
 
 
 def _check_slice_features(data):

@@ -6,6 +6,7 @@ import tfx.v1 as tfx
 
 from components.exporter.component import Exporter
 from components.lexicon.component import Lexicon
+from components.subwords.component import Subwords
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
 from pipeline import configs, tasks
@@ -100,7 +101,12 @@ def create_pipeline(
         statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
     )
     # The words of the train split; rarer ones are left to the copy mechanism.
-    vocabulary = Vocabulary(examples=example_gen.outputs["examples"], recipe_json=recipe_json)
+    subwords = None
+    if recipe.data.units != "words":
+        # How words are cut into units.
+        subwords = Subwords(examples=example_gen.outputs["examples"], recipe_json=recipe_json)
+    cut_by = subwords.outputs["subwords"] if subwords else None
+    vocabulary = Vocabulary(examples=example_gen.outputs["examples"], recipe_json=recipe_json, subwords=cut_by)
     lexicon = None
     if recipe.lexicon.kind != "none":
         # Which target words translate a source word, learned from the train split or listed by hand.
@@ -116,9 +122,10 @@ def create_pipeline(
         vocabulary=vocabulary.outputs["vocabulary"],
         recipe_json=recipe_json,
         lexicon=lexicon.outputs["lexicon"] if configs.reads_lexicon(recipe) else None,
+        subwords=cut_by,
     )
     components = [example_gen, statistics_gen, schema_gen, example_validator, vocabulary, transform]
-    components += [lexicon] if lexicon else []
+    components += [component for component in (lexicon, subwords) if component]
     # The model that may be pushed.
     trainers = [trainer(recipe, transform, schema_gen.outputs["schema"])]
     exporters = [exporter(recipe, trainers[0], transform)]

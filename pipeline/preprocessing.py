@@ -20,6 +20,7 @@ from pipeline import (
     span_labels,
     tokenization,
     translation_lexicon,
+    units,
 )
 from pipeline.configs import LEXICON_HEADS, composes
 
@@ -130,7 +131,17 @@ def is_protected(tokens):
     return tf.not_equal(protected_class_ids(tokens), tokenization.UNK_ID)
 
 
-def make_features(source, target, source_table, target_table, tokenizer=_TEXT, settings=None, tables=None, tags=None):
+def make_features(
+    source,
+    target,
+    source_table,
+    target_table,
+    tokenizer=_TEXT,
+    settings=None,
+    tables=None,
+    tags=None,
+    target_tokenizer=None,
+):
     """Makes the id features of a batch of pairs.
 
     Args:
@@ -138,17 +149,18 @@ def make_features(source, target, source_table, target_table, tokenizer=_TEXT, s
         target: string `[batch]`; empty when only the source is known, as in serving.
         source_table: lookup table of the source vocabulary, -1 for unknown tokens.
         target_table: the same for the target, of V entries.
-        tokenizer: the recipe's `tokenization.Tokenizer`.
+        tokenizer: the recipe's `tokenization.Tokenizer`, or what else `units.tokenizer_of` gives for the source.
         settings: what `configs.transform_settings` gives: which features are made beside `FEATURES`.
         tables: what `load_tables` gives for these settings.
         tags: dict from each of `settings["source_features"]` to string `[batch]`.
+        target_tokenizer: the target's; by default the source's.
 
     Returns:
         Dict of ragged tensors `[batch, (length)]`, one for each name in `FEATURES` and for those that the settings ask for.
     """
     settings, tables, tags = settings or {}, tables or {}, tags or {}
     source_tokens = tokenizer.tokenize(source)
-    target_tokens = tokenizer.tokenize(target)
+    target_tokens = (target_tokenizer or tokenizer).tokenize(target)
     vocabulary_size = target_table.size()
     joiner_id = tf.constant(tokenization.SPECIAL_TOKENS.index(tokenization.JOINER), tf.int64)
     # What a copy writes: the token, but for phrases of a copy lexicon. The encoder reads the token.
@@ -294,8 +306,8 @@ def preprocessing_fn(inputs, custom_config):
 
     Args:
         inputs: dict of string tensors `[batch, 1]`.
-        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, `lexicon_uri`, Lexicon's, where the
-            recipe's model reads it, and what `configs.transform_settings` gives of the recipe.
+        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, `lexicon_uri` and `subwords_uri`, those of
+            Lexicon and Subwords, where the recipe has them, and what `configs.transform_settings` gives of the recipe.
 
     Returns:
         Dict of sparse tensors, which tf.Example stores as lists of any length.
@@ -309,15 +321,25 @@ def preprocessing_fn(inputs, custom_config):
     vocabularies = [
         load(os.path.join(uri, name), vocabulary_table) for name in (SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE)
     ]
+    tokenizers = [
+        tft.make_and_track_object(
+            functools.partial(units.tokenizer_of, custom_config, custom_config.get("subwords_uri"), side),
+            name=f"{side} units",
+        )
+        if custom_config.get("units")
+        else units.tokenizer_of(custom_config, None, side)
+        for side in ("source", "target")
+    ]
     columns = custom_config.get("source_features", ())
     source, target, *tags = (tf.reshape(inputs[name], [-1]) for name in ("source", "target", *columns))
     features = make_features(
         source,
         target,
         *vocabularies,
-        tokenizer=tokenization.Tokenizer(**custom_config["tokenizer"]),
+        tokenizer=tokenizers[0],
         settings=custom_config,
         tables=load_tables(uri, custom_config, load),
         tags=dict(zip(columns, tags)),
+        target_tokenizer=tokenizers[1],
     )
     return {name: ragged.to_sparse() for name, ragged in features.items()}

@@ -21,7 +21,7 @@ import functools
 import regex
 
 JOINER = "￭"
-_JOINER_IN_TEXT = "■"  # what a joiner in the text becomes; as long in UTF-8
+JOINER_IN_TEXT = "■"  # what a joiner in the text becomes; as long in UTF-8
 
 # Ids 0 to 3 are fixed by the design; the classes of protected tokens follow, then the joiner.
 PAD, UNK, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
@@ -76,12 +76,12 @@ def _compiled(pattern):
 
 
 def _cut(text):
-    return _compiled(_TOKEN).findall(text.replace(JOINER, _JOINER_IN_TEXT).replace("\0", " "))
+    return _compiled(_TOKEN).findall(text.replace(JOINER, JOINER_IN_TEXT).replace("\0", " "))
 
 
 def count_tokens(text):
     """Returns how many tokens `tokenize` makes of a text, joiners that are tokens of their own included."""
-    text = text.replace(JOINER, _JOINER_IN_TEXT).replace("\0", " ")
+    text = text.replace(JOINER, JOINER_IN_TEXT).replace("\0", " ")
     clean = _compiled(_CLEAN)
     count, end, clean_before = 0, -1, False
     for match in _compiled(_TOKEN).finditer(text):
@@ -115,6 +115,11 @@ def protected_tokens(text):
     return [token for token in _cut(text) if protected.fullmatch(token)]
 
 
+def protected_pattern():
+    """Returns the pattern of all protected tokens, valid for RE2 and for `regex`."""
+    return _PROTECTED
+
+
 def placeholders(text):
     """Returns the placeholders of a text in order: `%(name)s`, `%s`, `{0}`, `{{ x }}`, `${x}`, …"""
     return Tokenizer().placeholders(text)
@@ -133,7 +138,7 @@ def tokenize(texts):
     import tensorflow_text as tf_text
 
     pieces, begins, ends = tf_text.regex_split_with_offsets(
-        tf.strings.regex_replace(tf.strings.regex_replace(texts, JOINER, _JOINER_IN_TEXT), r"\x00", " "),
+        tf.strings.regex_replace(tf.strings.regex_replace(texts, JOINER, JOINER_IN_TEXT), r"\x00", " "),
         delim_regex_pattern=f"{_TOKEN}|{_WHITE_SPACE}",
         keep_delim_regex_pattern=_TOKEN,
     )

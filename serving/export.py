@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
-from pipeline import characters, preprocessing, source_features, tokenization
+from pipeline import characters, preprocessing, source_features, tokenization, units
 from serving import buckets, checks, transform_graph
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
@@ -57,6 +57,7 @@ class ServingModule(tf.Module):
         self.widths = [recipe.model.word_length if name == characters.FEATURE else 1 for name in self.decoder_inputs]
         self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe), *encoder_features)
         self.tokenizer = tokenization.Tokenizer.of(recipe.data)
+        self.byte_table = units.byte_table() if recipe.data.units != "words" else None
         self.vocabulary = tf.constant(
             preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
         )
@@ -156,10 +157,13 @@ class ServingModule(tf.Module):
         inside = tf.range(tf.shape(tokens)[2]) < lengths[:, :, tf.newaxis]
         return tf.where(inside, surface, "")
 
+    def _detokenize(self, tokens):
+        return units.detokenize(tokens, self.byte_table) if self.byte_table else self.tokenizer.detokenize(tokens)
+
     def _texts(self, surfaces, lengths):
         flat = tf.reshape(surfaces, [-1, tf.shape(surfaces)[2]])
         ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
-        return tf.reshape(self.tokenizer.detokenize(ragged), tf.shape(lengths))
+        return tf.reshape(self._detokenize(ragged), tf.shape(lengths))
 
     def _answers(self, features, found):
         source_tokens = features["source_tokens"].to_tensor("")

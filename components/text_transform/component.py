@@ -19,13 +19,14 @@ PREPROCESSING_FNS = {
 
 
 class TextTransformSpec(types.ComponentSpec):
-    """Transform's spec with two more inputs."""
+    """Transform's spec with three more inputs."""
 
     PARAMETERS: typing.ClassVar[dict] = standard_component_specs.TransformSpec.PARAMETERS
     INPUTS: typing.ClassVar[dict] = {
         **standard_component_specs.TransformSpec.INPUTS,
         executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
         executor.LEXICON_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
+        executor.SUBWORDS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
     }
     OUTPUTS: typing.ClassVar[dict] = standard_component_specs.TransformSpec.OUTPUTS
     TYPE_ANNOTATION = standard_component_specs.TransformSpec.TYPE_ANNOTATION
@@ -46,7 +47,7 @@ class TextTransform(Transform):
     SPEC_CLASS = TextTransformSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
-    def __init__(self, examples, schema, vocabulary, recipe_json, lexicon=None):
+    def __init__(self, examples, schema, vocabulary, recipe_json, lexicon=None, subwords=None):
         """Creates the component.
 
         Args:
@@ -55,6 +56,7 @@ class TextTransform(Transform):
             vocabulary: channel of the vocabulary folder.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
             lexicon: channel of the lexicon's folder, where the recipe's model reads it.
+            subwords: channel of what Subwords wrote, where `data.units` are not words.
         """
         recipe = configs.Recipe.from_json(recipe_json)
         settings = configs.transform_settings(recipe)
@@ -66,6 +68,7 @@ class TextTransform(Transform):
                 standard_component_specs.SCHEMA_KEY: schema,
                 executor.VOCABULARY_KEY: vocabulary,
                 **({executor.LEXICON_KEY: lexicon} if lexicon else {}),
+                **({executor.SUBWORDS_KEY: subwords} if subwords else {}),
                 standard_component_specs.PREPROCESSING_FN_KEY: PREPROCESSING_FNS[recipe.task],
                 standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps(settings, sort_keys=True),
                 standard_component_specs.FORCE_TF_COMPAT_V1_KEY: 0,

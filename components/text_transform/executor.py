@@ -1,4 +1,4 @@
-"""The work of TextTransform: TFX's own, once it knows where vocabulary and lexicon lie."""
+"""The work of TextTransform: TFX's own, once it knows where vocabulary, lexicon and subwords lie."""
 
 import json
 
@@ -7,21 +7,21 @@ from tfx.types import artifact_utils, standard_component_specs
 
 VOCABULARY_KEY = "vocabulary"
 LEXICON_KEY = "lexicon"
+SUBWORDS_KEY = "subwords"
+FOLDERS = (VOCABULARY_KEY, LEXICON_KEY, SUBWORDS_KEY)
 
 
 class Executor(transform_executor.Executor):
-    """Hands the folders of vocabulary and lexicon to the preprocessing function, then transforms."""
+    """Hands the folders of vocabulary, lexicon and subwords to the preprocessing function, then transforms."""
 
     def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
         folders = {
-            f"{key}_uri": artifact_utils.get_single_uri(input_dict[key])
-            for key in (VOCABULARY_KEY, LEXICON_KEY)
-            if input_dict.get(key)
+            f"{key}_uri": artifact_utils.get_single_uri(input_dict[key]) for key in FOLDERS if input_dict.get(key)
         }
         settings = json.loads(exec_properties[standard_component_specs.CUSTOM_CONFIG_KEY])
         exec_properties = {
             **exec_properties,
             standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps({**settings, **folders}),
         }
-        inputs = {key: value for key, value in input_dict.items() if key not in (VOCABULARY_KEY, LEXICON_KEY)}
+        inputs = {key: value for key, value in input_dict.items() if key not in FOLDERS}
         super().Do(inputs, output_dict, exec_properties)

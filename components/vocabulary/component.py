@@ -34,7 +34,8 @@ class VocabularySpec(types.ComponentSpec):
         executor.TEXT_SETTINGS_KEY: component_spec.ExecutionParameter(type=str),
     }
     INPUTS: typing.ClassVar[dict] = {
-        executor.EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples)
+        executor.EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples),
+        executor.SUBWORDS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
     }
     # One of TFX's own types, as for the rejects of ParallelTextExampleGen, and for the same reason.
     OUTPUTS: typing.ClassVar[dict] = {
@@ -54,18 +55,20 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
     SPEC_CLASS = VocabularySpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
-    def __init__(self, examples, recipe_json):
+    def __init__(self, examples, recipe_json, subwords=None):
         """Creates the component.
 
         Args:
             examples: channel of the examples; its split `train` is counted.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            subwords: channel of what Subwords wrote, where `data.units` are not words.
         """
         recipe = configs.Recipe.from_json(recipe_json)
         super().__init__(
             spec=VocabularySpec(
                 **{
                     executor.EXAMPLES_KEY: examples,
+                    **({executor.SUBWORDS_KEY: subwords} if subwords else {}),
                     executor.CONFIG_KEY: json.dumps(dataclasses.asdict(recipe.vocabulary), sort_keys=True),
                     executor.TEXT_SETTINGS_KEY: json.dumps(settings_of(recipe), sort_keys=True),
                     executor.VOCABULARY_KEY: types.Channel(type=simple_artifacts.File),

@@ -10,10 +10,11 @@ from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
-from pipeline import characters, configs, lexicons, pointer_labels, preprocessing, source_features, tokenization
+from pipeline import characters, configs, lexicons, pointer_labels, preprocessing, source_features, tokenization, units
 
 EXAMPLES_KEY = "examples"
 VOCABULARY_KEY = "vocabulary"
+SUBWORDS_KEY = "subwords"
 CONFIG_KEY = "vocabulary_config"
 TEXT_SETTINGS_KEY = "text_settings"
 SIDES = ("source", "target")
@@ -47,14 +48,48 @@ def choose_tokens(counts, size, min_count, protected_min_count):
     return [*tokenization.SPECIAL_TOKENS, *chosen][:size]
 
 
-class _CountTokens(beam.DoFn):
-    """Batches of serialized examples to (side, token) pairs, and (column, tag) pairs."""
+def choose_units(counts, model, protected_min_count):
+    """Returns the vocabulary of a side whose words are cut into units: all that its model has, so that nothing is unknown for being rare.
 
-    def __init__(self, tokenizer, sides=SIDES, columns=()):
+    Args:
+        counts: dict from unit to count.
+        model: the side's sentencepiece model, as bytes.
+        protected_min_count: rarer placeholders, tags, URLs and options are left out, so that they are copied.
+
+    Returns:
+        As `choose_tokens`.
+    """
+    counts = {**dict.fromkeys(units.possible_units(model), 0), **counts}
+    return choose_tokens(counts, len(tokenization.SPECIAL_TOKENS) + len(counts), 0, protected_min_count)
+
+
+def units_of(side):
+    """Returns the key under which a side's units are counted."""
+    return f"{side} units"
+
+
+class CountTokens(beam.DoFn):
+    """Batches of serialized examples to (side, token) pairs, (column, tag) pairs, and (side's units, unit) pairs.
+
+    Args:
+        tokenizer: cuts texts into words.
+        sides: the features that are texts.
+        columns: the features that are tags.
+        settings, subwords_uri: what `units.tokenizer_of` takes, where words are cut.
+    """
+
+    def __init__(self, tokenizer, sides=SIDES, columns=(), settings=None, subwords_uri=None):
         super().__init__()
         self._tokenizer = tokenizer
         self._sides = sides
         self._columns = columns
+        self._settings = settings or {}
+        self._subwords_uri = subwords_uri
+
+    def setup(self):
+        self._units = {}
+        if self._settings.get("units"):
+            self._units = {side: units.tokenizer_of(self._settings, self._subwords_uri, side) for side in self._sides}
 
     def process(self, serialized):
         import tensorflow as tf
@@ -64,6 +99,9 @@ class _CountTokens(beam.DoFn):
         for side in self._sides:
             for token in self._tokenizer.tokenize(parsed[side]).flat_values.numpy():
                 yield side, token.decode("utf-8")
+        for side, tokenizer in self._units.items():
+            for unit in tokenizer.tokenize(parsed[side]).flat_values.numpy():
+                yield units_of(side), unit.decode("utf-8")
         for column in self._columns:
             for tag in source_features.split_tags(parsed[column]).flat_values.numpy():
                 yield column, tag.decode("utf-8")
@@ -79,26 +117,31 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         columns = settings.get("source_features", ())
         sides = STREAM_SIDES if settings.get("task") == configs.LANGUAGE_MODEL else SIDES
         uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
+        subwords_uri = artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY]) if input_dict.get(SUBWORDS_KEY) else None
         fileio.makedirs(uri)
         pattern = os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], "train"), "*")
 
         write_lexicons(uri, settings, tokenizer)
 
         def write(counted):
-            counts = {side: {} for side in (*sides, *columns)}
+            names = [units_of(side) if settings.get("units") else side for side in sides]
+            counts = {name: {} for name in (*sides, *columns, *names)}
             for (side, token), count in counted:
                 counts[side][token] = count
-            for side in sides:
+            for side, counted_as in zip(sides, names):
                 name = (
                     preprocessing.SOURCE_VOCABULARY_FILE if side == "source" else preprocessing.TARGET_VOCABULARY_FILE
                 )
                 size = config.source_size if side == "source" else config.target_size
-                chosen_from = join_counts([counts[name] for name in SIDES]) if config.joint else counts[side]
-                tokens = choose_tokens(chosen_from, size, config.min_count, config.protected_min_count)
+                chosen_from = join_counts([counts[key] for key in names]) if config.joint else counts[counted_as]
+                if settings.get("units"):
+                    tokens = choose_units(chosen_from, units.read_model(subwords_uri, side), config.protected_min_count)
+                else:
+                    tokens = choose_tokens(chosen_from, size, config.min_count, config.protected_min_count)
                 if side == "source":
                     # The last ids; a word that reads like one stays unknown.
-                    names = [pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))]
-                    tokens = [token for token in tokens if token not in names] + names
+                    entities = [pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))]
+                    tokens = [token for token in tokens if token not in entities] + entities
                 with fileio.open(os.path.join(uri, name), "w") as file:
                     file.write("".join(f"{token}\n" for token in tokens))
                 with fileio.open(os.path.join(uri, counts_file(side)), "w") as file:
@@ -107,7 +150,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     file.write("".join(lines))
             if settings.get("characters"):
                 chosen = characters.choose(
-                    characters.count(counts["source"]), config.characters, config.character_min_count
+                    characters.count(counts[names[0]]), config.characters, config.character_min_count
                 )
                 with fileio.open(os.path.join(uri, characters.CHARACTERS_FILE), "w") as file:
                     file.write("".join(f"{character}\n" for character in chosen))
@@ -122,7 +165,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(pattern)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Tokenize" >> beam.ParDo(_CountTokens(tokenizer, sides, columns))
+                | "Tokenize" >> beam.ParDo(CountTokens(tokenizer, sides, columns, settings, subwords_uri))
                 | "Count" >> beam.combiners.Count.PerElement()
                 | "List" >> beam.combiners.ToList()
                 | "Write" >> beam.Map(write)

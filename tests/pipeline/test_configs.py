@@ -377,6 +377,23 @@ def test_a_training_depends_on_the_lexicon_that_its_model_reads():
     assert not configs.reads_lexicon(load_recipe("translation", ["lexicon.kind=learned"]))
 
 
+def test_what_goes_by_words_needs_words():
+    for sections in (
+        {"lexicon": {"kind": "learned"}},
+        {"data": {"dictionary": "a.tsv"}},
+        {"data": {"copy_lexicon": "a.txt"}},
+        {"data": {"surface_features": ["case"]}},
+        {"evaluation": {"slices": ["unknown_words"]}},
+    ):
+        assert recipe_from_dict({"name": "x", **sections})
+        data = {"data": {**sections.get("data", {}), "units": "subwords"}}
+        assert "goes by words" in refusal(recipe_from_dict, {"name": "x", **sections, **data})
+    settings = configs.text_settings(recipe_from_dict({"name": "x", "data": {"units": "characters"}}))
+    assert settings == {"tokenizer": {"kind": "text", "lowercase": False}, "units": "characters"}
+    tree = {"name": "x", "task": "language_model", "data": {"units": "subwords", "tokenization": "whitespace"}}
+    assert "'data.units'" in refusal(recipe_from_dict, tree)
+
+
 def test_thirteen_compositions():
     assert len(configs.COMPOSITIONS) == 13
     for name in configs.COMPOSITIONS:
@@ -507,7 +524,7 @@ def test_the_transform_is_told_what_a_recipe_copies():
 
     overrides = ["data.dictionary=d.tsv", "model.pointers=dictionary", "model.head=pointer_softmax"]
     recipe = load_recipe("translation", [*overrides, "decoding.replace_unknown=dictionary", "data.copy_lexicon=/l"])
-    expected = {"pointers": "dictionary", "translate": True, "copy_lexicon": True}
+    expected = {"pointers": "dictionary", "translate": "dictionary", "copy_lexicon": True}
     assert transform_settings(recipe) == {**text_settings(recipe), **expected}
     assert vocabulary_settings(recipe) == {**text_settings(recipe), "dictionary": "d.tsv", "copy_lexicon": "/l"}
     # No head that points: no labels.

@@ -1,0 +1,1 @@
+"""Component that learns how words are cut into smaller units."""

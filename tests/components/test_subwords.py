@@ -1,0 +1,61 @@
+"""The component that learns units: a model for each side, and a look at what could not be served."""
+
+import json
+
+import pytest
+
+from pipeline import units
+from tests.components.test_vocabulary import write_examples
+
+PAIRS = [(f"red house {n} stones", f"maison rouge {n} pierres") for n in range(9)]
+
+
+def run(tmp_path, test=(("red", "rouge"),), **config):
+    """Runs the executor; returns the folder that it wrote."""
+    from tfx.types import standard_artifacts
+    from tfx.types.experimental import simple_artifacts
+
+    from components.subwords import executor
+
+    examples, subwords = standard_artifacts.Examples(), simple_artifacts.File()
+    examples.uri, subwords.uri = str(tmp_path / "examples"), str(tmp_path / "subwords")
+    examples.split_names = '["train", "eval", "test"]'
+    write_examples(tmp_path / "examples", PAIRS)
+    write_examples(tmp_path / "test", test)
+    (tmp_path / "test" / "Split-train").rename(tmp_path / "examples" / "Split-test")
+    context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
+    settings = {
+        "tokenizer": {"kind": "whitespace"},
+        "units": "characters",
+        "pieces": 300,
+        "joint": False,
+        "longest": 20,
+    }
+    executor.Executor(context).Do(
+        {"examples": [examples]}, {"subwords": [subwords]}, {"subwords_config": json.dumps({**settings, **config})}
+    )
+    return subwords.uri
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("joint", [False, True])
+def test_each_side_has_the_characters_of_its_words(tmp_path, joint):
+    folder = run(tmp_path, joint=joint)
+    source, target = (set(units.possible_units(units.read_model(folder, side))) for side in ("source", "target"))
+    assert {"h", "￭h", "￭<0xC3>", "0", "<0xFF>￭"} <= source and {"g", "￭g"} <= target
+    assert ("g" in source) == joint == (source == target)
+
+
+@pytest.mark.slow
+def test_what_cannot_be_served_is_known_before_a_training(tmp_path):
+    long = "stones " * 4
+    with pytest.raises(
+        Exception, match=r"has 24 units, but the last of decoding.length_buckets is 20: .* It is the source 'stones st"
+    ):
+        run(tmp_path, test=[("red", "rouge"), (long, "x")])
+
+
+@pytest.mark.slow
+def test_too_few_pieces(tmp_path):
+    with pytest.raises(Exception, match=r"Units cannot be learned: .* \(vocabulary.pieces is 257\)"):
+        run(tmp_path, units="subwords", pieces=257)

@@ -1,0 +1,112 @@
+"""Words cut into units: the text comes back to the letter, placeholders are whole, nothing is unknown."""
+
+import functools
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from pipeline import tokenization, units
+
+WORDS = {
+    "international": 9,
+    "nation": 30,
+    "nations": 20,
+    "inter": 9,
+    "the": 90,
+    "a": 50,
+    "été": 9,
+    "(￭": 9,
+    "￭)": 9,
+    "%s": 99,
+}
+PIECES = [
+    *(
+        "nation",
+        "internationally",
+        "Zanzibar",
+        "朝食",
+        "👩\u200d🚀",
+        "d'été",
+        "%s",
+        "{0}",
+        "<b>",
+        "x.y",
+        "(a)",
+        "￭",
+        "■",
+        "ẞ,",
+        "\u0301",
+    ),
+]
+
+
+@functools.cache
+def model(kind):
+    from components.subwords.executor import train
+
+    return train(WORDS, kind, 300)
+
+
+@functools.cache
+def tokenizer(kind, tokenization_kind="text"):
+    return units.SegmentingTokenizer(tokenization.Tokenizer(tokenization_kind), model(kind))
+
+
+def cut(texts, *arguments):
+    import tensorflow as tf
+
+    made = tokenizer(*arguments).tokenize(tf.constant(texts, tf.string, shape=[len(texts)]))
+    return made, [[unit.decode() for unit in row] for row in made.to_list()]
+
+
+def test_words_are_cut_and_placeholders_are_not():
+    _, (row, empty) = cut(["the nations (a %(name)s)", ""], "characters")
+    letters = ["n", *(f"￭{letter}" for letter in "ations")]
+    assert row == ["t", "￭h", "￭e", *letters, "(￭", "a", "%(name)s", "￭)"] and empty == []
+    _, (row,) = cut(["nations internation"], "subwords")
+    assert "".join(row).replace("￭", "") == "nationsinternation" and len(row) < 8
+
+
+@pytest.mark.parametrize("arguments", [("characters",), ("subwords",), ("subwords", "whitespace")])
+@hypothesis.settings(max_examples=40)
+@hypothesis.given(texts=st.lists(st.lists(st.sampled_from(PIECES), max_size=6).map(" ".join), min_size=1, max_size=3))
+def test_texts_come_back(arguments, texts):
+    """As the words' own tokenizer gives them back."""
+    import tensorflow as tf
+
+    made, rows = cut(texts, *arguments)
+    got = [text.decode() for text in units.detokenize(made, units.byte_table()).numpy()]
+    words = tokenization.Tokenizer(*arguments[1:])
+    expected = words.detokenize(words.tokenize(tf.constant(texts))).numpy()
+    assert got == [text.decode().replace("￭", "■") for text in expected]
+    # Alone as beside the others; and each unit is one that the vocabulary has, or a whole token that no model may cut.
+    for text, row in zip(texts, rows):
+        assert cut([text], *arguments)[1] == [row]
+    possible = set(units.possible_units(model(arguments[0])))
+    for unit in (unit for row in rows for unit in row):
+        before, bare, behind = units.split_marks(unit)
+        assert unit in possible or behind or bare == "￭" or tokenization.Tokenizer("whitespace").protected_tokens(bare)
+
+
+def test_bytes_that_make_no_character():
+    import tensorflow as tf
+
+    tokens = tf.ragged.constant([["a", "<0xE3>", "￭<0x81>", "￭<0x82>￭", "b"], ["<0xE3>", "x"], []], dtype=tf.string)
+    assert [text.decode() for text in units.detokenize(tokens, units.byte_table()).numpy()] == ["a あb", "\ufffd x", ""]
+
+
+def test_what_cannot_be_learned():
+    from components.subwords.executor import train
+
+    with pytest.raises(ValueError, match="no word to learn units from"):
+        train({"%s": 3, "￭": 2}, "subwords", 300)
+
+
+def test_every_piece_is_in_the_vocabulary():
+    from components.vocabulary.executor import choose_units
+
+    vocabulary = choose_units({"￭nation": 7, "%s": 3, "{0}": 1}, model("subwords"), 2)
+    special = len(tokenization.SPECIAL_TOKENS)
+    assert vocabulary[special : special + 2] == ["￭nation", "%s"] and "{0}" not in vocabulary
+    assert {"<0x00>", "￭<0xFF>￭", "a", "￭a"} <= set(vocabulary) and len(set(vocabulary)) == len(vocabulary)

@@ -26,6 +26,13 @@ def settings_of(recipe):
     return settings
 
 
+def config_of(recipe):
+    """Returns the keys of the vocabulary section that decide this artifact: not how words are cut, nor characters where none are read."""
+    config = dataclasses.asdict(recipe.vocabulary)
+    unread = ("pieces",) if configs.composes(recipe) else ("pieces", "characters", "character_min_count")
+    return {key: value for key, value in config.items() if key not in unread}
+
+
 class VocabularySpec(types.ComponentSpec):
     """Examples in, a folder of vocabulary files out; the settings are those of the recipe that decide it."""
 
@@ -69,7 +76,7 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
                 **{
                     executor.EXAMPLES_KEY: examples,
                     **({executor.SUBWORDS_KEY: subwords} if subwords else {}),
-                    executor.CONFIG_KEY: json.dumps(dataclasses.asdict(recipe.vocabulary), sort_keys=True),
+                    executor.CONFIG_KEY: json.dumps(config_of(recipe), sort_keys=True),
                     executor.TEXT_SETTINGS_KEY: json.dumps(settings_of(recipe), sort_keys=True),
                     executor.VOCABULARY_KEY: types.Channel(type=simple_artifacts.File),
                 }

@@ -32,10 +32,9 @@ def count(words):
     Args:
         words: dict from word to count; protected tokens count as no characters.
     """
-    protected = regex.compile("|".join(pattern for _, pattern in tokenization.PROTECTED_PATTERNS))
     counts = {}
     for word, number in words.items():
-        if not protected.fullmatch(word):
+        if not tokenization.is_protected(word):
             for character in split(word):
                 counts[character] = counts.get(character, 0) + number
     return counts

@@ -85,9 +85,9 @@ class DataConfig:
     # `phrase :- NP : name:type` (a copy of the phrase's first token writes `name:_type`) or phrase, tab, entity.
     dictionary: str = ""
     copy_lexicon: str = ""
-    # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
     # What a token is: a word, or what a word is cut into by a model that is learned from the training text.
     units: str = _choice("words", "characters", "subwords", default="words")
+    # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
     tokenization: str = _choice("text", "whitespace", default="text")
     lowercase: bool = False  # both sides, when read and when served
     max_characters: int = _number(2000, low=1)  # a longer source or target is rejected

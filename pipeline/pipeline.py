@@ -100,12 +100,12 @@ def create_pipeline(
     example_validator = tfx.components.ExampleValidator(
         statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
     )
-    # The words of the train split; rarer ones are left to the copy mechanism.
     subwords = None
     if recipe.data.units != "words":
         # How words are cut into units.
         subwords = Subwords(examples=example_gen.outputs["examples"], recipe_json=recipe_json)
     cut_by = subwords.outputs["subwords"] if subwords else None
+    # The words of the train split; rarer ones are left to the copy mechanism.
     vocabulary = Vocabulary(examples=example_gen.outputs["examples"], recipe_json=recipe_json, subwords=cut_by)
     lexicon = None
     if recipe.lexicon.kind != "none":

@@ -120,6 +120,11 @@ def protected_pattern():
     return _PROTECTED
 
 
+def is_protected(token):
+    """Whether a token is a placeholder, tag, URL or option."""
+    return _compiled(_PROTECTED).fullmatch(token) is not None
+
+
 def placeholders(text):
     """Returns the placeholders of a text in order: `%(name)s`, `%s`, `{0}`, `{{ x }}`, `${x}`, …"""
     return Tokenizer().placeholders(text)

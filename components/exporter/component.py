@@ -7,7 +7,6 @@ from tfx.dsl.components.base import base_component, executor_spec
 from tfx.types import component_spec, standard_artifacts
 
 from components.exporter import executor
-from pipeline import configs
 
 
 class ExporterSpec(types.ComponentSpec):
@@ -44,7 +43,6 @@ class Exporter(base_component.BaseComponent):
             transform_graph: channel of the graph that made its features.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives; `pipeline.configs.export_recipe` leaves in it what matters here.
         """
-        configs.Recipe.from_json(recipe_json)
         super().__init__(
             spec=ExporterSpec(
                 **{

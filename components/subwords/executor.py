@@ -6,7 +6,6 @@ import os
 import tempfile
 
 import apache_beam as beam
-import regex
 from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
@@ -36,7 +35,12 @@ def train(counts, kind, size):
     for token, count in counts.items():
         _, word, _ = units.split_marks(token)
         # A line is a word, a tab and its count.
-        if word and word != tokenization.JOINER and not any(c in word for c in "\t\n\r") and not _is_protected(word):
+        if (
+            word
+            and word != tokenization.JOINER
+            and not any(c in word for c in "\t\n\r")
+            and not tokenization.is_protected(word)
+        ):
             bare[word] = bare.get(word, 0) + count
     if not bare:
         raise ValueError("The training text has no word to learn units from.")
@@ -68,10 +72,6 @@ def train(counts, kind, size):
             reason = str(error).strip().splitlines()[-1].rpartition("] ")[2] or str(error)
             raise ValueError(f"Units cannot be learned: {reason} (vocabulary.pieces is {size}).") from None
     return model.getvalue()
-
-
-def _is_protected(word):
-    return regex.fullmatch(tokenization.protected_pattern(), word) is not None
 
 
 class _Lengths(beam.DoFn):

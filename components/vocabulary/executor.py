@@ -5,7 +5,6 @@ import json
 import os
 
 import apache_beam as beam
-import regex
 from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
@@ -38,10 +37,9 @@ def choose_tokens(counts, size, min_count, protected_min_count):
     Returns:
         List of tokens: the special ones, then the others by falling count, then by code point.
     """
-    protected = regex.compile("|".join(pattern for _, pattern in tokenization.PROTECTED_PATTERNS))
     chosen = []
     for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        least = protected_min_count if protected.fullmatch(token) else min_count
+        least = protected_min_count if tokenization.is_protected(token) else min_count
         # A vocabulary file holds a token a line: a tag that spans lines, of whatever kind, stays unknown, and is copied.
         if count >= least and token not in tokenization.SPECIAL_TOKENS and token.splitlines() == [token]:
             chosen.append(token)

@@ -67,10 +67,12 @@ $(BIN)/uv:
 	$$python -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet uv
 
+# Compiled to bytecode once: TensorFlow's and TFX's four thousand modules would be compiled by every process where none may write it
+# (PYTHONDONTWRITEBYTECODE, a read-only image).
 $(VENV)/.installed: $(LOCK) pyproject.toml setup.py | $(BIN)/uv
 	@echo "Installing $(LOCK) into $(VENV) (about 2 GB; a few minutes the first time)"
 	@$(uv_settings); \
-	$(BIN)/uv pip install --quiet --requirements $(LOCK); \
+	$(BIN)/uv pip install --quiet --compile-bytecode --requirements $(LOCK); \
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -26,6 +26,7 @@ VARIANTS = {
     "pointer_generator": ("model.head=pointer_generator",),
     "pointer_softmax": ("model.head=pointer_softmax",),
     "pointer_sentinel": ("model.head=pointer_sentinel",),
+    "pointer_network": ("model.head=pointer_network",),
     "joint_copy": ("model.head=joint_copy",),
     "selective_read": ("model.head=joint_copy", "model.selective_read=true"),
     "span_copy": ("model.head=span_copy",),

@@ -17,11 +17,11 @@ def examples(count):
 
 
 def compiled(function):
-    """`function` compiled by XLA."""
+    """`function` compiled by XLA, as exported models are: without AutoGraph, which `keras.ops` does not need."""
     if TENSORFLOW:
         import tensorflow as tf
 
-        return tf.function(function, jit_compile=True)
+        return tf.function(function, jit_compile=True, autograph=False)
     import jax
 
     return jax.jit(function)
@@ -61,7 +61,7 @@ def traced_shapes(function, layer, *arrays):
     if TENSORFLOW:
         import tensorflow as tf
 
-        @tf.function
+        @tf.function(autograph=False)
         def train(*tensors):
             with tf.GradientTape() as tape:
                 value = function(*tensors)

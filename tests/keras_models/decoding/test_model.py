@@ -118,6 +118,7 @@ def test_one_trace_with_symbolic_sizes_serves_all_sizes(head, beam, xla):
         lambda *arrays: decode(model, dict(zip(names, arrays)), **options),
         input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names),
         jit_compile=xla,
+        autograph=False,
     )
     for batch, source_length in ((3, 5), (1, 2)):
         inputs = small_inputs(batch=batch, source_length=source_length)

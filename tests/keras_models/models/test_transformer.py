@@ -261,7 +261,9 @@ def test_one_trace_with_symbolic_sizes_serves_all_sizes(beam, xla):
     def run(*arrays):
         return decode(model, dict(zip(names, arrays)), **{**options, "max_length": tf.shape(arrays[0])[1] + 1})
 
-    served = tf.function(run, input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names), jit_compile=xla)
+    served = tf.function(
+        run, input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names), jit_compile=xla, autograph=False
+    )
     for batch, source_length in ((3, 5), (1, 2)):
         inputs = sources(example(batch=batch, source_length=source_length))
         found = numpy(decode(model, inputs, **{**options, "max_length": source_length + 1}))

@@ -1,11 +1,9 @@
 """Words as rows of characters, which the encoder composes their vectors of.
 
-A character is what a reader takes for one: a letter with the marks that belong to it, whatever the script (a grapheme cluster, as far as
-Unicode's categories tell: marks follow their base, and what a zero-width joiner joins is one). An unseen placeholder, tag, URL
-or option is a single character, its class, so that all of a kind look alike.
+A character is what `tokenization.CHARACTER` says. An unseen placeholder, tag, URL or option is a single character, its class, so that all
+of a kind look alike.
 """
 
-import regex
 import tensorflow as tf
 
 from pipeline import tokenization
@@ -16,14 +14,7 @@ FEATURE = "source_characters"
 _FIRST_CLASS = tokenization.END_ID + 1
 SPECIALS = (tokenization.PAD, tokenization.UNK, *tokenization.SPECIAL_TOKENS[_FIRST_CLASS:-1])
 
-# Valid for RE2 and for `regex`.
-_CLUSTER = r"\P{M}(?:\p{M}|\x{200D}\P{M})*|\p{M}+"
 _BREAK = "\x1f"  # white space, which no token holds
-
-
-def split(word):
-    """Returns the characters of a word, a list of strings."""
-    return regex.findall(_CLUSTER.replace(r"\x{200D}", "\u200d"), word)
 
 
 def count(words):
@@ -35,7 +26,7 @@ def count(words):
     counts = {}
     for word, number in words.items():
         if not tokenization.is_protected(word):
-            for character in split(word):
+            for character in tokenization.split_characters(word):
                 counts[character] = counts.get(character, 0) + number
     return counts
 
@@ -64,7 +55,7 @@ def split_tokens(tokens):
     Returns:
         ragged string `[tokens, (characters)]`.
     """
-    marked = tf.strings.regex_replace(tokens, f"({_CLUSTER})", rf"\1{_BREAK}")
+    marked = tf.strings.regex_replace(tokens, f"({tokenization.CHARACTER})", rf"\1{_BREAK}")
     return tf.strings.split(marked, _BREAK)[:, :-1]
 
 

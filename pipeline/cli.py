@@ -142,6 +142,14 @@ def _parser():
     _json_argument(request)
     request.set_defaults(command=_request)
 
+    segment = commands.add_parser("segment", help="print the words that a model with a segmenting encoder finds")
+    segment.add_argument("--model", required=True, metavar="DIR", help="a model folder, or one of its versions")
+    segment.add_argument(
+        "file", metavar="FILE", help="a text a line; spaces in it are the reference, hidden from the model"
+    )
+    _json_argument(segment)
+    segment.set_defaults(command=_segment)
+
     compile_ = commands.add_parser("compile", help="write the pipeline for Kubeflow Pipelines v2")
     _recipe_arguments(compile_)
     compile_.add_argument("--output", required=True, metavar="FILE", help="pipeline.yaml")
@@ -273,7 +281,7 @@ def _run(options):
 
 def say_results(facts, say):
     """Says a run's table, blessing and paths."""
-    from pipeline import scoring
+    from pipeline import scoring, segmentation_scores
 
     results = {
         system["name"]: {name: scoring.MetricResult(**metric) for name, metric in system["metrics"].items()}
@@ -283,6 +291,9 @@ def say_results(facts, say):
     say(scoring.format_table(results))
     if breakdowns := scoring.format_breakdowns(results):
         say(breakdowns)
+    for system in facts["systems"]:
+        if "word_f1" in (system.get("segmentation") or {}):
+            say(f"Words found by {system['name']}: {segmentation_scores.describe(system['segmentation'])}")
     say()
     counts = facts["counts"]
     if "words_by_split" in counts:
@@ -500,6 +511,30 @@ def _request(options):
         for answer in beam:
             say(format_answer(answer))
     _write_json(options.json, [[dataclasses.asdict(answer) for answer in beam] for beam in answers])
+
+
+def _segment(options):
+    from pipeline import scoring, segmentation_scores
+    from pipeline.served_model import ServedModel, version_directory
+
+    say = _talk(options)
+    _check_writable(options.json)
+    directory = version_directory(options.model)
+    recipe = _recipe_of(directory)
+    if not configs.segments(recipe):
+        raise CommandError(
+            f"The model {directory} finds no words: it was trained with 'model.encoder' = {recipe.model.encoder!r}, not \"segmenting\"."
+        )
+    sources = [line for line in scoring.read_lines(options.file, "text") if line.strip()]
+    if not sources:
+        raise CommandError(f"{options.file} has no text: give a text a line.")
+    answers = ServedModel(directory).predict(sources)
+    for answer in answers:
+        say(" ".join(answer["source_tokens"]))
+    found = segmentation_scores.of_answers(sources, answers)
+    if "word_f1" in found:
+        print(segmentation_scores.describe(found), file=sys.stderr)
+    _write_json(options.json, {"scores": found, "words": [answer["source_tokens"] for answer in answers]})
 
 
 def _named_tags(tags):

@@ -89,6 +89,8 @@ class DataConfig:
     units: str = _choice("words", "characters", "subwords", default="words")
     # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
     tokenization: str = _choice("text", "whitespace", default="text")
+    # The source's own: `characters` cuts it into characters and forgets its white space, for the encoder that finds words itself.
+    source_tokenization: str = _choice("", "characters", default="")
     lowercase: bool = False  # both sides, when read and when served
     max_characters: int = _number(2000, low=1)  # a longer source or target is rejected
     max_tokens: int = _number(120, low=1)  # so is one of more words and punctuation marks
@@ -148,7 +150,7 @@ class ModelConfig:
     # Body rnn: cell of decoder and rnn encoder; the cnn encoder's width of convolution; without attention the decoder sees the source
     # through its first state alone.
     cell: str = _choice("gru", "lstm", default="gru")
-    encoder: str = _choice("rnn", "cnn", default="rnn")
+    encoder: str = _choice("rnn", "cnn", "segmenting", default="rnn")  # `segmenting`: see the section segmentation
     kernel_size: int = _number(3, low=1, high=31)
     attention: str = _choice("additive", "dot", "bilinear", "none", default="additive")
     input_feeding: bool = True
@@ -190,6 +192,40 @@ class ModelConfig:
     word_length: int = _number(16, low=1, high=128)
     ngram_buckets: int = _number(50_021, low=1, high=2_000_000)
     feature_size: int = _number(16, low=1)  # size of the embedding of each of the source's features
+
+
+@dataclasses.dataclass(frozen=True)
+class SegmentationConfig:
+    """`model.encoder = "segmenting"`: how words are found among characters, by REINFORCE (Arthur 2018, chapter 5).
+
+    The reward of a sampled segmentation is the target's log-likelihood a token, log p(E|F) / |E|.
+    """
+
+    mean_length: float = _number(2.0, low=1.0)  # lambda: expected characters of a word; for all that follows a prior
+    composes: str = _choice("states", "embeddings", default="states")  # what a word is composed of
+    reinforce_weight: float = _number(1.0, low=0.0)
+    # What a reward is compared with: a linear regression on the encoder's states, or the mean reward of the sentence's other samples.
+    baseline: str = _choice("linear", "samples", default="linear")
+    samples: int = _number(1, low=1, high=16)  # segmentations of a sentence in each update
+    length_prior_weight: float = _number(0.0, low=0.0)  # of the log-probability of so many words, added to the reward
+    novelty_weight: float = _number(
+        0.0, low=0.0
+    )  # of a bonus for words that training has not met, which fades as it meets them
+    normalize_rewards: bool = False  # to mean 0 and variance 1 in each update
+    confidence_penalty: float = _number(
+        0.0, low=0.0
+    )  # weight of the decisions' entropy, which is added to what is maximised
+    fertility_weight: float = _number(0.0, low=0.0)  # of the penalty on words that do not stand for one target word
+    epsilon: float = _number(0.0, low=0.0, high=1.0)  # share of sentences whose words' lengths are drawn from the prior
+    # For the first updates words are those of a heuristic, which the policy learns to imitate: lengths drawn from the prior, or runs of
+    # one script (kanji, hiragana, katakana, letters, digits).
+    warm_up: str = _choice("none", "prior", "script", default="none")
+    warm_up_updates: int = _number(500, low=1)
+    # Above 0, so many updates train the translation alone, as many the segmentation alone, and so on.
+    alternate_updates: int = _number(0, low=0)
+    decoding_samples: int = _number(
+        1, low=1, high=16
+    )  # segmentations that a served model decodes, the likeliest and sampled ones
 
 
 @dataclasses.dataclass(frozen=True)
@@ -389,6 +425,7 @@ class Recipe:
     vocabulary: VocabularyConfig = VocabularyConfig()
     lexicon: LexiconConfig = LexiconConfig()
     model: ModelConfig = ModelConfig()
+    segmentation: SegmentationConfig = SegmentationConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
@@ -501,6 +538,8 @@ def text_settings(recipe):
         Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`; `units`, where words are cut, what into.
     """
     settings = {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
+    if recipe.data.source_tokenization:
+        settings["source_tokenizer"] = {**settings["tokenizer"], "kind": recipe.data.source_tokenization}
     if recipe.task == LANGUAGE_MODEL:
         settings.update(task=recipe.task, unknown_word=recipe.language_model.unknown_word)
     if recipe.data.units != "words":
@@ -568,6 +607,16 @@ def reads_lexicon(recipe):
     return recipe.decoding.replace_unknown == "lexicon" or any(head in LEXICON_HEADS for head in heads)
 
 
+def segments(recipe):
+    """Whether the recipe's encoder finds words among characters."""
+    return recipe.model.body == "rnn" and recipe.model.encoder == "segmenting"
+
+
+def imitates_scripts(recipe):
+    """Whether its segmentation begins with runs of one script."""
+    return segments(recipe) and recipe.segmentation.warm_up == "script"
+
+
 def transform_settings(recipe):
     """Returns what the Transform graph needs to know of a recipe: the same cache rule as for `text_settings`.
 
@@ -576,8 +625,8 @@ def transform_settings(recipe):
     Returns:
         `text_settings`, and, where the recipe has them: `spans` (dict with `max_span` and `min_span`), `pointers`
         (`"dictionary"` or `"entities"`), `entity_feature` and `entities` (see `vocabulary_settings`), `translate` (`"dictionary"` or
-        `"lexicon"`), `copy_lexicon` (true), `lexicon_rows` (true), `word_length` (places of a word's characters), `source_features` and
-        `surface_features` (lists).
+        `"lexicon"`), `copy_lexicon` (true), `lexicon_rows` (true), `word_length` (places of a word's characters), `scripts` (true),
+        `source_features` and `surface_features` (lists).
     """
     settings = text_settings(recipe)
     if "span_copy" in (recipe.model.head, recipe.baseline.head):
@@ -594,6 +643,8 @@ def transform_settings(recipe):
         settings["lexicon_rows"] = True
     if composes(recipe):
         settings["word_length"] = recipe.model.word_length
+    if imitates_scripts(recipe):
+        settings["scripts"] = True
     if recipe.data.copy_lexicon:
         settings["copy_lexicon"] = True
     for key in ("source_features", "surface_features"):
@@ -722,6 +773,7 @@ def _check_together(recipe):
             f"'decoding.beam_size' ({recipe.decoding.beam_size})."
         )
     _check_model(recipe)
+    _check_segmentation(recipe)
     if recipe.model.min_span > recipe.model.max_span:
         raise RecipeError(
             f"The recipe key 'model.min_span' ({recipe.model.min_span}) cannot exceed 'model.max_span' "
@@ -740,7 +792,12 @@ def _check_model(recipe):
             "The recipe key 'model.embedding_size' must be even: 'bilstm' composes words in two directions."
         )
     if model.body == "transformer":
-        for key, default in (("attention", "none"), ("encoder", "cnn"), ("selective_read", True)):
+        for key, default in (
+            ("attention", "none"),
+            ("encoder", "cnn"),
+            ("encoder", "segmenting"),
+            ("selective_read", True),
+        ):
             if getattr(model, key) == default:
                 raise RecipeError(
                     f"The recipe key 'model.{key}' ({str(default).lower()}) needs 'model.body' = \"rnn\": the transformer has none."
@@ -750,7 +807,7 @@ def _check_model(recipe):
                 f"The recipe key 'model.hidden_size' ({model.hidden_size}) must be even and divisible by 'model.attention_heads' "
                 f"({model.attention_heads})."
             )
-    elif model.encoder == "rnn" and model.hidden_size % 2:
+    elif model.encoder in ("rnn", "segmenting") and model.hidden_size % 2:
         raise RecipeError("The recipe key 'model.hidden_size' must be even: the encoder has two directions.")
     elif model.encoder == "cnn" and model.kernel_size % 2 == 0:
         raise RecipeError("The recipe key 'model.kernel_size' must be odd: as many words on either side.")
@@ -772,6 +829,39 @@ def _check_model(recipe):
                 "that it holds all words of an update: half of 'training.batch_tokens', or the last of 'training.bucket_lengths', "
                 "and 4 more."
             )
+
+
+def _check_segmentation(recipe):
+    """Rules of the encoder that finds words, `model.encoder = "segmenting"`."""
+    if not segments(recipe):
+        return
+    if recipe.data.source_tokenization != "characters":
+        raise RecipeError(
+            "The recipe key 'model.encoder' = \"segmenting\" needs 'data.source_tokenization' = \"characters\": it finds words among them."
+        )
+    for key, head in (("model.head", recipe.model.head), ("baseline.head", recipe.baseline.head)):
+        if head not in ("", "softmax"):
+            raise RecipeError(
+                f"The recipe key '{key}' must be \"softmax\" for 'model.encoder' = \"segmenting\", which would copy single "
+                f"characters; got {head!r}."
+            )
+    if recipe.model.attention == "none":
+        raise RecipeError(
+            "The recipe key 'model.encoder' = \"segmenting\" needs a 'model.attention' other than \"none\"."
+        )
+    if recipe.decoding.replace_unknown != "none":
+        raise RecipeError(
+            "The recipe key 'decoding.replace_unknown' must be \"none\" for 'model.encoder' = \"segmenting\": it would put single characters."
+        )
+    if recipe.decoding.temperature and recipe.segmentation.decoding_samples > 1:
+        raise RecipeError(
+            "The recipe key 'segmentation.decoding_samples' must be 1 with a 'decoding.temperature' above 0: drawn outputs do not compete."
+        )
+    if recipe.segmentation.baseline == "samples" and recipe.segmentation.samples < 2:
+        raise RecipeError(
+            "The recipe key 'segmentation.samples' must be at least 2 for 'segmentation.baseline' = \"samples\": a sample is compared "
+            "with the others."
+        )
 
 
 def _check_language_model(recipe):
@@ -865,8 +955,18 @@ def _check_data(data):
 
 def _check_units(recipe):
     """What goes by words needs words as units."""
-    if recipe.data.units == "words":
+    data = recipe.data
+    if data.units == "words" and not data.source_tokenization:
         return
+    if data.units != "words" and data.source_tokenization:
+        raise RecipeError(
+            "The recipe key 'data.source_tokenization' needs 'data.units' = \"words\": each cuts the source."
+        )
+    if recipe.vocabulary.joint and data.source_tokenization:
+        raise RecipeError(
+            "The recipe key 'vocabulary.joint' must be false: 'data.source_tokenization' cuts the two sides differently."
+        )
+    blamed = "'data.source_tokenization' = \"\"" if data.source_tokenization else "'data.units' = \"words\""
     for key, uses_words in (
         ("lexicon.kind", recipe.lexicon.kind != "none"),
         ("data.dictionary", bool(recipe.data.dictionary)),
@@ -876,7 +976,7 @@ def _check_units(recipe):
         ("evaluation.slices", "unknown_words" in recipe.evaluation.slices),
     ):
         if uses_words:
-            raise RecipeError(f"The recipe key '{key}' goes by words: it needs 'data.units' = \"words\".")
+            raise RecipeError(f"The recipe key '{key}' goes by words: it needs {blamed}.")
 
 
 def _check_slice_features(data):

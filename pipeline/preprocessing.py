@@ -16,13 +16,14 @@ from pipeline import (
     lexicons,
     matching,
     pointer_labels,
+    scripts,
     source_features,
     span_labels,
     tokenization,
     translation_lexicon,
     units,
 )
-from pipeline.configs import LEXICON_HEADS, composes
+from pipeline.configs import LEXICON_HEADS, composes, imitates_scripts
 
 SOURCE_VOCABULARY_FILE = "source_vocabulary.txt"
 TARGET_VOCABULARY_FILE = "target_vocabulary.txt"
@@ -58,7 +59,8 @@ def encoder_features(recipe):
     names = (*recipe.data.source_features, *recipe.data.surface_features)
     rows = (LEXICON_ROWS,) if recipe.model.head in LEXICON_HEADS else ()
     composed = (characters.FEATURE,) if composes(recipe) else ()
-    return (*map(source_features.feature_name, names), *rows, *composed)
+    heuristic = (scripts.FEATURE,) if imitates_scripts(recipe) else ()
+    return (*map(source_features.feature_name, names), *rows, *composed, *heuristic)
 
 
 def encoder_feature_sizes(transform_output, recipe):
@@ -236,6 +238,8 @@ def make_features(
         features[LEXICON_ROWS] = source_tokens.with_flat_values(row)
     if "word_length" in settings:
         features[characters.FEATURE] = _characters(source_tokens, settings["word_length"], source_table, tables)
+    if settings.get("scripts"):
+        features[scripts.FEATURE] = scripts.script_ends(source_tokens)
     if settings.get("translate"):
         keep = is_protected(source_tokens.flat_values)
         lookup = tables["translations"].lookup

@@ -565,6 +565,7 @@ def _judge(source, target, file, line, config, features=()):
         reason = "control character"
     else:
         tokenizer = tokenization.Tokenizer.of(config)
+        source_tokenizer = tokenization.Tokenizer.of(config, "source")
         source, target = (tokenizer.normalize(text.strip()) for text in (source, target))
         features = tuple(" ".join(tags.split()) for tags in features)
         if not source:
@@ -573,7 +574,7 @@ def _judge(source, target, file, line, config, features=()):
             reason = "empty target"
         elif max(len(source), len(target)) > config.max_characters:
             reason = f"longer than {config.max_characters} characters"
-        elif max(map(tokenizer.count, (source, target))) > config.max_tokens:
+        elif max(source_tokenizer.count(source), tokenizer.count(target)) > config.max_tokens:
             reason = f"longer than {config.max_tokens} tokens"
         elif config.drop_identical and source == target:
             reason = "target equals source"

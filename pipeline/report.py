@@ -62,8 +62,9 @@ def write_report(directory, facts):
             systems: list of {"name": str, "metrics": {name: `MetricResult.to_dict()`, at least "value"}, "curves":
                 [{"epoch": int, "seconds": float, "loss": float, "eval_loss": float, ...}], "parameters": int,
                 "seconds": float, "by_length": [{"words": str, "bleu": float or None, "reference_length": int}],
-                "by_frequency": [{"seen": str, "f1": float or None, "reference_words": int}]}; the first is the run's own model,
-                the second its baseline.
+                "by_frequency": [{"seen": str, "f1": float or None, "reference_words": int}],
+                "segmentation": what `segmentation_scores.of_answers` returns, or None}; the first is the run's own model, the second its
+                baseline.
             comparison: {metric: p-value of the first system against the second}.
             comparisons: for more than two systems: {system: {metric: p-value of the first system against it}}.
             samples: list of {"source", "reference": str, "outputs": {system: {"text": str, "tokens": [str],
@@ -135,7 +136,7 @@ def render_report(facts):
     try:
         view = {
             "facts": facts,
-            "systems": facts["systems"],
+            "systems": [{"segmentation": None, **system} for system in facts["systems"]],
             "metrics": _metric_rows(facts["systems"], facts["comparison"], facts["comparisons"]),
             "charts": charts.loss_charts(facts["systems"]),
             "breakdowns": _breakdowns(facts["systems"]),

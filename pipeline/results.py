@@ -7,7 +7,7 @@ import os
 import pathlib
 import platform
 
-from pipeline import scoring
+from pipeline import configs, scoring, segmentation_scores
 
 HEAT_MAPS = 4
 EXTREMES = 10  # wins, and losses
@@ -97,6 +97,9 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
                 "parameters": history["parameters"],
                 "seconds": history["seconds"],
                 "updates": history["updates"],
+                "segmentation": segmentation_scores.of_answers(sources, answers[name])
+                if configs.segments(recipe)
+                else None,
                 **_breakdowns(recipe, [answer["text"] for answer in answers[name]], references, training_words),
             }
         )

@@ -1258,7 +1258,7 @@ def read_files(
     paths = [references_paths] if isinstance(references_paths, str | pathlib.Path) else list(references_paths)
     files = [("references", path) for path in paths]
     files += [("hypotheses", hypotheses_path), ("sources", sources_path), ("baseline", baseline_path)]
-    texts = [_read_lines(path, kind) if path else None for kind, path in files]
+    texts = [read_lines(path, kind) if path else None for kind, path in files]
     for (kind, path), lines in zip(files, texts):
         if lines is not None and len(lines) != len(texts[0]):
             raise ScoringError(
@@ -1272,7 +1272,7 @@ def read_files(
     if training_paths:
         cut = Tokenizer(tokenization).words
         training_words = collections.Counter(
-            word for path in training_paths for line in _read_lines(path, "training") for word in cut(line)
+            word for path in training_paths for line in read_lines(path, "training") for word in cut(line)
         )
     read = {"hypotheses": hypotheses, "references": list(zip(*references)), "sources": sources}
     return {
@@ -1596,7 +1596,7 @@ def _p_value(difference, sizes, uses_sacrebleu_test):
     return float((extreme + 1) / (len(sizes) + 1))
 
 
-def _read_lines(path, kind):
+def read_lines(path, kind):
     """Returns a file's lines. Only line feeds end one: `str.splitlines` cuts at U+2028 too and loses alignment."""
     path = pathlib.Path(path)
     try:

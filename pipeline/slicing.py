@@ -94,7 +94,7 @@ class SourceSlicer:
         vocabulary = ()
         if needs_vocabulary:
             vocabulary = _read(os.path.join(model_path, "assets", preprocessing.SOURCE_VOCABULARY_FILE)).split("\n")
-        return cls(Tokenizer.of(data), frozenset(vocabulary))
+        return cls(Tokenizer.of(data, "source"), frozenset(vocabulary))
 
     def features(self, source):
         """Returns the dict of computed features of a source, a string.

@@ -12,7 +12,9 @@ stands in the text itself is read as `■`, which Unicode calls its equivalent, 
 the text, as white space.
 
 A text that is tokenized already is cut at white space alone and joined with one space, without joiners (kind
-`whitespace`). A `Tokenizer` is one of the two ways, as a recipe chooses it; the functions are those of the first.
+`whitespace`). Kind `characters` cuts into characters and says nothing of the white space between them, so that a model which is to find
+words (`model.encoder = "segmenting"`) is not told where they are. A `Tokenizer` is one of the three ways, as a recipe chooses
+it; the functions are those of the first.
 """
 
 import dataclasses
@@ -68,6 +70,11 @@ _PUNCTUATION = rf"«{_NBSP}|{_NBSP}[»:;!?%]|[^{_SPACE}]"
 _PROTECTED = "|".join(pattern for _, pattern in PROTECTED_PATTERNS)
 _CLEAN = f"{_PROTECTED}|{_WORD}"  # tokens that may be copied, so never carry a joiner
 _TOKEN = f"{_PROTECTED}|{_ELISION}|{_WORD}|{_PUNCTUATION}"
+
+# A character as a reader takes it: a letter with the marks that belong to it, whatever the script (a grapheme cluster, as far as
+# Unicode's categories tell: marks follow their base, and what a zero-width joiner joins is one).
+CHARACTER = r"\P{M}(?:\p{M}|\x{200D}\P{M})*|\p{M}+"
+_BREAK = "\x1f"  # white space, which no token holds
 
 
 @functools.cache
@@ -186,6 +193,28 @@ def detokenize(tokens):
     return tf.strings.regex_replace(joined, f" ?{JOINER} ?", "")
 
 
+def split_characters(text):
+    """Returns the characters of a text, a list of strings."""
+    return _compiled(CHARACTER.replace(r"\x{200D}", "\u200d")).findall(text)
+
+
+def _split_into_characters(texts):
+    """Protected tokens and characters of string `[batch]`, without white space."""
+    import tensorflow as tf
+
+    packed = tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " ")
+    # White space parts protected tokens; behind them it is dropped.
+    marked = tf.strings.regex_replace(packed, f"({_PROTECTED}|{CHARACTER})", rf"\1{_BREAK}")
+    pieces = tf.strings.split(marked, _BREAK)
+    return tf.ragged.boolean_mask(pieces, (pieces != " ") & (pieces != ""))
+
+
+def _cut_into_characters(text):
+    """Python's counterpart of `_split_into_characters`."""
+    pattern = f"{_PROTECTED}|{CHARACTER}".replace(r"\x{200D}", "\u200d")
+    return [piece for piece in _compiled(pattern).findall(" ".join(_split(text))) if piece != " "]
+
+
 def _split_at_white_space(texts):
     import tensorflow as tf
 
@@ -198,8 +227,8 @@ class Tokenizer:
     """How the texts of a recipe are cut and joined, in a graph and in Python.
 
     Attributes:
-        kind: `text` (words, punctuation and protected tokens, marked with joiners) or `whitespace` (the text is
-            tokenized already).
+        kind: `text` (words, punctuation and protected tokens, marked with joiners), `whitespace` (the text is
+            tokenized already) or `characters` (characters and protected tokens, white space forgotten).
         lowercase: whether texts are lower-cased first, by Unicode's rules; protected tokens too.
     """
 
@@ -207,9 +236,10 @@ class Tokenizer:
     lowercase: bool = False
 
     @classmethod
-    def of(cls, data_config):
-        """Returns the tokenizer that a recipe's data section asks for."""
-        return cls(data_config.tokenization, data_config.lowercase)
+    def of(cls, data_config, side="target"):
+        """Returns the tokenizer that a recipe's data section asks for, on that side."""
+        kind = data_config.source_tokenization if side == "source" else ""
+        return cls(kind or data_config.tokenization, data_config.lowercase)
 
     # In a TensorFlow graph.
 
@@ -220,13 +250,16 @@ class Tokenizer:
         if self.lowercase:
             # ASCII first: by Unicode alone, a machine whose language is Turkish would make another letter of `I`.
             texts = tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
-        return tokenize(texts) if self.kind == "text" else _split_at_white_space(texts)
+        cut = {"text": tokenize, "whitespace": _split_at_white_space, "characters": _split_into_characters}
+        return cut[self.kind](texts)
 
     def detokenize(self, tokens):
         """Returns the texts of ragged tokens, string `[batch]`: the inverse of `tokenize`, case aside."""
         import tensorflow as tf
 
-        return detokenize(tokens) if self.kind == "text" else tf.strings.reduce_join(tokens, axis=-1, separator=" ")
+        if self.kind == "text":
+            return detokenize(tokens)
+        return tf.strings.reduce_join(tokens, axis=-1, separator=" " if self.kind == "whitespace" else "")
 
     # In Python, of texts in their final case (`normalize`).
 
@@ -236,22 +269,23 @@ class Tokenizer:
 
     def count(self, text):
         """Returns how many tokens `tokenize` makes of a text."""
-        return count_tokens(text) if self.kind == "text" else len(_split(text))
+        return count_tokens(text) if self.kind == "text" else len(self.tokens(text))
 
     def tokens(self, text):
         """Returns the tokens of a text, without joiners."""
-        return _cut(text) if self.kind == "text" else _split(text)
+        cut = {"text": _cut, "whitespace": _split, "characters": _cut_into_characters}
+        return cut[self.kind](text)
 
     def words(self, text):
-        """Returns the tokens that may be copied whole, without joiners: all tokens where white space parts them."""
-        return words(text) if self.kind == "text" else _split(text)
+        """Returns the tokens that may be copied whole, without joiners: all tokens but for kind `text`."""
+        return words(text) if self.kind == "text" else self.tokens(text)
 
     def protected_tokens(self, text):
         """Returns the placeholders, tags, URLs and options among a text's tokens, in order."""
         if self.kind == "text":
             return protected_tokens(text)
         protected = _compiled(_PROTECTED)
-        return [token for token in _split(text) if protected.fullmatch(token)]
+        return [token for token in self.tokens(text) if protected.fullmatch(token)]
 
     def placeholders(self, text):
         """Returns the placeholders among a text's tokens, in order."""

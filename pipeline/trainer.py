@@ -1,5 +1,6 @@
 """TFX Trainer's entry: trains the recipe's model on transformed examples."""
 
+import dataclasses
 import json
 import math
 import os
@@ -11,7 +12,7 @@ import tensorflow_transform as tft
 
 from keras_models import losses
 from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
-from pipeline import configs, preprocessing, scheduled_sampling, tasks, training_data
+from pipeline import configs, preprocessing, scheduled_sampling, segmentation_phases, tasks, training_data
 
 HISTORY_FILE = "history.json"
 
@@ -26,6 +27,12 @@ def head_options(recipe):
         "lexicon_bias": {"epsilon": model.lexicon_epsilon},
         "lexicon_linear": {"gate": model.lexicon_gate},
     }.get(model.head, {})
+
+
+def segmentation_options(config):
+    """Returns the recipe's arguments of its segmentation's policy and composer."""
+    led_by_callback = ("warm_up_updates", "alternate_updates")
+    return {name: value for name, value in dataclasses.asdict(config).items() if name not in led_by_callback}
 
 
 def build_model(
@@ -80,6 +87,7 @@ def build_model(
             input_feeding=config.input_feeding,
             selective_read=config.selective_read,
             coverage=config.coverage,
+            segmentation=segmentation_options(recipe.segmentation) if configs.segments(recipe) else None,
             **options,
         )
     if lexicon:
@@ -251,6 +259,8 @@ def train(
     ]
     if config.scheduled_sampling != "none":
         callbacks.append(scheduled_sampling.ScheduledSampling(config))
+    if configs.segments(recipe):
+        callbacks.append(segmentation_phases.SegmentationPhases(recipe.segmentation))
     if log_directory:
         callbacks.append(keras.callbacks.TensorBoard(log_directory))
     started = time.monotonic()

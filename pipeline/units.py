@@ -59,15 +59,21 @@ def possible_units(model):
     ]
 
 
+def word_tokenizer(settings, side):
+    """Returns what cuts a side's texts where they are not cut into units: a `tokenization.Tokenizer`, by `configs.text_settings`."""
+    own = settings.get("source_tokenizer") if side == "source" else None
+    return tokenization.Tokenizer(**(own or settings["tokenizer"]))
+
+
 def tokenizer_of(settings, folder, side):
-    """Returns what cuts a side's texts: a `SegmentingTokenizer`, or the words' own tokenizer.
+    """Returns what cuts a side's texts: a `SegmentingTokenizer`, or the side's own tokenizer.
 
     Args:
         settings: what `configs.text_settings` gives.
         folder: the Subwords artifact; None where the units are words.
         side: `"source"` or `"target"`.
     """
-    tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
+    tokenizer = word_tokenizer(settings, side)
     return SegmentingTokenizer(tokenizer, read_model(folder, side)) if settings.get("units") else tokenizer
 
 

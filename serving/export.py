@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
-from pipeline import characters, preprocessing, source_features, tokenization, units
+from pipeline import characters, configs, preprocessing, source_features, tokenization, units
 from serving import buckets, checks, transform_graph
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
@@ -49,6 +49,7 @@ class ServingModule(tf.Module):
         self.transform = transform_graph.TransformGraph(transform_output)
         self.config = recipe.decoding
         self.seed = recipe.training.seed
+        self.segments = configs.segments(recipe)
         # Columns of tags are inputs of every signature, after the texts.
         self.columns = recipe.data.source_features
         encoder_features = preprocessing.encoder_features(recipe)
@@ -57,6 +58,7 @@ class ServingModule(tf.Module):
         self.widths = [recipe.model.word_length if name == characters.FEATURE else 1 for name in self.decoder_inputs]
         self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe), *encoder_features)
         self.tokenizer = tokenization.Tokenizer.of(recipe.data)
+        self.source_tokenizer = tokenization.Tokenizer.of(recipe.data, "source")
         self.byte_table = units.byte_table() if recipe.data.units != "words" else None
         self.vocabulary = tf.constant(
             preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
@@ -86,7 +88,7 @@ class ServingModule(tf.Module):
 
     def _check_columns(self, source, columns):
         """Asserts that each source has one tag of each column for each of its tokens."""
-        tokens = self.tokenizer.tokenize(source).row_lengths()
+        tokens = self.source_tokenizer.tokenize(source).row_lengths()
         for name, texts in zip(self.columns, columns):
             numbers = (tf.size(source), tf.size(texts))
             sentence = "There are {} source texts and {} texts of " + name + "; give as many."
@@ -165,8 +167,20 @@ class ServingModule(tf.Module):
         ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
         return tf.reshape(self._detokenize(ragged), tf.shape(lengths))
 
+    def _words_found(self, features):
+        """The words that a segmenting encoder finds, ragged string `[N, (words)]`, and the number of each character's word, ragged."""
+        tokens = features["source_tokens"]
+        inputs = {name: features[name].to_tensor() for name in self.decoder_inputs}
+        ends = tf.cast(tf.RaggedTensor.from_tensor(self.model.segment(inputs), tokens.row_lengths()), tf.int64)
+        number = tf.cumsum(ends.flat_values, exclusive=True)
+        words = tf.strings.unsorted_segment_join(tokens.flat_values, number, tf.reduce_sum(ends.flat_values))
+        words = tf.RaggedTensor.from_row_lengths(words, tf.reduce_sum(ends, axis=1), validate=False)
+        first = tf.gather(words.row_starts(), tokens.value_rowids())
+        return words, tokens.with_flat_values(number - first)
+
     def _answers(self, features, found):
-        source_tokens = features["source_tokens"].to_tensor("")
+        tokens = self._words_found(features)[0] if self.segments else features["source_tokens"]
+        source_tokens = tokens.to_tensor("")
         lengths = found["lengths"]
         longest = tf.reduce_max(lengths)
         inside = tf.range(longest) < lengths[:, :, tf.newaxis]
@@ -223,6 +237,10 @@ class ServingModule(tf.Module):
         found = self._search(inputs, return_attention=True)
         answers = self._best(self._answers(features, found))
         answers["attention"] = found["attention"][:, 0, : tf.shape(answers["tokens"])[1]]
+        if self.segments:
+            words, number = self._words_found(features)
+            member = tf.one_hot(number.to_tensor(-1), tf.cast(words.bounding_shape()[1], tf.int32))
+            answers["attention"] = tf.matmul(answers["attention"], member)
         return answers
 
     def score(self, source, target, *columns):

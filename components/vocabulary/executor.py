@@ -70,16 +70,14 @@ class CountTokens(beam.DoFn):
     """Batches of serialized examples to (side, token) pairs, (column, tag) pairs, and (side's units, unit) pairs.
 
     Args:
-        tokenizer: cuts texts into words.
-        sides: the features that are texts.
+        tokenizers: dict from each feature that is a text to what cuts it into words.
         columns: the features that are tags.
         settings, subwords_uri: what `units.tokenizer_of` takes, where words are cut.
     """
 
-    def __init__(self, tokenizer, sides=SIDES, columns=(), settings=None, subwords_uri=None):
+    def __init__(self, tokenizers, columns=(), settings=None, subwords_uri=None):
         super().__init__()
-        self._tokenizer = tokenizer
-        self._sides = sides
+        self._tokenizers = tokenizers
         self._columns = columns
         self._settings = settings or {}
         self._subwords_uri = subwords_uri
@@ -87,15 +85,17 @@ class CountTokens(beam.DoFn):
     def setup(self):
         self._units = {}
         if self._settings.get("units"):
-            self._units = {side: units.tokenizer_of(self._settings, self._subwords_uri, side) for side in self._sides}
+            self._units = {
+                side: units.tokenizer_of(self._settings, self._subwords_uri, side) for side in self._tokenizers
+            }
 
     def process(self, serialized):
         import tensorflow as tf
 
-        features = {side: tf.io.FixedLenFeature([], tf.string) for side in (*self._sides, *self._columns)}
+        features = {side: tf.io.FixedLenFeature([], tf.string) for side in (*self._tokenizers, *self._columns)}
         parsed = tf.io.parse_example(tf.constant(serialized), features)
-        for side in self._sides:
-            for token in self._tokenizer.tokenize(parsed[side]).flat_values.numpy():
+        for side, tokenizer in self._tokenizers.items():
+            for token in tokenizer.tokenize(parsed[side]).flat_values.numpy():
                 yield side, token.decode("utf-8")
         for side, tokenizer in self._units.items():
             for unit in tokenizer.tokenize(parsed[side]).flat_values.numpy():
@@ -114,6 +114,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
         columns = settings.get("source_features", ())
         sides = STREAM_SIDES if settings.get("task") == configs.LANGUAGE_MODEL else SIDES
+        tokenizers = {side: units.word_tokenizer(settings, side) for side in sides}
         uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
         subwords_uri = artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY]) if input_dict.get(SUBWORDS_KEY) else None
         fileio.makedirs(uri)
@@ -163,7 +164,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(pattern)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Tokenize" >> beam.ParDo(CountTokens(tokenizer, sides, columns, settings, subwords_uri))
+                | "Tokenize" >> beam.ParDo(CountTokens(tokenizers, columns, settings, subwords_uri))
                 | "Count" >> beam.combiners.Count.PerElement()
                 | "List" >> beam.combiners.ToList()
                 | "Write" >> beam.Map(write)

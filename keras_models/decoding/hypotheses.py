@@ -43,6 +43,38 @@ class Hypotheses(typing.NamedTuple):
     attention: typing.Any = None
 
 
+def best_of(found, samples):
+    """The best outputs of several ways to read a source, of equal outputs one.
+
+    Args:
+        found: `Hypotheses` of `batch * samples` rows, a source's ways side by side.
+        samples: how many.
+
+    Returns:
+        `Hypotheses` of `batch` rows, best first, as many outputs as each row had. An output that several ways came to stands once,
+        unless there are too few.
+    """
+    kept, length = ops.shape(found.tokens)[1:]
+    merged = [None if x is None else ops.reshape(x, (-1, samples * kept, *ops.shape(x)[2:])) for x in found]
+    merged = Hypotheses(*merged)
+    same = ops.all(ops.equal(ops.expand_dims(merged.tokens, 1), ops.expand_dims(merged.tokens, 2)), axis=-1)
+    places = ops.arange(samples * kept, dtype="int32")
+    earlier = ops.expand_dims(places, 0) < ops.expand_dims(places, 1)
+    scores = merged.scores
+    other, own = ops.expand_dims(scores, 1), ops.expand_dims(scores, 2)
+    ahead = ops.logical_or(other > own, ops.logical_and(ops.equal(other, own), ops.expand_dims(earlier, 0)))
+    again = ops.any(ops.logical_and(same, ahead), axis=-1)
+    _, chosen = ops.top_k(ops.where(again, scores + LOG_ZERO, scores), kept)
+
+    def take(tensor):
+        if tensor is None:
+            return None
+        index = ops.reshape(chosen, (*ops.shape(chosen), *(1,) * (len(tensor.shape) - 2)))
+        return ops.take_along_axis(tensor, index, axis=1)
+
+    return Hypotheses(*map(take, merged))
+
+
 def provenance(tokens, token_log_probs, copy_log_probs, extended_ids):
     """Tells for each chosen token whether it was copied, and from where.
 

@@ -5,7 +5,7 @@ from keras import ops
 from keras_models.decoding.beam import beam_search, repeat_for_beam
 from keras_models.decoding.constraints import Protection
 from keras_models.decoding.greedy import greedy_search
-from keras_models.decoding.hypotheses import StepOutput
+from keras_models.decoding.hypotheses import StepOutput, best_of
 from keras_models.decoding.sampling import sample_search
 
 
@@ -35,9 +35,11 @@ def decode(
         **options: of `beam_search`.
 
     Returns:
-        `Hypotheses`.
+        `Hypotheses`; of a model that reads a source in several ways (`decoding_samples`) the best of all.
     """
-    memory, carry = model.encode(inputs, max_length=max_length)
+    samples = model.decoding_samples
+    several = {} if samples == 1 else {"samples": samples}
+    memory, carry = model.encode(inputs, max_length=max_length, **several)
     head = model.head
     copies = beam_size if sampling is None else ops.shape(uniforms)[1]
     repeated = memory if sampling is None and beam_size == 1 else repeat_for_beam(memory, copies)
@@ -49,7 +51,9 @@ def decode(
         # What the head cannot output cannot be demanded either.
         possible = memory["extended_ids"] < model.target_vocabulary_size
         possible = ops.logical_or(possible, head.copies)
-        source = ops.logical_and(ops.logical_and(inputs["source_protected"], memory["mask"]), possible)
+        protected = inputs["source_protected"]
+        protected = protected if samples == 1 else ops.repeat(protected, samples, axis=0)
+        source = ops.logical_and(ops.logical_and(protected, memory["mask"]), possible)
         options["protection"] = Protection(protected_vocabulary, source, head.max_span)
     extended_size = model.target_vocabulary_size + ops.shape(memory["extended_ids"])[1]
     arguments = (step, carry, memory["extended_ids"], memory["mask"], extended_size, max_length)
@@ -57,5 +61,7 @@ def decode(
     if sampling is not None:
         return sample_search(*arguments, uniforms=uniforms, **sampling, **options)
     if beam_size == 1:
-        return greedy_search(*arguments, **options)
-    return beam_search(*arguments, beam_size=beam_size, n_best=n_best, **options)
+        found = greedy_search(*arguments, **options)
+    else:
+        found = beam_search(*arguments, beam_size=beam_size, n_best=n_best, **options)
+    return found if samples == 1 else best_of(found, samples)

@@ -1,6 +1,5 @@
 """Drawn outputs: temperature, top-k and nucleus sampling, with numbers that come from a seed."""
 
-import numpy as np
 from keras import ops
 
 from keras_models.decoding.beam import repeat_for_beam
@@ -8,36 +7,7 @@ from keras_models.decoding.greedy import follow_path
 from keras_models.decoding.hypotheses import Hypotheses
 from keras_models.decoding.search import Rules
 from keras_models.layers.numerics import LOG_ZERO
-
-
-def draw_uniforms(seed, batch, n_samples, max_length):
-    """Returns the random numbers of a sampling, float32 `[batch, n_samples, max_length + 1]` in [0, 1).
-
-    They depend on the seed and the sizes alone: compiled or not, on any backend and device. A backend's own generator does not
-    promise that (TensorFlow's differs under XLA), so each number is a hash of its place and the seed.
-
-    Args:
-        seed: int, of which the remainder by 2^31 counts, or an int32 scalar tensor.
-        batch, n_samples, max_length: ints or scalar tensors.
-    """
-    count = batch * n_samples * (max_length + 1)
-    seed = seed % 2**31 if isinstance(seed, int) else seed
-    key = _hash(ops.cast(seed, "uint32"))
-    numbers = _hash(_hash(ops.cast(ops.arange(count, dtype="int32"), "uint32") ^ key) + key)
-    # The 24 high bits: as many as a float32 holds.
-    numbers = ops.cast(ops.right_shift(numbers, _constant(8)), "float32") * 2.0**-24
-    return ops.reshape(numbers, (batch, n_samples, max_length + 1))
-
-
-def _constant(number):
-    return ops.convert_to_tensor(np.uint32(number))
-
-
-def _hash(numbers):
-    """Mixes the bits of uint32 numbers: C. Wellons' lowbias32, after the finalizer of MurmurHash3."""
-    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
-        numbers = (numbers ^ ops.right_shift(numbers, _constant(shift))) * _constant(factor)
-    return numbers ^ ops.right_shift(numbers, _constant(16))
+from keras_models.uniforms import draw_uniforms as draw_uniforms
 
 
 def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):

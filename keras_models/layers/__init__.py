@@ -17,6 +17,8 @@ from keras_models.layers.pointer_softmax import PointerSoftmax as PointerSoftmax
 from keras_models.layers.recurrent import FeedbackCell as FeedbackCell
 from keras_models.layers.regularized_lstm import VariationalDropout as VariationalDropout
 from keras_models.layers.regularized_lstm import ZoneoutLSTM as ZoneoutLSTM
+from keras_models.layers.segmentation_policy import SegmentationPolicy as SegmentationPolicy
+from keras_models.layers.segmenting_encoder import SegmentingEncoder as SegmentingEncoder
 from keras_models.layers.softmax import SoftmaxHead as SoftmaxHead
 from keras_models.layers.span_copy import SpanCopy as SpanCopy
 from keras_models.layers.transformer import MultiHeadAttention as MultiHeadAttention

@@ -25,7 +25,8 @@ BODY_OPTIONS = (
 class Seq2Seq(keras.Model):
     """Base of the bodies: encodes a source, runs a decoder over it, and leaves the distribution to its head.
 
-    A body defines `encode`, `step` and `call`, and ends its constructor with `build_head`.
+    A body defines `encode`, `step` and `call`, and ends its constructor with `build_head`. `decoding_samples` says how many rows
+    `encode` makes of a source in decoding, whose outputs compete: more than one where an encoder has a choice.
 
     Args:
         source_vocabulary_size: number of source ids.
@@ -52,6 +53,8 @@ class Seq2Seq(keras.Model):
     Raises:
         ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`; or an unknown composition.
     """
+
+    decoding_samples = 1
 
     def __init__(
         self,

@@ -9,9 +9,16 @@ from keras_models.layers.attention import SourceAttention
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax
 from keras_models.layers.recurrent import FeedbackCell
+from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
+from keras_models.layers.segmenting_encoder import SegmentingEncoder
 from keras_models.models.body import BODY_OPTIONS, Seq2Seq
 
 _ENCODERS = {"gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
+
+
+def repeat_rows(inputs, times):
+    """A dict of tensors with each row `times` times, side by side."""
+    return inputs if times == 1 else {name: ops.repeat(value, times, axis=0) for name, value in inputs.items()}
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -24,7 +31,8 @@ class RecurrentSeq2Seq(Seq2Seq):
         o_t = tanh(W_o [s_t; context_t])
 
     The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary. Encoder `"cnn"` is
-    `ConvolutionalEncoder`; without last states, s_0 is made of the mean of h over the source's tokens.
+    `ConvolutionalEncoder`; without last states, s_0 is made of the mean of h over the source's tokens. Encoder `"segmenting"` reads characters
+    and finds words (`SegmentingEncoder`, trained by `SegmentationPolicy`); a word's h stands at its last character.
 
     Args:
         source_vocabulary_size: number of source ids.
@@ -33,7 +41,8 @@ class RecurrentSeq2Seq(Seq2Seq):
         cell: `"gru"` or `"lstm"`.
         attention: `"additive"`, `"dot"`, `"bilinear"`, or `"none"`: the decoder then sees the source through its first state alone.
         embedding_size, hidden_size: sizes; `hidden_size` is even for encoder `"rnn"`.
-        encoder: `"rnn"`, bidirectional layers of `cell`, or `"cnn"`, gated convolutions.
+        encoder: `"rnn"`, bidirectional layers of `cell`, `"cnn"`, gated convolutions, or `"segmenting"`, which fits head `softmax`.
+        segmentation: dict of arguments of `SegmentationPolicy`, and `composes` of `SegmentingEncoder`, for that encoder; or None.
         encoder_layers: stacked layers of the encoder.
         kernel_size: width of the convolutions, odd.
         dropout: share of units dropped on embeddings, source states and decoder outputs.
@@ -82,6 +91,7 @@ class RecurrentSeq2Seq(Seq2Seq):
         coverage=True,
         coverage_loss_weight=1.0,
         selective_read=False,
+        segmentation=None,
         **kwargs,
     ):
         super().__init__(source_vocabulary_size, target_vocabulary_size, head, **kwargs)
@@ -101,13 +111,18 @@ class RecurrentSeq2Seq(Seq2Seq):
             coverage=coverage,
             coverage_loss_weight=coverage_loss_weight,
             selective_read=selective_read,
+            segmentation=segmentation,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
         if cell not in _ENCODERS:
             raise ValueError(f"cell must be one of {', '.join(_ENCODERS)}; got {cell!r}.")
-        if encoder not in ("rnn", "cnn"):
-            raise ValueError(f"encoder must be one of rnn, cnn; got {encoder!r}.")
-        if encoder == "rnn" and hidden_size % 2:
+        if encoder not in ("rnn", "cnn", "segmenting"):
+            raise ValueError(f"encoder must be one of rnn, cnn, segmenting; got {encoder!r}.")
+        if encoder == "segmenting" and (head != "softmax" or attention == "none"):
+            raise ValueError(
+                "encoder 'segmenting' needs head 'softmax' and an attention: what is copied would be single characters."
+            )
+        if encoder != "cnn" and hidden_size % 2:
             raise ValueError(f"hidden_size must be even, one half for each direction; got {hidden_size}.")
         if attention == "none" and self.head.needs_attention:
             raise ValueError(f"The head {head!r} copies by attention; it needs an attention other than 'none'.")
@@ -128,7 +143,15 @@ class RecurrentSeq2Seq(Seq2Seq):
         self.build_source_embedding(embedding_size, lambda: embedding(source_vocabulary_size, "source_embedding"))
         self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
         self.convolutional = encoder == "cnn"
-        if self.convolutional:
+        self.policy = None
+        if encoder == "segmenting":
+            options = dict(segmentation or {})
+            composes = options.pop("composes", "states")
+            layers = [SegmentingEncoder(hidden_size, dropout, composes, dtype=policy, name="encoder")]
+            self.policy = SegmentationPolicy(hidden_size, dtype="float32", name="policy", **options)
+            self.policy.build()
+            self.decoding_samples = self.policy.decoding_samples
+        elif self.convolutional:
             layers = [
                 ConvolutionalEncoder(
                     hidden_size, encoder_layers, kernel_size, dropout=dropout, dtype=policy, name="encoder"
@@ -148,6 +171,7 @@ class RecurrentSeq2Seq(Seq2Seq):
             keras.layers.Dense(hidden_size, activation="tanh", dtype=policy, name=f"bridge_{index}")
             for index in range(2 if cell == "lstm" else 1)
         ]
+        # The segmenting encoder's cells are LSTMs whatever the decoder's is.
         memory_size = hidden_size
         feedback_size = hidden_size * bool(input_feeding) + memory_size * bool(selective_read)
         self.cell = FeedbackCell(hidden_size, cell, feedback=feedback_size > 0, dtype=policy, name="decoder_cell")
@@ -174,7 +198,23 @@ class RecurrentSeq2Seq(Seq2Seq):
 
     # Encoder.
 
-    def encode(self, inputs, training=False, max_length=None):
+    def _segment(self, inputs, embedded, mask, training, samples):
+        """Words found among the characters: what `SegmentingEncoder` returns, `samples` rows for each source."""
+
+        def choose(logits, mask):
+            if not training:
+                return self.policy.decode(logits, mask, samples)
+            ends = inputs.get(SCRIPT_ENDS)
+            return self.policy.draw(logits, mask, ends if ends is None else ops.repeat(ends, samples, axis=0))
+
+        return self.encoder[0](embedded, mask, choose=choose, samples=samples, training=training)
+
+    def segment(self, inputs):
+        """Where the likeliest segmentation of each source ends its words: bool `[batch, source_length]`; of encoder `"segmenting"`."""
+        mask = ops.not_equal(inputs["source_ids"], 0)
+        return self._segment(inputs, self.embed_source(inputs), mask, False, 1)["ends"]
+
+    def encode(self, inputs, training=False, max_length=None, samples=1):
         """Reads the source.
 
         Args:
@@ -182,16 +222,26 @@ class RecurrentSeq2Seq(Seq2Seq):
                 `source_feed_ids` (target id fed after a copy of that token).
             training: whether dropout is on.
             max_length: unused; other bodies reserve memory for that many steps.
+            samples: segmentations of each source, side by side; of encoder `"segmenting"`.
 
         Returns:
             memory: dict of tensors with leading axis `batch`: `states`, `mask`, `extended_ids`, `feed_ids` if given, `keys` of the
-                attention, and what the head prepared.
+                attention, and what the head prepared; `segmented` in training with encoder `"segmenting"`, what it returned.
             carry: the decoder's first carry.
         """
         source_ids = ops.cast(inputs["source_ids"], "int32")
         mask = ops.not_equal(source_ids, 0)
         states = self.drop(self.embed_source(inputs), training=training)
-        if self.convolutional:
+        segmented = None
+        if self.policy is not None:
+            segmented = self._segment(inputs, states, mask, training, samples)
+            inputs = repeat_rows(inputs, samples)
+            source_ids, states, mask = inputs["source_ids"], segmented["states"], segmented["ends"]
+            # The forward direction's output and memory, then the backward one's.
+            last = segmented["last"]
+            last = [ops.concatenate([last[i], last[2 + i]], axis=-1) for i in range(2)]
+            first = [bridge(state) for bridge, state in zip(self.bridges, last)]
+        elif self.convolutional:
             states = self.encoder[0](states, source_mask=mask, training=training)
             real = ops.cast(ops.expand_dims(mask, -1), states.dtype)
             mean = ops.sum(states, axis=1) / ops.maximum(ops.sum(real, axis=1), 1)
@@ -208,6 +258,8 @@ class RecurrentSeq2Seq(Seq2Seq):
         memory = self.make_memory(inputs, states, mask)
         if self.attention is not None:
             memory["keys"] = self.attention.project_memory(memory["states"])
+        if segmented is not None and training:
+            memory["segmented"] = segmented
         zeros = ops.cast(ops.zeros_like(source_ids), "float32")
         carry = {
             "cell": first,
@@ -319,7 +371,10 @@ class RecurrentSeq2Seq(Seq2Seq):
         return steps
 
     def call(self, inputs, training=False):
-        memory, carry = self.encode(inputs, training=training)
+        samples = self.policy.samples if training and self.policy is not None else 1
+        memory, carry = self.encode(inputs, training=training, samples=samples)
+        inputs = repeat_rows(inputs, samples)
+        segmented = memory.pop("segmented", None)
         embedded = self.drop(self.target_embedding(inputs["target_input_ids"]), training=training)
         fed = None
         if self.selective_read:
@@ -352,7 +407,14 @@ class RecurrentSeq2Seq(Seq2Seq):
             "inputs": steps.get("inputs", embedded),
             "attention_log_weights": steps["attention_log_weights"],
         }
-        return self.score_targets(state, memory, inputs, training)
+        log_prob = self.score_targets(state, memory, inputs, training)
+        if segmented is None:
+            return log_prob
+        attention = ops.exp(steps["attention_log_weights"])
+        source_ids = ops.cast(inputs["source_ids"], "int32")
+        arguments = (source_ids, segmented["mask"], log_prob, ops.not_equal(targets, 0), attention)
+        self.add_loss(self.policy.loss(segmented, *arguments))
+        return ops.mean(ops.reshape(self.policy.share(log_prob), (-1, samples, ops.shape(log_prob)[1])), axis=1)
 
     def step(self, actions, carry, memory, index=None):
         """One decoding step.

@@ -3,7 +3,7 @@
 import pytest
 import regex
 
-from pipeline import characters
+from pipeline import characters, tokenization
 
 WORDS = [
     "朝食",
@@ -25,7 +25,7 @@ WORDS = [
 def test_characters_are_what_a_reader_takes_for_one(word):
     import tensorflow as tf
 
-    found = characters.split(word)
+    found = tokenization.split_characters(word)
     assert "".join(found) == word
     (in_graph,) = characters.split_tokens(tf.constant([word])).to_list()
     assert [character.decode() for character in in_graph] == found

@@ -1,0 +1,313 @@
+"""The segmenting encoder: agrees with true slices of each sentence, whatever is around it, and its policy with REINFORCE."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from keras import ops
+
+from keras_models import segmentation
+from keras_models.layers import SegmentationPolicy, SegmentingEncoder
+from keras_models.layers.segmentation_policy import SegmentCounts
+from tests.keras_models import segmentation_oracles as oracles
+from tests.keras_models.backends import compiled, numpy, randomize, value_and_gradients
+
+SIZE, UNITS = 3, 4
+
+
+def make(composes="states", seed=0, dtype="float32"):
+    layer = SegmentingEncoder(UNITS, composes=composes, dtype=dtype)
+    layer.build((None, None, SIZE))
+    randomize(layer, seed, 0.9)
+    return layer
+
+
+def weights_of(layer):
+    def lstms(wrapper):
+        cells = [wrapper.forward_layer.cell, wrapper.backward_layer.cell]
+        return [[numpy(w.value) for w in (c.kernel, c.recurrent_kernel, c.bias)] for c in cells]
+
+    composer = [numpy(getattr(layer.composer, name).value) for name in ("kernel", "recurrent_kernel", "bias")]
+    dense = {name: [numpy(w.value) for w in getattr(layer, name).weights] for name in ("projection", "policy")}
+    return {
+        "characters": lstms(layer.character_encoder),
+        "words": lstms(layer.word_encoder),
+        "composer": composer,
+        **dense,
+    }
+
+
+def padded(rows, dtype, length=None):
+    """Rows of different lengths as one array, zeros behind them."""
+    rows = [np.asarray(row, dtype) for row in rows]
+    result = np.zeros((len(rows), length or max(map(len, rows)), *rows[0].shape[1:]), dtype)
+    for number, row in enumerate(rows):
+        result[number, : len(row)] = row
+    return result
+
+
+SEGMENTATIONS = st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_size=1, max_size=4)
+
+
+@pytest.mark.parametrize("composes", ["states", "embeddings"])
+@settings(max_examples=8)
+@given(rows=SEGMENTATIONS, given_ends=st.booleans(), seed=st.integers(0, 99))
+def test_agrees_with_the_equations(composes, rows, given_ends, seed):
+    layer = make(composes, seed)
+    rng = np.random.default_rng(seed)
+    embedded = [rng.normal(size=(len(row), SIZE)) for row in rows]
+    mask = padded([[True] * len(row) for row in rows], bool)
+    chosen = padded(rows, bool)
+    got = numpy(layer(padded(embedded, "float32"), mask, choose=(lambda logits, mask: chosen) if given_ends else None))
+    for number, row in enumerate(rows):
+        ends = row if given_ends else None
+        logits, states, last = oracles.encode(embedded[number], ends, weights_of(layer), UNITS, composes)
+        np.testing.assert_allclose(got["logits"][number, : len(row)], logits, rtol=1e-5, atol=1e-5)
+        assert np.flatnonzero(got["ends"][number]).tolist() == sorted(states)
+        for place, state in states.items():
+            np.testing.assert_allclose(got["states"][number, place], state, rtol=1e-5, atol=1e-5)
+        for mine, expected in zip(got["last"], last):
+            np.testing.assert_allclose(mine[number], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_compiled_repeated_and_from_a_file_it_says_the_same(tmp_path):
+    layer = make()
+    rng = np.random.default_rng(1)
+    embedded, mask = rng.normal(size=(2, 5, SIZE)).astype("float32"), np.array([[1] * 5, [1] * 3 + [0] * 2], bool)
+    got = numpy(layer(embedded, mask))
+    again = numpy(compiled(lambda x: layer(x, ops.convert_to_tensor(mask)))(ops.convert_to_tensor(embedded)))
+    repeated = numpy(layer(embedded, mask, samples=2))
+    copy = SegmentingEncoder.from_config(layer.get_config())
+    copy.build((None, None, SIZE))
+    copy.set_weights(layer.get_weights())
+    from_config = numpy(copy(embedded, mask))
+    real = got["ends"][..., None]
+    for other in (again, from_config, {name: value[1::2] for name, value in repeated.items() if name != "last"}):
+        np.testing.assert_array_equal(other["ends"], got["ends"])
+        np.testing.assert_allclose(other["states"] * real, got["states"] * real, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_edges_give_no_nan(dtype):
+    layer = make(dtype=dtype)
+    mask = np.array([[False] * 3, [True, False, False], [True] * 3])
+    got = numpy(layer(np.full((3, 3, SIZE), 50.0, "float32"), mask))
+    for name in ("states", "logits"):
+        assert np.isfinite(np.asarray(got[name], "float32")).all()
+    assert got["ends"].tolist()[:2] == [[False] * 3, [True, False, False]]
+
+
+# The policy.
+
+
+def make_policy(**options):
+    policy = SegmentationPolicy(UNITS, **options)
+    policy.build()
+    randomize(policy, 3, 0.5)
+    for name, value in (("imitation", 0.0), ("translation_share", 1.0), ("policy_share", 1.0)):
+        getattr(policy, name).assign(value)
+    return policy
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"reinforce_weight": 0.3, "length_prior_weight": 0.2, "mean_length": 1.7},
+        {"baseline": "samples", "samples": 2, "normalize_rewards": True},
+        {"confidence_penalty": 0.4, "fertility_weight": 0.6},
+    ],
+    ids=lambda options: ",".join(options) or "default",
+)
+@settings(max_examples=10)
+@given(seed=st.integers(0, 999), sentences=st.integers(1, 3))
+def test_the_loss_is_that_of_the_equations(options, seed, sentences):
+    policy = make_policy(**options)
+    samples = options.get("samples", 1)
+    rng = np.random.default_rng(seed)
+    lengths = np.repeat(rng.integers(1, 6, size=sentences), samples)
+    target_lengths = np.repeat(rng.integers(1, 5, size=sentences), samples)
+    ends = [[*rng.integers(0, 2, size=length - 1).astype(bool).tolist(), True] for length in lengths]
+    logits = [rng.normal(size=length) for length in lengths]
+    characters = [rng.normal(size=(length, UNITS)) for length in lengths]
+    log_probs = [-rng.uniform(0.1, 4, size=length) for length in target_lengths]
+    attention = [rng.dirichlet(np.ones(length), size=size) for length, size in zip(lengths, target_lengths)]
+    target_length, length = max(target_lengths), max(lengths)
+    looked = np.zeros((len(lengths), target_length, length), "float32")
+    for row, one in enumerate(attention):
+        looked[row, : one.shape[0], : one.shape[1]] = one
+    mask = padded([[True] * size for size in lengths], bool)
+    target_mask = padded([[True] * size for size in target_lengths], bool)
+    encoded = {
+        "logits": padded(logits, "float32"),
+        "ends": padded(ends, bool),
+        "characters": padded(characters, "float32"),
+    }
+    # Behind a target's end its log-probabilities mean nothing.
+    target_log_prob = np.where(target_mask, padded(log_probs, "float32"), -7.0).astype("float32")
+    ids = mask.astype("int32")
+    got = float(policy.loss(encoded, ids, mask, target_log_prob, target_mask, looked))
+    regression = None
+    if policy.regression is not None:
+        kernel, bias = policy.regression.get_weights()
+        regression = kernel[:, 0], float(bias[0])
+    kept = {name: value for name, value in options.items() if name not in ("baseline", "samples", "mean_length")}
+    if kept.get("normalize_rewards") and sentences * samples == 1:
+        return
+    expected = oracles.policy_loss(
+        logits,
+        ends,
+        characters,
+        log_probs,
+        attention,
+        samples,
+        policy.mean_length,
+        policy.baseline,
+        regression,
+        **kept,
+    )
+    assert got == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+def test_only_the_policy_learns_of_the_reward():
+    """Neither the translation nor the encoder's states get a gradient from reward and baseline; the logits get REINFORCE's."""
+    policy = make_policy()
+    mask = np.ones((1, 3), bool)
+    target_mask = np.ones((1, 2), bool)
+    attention = np.full((1, 2, 3), 1 / 3, "float32")
+    logits = np.array([[0.3, -0.2, 0.9]], "float32")
+    characters = np.random.default_rng(0).normal(size=(1, 3, UNITS)).astype("float32")
+    target_log_prob = np.array([[-1.0, -3.0]], "float32")
+    ends = np.array([[True, False, True]])
+
+    def loss(logits, characters, target_log_prob):
+        encoded = {"logits": logits, "ends": ops.convert_to_tensor(ends), "characters": characters}
+        return policy.loss(encoded, mask.astype("int32"), mask, target_log_prob, target_mask, attention)
+
+    _, gradients = value_and_gradients(loss, [logits, characters, target_log_prob], policy)
+    assert not gradients[1].any() and not gradients[2].any()
+    kernel, bias = policy.regression.get_weights()
+    advantage = -2.0 - (characters[0] @ kernel[:, 0] + bias[0])
+    # d log pi(S) / d logit = S - pi.
+    expected = -(ends[0] - 1 / (1 + np.exp(-logits[0]))) * advantage / 2
+    np.testing.assert_allclose(gradients[0][0], [*expected[:2], 0.0], rtol=1e-4, atol=1e-5)
+
+
+def test_a_step_makes_a_rewarded_segmentation_likelier():
+    policy = make_policy(baseline="samples", samples=2)
+    mask = np.ones((2, 3), bool)
+    logits = np.zeros((2, 3), "float32")
+    ends = np.array([[True, False, True], [False, True, True]])
+    target_log_prob = np.array([[-1.0], [-5.0]], "float32")  # the first is much the better
+
+    def loss(logits):
+        encoded = {"logits": logits, "ends": ops.convert_to_tensor(ends), "characters": np.zeros((2, 3, UNITS), "f4")}
+        return policy.loss(
+            encoded, mask.astype("int32"), mask, target_log_prob, np.ones((2, 1), bool), np.ones((2, 1, 3), "f4")
+        )
+
+    _, (gradient, *_) = value_and_gradients(loss, [logits], policy)
+    step = -gradient.sum(axis=0)
+    assert step[0] > 0 > step[1]
+
+
+def test_phases_and_imitation():
+    policy = make_policy(warm_up="script", reinforce_weight=5.0)
+    mask = np.ones((2, 4), bool)
+    script = np.array([[0, 1, 0, 1], [1, 1, 0, 1]])
+    logits = np.array([[9.0, -9.0, 9.0, -9.0]] * 2, "float32")
+    policy.imitation.assign(1.0)
+    np.testing.assert_array_equal(numpy(policy.draw(ops.convert_to_tensor(logits), mask, script)), script == 1)
+    encoded = {"logits": logits, "ends": script == 1, "characters": np.zeros((2, 4, UNITS), "float32")}
+    arguments = (mask.astype("int32"), mask, np.zeros((2, 1), "f4"), np.ones((2, 1), bool), np.ones((2, 1, 4), "f4"))
+    policy.regression.set_weights([np.zeros((UNITS, 1)), np.zeros(1)])
+    taken = [[-9.0, -9.0, -9.0], [9.0, -9.0, -9.0]]
+    expected = sum(math.log1p(math.exp(-x)) for row in taken for x in row) / 2
+    assert float(policy.loss(encoded, *arguments)) == pytest.approx(expected, rel=1e-4)
+    policy.imitation.assign(0.0)
+    drawn = numpy(policy.draw(ops.convert_to_tensor(logits), mask, script))
+    assert drawn.tolist() == [[True, False, True, True]] * 2  # by logits that leave nothing to chance
+    policy.policy_share.assign(0.0)
+    assert float(policy.loss(encoded, *arguments)) == 0.0
+    policy.translation_share.assign(0.0)
+    _, (gradient, *_) = value_and_gradients(lambda x: ops.sum(policy.share(x)), [np.ones((1, 2), "f4")], policy)
+    assert not gradient.any()
+
+
+def test_decoding_draws_alike_and_begins_with_the_likeliest():
+    policy, samples = make_policy(decoding_samples=6), 6
+    logits = np.repeat(np.array([[0.4, -0.4, 0.1, 0.0], [-3.0, 3.0, 0.2, 0.0]], "float32"), samples, axis=0)
+    mask = np.repeat(np.array([[True] * 4, [True] * 3 + [False]]), samples, axis=0)
+
+    def decide():
+        return numpy(policy.decode(ops.convert_to_tensor(logits), ops.convert_to_tensor(mask), samples))
+
+    first = decide()
+    np.testing.assert_array_equal(first, decide())
+    assert first[0].tolist() == [True, False, True, True] and first[samples].tolist() == [False, True, True, False]
+    assert len({tuple(row) for row in first[:samples].tolist()}) > 1
+    assert first[:samples, 3].all() and first[samples:, 2].all() and not first[samples:, 3].any()
+
+
+@settings(max_examples=20)
+@given(length=st.integers(1, 30), seed=st.integers(0, 99))
+def test_the_prior_draws_whole_segmentations(length, seed):
+    uniforms = np.random.default_rng(seed).uniform(size=(2, length)).astype("float32")
+    mask = np.arange(length) < np.array([[length], [max(1, length - 3)]])
+    ends = numpy(segmentation.drawn_from_prior(ops.convert_to_tensor(uniforms), ops.convert_to_tensor(mask), 2.5))
+    lengths = []
+    for row in range(2):
+        left, expected = int(mask[row].sum()), []
+        for uniform in uniforms[row]:
+            # The inverse of Poisson's distribution function, at least one character.
+            drawn, mass, term = 0, math.exp(-2.5), math.exp(-2.5)
+            while uniform >= mass and drawn < 40:
+                drawn += 1
+                term *= 2.5 / drawn
+                mass += term
+            expected.append(max(drawn, 1))
+        places, at = [], -1
+        for size in expected:
+            at += size
+            if at >= left - 1:
+                break
+            places.append(at)
+        assert np.flatnonzero(ends[row]).tolist() == [*places, left - 1]
+        lengths.append(expected)
+
+
+def test_a_new_segment_is_worth_more_than_a_known_one():
+    counts = SegmentCounts(buckets=10_007)
+    counts.build()
+    ids = np.array([[5, 6, 7, 0], [6, 5, 5, 6]])
+    ends = np.array([[False, True, True, False], [True, True, False, True]])
+    assert numpy(counts(ids, ends)).tolist() == [1.0, 1.0]
+    counts(ids, ends, training=True)
+    # (5 6), (7) and (6), (5), (5 6): the last has been met twice, the others once.
+    known = numpy(counts(ids, ends))
+    once, twice = 1 / math.sqrt(2), 1 / math.sqrt(3)
+    np.testing.assert_allclose(known, [(twice + once) / 2, (once + once + twice) / 3], rtol=1e-6)
+    assert numpy(counts(np.array([[6, 5]]), np.array([[False, True]]))).tolist() == [
+        1.0
+    ]  # another order is another segment
+    assert float(ops.sum(counts.counts)) == 5.0
+
+
+def test_settings_that_make_no_sense():
+    for options, words in (
+        ({"baseline": "mean"}, "baseline must be"),
+        ({"baseline": "samples"}, "samples must be at least 2"),
+        ({"warm_up": "x"}, "warm_up must be"),
+        ({"mean_length": 0.5}, "mean_length must be at least 1"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            SegmentationPolicy(UNITS, **options)
+    with pytest.raises(ValueError, match="units must be even"):
+        SegmentingEncoder(3)
+    with pytest.raises(ValueError, match="composes must be"):
+        SegmentingEncoder(4, composes="words")
+    policy = SegmentationPolicy.from_config(make_policy(epsilon=0.25).get_config())
+    assert policy.epsilon == 0.25 and isinstance(policy, keras.layers.Layer)

@@ -1,0 +1,115 @@
+"""The segmenting encoder and its policy's loss in NumPy float64: segments are true slices, walked one by one.
+
+Written from Arthur 2018, chapter 5; style, array layout and cells are those of `oracles.py`.
+"""
+
+import math
+
+import numpy as np
+
+from tests.keras_models.oracles import lstm, sigmoid
+
+
+def run_lstm(vectors, weights, units):
+    """States h_1 .. h_n and the last (h, c) of an LSTM that begins with zeros."""
+    h, c, states = np.zeros(units), np.zeros(units), []
+    for vector in vectors:
+        h, c = lstm(vector, h, c, *weights)
+        states.append(h)
+    return states, (h, c)
+
+
+def bidirectional(vectors, forward, backward, units):
+    """[h forward; h backward] for each vector, and the last states of both directions."""
+    ahead, last = run_lstm(vectors, forward, units)
+    behind, first = run_lstm(vectors[::-1], backward, units)
+    return [np.concatenate(pair) for pair in zip(ahead, behind[::-1])], (*last, *first)
+
+
+def slices(ends):
+    """(first, last) of each segment; the last character always ends one."""
+    found, first = [], 0
+    for place, end in enumerate(ends):
+        if end or place == len(ends) - 1:
+            found.append((first, place))
+            first = place + 1
+    return found
+
+
+def encode(embedded, ends, weights, units, composes):
+    """One sentence: logits, and the word encoder's states by the place of each segment's last character, and its last states.
+
+    Args:
+        embedded: `[length, size]`, real characters alone.
+        ends: bools, or None: where the decision is likelier than not.
+    """
+    characters, _ = bidirectional(list(embedded), *weights["characters"], units // 2)
+    characters = [vector @ weights["projection"][0] + weights["projection"][1] for vector in characters]
+    logits = [float((vector @ weights["policy"][0] + weights["policy"][1])[0]) for vector in characters]
+    if ends is None:
+        ends = [logit > 0 for logit in logits]
+    read = characters if composes == "states" else list(embedded)
+    composed = [run_lstm(read[first : last + 1], weights["composer"], units)[1][0] for first, last in slices(ends)]
+    states, last_states = bidirectional(composed, *weights["words"], units // 2)
+    return logits, {last: state for (_, last), state in zip(slices(ends), states)}, last_states
+
+
+def poisson(count, rate):
+    """log of lambda^k e^-lambda / k!."""
+    return count * math.log(rate) - rate - math.lgamma(count + 1)
+
+
+def policy_loss(
+    logits,
+    ends,
+    characters,
+    log_probs,
+    attention,
+    samples,
+    mean_length,
+    baseline,
+    regression=None,
+    reinforce_weight=1.0,
+    length_prior_weight=0.0,
+    normalize_rewards=False,
+    confidence_penalty=0.0,
+    fertility_weight=0.0,
+):
+    """The loss of a batch: rows of real characters and real target tokens alone, a sentence's samples side by side.
+
+    Args:
+        logits, ends: a list of numbers and of bools for each row.
+        characters: `[length, units]` for each row.
+        log_probs: list of the target tokens' log-probabilities for each row.
+        attention: `[target_length, length]` for each row.
+        regression: (weights `[units]`, bias) of the baseline.
+    """
+    rewards = []
+    for row, ended in enumerate(ends):
+        reward = sum(log_probs[row]) / len(log_probs[row])
+        words, letters = len(slices(ended)), len(ended)
+        if length_prior_weight:
+            reward += length_prior_weight * poisson(words, letters / mean_length)
+        rewards.append(reward)
+    if normalize_rewards:
+        mean = sum(rewards) / len(rewards)
+        deviation = math.sqrt(sum((reward - mean) ** 2 for reward in rewards) / len(rewards))
+        rewards = [(reward - mean) / deviation for reward in rewards]
+    total = 0.0
+    for row, ended in enumerate(ends):
+        group = row - row % samples
+        for place in range(len(ended) - 1):  # at the last character nothing is decided
+            chance = sigmoid(logits[row][place])
+            if baseline == "linear":
+                expected = float(characters[row][place] @ regression[0]) + regression[1]
+                total += (rewards[row] - expected) ** 2
+            else:
+                others = [rewards[other] for other in range(group, group + samples) if other != row]
+                expected = sum(others) / len(others)
+            taken = chance if ended[place] else 1.0 - chance
+            total -= reinforce_weight * math.log(taken) * (rewards[row] - expected)
+            entropy = -chance * math.log(chance) - (1.0 - chance) * math.log(1.0 - chance)
+            total -= confidence_penalty * entropy
+        for _, last in slices(ended):
+            total += fertility_weight * (1.0 - attention[row][:, last].sum()) ** 2
+    return total / sum(map(len, log_probs))

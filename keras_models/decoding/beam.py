@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_models.decoding.actions import span_lengths
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
 from keras_models.decoding.search import Rules
 from keras_models.layers.numerics import LOG_ZERO
@@ -64,7 +65,8 @@ def beam_search(
         score(Y) = log p(Y | X) / lp(|Y|) + cp(X, Y)
 
     with the length and coverage penalties of Wu et al. 2016 (eq. 14), |Y| counting the end. Each step keeps the best
-    `beam_size` continuations; one that ends is set aside and its place in the beam with it (Bahdanau et al. 2014). The
+    `beam_size` continuations, by log p / lp of the tokens that they are sure to have: where all have as many, by log p alone, but a
+    span is paid for whole when it begins. One that ends is set aside and its place in the beam with it (Bahdanau et al. 2014). The
     search stops when all places have ended, or when no running hypothesis can still become one of the `n_best`. At
     `max_length` tokens a hypothesis must end.
 
@@ -136,6 +138,16 @@ def beam_search(
         _, index = ops.top_k(joint["scores"], beam_size)
         return {key: _select(value, index) for key, value in joint.items()}
 
+    def promised(index):
+        """By what continuations are ranked, None where they are of one length: the penalty of the tokens that each is sure to have.
+
+        A span is paid for whole at its first token; ranked by log-probability alone it would compete, token for nothing, with single words.
+        """
+        if rules.max_span == 1 or beam_size == 1 or not length_alpha:
+            return None
+        actions = ops.arange(number_of_actions, dtype="int32")
+        return length_penalty(index + span_lengths(actions, rules.vocabulary_size, source_length), length_alpha)
+
     def condition(index, running, finished, carry):
         # Log-probabilities only fall and the coverage penalty is at most 0: this bounds what a running one can reach.
         reachable = ops.max(running["log_probs"], axis=1) / length_penalty(max_length + 1, length_alpha)
@@ -148,7 +160,7 @@ def beam_search(
         owed = None if protection is None else _fold(running["owed"])
         log_probs = constrain(output, ops.reshape(running["last"], (-1,)), owed, _fold(running["tokens"]), index)
         total = ops.expand_dims(running["log_probs"], -1) + _unfold(log_probs, beam_size)
-        values, parents, actions = _best_continuations(total, beam_size)
+        values, parents, actions = _best_continuations(total, beam_size, promised(index))
         # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)
         places = beam_size - ops.sum(ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True)
         values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < places, values, LOG_ZERO)
@@ -197,12 +209,13 @@ def beam_search(
     return Hypotheses(**best)
 
 
-def _best_continuations(total, beam_size):
+def _best_continuations(total, beam_size, divisors=None):
     """The best continuations of a beam.
 
     Args:
         total: float `[batch, beam, actions]`, log-probabilities of all continuations.
         beam_size: how many to keep.
+        divisors: float `[actions]`: the best are those of the largest log-probability divided by it; None for 1.
 
     Returns:
         values `[batch, beam_size]`, parents and actions int32 `[batch, beam_size]`.
@@ -211,11 +224,16 @@ def _best_continuations(total, beam_size):
         # A beam wider than the vocabulary: the missing continuations are impossible ones.
         missing = beam_size - total.shape[-1]
         total = ops.pad(total, [[0, 0], [0, 0], [0, missing]], constant_values=2 * LOG_ZERO)
+        divisors = None if divisors is None else ops.pad(divisors, [[0, missing]], constant_values=1.0)
+    ranks = total if divisors is None else total / divisors
     # Two small selections are cheaper than one over beam * actions, and give the same: a hypothesis has at most
     # `beam_size` continuations among the best.
-    values, tokens = ops.top_k(total, beam_size)
-    flat_values = ops.reshape(values, (-1, beam_size * beam_size))
-    flat_tokens = ops.reshape(ops.cast(tokens, "int32"), (-1, beam_size * beam_size))
-    best, index = ops.top_k(flat_values, beam_size)
+    best, tokens = ops.top_k(ranks, beam_size)
+    tokens = ops.cast(tokens, "int32")
+    flat_tokens = ops.reshape(tokens, (-1, beam_size * beam_size))
+    best, index = ops.top_k(ops.reshape(best, (-1, beam_size * beam_size)), beam_size)
     index = ops.cast(index, "int32")
+    if divisors is not None:
+        values = ops.take_along_axis(total, tokens, axis=-1)
+        best = ops.take_along_axis(ops.reshape(values, (-1, beam_size * beam_size)), index, axis=1)
     return best, index // beam_size, ops.take_along_axis(flat_tokens, index, axis=1)

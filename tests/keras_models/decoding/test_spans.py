@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_models.decoding import Protection, beam_search, draw_uniforms, greedy_search, sample_search
 from keras_models.decoding import actions as action_space
+from keras_models.decoding.hypotheses import StepOutput
 from tests.keras_models import decoding_oracles
 from tests.keras_models.backends import TENSORFLOW, compiled, numpy
 from tests.keras_models.decoding.fakes import END, SpanTableStep
@@ -91,6 +92,29 @@ def test_greedy_search_sees_a_span_through():
         assert sequence(step, row, found, 0)[0] == prefix
         np.testing.assert_allclose(found.log_probs[row, 0], total, rtol=1e-5)
     assert spans > 0
+
+
+@pytest.mark.parametrize("beam", [2, 8])
+def test_a_narrow_beam_counts_the_tokens_that_a_span_is_sure_to_have(beam):
+    """Two words are likelier than a span, but it says three tokens for its price; the narrow beam finds what the wide one does."""
+    ids, words = np.array([[V, V + 1, V + 2]], "int32"), {4: 0.38, 5: 0.32}
+    span = V + 2 * 3  # three tokens from position 0
+    first, later = (np.full((1, V + 3 * 3), 1e-9) for _ in range(2))
+    first[0, [*words, span]] = [*words.values(), 0.3]
+    later[0, [END, 4]] = [0.6, 0.4]
+
+    def step(actions, carry, index):
+        rows = ops.shape(actions)[0]
+        log_probs = ops.where(ops.equal(index, 0), np.log(first).astype("f4"), np.log(later).astype("f4"))
+        nothing = ops.full((rows, 3), -1.0)
+        return StepOutput(ops.repeat(log_probs, rows, axis=0), nothing, ops.zeros((rows, 3)), carry)
+
+    mask, carry = np.ones((1, 3), bool), {"row": np.zeros(1, "int32")}
+    found = beam_search(step, carry, ids, mask, V + 3, 5, beam_size=beam, n_best=2, max_span=3, merges=False)
+    found = numpy(found)
+    assert found.tokens[0, 0, :3].tolist() == ids[0].tolist() and found.lengths[0, 0] == 3
+    np.testing.assert_allclose(found.log_probs[0, 0], np.log(0.3 * 0.6), rtol=1e-5)
+    assert found.tokens[0, 1, 0] == 4 and found.scores[0, 0] > found.scores[0, 1]
 
 
 def test_what_a_running_span_forces():

@@ -13,7 +13,7 @@ from keras_models import segmentation
 from keras_models.layers import SegmentationPolicy, SegmentingEncoder
 from keras_models.layers.segmentation_policy import SegmentCounts
 from tests.keras_models import segmentation_oracles as oracles
-from tests.keras_models.backends import compiled, numpy, randomize, value_and_gradients
+from tests.keras_models.backends import compiled, examples, numpy, randomize, value_and_gradients
 
 SIZE, UNITS = 3, 4
 
@@ -53,7 +53,7 @@ SEGMENTATIONS = st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_si
 
 
 @pytest.mark.parametrize("composes", ["states", "embeddings"])
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(rows=SEGMENTATIONS, given_ends=st.booleans(), seed=st.integers(0, 99))
 def test_agrees_with_the_equations(composes, rows, given_ends, seed):
     layer = make(composes, seed)
@@ -122,7 +122,7 @@ def make_policy(**options):
     ],
     ids=lambda options: ",".join(options) or "default",
 )
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(seed=st.integers(0, 999), sentences=st.integers(1, 3))
 def test_the_loss_is_that_of_the_equations(options, seed, sentences):
     policy = make_policy(**options)
@@ -252,7 +252,7 @@ def test_decoding_draws_alike_and_begins_with_the_likeliest():
     assert first[:samples, 3].all() and first[samples:, 2].all() and not first[samples:, 3].any()
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(length=st.integers(1, 30), seed=st.integers(0, 99))
 def test_the_prior_draws_whole_segmentations(length, seed):
     uniforms = np.random.default_rng(seed).uniform(size=(2, length)).astype("float32")

@@ -339,13 +339,11 @@ def _evaluate(options):
     features = dict(zip(data.source_features, zip(*(pair.features for pair in pairs))))
     answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"), features=features)
     texts = [answer["text"] for answer in answers]
-    results = scoring.score(
-        names,
-        texts,
-        [pair.target for pair in pairs],
-        sources=sources,
-        **metric_options,
-    )
+    targets = [pair.target for pair in pairs]
+    scores = None
+    if any(scoring.metric_class(name).needs_scores for name in names):
+        scores = list(zip(*model.score(sources, targets, features)))
+    results = scoring.score(names, texts, targets, sources=sources, scores=scores, **metric_options)
     if options.outputs:
         _write_text(options.outputs, "".join(" ".join(text.split("\n")) + "\n" for text in texts))
     named = {model.facts.get("head", "model"): results}

@@ -67,6 +67,7 @@ def build_eval_config(recipe):
             metrics.append(metric)
     if slices:
         metrics.append(tfma.MetricConfig(class_name="ExampleCount"))
+    needs_scores = any(scoring.metric_class(name).needs_scores for name in names)
     return tfma.EvalConfig(
         model_specs=[
             tfma.ModelSpec(
@@ -74,6 +75,8 @@ def build_eval_config(recipe):
                 model_type=tfma.TF_GENERIC,
                 label_key=LABEL_FEATURE,
                 prediction_key=PREDICTION_OUTPUT,
+                # TFMA calls it beside the signature above, with the features that are named like its inputs.
+                preprocessing_function_names=[tfma_metrics.SCORE_SIGNATURE] if needs_scores else [],
             )
         ],
         slicing_specs=[tfma.SlicingSpec(), *slices],

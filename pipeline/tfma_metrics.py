@@ -18,6 +18,9 @@ from tensorflow_model_analysis.metrics import metric_types, metric_util
 from pipeline import scoring
 
 SOURCE_FEATURE = "source"
+#: What the signature `score` gives; where a metric needs it, the EvalConfig names it among `preprocessing_function_names`.
+SCORE_SIGNATURE = "score"
+SCORE_OUTPUTS = ("log_probability", "token_count")
 
 
 class _SumCombiner(beam.CombineFn):
@@ -60,8 +63,13 @@ class _SumCombiner(beam.CombineFn):
         source = None
         if metric.needs_sources:
             source = _text(element.features.get(SOURCE_FEATURE), f"feature '{SOURCE_FEATURE}'")
-        statistics = metric.statistics(_text(predictions, "prediction"), (_text(labels, "label"),), source)
-        return metric.add(accumulator, statistics)
+        output = self._score(element) if metric.needs_scores else _text(predictions, "prediction")
+        return metric.add(accumulator, metric.statistics(output, (_text(labels, "label"),), source))
+
+    def _score(self, element):
+        """Returns what the model's signature `score` says of the reference: log-probability, number of tokens."""
+        given = element.get_transformed_features(self._model_name) or {}
+        return [float(np.asarray(given[name]).reshape(-1)[0]) for name in SCORE_OUTPUTS]
 
     def merge_accumulators(self, accumulators):
         return functools.reduce(self._scoring_metric().add, accumulators, self.create_accumulator())
@@ -120,12 +128,18 @@ class _TextMetric(metric_types.Metric):
         make_combiner = _SumCombiner
         if min_slice_size is not None:
             make_combiner = functools.partial(_SliceGateCombiner, min_slice_size)
-        needs_sources = scoring.create_metric(scoring_name, **options).needs_sources
+        metric = scoring.create_metric(scoring_name, **options)
+        needs_sources, needs_scores = metric.needs_sources, metric.needs_scores
 
         def create_computations(name, eval_config=None, model_names=None, output_names=None, **unused):
             preprocessors = []
             if needs_sources:
                 preprocessors = [metric_types.FeaturePreprocessor(feature_keys=[SOURCE_FEATURE])]
+            if needs_scores:
+                several = [model_name for model_name in model_names or [] if model_name]
+                preprocessors = [
+                    metric_types.TransformedFeaturePreprocessor(SCORE_OUTPUTS, model_names=several or None)
+                ]
             computations = []
             for model_name in model_names or [""]:
                 for output_name in output_names or [""]:
@@ -256,6 +270,18 @@ class RepetitionRate(_TextMetric):
     """Share of the outputs that stutter, 0 to 1. Reported as `repetition_rate`."""
 
     scoring_name = "repetition_rate"
+
+
+class TokenPerplexity(_TextMetric):
+    """Perplexity of the references, for each of the model's tokens; reads its signature `score`. Reported as `perplexity`."""
+
+    scoring_name = "perplexity"
+
+
+class WordPerplexity(_TextMetric):
+    """As `TokenPerplexity`, for each word. Reported as `word_perplexity`."""
+
+    scoring_name = "word_perplexity"
 
 
 def _text(value, what):

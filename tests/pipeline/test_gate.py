@@ -1,6 +1,7 @@
 """What stops a push: thresholds on the whole test split and on slices, absolute and against the last blessed model."""
 
 import json
+import math
 import pathlib
 
 import pytest
@@ -38,8 +39,14 @@ def save_model(directory, answers):
         def serve(self, source):
             return {"text": self.table.lookup(source), "score": tf.zeros(tf.shape(source))}
 
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name=name) for name in ("source", "target")])
+        def score(self, source, target):
+            """One token each, and a nat more where it would answer something else."""
+            known = tf.cast(self.table.lookup(source) == target, tf.float32)
+            return {"log_probability": known - 2.0, "token_count": tf.ones(tf.shape(source), tf.int32)}
+
     model = Model()
-    tf.saved_model.save(model, str(directory), signatures={"serving_default": model.serve})
+    tf.saved_model.save(model, str(directory), signatures={"serving_default": model.serve, "score": model.score})
     assets = pathlib.Path(directory, "assets")
     assets.mkdir(exist_ok=True)
     (assets / "source_vocabulary.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
@@ -104,6 +111,19 @@ def test_a_change_from_the_last_blessed_model_is_demanded(models, tmp_path):
     assert "a change of at least -0.5 is demanded" in reason
     assert f"TER is {expected['ter'].value:.4g} above that of the last" in reason
     assert "a change of at most +0.5" in reason
+
+
+def test_perplexity_is_compared_with_the_last_blessed_model(models, tmp_path):
+    """Each model by its own probabilities: a third of the texts costs the damaged one a nat more."""
+    settings = {"metrics": ["perplexity"], "change_thresholds": {"perplexity": 0.5}, "slices": ["domain"]}
+    recipe, output = evaluate(tmp_path, settings, models["damaged"], last_blessed=models["good"])
+    blessed, reason = evaluation.read_blessing(output, recipe)
+    assert not blessed
+    assert evaluation.read_metrics(output)["perplexity"] == pytest.approx(math.exp(4 / 3))
+    assert f"Perplexity is {math.exp(4 / 3) - math.e:.4g} above that of the last blessed model" in reason
+    law = evaluation.read_slices(output)[0]
+    assert law["metrics"]["perplexity"] == pytest.approx(math.e**2)
+    assert law["last_blessed"]["perplexity"] == pytest.approx(math.e)
 
 
 def test_an_equal_and_a_better_model_pass(models, tmp_path):

@@ -332,11 +332,33 @@ def test_tokenized_text_is_measured_by_its_tokens():
 
 def test_recipes_know_the_metrics_by_the_same_names():
     assert set(configs.METRICS) == set(scoring._FACTORIES) <= set(scoring.LABELS)
-    # Measured elsewhere: see `pipeline.perplexity`.
-    assert set(scoring.LABELS) - set(scoring._FACTORIES) == {"perplexity", "validation_perplexity"}
+    # Measured elsewhere: see `pipeline.perplexity_of_text`.
+    of_streams = {"perplexity_with_copies", "passage_perplexity", "validation_perplexity"}
+    assert set(scoring.LABELS) - set(scoring._FACTORIES) == of_streams
     for name in configs.METRICS:
         needs = scoring.metric_class(name).needs_training_words
         assert needs != hasattr(configs.ThresholdsConfig(), name)
+
+
+def test_perplexity_per_token_and_per_word():
+    """Two subwords a word and the end: what a model of words would have to reach is told by words alone."""
+    references = ["le chat", "oui !"]
+    given = {"scores": [(-6.0, 5), (-3.0, 4)], "bootstrap_samples": 50}
+    found = scoring.score("perplexity,word_perplexity", ["", ""], references, **given)
+    assert found["perplexity"].value == pytest.approx(np.exp(9 / 9)) and found["perplexity"].details["tokens"] == 9
+    assert (
+        found["word_perplexity"].value == pytest.approx(np.exp(9 / 6))
+        and found["word_perplexity"].details["words"] == 6
+    )
+    assert found["perplexity"].lower_is_better and found["perplexity"].low < np.e < found["perplexity"].high
+    worse = [(-9.0, 5), (-5.0, 4)]
+    *_, compared = scoring.score_pair(
+        "perplexity", ["", ""], ["", ""], references, scores=(given["scores"], worse), bootstrap_samples=50
+    )
+    assert compared["perplexity"].difference == pytest.approx(np.e - np.exp(14 / 9))
+    assert scoring.perplexity_of(-1e9, 1) == np.inf and scoring.perplexity_of(0.0, 0) is None
+    with pytest.raises(scoring.ScoringError, match="'perplexity' needs a model's probabilities"):
+        scoring.score("perplexity", [""], ["a"])
 
 
 def test_rouge_reads_other_languages():

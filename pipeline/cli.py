@@ -337,12 +337,13 @@ def _evaluate(options):
     model = ServedModel(directory)
     sources = [pair.source for pair in pairs]
     features = dict(zip(data.source_features, zip(*(pair.features for pair in pairs))))
-    answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"), features=features)
-    texts = [answer["text"] for answer in answers]
     targets = [pair.target for pair in pairs]
     scores = None
     if any(scoring.metric_class(name).needs_scores for name in names):
+        # Before the outputs, which take longer: a model may lack the signature.
         scores = list(zip(*model.score(sources, targets, features)))
+    answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"), features=features)
+    texts = [answer["text"] for answer in answers]
     results = scoring.score(names, texts, targets, sources=sources, scores=scores, **metric_options)
     if options.outputs:
         _write_text(options.outputs, "".join(" ".join(text.split("\n")) + "\n" for text in texts))
@@ -405,18 +406,20 @@ def _recipe_of(model_directory):
 
 
 def _evaluate_language_model(options, directory, recipe, say):
-    """Perplexity of a text file, in passages of which each is read after the end of the one before."""
+    """Perplexity of a text file, read as one stream."""
     from pipeline import perplexity_of_text, scoring
 
     if options.metrics and options.metrics not in ("perplexity", "all"):
         raise CommandError(f"A language model is measured by 'perplexity' alone; got --metrics {options.metrics}.")
     if options.outputs:
         raise CommandError("--outputs is for models that translate: a language model's evaluation writes no text.")
-    result = perplexity_of_text.measure(options.data, directory, recipe, lambda line: say(line))
-    say(scoring.format_table({recipe.model.head: {result.name: result}}))
-    words = result.details["words"]
-    say(f"{words} words, line ends included; {result.signature}; model {directory}")
-    facts = {"model": str(directory), "words": words, "metrics": scoring.results_to_dict({result.name: result})}
+    results = perplexity_of_text.measure(options.data, directory, recipe, lambda line: say(line))
+    say(scoring.format_table({recipe.model.head: results}))
+    for name, result in results.items():
+        say(f"{scoring.LABELS[name]}: {result.signature}")
+    numbers = {name: results["perplexity"].details[name] for name in ("words", "unknown_words")}
+    say(f"{numbers['words']} words, line ends included, {numbers['unknown_words']} of them unknown; model {directory}")
+    facts = {"model": str(directory), **numbers, "metrics": scoring.results_to_dict(results)}
     _write_json(options.json, facts)
     return 0
 
@@ -439,6 +442,8 @@ def _score(options):
         tokenization=options.tokenization,
         remove=options.remove,
     )
+    if empty := sum(not text.strip() for text in texts["hypotheses"]):
+        print(f"verbatim: {empty} of {len(texts['hypotheses'])} hypotheses are empty.", file=sys.stderr)
     baseline = texts.pop("baseline_hypotheses", None)
     settings = {
         "language": options.language,

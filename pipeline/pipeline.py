@@ -9,7 +9,7 @@ from components.lexicon.component import Lexicon
 from components.subwords.component import Subwords
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
-from pipeline import configs, tasks
+from pipeline import configs, resolvers, tasks
 
 RUN_FN = "pipeline.trainer.run_fn"
 BASELINE = "baseline"
@@ -55,13 +55,28 @@ def baseline_recipe(recipe):
     )
 
 
-def last_blessed_model():
-    """Returns the Resolver of the model that the Evaluator blessed last, in this pipeline's earlier runs."""
+def last_blessed_model(candidate):
+    """Returns the Resolver of the model that the Evaluator blessed last, in this pipeline's earlier runs, by TFX's own strategy."""
     return tfx.dsl.Resolver(
-        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy,
-        model=tfx.dsl.Channel(type=tfx.types.standard_artifacts.Model),
-        model_blessing=tfx.dsl.Channel(type=tfx.types.standard_artifacts.ModelBlessing),
+        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy, **_blessed_channels()
     ).with_id(LAST_BLESSED)
+
+
+def last_other_blessed_model(candidate):
+    """Returns the same, but for the candidate itself, which a repeated run would find."""
+    return tfx.dsl.Resolver(
+        strategy_class=resolvers.LastOtherBlessedModelStrategy,
+        **{resolvers.CANDIDATE: candidate},
+        **_blessed_channels(),
+    ).with_id(LAST_BLESSED)
+
+
+def _blessed_channels():
+    types = tfx.types.standard_artifacts
+    return {
+        resolvers.MODEL: tfx.dsl.Channel(type=types.Model),
+        resolvers.BLESSING: tfx.dsl.Channel(type=types.ModelBlessing),
+    }
 
 
 def create_pipeline(
@@ -74,6 +89,7 @@ def create_pipeline(
     beam_args=(),
     enable_cache=True,
     configure_trainer=None,
+    resolve_blessed=last_other_blessed_model,
 ):
     """Creates the TFX pipeline of a recipe; it runs nothing.
 
@@ -87,6 +103,7 @@ def create_pipeline(
         beam_args: options for Beam, such as `--runner=FlinkRunner`.
         enable_cache: whether unchanged components are skipped.
         configure_trainer: function applied to each Trainer, for example to ask for a GPU.
+        resolve_blessed: function of the candidate's channel; returns the Resolver of the model that it is compared with.
 
     Returns:
         A `tfx.dsl.Pipeline`.
@@ -137,7 +154,7 @@ def create_pipeline(
     comparison, blessed = {}, []
     if tasks.compares_with_last_blessed(recipe):
         # Where nothing was blessed yet, it finds nothing, and only the absolute thresholds apply.
-        blessed = [last_blessed_model()]
+        blessed = [resolve_blessed(exporters[0].outputs["model"])]
         comparison["baseline_model"] = blessed[0].outputs["model"]
     # Decodes the test split from raw text, measures, and blesses what reaches the recipe's thresholds.
     evaluator = tfx.components.Evaluator(

@@ -103,7 +103,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     sources, references, *tags = read_pairs(outputs["ParallelTextExampleGen"]["examples"], "test", columns)
     features = dict(zip(columns, tags))
     training_words = read_training_counts(outputs["Vocabulary"]["vocabulary"])
-    systems, answers, models = [], {}, {}
+    systems, texts, answers, models = [], [], {}, {}
     for suffix in ("", f".{BASELINE}") if recipe.baseline.head else ("",):
         run_directory = outputs[f"Trainer{suffix}"]["model_run"]
         with open(os.path.join(run_directory, trainer.HISTORY_FILE), encoding="utf-8") as file:
@@ -111,6 +111,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         name = history["head"]
         models[name] = outputs[f"Exporter{suffix}"]["model"]
         answers[name] = decode_once(models[name], sources, cache_directory, progress, features)
+        texts.append([answer["text"] for answer in answers[name]])
         systems.append(
             {
                 "name": name,
@@ -118,7 +119,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
                 "parameters": history["parameters"],
                 "seconds": history["seconds"],
                 "updates": history["updates"],
-                **_breakdowns(recipe, [answer["text"] for answer in answers[name]], references, training_words),
+                **_breakdowns(recipe, texts[-1], references, training_words),
             }
         )
     metrics = recipe.evaluation.metrics
@@ -126,7 +127,6 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     if any(scoring.metric_class(name).needs_scores for name in metrics):
         scores = [_score_once(uri, sources, references, cache_directory, features) for uri in models.values()]
     progress(f"  measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
-    texts = [[answer["text"] for answer in answers[system["name"]]] for system in systems]
     settings = {
         "sources": sources,
         "training_words": training_words,

@@ -8,6 +8,7 @@ This module imports neither TensorFlow nor TFX: `verbatim score` starts at once.
 """
 
 import bisect
+import codecs
 import collections
 import collections.abc
 import dataclasses
@@ -1305,7 +1306,7 @@ def read_files(
         A dict of the arguments `hypotheses`, `references`, `sources`, `training_words`, and `baseline_hypotheses` if asked.
 
     Raises:
-        ScoringError: a file is missing, empty, not UTF-8 or not aligned with the first references.
+        ScoringError: a file is missing, empty, without text, not UTF-8 or not aligned with the first references.
     """
     paths = [references_paths] if isinstance(references_paths, str | pathlib.Path) else list(references_paths)
     files = [("references", path) for path in paths]
@@ -1664,16 +1665,23 @@ def _read_lines(path, kind):
         raise ScoringError(f"The {kind} file {path} does not exist.") from None
     except OSError as error:
         raise ScoringError(f"The {kind} file {path} cannot be read: {error.strerror}.") from None
+    # ASCII letters in UTF-16 are UTF-8 too, with a NUL after or before each.
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
+        raise ScoringError(f"The {kind} file {path} is UTF-16 text, or no text at all: convert it to UTF-8.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ScoringError(f"The {kind} file {path} is not UTF-8: line {line} cannot be read.") from None
+        raise ScoringError(
+            f"The {kind} file {path} is not UTF-8: line {line} cannot be read; convert the file to UTF-8."
+        ) from None
     if not text:
         raise ScoringError(f"The {kind} file {path} is empty.")
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
+    if not text.strip():
+        raise ScoringError(f"The {kind} file {path} holds no text: all of its {_count(len(lines), 'line')} are empty.")
     return [line.removesuffix("\r") for line in lines]
 
 

@@ -194,6 +194,33 @@ def test_an_absolute_threshold_on_slices_blocks(models, tmp_path):
     assert reason == "Not pushed: on the slice domain = law, Exact match is 0, below the 0.5 demanded."
 
 
+def test_the_last_other_blessed_model_is_compared_with():
+    from tfx.types import standard_artifacts
+
+    from pipeline.resolvers import LastOtherBlessedModelStrategy
+
+    models = [standard_artifacts.Model() for _ in range(4)]
+    blessings = [standard_artifacts.ModelBlessing() for _ in range(5)]
+    for number, artifact in enumerate([*models, *blessings]):
+        artifact.id = number
+    # The model 1 was refused, and 0 was blessed again after 2: one went back to it.
+    for blessing, (judged, blessed) in zip(blessings, ((0, 1), (1, 0), (2, 1), (0, 1), (3, 0))):
+        blessing.set_int_custom_property("current_model_id", judged)
+        blessing.set_int_custom_property("blessed", blessed)
+
+    def resolved(candidate, blessings):
+        inputs = {"candidate": [models[candidate]], "model": models, "model_blessing": blessings}
+        found = LastOtherBlessedModelStrategy().resolve_artifacts(None, inputs)
+        assert found["candidate"] == [models[candidate]]
+        return [[artifact.id for artifact in found[key]] for key in ("model", "model_blessing")]
+
+    assert resolved(3, blessings) == [[0], [7]]
+    assert resolved(0, blessings) == [[2], [6]]
+    assert resolved(2, blessings) == [[0], [7]]
+    # Repeated before any other was blessed, and the very first run.
+    assert resolved(0, blessings[:2]) == [[], []] == resolved(0, [])
+
+
 def save_language_model(directory, probability):
     """Exports a language model to which every word is equally likely."""
 
@@ -242,8 +269,11 @@ def test_a_language_model_is_compared_by_its_perplexity(tmp_path):
         )
         found, reason = evaluation.read_blessing(output, recipe)
         assert found is blessed
-        assert evaluation.read_metrics(output) == {"perplexity": pytest.approx(5.0)}
-    assert "erplexity is 1 above that of the last blessed model, and a change of at most +0.5 is demanded" in reason
+        assert evaluation.read_metrics(output) == {"passage_perplexity": pytest.approx(5.0)}
+    assert (
+        "Perplexity of passages is 1 above that of the last blessed model, and a change of at most +0.5 is demanded"
+        in reason
+    )
 
 
 def test_a_source_is_sliced_by_its_length_and_words(tmp_path):

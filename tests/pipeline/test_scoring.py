@@ -428,7 +428,11 @@ def test_score_files_reads_training_words(tmp_path):
         ),
         ({"references_paths": "nothing"}, "references file .*nothing does not exist"),
         ({"references_paths": "."}, "cannot be read"),
-        ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot"),
+        ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot be read; convert"),
+        ({"references_paths": "utf-16"}, "references file .*utf-16 is UTF-16 text, or no text at all: convert"),
+        ({"references_paths": "utf-16-le"}, "references file .*utf-16-le is UTF-16 text, or no text at all: convert"),
+        ({"hypotheses_path": "blank"}, "hypotheses file .*blank holds no text: all of its 2 lines are empty"),
+        ({"metrics": "perplexity"}, "'perplexity' needs a model's probabilities, .* measure the model itself"),
         ({"hypotheses_path": "long"}, "long has 3 lines, but the references file .* has 2 lines"),
         ({"sources_path": "long"}, "sources file .*long has 3 lines"),
         ({"hypotheses_path": "empty"}, "empty is empty"),
@@ -440,6 +444,9 @@ def test_errors_are_one_sentence(tmp_path, keys, words):
     (tmp_path / "latin1").write_bytes("good\nmauvais été\n".encode("latin-1"))
     (tmp_path / "long").write_text("a\nb\nc\n")
     (tmp_path / "empty").write_text("")
+    (tmp_path / "blank").write_text(" \n\n")
+    for encoding in ("utf-16", "utf-16-le"):  # with a byte order mark, and without
+        (tmp_path / encoding).write_bytes("a b\nc d\n".encode(encoding))
     keys = {"references_paths": "references", "hypotheses_path": "hypotheses", **keys}
     keys = {key: tmp_path / value if key.endswith(("_path", "_paths")) else value for key, value in keys.items()}
     with pytest.raises(scoring.ScoringError, match=words) as caught:

@@ -306,7 +306,7 @@ def say_results(facts, say):
 
 
 def _evaluate(options):
-    from pipeline import readers, scoring, sql_execution
+    from pipeline import readers, scoring, sql_execution, training_counts
     from pipeline.served_model import ServedModel, version_directory
 
     say = _talk(options)
@@ -317,7 +317,8 @@ def _evaluate(options):
     recipe = _recipe_of(directory)
     if recipe.task == configs.LANGUAGE_MODEL:
         return _evaluate_language_model(options, directory, recipe, say)
-    names, left_out = _evaluated_metrics(recipe, options.metrics)
+    counts = training_counts.read(str(directory))
+    names, left_out = _evaluated_metrics(recipe, options.metrics, counts is not None)
     data = _evaluated_data(recipe.data, options)
     metric_options = {**scoring.options_of(recipe), **({"database": options.database} if options.database else {})}
     for name in names:
@@ -344,7 +345,8 @@ def _evaluate(options):
         scores = list(zip(*model.score(sources, targets, features)))
     answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"), features=features)
     texts = [answer["text"] for answer in answers]
-    results = scoring.score(names, texts, targets, sources=sources, scores=scores, **metric_options)
+    given = {"sources": sources, "scores": scores, "training_words": counts}
+    results = scoring.score(names, texts, targets, **given, **metric_options)
     if options.outputs:
         _write_text(options.outputs, "".join(" ".join(text.split("\n")) + "\n" for text in texts))
     named = {model.facts.get("head", "model"): results}
@@ -355,7 +357,7 @@ def _evaluate(options):
     if data.train_files:
         say(f"The pairs are those of the recipe's data.test_files: {'; '.join(data.train_files)}")
     if left_out:
-        say(f"Not measured, because it takes the training text: {', '.join(left_out)}")
+        say(f"Not measured, because the model keeps no counts of its training text: {', '.join(left_out)}")
     _write_json(
         options.json,
         {
@@ -385,15 +387,15 @@ def _evaluated_data(data, options):
     )
 
 
-def _evaluated_metrics(recipe, named):
-    """Returns the metrics to measure an exported model by, and those of its recipe that need its training text."""
+def _evaluated_metrics(recipe, named, has_counts):
+    """Returns the metrics to measure an exported model by, and those of its recipe that need counts which it has not."""
     from pipeline import scoring
 
     if named:
         return scoring.expand_metric_names(named), []
     names = {True: [], False: []}
     for name in recipe.evaluation.metrics:
-        names[scoring.metric_class(name).needs_training_words].append(name)
+        names[scoring.metric_class(name).needs_training_words and not has_counts].append(name)
     return names[False], names[True]
 
 

@@ -264,7 +264,12 @@ _METRIC_RANGES = {
     "repetition_rate": 1.0,
     "perplexity": None,
     "word_perplexity": None,
+    "unseen_copies": 1.0,
+    "rare_word_recall": 1.0,
+    "word_f1_by_frequency": 1.0,
 }
+#: Names of metrics, as in `pipeline.scoring`.
+METRICS = tuple(_METRIC_RANGES)
 
 
 def _metric_keys(name, make_field, doc):
@@ -297,11 +302,6 @@ ChangeThresholdsConfig = _metric_keys(
 #: Slices that need no column: how many tokens the source has, whether the model's source vocabulary lacks one of them, and the file
 #: that the pair stood in.
 SLICES = ("source_length", "unknown_words", "file")
-#: Names of metrics, as in `pipeline.scoring`; the last need the training text, which an exported model has not.
-METRICS = (
-    *(field.name for field in dataclasses.fields(ThresholdsConfig)),
-    *("unseen_copies", "rare_word_recall", "word_f1_by_frequency"),
-)
 
 
 @dataclasses.dataclass(frozen=True)

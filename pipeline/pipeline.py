@@ -31,11 +31,12 @@ def trainer(recipe, transform, schema, suffix=None):
     return component.with_id(f"Trainer.{suffix}") if suffix else component
 
 
-def exporter(recipe, trained, transform, suffix=None):
+def exporter(recipe, trained, transform, vocabulary, suffix=None):
     """Returns the Exporter of what a Trainer trained."""
     component = Exporter(
         trained_model=trained.outputs["model"],
         transform_graph=transform.outputs["transform_graph"],
+        vocabulary=vocabulary.outputs["vocabulary"],
         recipe_json=configs.export_recipe(recipe).to_json(),
     )
     return component.with_id(f"Exporter.{suffix}") if suffix else component
@@ -145,12 +146,12 @@ def create_pipeline(
     components += [component for component in (lexicon, subwords) if component]
     # The model that may be pushed.
     trainers = [trainer(recipe, transform, schema_gen.outputs["schema"])]
-    exporters = [exporter(recipe, trainers[0], transform)]
+    exporters = [exporter(recipe, trainers[0], transform, vocabulary)]
     # The model it is compared with in the report; never pushed.
     other = baseline_recipe(recipe)
     if other:
         trainers.append(trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE))
-        exporters.append(exporter(other, trainers[-1], transform, suffix=BASELINE))
+        exporters.append(exporter(other, trainers[-1], transform, vocabulary, suffix=BASELINE))
     comparison, blessed = {}, []
     if tasks.compares_with_last_blessed(recipe):
         # Where nothing was blessed yet, it finds nothing, and only the absolute thresholds apply.

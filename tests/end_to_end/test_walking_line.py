@@ -81,7 +81,7 @@ def test_the_evaluator_measured_the_same_as_the_report(finished_run):
     )
     outputs = lineage.latest_outputs(connection, "localization_en_fr")
     measured = evaluation.read_metrics(outputs["Evaluator"]["evaluation"])
-    for name in ("bleu", "chrf", "placeholder_fidelity", "perplexity"):
+    for name in ("bleu", "chrf", "placeholder_fidelity", "unseen_copies", "perplexity"):
         found = facts["systems"][0]["metrics"][name]["value"]
         # Probabilities are float32, and a batch's length changes their last digits.
         assert measured[name] == pytest.approx(found, rel=1e-4 if name == "perplexity" else 0, abs=1e-6)

@@ -307,9 +307,10 @@ def test_what_evaluate_reads_and_measures_by_default(tmp_path):
     options.data = str(tmp_path / "pairs.jsonl")
     data = cli._evaluated_data(recipe.data, options)
     assert data.train_files == () and data.format == "auto"
-    names, left_out = cli._evaluated_metrics(recipe, None)
+    names, left_out = cli._evaluated_metrics(recipe, None, has_counts=False)
     assert "bleu" in names and left_out == ["unseen_copies"]
-    assert cli._evaluated_metrics(recipe, "rouge,ter") == (["rouge1", "rouge2", "rougeL", "ter"], [])
+    assert cli._evaluated_metrics(recipe, None, has_counts=True) == (list(recipe.evaluation.metrics), [])
+    assert cli._evaluated_metrics(recipe, "rouge,ter", has_counts=False) == (["rouge1", "rouge2", "rougeL", "ter"], [])
 
 
 def test_evaluate_refuses_a_model_of_another_kind(refused, texts):

@@ -11,7 +11,7 @@ tfma = pytest.importorskip("tensorflow_model_analysis")
 
 from google.protobuf import json_format  # noqa: E402
 
-from pipeline import configs, evaluation, scoring, slicing  # noqa: E402
+from pipeline import configs, evaluation, extractors, scoring, slicing, training_counts  # noqa: E402
 
 # Two domains, of which one has longer sentences; the words of both are known but for the placeholders.
 LAW = [
@@ -24,6 +24,9 @@ GOOD = {source: target for source, target, _ in PAIRS}
 # Damaged on one domain alone: the other two thirds of the test split hide it from a lax threshold on the whole.
 DAMAGED = {**GOOD, **{source: "La cour" for source, _ in LAW}}
 VOCABULARY = ["The", "court", "of", "appeal", "heard", "case", "in", "full", "today", "Open", *map(str, range(6))]
+
+# How often training saw words, on the target side: `full` stood in sources alone.
+COUNTS = {"La": 9, "cour": 3, "a": 100, "Ouvrir": 7, "full": 0}
 
 
 def save_model(directory, answers):
@@ -50,6 +53,7 @@ def save_model(directory, answers):
     assets = pathlib.Path(directory, "assets")
     assets.mkdir(exist_ok=True)
     (assets / "source_vocabulary.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    training_counts.write(str(directory), COUNTS)
     return str(directory)
 
 
@@ -86,7 +90,7 @@ def evaluate(folder, settings, candidate, last_blessed=None):
         eval_config=config,
         data_location=str(examples),
         output_path=str(folder / "evaluation"),
-        extractors=slicing.custom_extractors(models, config),
+        extractors=extractors.custom_extractors(models, config),
     )
     return recipe, str(folder / "evaluation")
 
@@ -124,6 +128,24 @@ def test_perplexity_is_compared_with_the_last_blessed_model(models, tmp_path):
     law = evaluation.read_slices(output)[0]
     assert law["metrics"]["perplexity"] == pytest.approx(math.e**2)
     assert law["last_blessed"]["perplexity"] == pytest.approx(math.e)
+
+
+def test_metrics_of_rare_and_unseen_words_read_the_training_counts(models, tmp_path):
+    """As `scoring` with the same counts, on the whole split and on a slice; the gate takes them too."""
+    names = ["unseen_copies", "rare_word_recall", "word_f1_by_frequency"]
+    settings = {"metrics": names, "slices": ["domain"], "slice_thresholds": {"rare_word_recall": 0.9}}
+    recipe, output = evaluate(tmp_path, settings, models["damaged"], last_blessed=models["good"])
+    columns = list(zip(*((DAMAGED[source], target, source) for source, target, _ in PAIRS)))
+    for part, found in (
+        (slice(None), evaluation.read_metrics(output)),
+        (slice(6), evaluation.read_slices(output)[0]["metrics"]),
+    ):
+        outputs, targets, sources = (list(column[part]) for column in columns)
+        expected = scoring.score(names, outputs, targets, sources, COUNTS, bootstrap_samples=0)
+        assert {name: found[name] for name in names} == {name: pytest.approx(expected[name].value) for name in names}
+        assert all(0 < result.value < 1 for name, result in expected.items() if name != "unseen_copies")
+    blessed, reason = evaluation.read_blessing(output, recipe)
+    assert not blessed and "on the slice domain = law, Rare-word recall is" in reason
 
 
 def test_an_equal_and_a_better_model_pass(models, tmp_path):
@@ -283,7 +305,6 @@ def test_a_source_is_sliced_by_its_length_and_words(tmp_path):
     assert slicer.features("The " * 23)["source_length"] == "20-29"
     recipe = configs.recipe_from_dict({"name": "x", "data": {"tokenization": "whitespace", "lowercase": True}})
     extra = tmp_path / "model" / "assets.extra"
-    extra.mkdir()
     (extra / "verbatim.json").write_text(json.dumps({"recipe": recipe.to_dict()}), encoding="utf-8")
     slicer = slicing.SourceSlicer.of_model(str(tmp_path / "model"))
     assert slicer.features("OF the")["unknown_words"] == "yes"  # `the` is not in the vocabulary, `The` is

@@ -335,9 +335,7 @@ def test_recipes_know_the_metrics_by_the_same_names():
     # Measured elsewhere: see `pipeline.perplexity_of_text`.
     of_streams = {"perplexity_with_copies", "passage_perplexity", "validation_perplexity"}
     assert set(scoring.LABELS) - set(scoring._FACTORIES) == of_streams
-    for name in configs.METRICS:
-        needs = scoring.metric_class(name).needs_training_words
-        assert needs != hasattr(configs.ThresholdsConfig(), name)
+    assert set(configs.METRICS) == set(vars(configs.ThresholdsConfig()))
 
 
 def test_perplexity_per_token_and_per_word():

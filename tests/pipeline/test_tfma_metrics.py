@@ -8,7 +8,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 tfma = pytest.importorskip("tensorflow_model_analysis")
 
-from pipeline import configs, evaluation, scoring, tfma_metrics, tokenization  # noqa: E402
+from pipeline import configs, evaluation, extractors, scoring, tfma_metrics, tokenization, training_counts  # noqa: E402
 
 PAIRS = [
     # source, target, output
@@ -26,6 +26,7 @@ PAIRS = [
 ]
 SOURCES, TARGETS, OUTPUTS = (list(column) for column in zip(*PAIRS))
 SQL = {"one": "SELECT 1", "two": "SELECT 3"}
+COUNTS = {"Bonjour": 3, "La": 900, "page": 8, "objets": 1, "Supprimer": 7, "東京": 0, "SELECT": 2}
 NAMES = ["bleu", "chrf", "nist", "exact_match", "placeholder_fidelity"]
 
 
@@ -72,6 +73,7 @@ def model_directory(tmp_path_factory):
     directory = str(tmp_path_factory.mktemp("model"))
     model = _Model()
     tf.saved_model.save(model, directory, signatures={"serving_default": model.serve, "score": model.score})
+    training_counts.write(directory, COUNTS)
     return directory
 
 
@@ -97,11 +99,13 @@ def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, **evaluation_key
     config = json_format.Parse(json_format.MessageToJson(config), tfma.EvalConfig())
     config = tfma.utils.update_eval_config_with_defaults(config, has_baseline=False, rubber_stamp=True)
     output = str(tmp_path / "evaluation")
+    model = tfma.default_eval_shared_model(model_directory, eval_config=config)
     tfma.run_model_analysis(
-        eval_shared_model=tfma.default_eval_shared_model(model_directory, eval_config=config),
+        eval_shared_model=model,
         eval_config=config,
         data_location=_write(tmp_path / "data", pairs, shards),
         output_path=output,
+        extractors=extractors.custom_extractors(model, config),
     )
     return output
 
@@ -130,6 +134,7 @@ def test_all_metrics_equal_scoring(model_directory, tmp_path):
     outputs = [*OUTPUTS, "SELECT 1", "SELECT 3"]
     targets, sources = [pair[1] for pair in pairs], [pair[0] for pair in pairs]
     options = {"bootstrap_samples": 0, "database": database, "language": "fr", "scores": scores_of(pairs)}
+    options["training_words"] = COUNTS
     expected = scoring.score(names, outputs, targets, sources, **options)
     for name in names:
         # Probabilities are float32.
@@ -216,8 +221,11 @@ def bounds(metrics, **thresholds):
 
 
 def test_the_evaluator_measures_the_recipes_metrics_and_always_has_a_threshold():
-    # Metrics that need the training text are measured after the run only.
-    assert bounds(["ter", "unseen_copies", "chrf"]) == {"CorpusTer": (None, None), "CorpusChrf": (0.0, None)}
+    assert bounds(["ter", "unseen_copies", "chrf"]) == {
+        "CorpusTer": (None, None),
+        "UnseenCopies": (None, None),
+        "CorpusChrf": (0.0, None),
+    }
     assert bounds(["placeholder_fidelity"]) == {"PlaceholderFidelity": (None, None), "ExactMatch": (0.0, None)}
     assert bounds(["placeholder_fidelity", "bleu"], placeholder_fidelity=0.0, bleu=3) == {
         "PlaceholderFidelity": (None, None),
@@ -227,9 +235,7 @@ def test_the_evaluator_measures_the_recipes_metrics_and_always_has_a_threshold()
         "ExecutionAccuracy": (0.5, None),
         "CorpusTer": (None, 80.0),
     }
-    need_training = {name for name in configs.METRICS if scoring.metric_class(name).needs_training_words}
-    assert need_training == {"unseen_copies", "rare_word_recall", "word_f1_by_frequency"}
-    assert set(tfma_metrics.CLASSES) == set(configs.METRICS) - need_training
+    assert set(tfma_metrics.CLASSES) == set(configs.METRICS)
 
 
 @pytest.mark.parametrize("name", ["bleu", "nist"])

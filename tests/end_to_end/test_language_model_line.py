@@ -61,7 +61,7 @@ def test_both_models_are_measured_on_the_whole_stream(finished, tmp_path, capsys
         assert metrics["perplexity"]["value"] == pytest.approx(metrics["validation_perplexity"]["value"], rel=1e-3)
     # A softmax copies nothing; of the unknown words a pointer can copy each second one.
     assert softmax["perplexity"]["value"] == pytest.approx(softmax["perplexity_with_copies"]["value"], rel=1e-5)
-    assert pointer["perplexity"]["value"] != pytest.approx(pointer["perplexity_with_copies"]["value"], rel=1e-3)
+    assert pointer["perplexity"]["value"] != pytest.approx(pointer["perplexity_with_copies"]["value"], rel=1e-4)
     assert pointer["perplexity"]["details"]["unknown_words"] == 2 * 6
     assert pointer["passage_perplexity"]["value"] > 1 and set(facts["comparison"]) == {
         *("perplexity", "perplexity_with_copies"),

@@ -317,7 +317,7 @@ def say_results(facts, say):
 
 
 def _evaluate(options):
-    from pipeline import readers, scoring, sql_execution
+    from pipeline import readers, scoring, sql_execution, training_counts
     from pipeline.served_model import ServedModel, version_directory
 
     say = _talk(options)
@@ -328,7 +328,8 @@ def _evaluate(options):
     recipe = _recipe_of(directory)
     if recipe.task == configs.LANGUAGE_MODEL:
         return _evaluate_language_model(options, directory, recipe, say)
-    names, left_out = _evaluated_metrics(recipe, options.metrics)
+    counts = training_counts.read(str(directory))
+    names, left_out = _evaluated_metrics(recipe, options.metrics, counts is not None)
     data = _evaluated_data(recipe.data, options)
     metric_options = {**scoring.options_of(recipe), **({"database": options.database} if options.database else {})}
     for name in names:
@@ -348,15 +349,15 @@ def _evaluate(options):
     model = ServedModel(directory)
     sources = [pair.source for pair in pairs]
     features = dict(zip(data.source_features, zip(*(pair.features for pair in pairs))))
+    targets = [pair.target for pair in pairs]
+    scores = None
+    if any(scoring.metric_class(name).needs_scores for name in names):
+        # Before the outputs, which take longer: a model may lack the signature.
+        scores = list(zip(*model.score(sources, targets, features)))
     answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"), features=features)
     texts = [answer["text"] for answer in answers]
-    results = scoring.score(
-        names,
-        texts,
-        [pair.target for pair in pairs],
-        sources=sources,
-        **metric_options,
-    )
+    given = {"sources": sources, "scores": scores, "training_words": counts}
+    results = scoring.score(names, texts, targets, **given, **metric_options)
     if options.outputs:
         _write_text(options.outputs, "".join(" ".join(text.split("\n")) + "\n" for text in texts))
     named = {model.facts.get("head", "model"): results}
@@ -367,7 +368,7 @@ def _evaluate(options):
     if data.train_files:
         say(f"The pairs are those of the recipe's data.test_files: {'; '.join(data.train_files)}")
     if left_out:
-        say(f"Not measured, because it takes the training text: {', '.join(left_out)}")
+        say(f"Not measured, because the model keeps no counts of its training text: {', '.join(left_out)}")
     _write_json(
         options.json,
         {
@@ -397,15 +398,15 @@ def _evaluated_data(data, options):
     )
 
 
-def _evaluated_metrics(recipe, named):
-    """Returns the metrics to measure an exported model by, and those of its recipe that need its training text."""
+def _evaluated_metrics(recipe, named, has_counts):
+    """Returns the metrics to measure an exported model by, and those of its recipe that need counts which it has not."""
     from pipeline import scoring
 
     if named:
         return scoring.expand_metric_names(named), []
     names = {True: [], False: []}
     for name in recipe.evaluation.metrics:
-        names[scoring.metric_class(name).needs_training_words].append(name)
+        names[scoring.metric_class(name).needs_training_words and not has_counts].append(name)
     return names[False], names[True]
 
 
@@ -418,18 +419,20 @@ def _recipe_of(model_directory):
 
 
 def _evaluate_language_model(options, directory, recipe, say):
-    """Perplexity of a text file, in passages of which each is read after the end of the one before."""
+    """Perplexity of a text file, read as one stream."""
     from pipeline import perplexity_of_text, scoring
 
     if options.metrics and options.metrics not in ("perplexity", "all"):
         raise CommandError(f"A language model is measured by 'perplexity' alone; got --metrics {options.metrics}.")
     if options.outputs:
         raise CommandError("--outputs is for models that translate: a language model's evaluation writes no text.")
-    result = perplexity_of_text.measure(options.data, directory, recipe, lambda line: say(line))
-    say(scoring.format_table({recipe.model.head: {result.name: result}}))
-    words = result.details["words"]
-    say(f"{words} words, line ends included; {result.signature}; model {directory}")
-    facts = {"model": str(directory), "words": words, "metrics": scoring.results_to_dict({result.name: result})}
+    results = perplexity_of_text.measure(options.data, directory, recipe, lambda line: say(line))
+    say(scoring.format_table({recipe.model.head: results}))
+    for name, result in results.items():
+        say(f"{scoring.LABELS[name]}: {result.signature}")
+    numbers = {name: results["perplexity"].details[name] for name in ("words", "unknown_words")}
+    say(f"{numbers['words']} words, line ends included, {numbers['unknown_words']} of them unknown; model {directory}")
+    facts = {"model": str(directory), **numbers, "metrics": scoring.results_to_dict(results)}
     _write_json(options.json, facts)
     return 0
 
@@ -452,6 +455,8 @@ def _score(options):
         tokenization=options.tokenization,
         remove=options.remove,
     )
+    if empty := sum(not text.strip() for text in texts["hypotheses"]):
+        print(f"verbatim: {empty} of {len(texts['hypotheses'])} hypotheses are empty.", file=sys.stderr)
     baseline = texts.pop("baseline_hypotheses", None)
     settings = {
         "language": options.language,

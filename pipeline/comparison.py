@@ -124,8 +124,9 @@ def _tested(names, runs, outputs, samples, progress):
 
 
 def _testable(name, options):
-    """Whether a metric can be measured on the outputs alone: those that take the training text, or a lost database, cannot."""
-    if name not in scoring.METRICS or scoring.metric_class(name).needs_training_words:
+    """Whether a metric can be measured on the outputs alone: not with training text, a model's scores, or a lost database."""
+    metric = scoring.metric_class(name)
+    if name not in scoring.METRICS or metric.needs_training_words or metric.needs_scores:
         return False
     return name != "execution_accuracy" or os.path.isfile(options["database"] or "")
 

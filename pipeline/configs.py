@@ -277,70 +277,67 @@ class DecodingConfig:
     length_buckets: tuple[int, ...] = (16, 64, 128)
 
 
-@dataclasses.dataclass(frozen=True)
-class ThresholdsConfig:
-    """What a model must reach on the test split before it is pushed: at least, or at most for error rates.
+# The range of each metric of `pipeline.scoring` that the Evaluator measures, or None above where there is no highest.
+_METRIC_RANGES = {
+    "bleu": 100.0,
+    "chrf": 100.0,
+    "bleu_by_length": 100.0,
+    "nist": None,
+    "ter": None,
+    "rouge1": 100.0,
+    "rouge2": 100.0,
+    "rougeL": 100.0,
+    "rouge1_recall": 100.0,
+    "rouge2_recall": 100.0,
+    "rougeL_recall": 100.0,
+    "exact_match": 1.0,
+    "token_accuracy": 1.0,
+    "execution_accuracy": 1.0,
+    "placeholder_fidelity": 1.0,
+    "protected_fidelity": 1.0,
+    "copy_rate": 1.0,
+    "copy_precision": 1.0,
+    "repetition_rate": 1.0,
+    "perplexity": None,
+    "word_perplexity": None,
+    "unseen_copies": 1.0,
+    "rare_word_recall": 1.0,
+    "word_f1_by_frequency": 1.0,
+}
+#: Names of metrics, as in `pipeline.scoring`.
+METRICS = tuple(_METRIC_RANGES)
+
+
+def _metric_keys(name, make_field, doc):
+    """Returns a section of a recipe with a key for each metric that the Evaluator measures."""
+    fields = [(metric, float | None, make_field(high)) for metric, high in _METRIC_RANGES.items()]
+    section = dataclasses.make_dataclass(name, fields, frozen=True, namespace={"__doc__": doc})
+    section.__module__ = __name__
+    return section
+
+
+ThresholdsConfig = _metric_keys(
+    "ThresholdsConfig",
+    lambda high: _number(None, low=0.0, high=high),
+    """What a model must reach on the test split before it is pushed: at least, or at most for error rates and perplexity.
 
     One key for each metric of `pipeline.scoring` that the Evaluator measures; a metric without a value stops no model.
-    """
+    """,
+)
 
-    bleu: float | None = _number(None, low=0.0, high=100.0)
-    chrf: float | None = _number(None, low=0.0, high=100.0)
-    bleu_by_length: float | None = _number(None, low=0.0, high=100.0)
-    nist: float | None = _number(None, low=0.0)
-    ter: float | None = _number(None, low=0.0)  # at most
-    rouge1: float | None = _number(None, low=0.0, high=100.0)
-    rouge2: float | None = _number(None, low=0.0, high=100.0)
-    rougeL: float | None = _number(None, low=0.0, high=100.0)  # noqa: N815 (its name everywhere)
-    rouge1_recall: float | None = _number(None, low=0.0, high=100.0)
-    rouge2_recall: float | None = _number(None, low=0.0, high=100.0)
-    rougeL_recall: float | None = _number(None, low=0.0, high=100.0)  # noqa: N815
-    exact_match: float | None = _number(None, low=0.0, high=1.0)
-    token_accuracy: float | None = _number(None, low=0.0, high=1.0)
-    execution_accuracy: float | None = _number(None, low=0.0, high=1.0)
-    placeholder_fidelity: float | None = _number(None, low=0.0, high=1.0)
-    protected_fidelity: float | None = _number(None, low=0.0, high=1.0)
-    copy_rate: float | None = _number(None, low=0.0, high=1.0)
-    copy_precision: float | None = _number(None, low=0.0, high=1.0)
-    repetition_rate: float | None = _number(None, low=0.0, high=1.0)  # at most
-
-
-@dataclasses.dataclass(frozen=True)
-class ChangeThresholdsConfig:
+ChangeThresholdsConfig = _metric_keys(
+    "ChangeThresholdsConfig",
+    lambda high: _number(None),
     """How far a model must be above the last blessed one, metric by metric: -0.5 allows a loss of 0.5.
 
-    For error rates it is how far the model may be above: 0.5 allows a rise of 0.5. In the metric's own unit.
-    """
-
-    bleu: float | None = None
-    chrf: float | None = None
-    bleu_by_length: float | None = None
-    nist: float | None = None
-    ter: float | None = None  # at most
-    rouge1: float | None = None
-    rouge2: float | None = None
-    rougeL: float | None = None  # noqa: N815 (its name everywhere)
-    rouge1_recall: float | None = None
-    rouge2_recall: float | None = None
-    rougeL_recall: float | None = None  # noqa: N815
-    exact_match: float | None = None
-    token_accuracy: float | None = None
-    execution_accuracy: float | None = None
-    placeholder_fidelity: float | None = None
-    protected_fidelity: float | None = None
-    copy_rate: float | None = None
-    copy_precision: float | None = None
-    repetition_rate: float | None = None  # at most
+    For error rates and perplexity it is how far the model may be above: 0.5 allows a rise of 0.5. In the metric's own unit.
+    """,
+)
 
 
 #: Slices that need no column: how many tokens the source has, whether the model's source vocabulary lacks one of them, and the file
 #: that the pair stood in.
 SLICES = ("source_length", "unknown_words", "file")
-#: Names of metrics, as in `pipeline.scoring`; the last need the training text, which an exported model has not.
-METRICS = (
-    *(field.name for field in dataclasses.fields(ThresholdsConfig)),
-    *("unseen_copies", "rare_word_recall", "word_f1_by_frequency"),
-)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,10 +25,10 @@ _MOST_FAILURES = 8  # that a reason names
 def build_eval_config(recipe):
     """Returns the `tfma.EvalConfig` of a recipe.
 
-    The metrics are the recipe's, but for those that need the training text. TFX blesses nothing where no threshold is set,
-    and sets aside what is demanded of a change where no model was blessed before: so, where no absolute threshold is set, the
-    first metric that always has a value must reach 0. A bound of 0 demands nothing, so a metric that has none of its cases in
-    the test split, and hence no value, does not block by it.
+    The metrics are the recipe's. TFX blesses nothing where no threshold is set, and sets aside what is demanded of a change
+    where no model was blessed before: so, where no absolute threshold is set, the first metric that always has a value must
+    reach 0. A bound of 0 demands nothing, so a metric that has none of its cases in the test split, and hence no value, does
+    not block by it.
 
     What is demanded of each slice is demanded of metrics of their own, named with `SLICE_GATE`: see
     `tfma_metrics`' `min_slice_size`.
@@ -37,7 +37,7 @@ def build_eval_config(recipe):
         recipe: a `pipeline.configs.Recipe`; reads `evaluation`, `data.target_language` and `data.tokenization`.
     """
     settings, options = recipe.evaluation, scoring.options_of(recipe)
-    names = [name for name in settings.metrics if not scoring.metric_class(name).needs_training_words]
+    names = list(settings.metrics)
     bounds = _demanding(settings.thresholds)
     changes = _given(settings.change_thresholds)
     if not bounds:
@@ -67,6 +67,7 @@ def build_eval_config(recipe):
             metrics.append(metric)
     if slices:
         metrics.append(tfma.MetricConfig(class_name="ExampleCount"))
+    needs_scores = any(scoring.metric_class(name).needs_scores for name in names)
     return tfma.EvalConfig(
         model_specs=[
             tfma.ModelSpec(
@@ -74,6 +75,8 @@ def build_eval_config(recipe):
                 model_type=tfma.TF_GENERIC,
                 label_key=LABEL_FEATURE,
                 prediction_key=PREDICTION_OUTPUT,
+                # TFMA calls it beside the signature above, with the features that are named like its inputs.
+                preprocessing_function_names=[tfma_metrics.SCORE_SIGNATURE] if needs_scores else [],
             )
         ],
         slicing_specs=[tfma.SlicingSpec(), *slices],

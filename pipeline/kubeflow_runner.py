@@ -65,6 +65,8 @@ def compile_pipeline(
         push_directory=f"{pipeline_root.rstrip('/')}/models/{recipe.name}",
         beam_args=beam_args,
         configure_trainer=lambda trainer: trainer.with_platform_config(resources),
+        # Kubeflow knows no strategy but TFX's: there a run that is repeated compares a model with itself.
+        resolve_blessed=pipeline.last_blessed_model,
     )
     known = [component.id for component in tfx_pipeline.components]
     images = {kubeflow_v2_dag_runner._DEFAULT_IMAGE_PATH_KEY: image}

@@ -1,63 +1,92 @@
 """What a language model's run found, as the facts that the table and the report show."""
 
+import glob
 import json
 import os
 
+import numpy as np
+
 from pipeline.scoring import MetricResult
 
-NAME = "perplexity"
+PASSAGES = "passage_perplexity"
+HEAT_MAPS = 4
+_BETWEEN_MAPS = 8  # words that a heat map predicts: no two show the same ones
 
 
-def result(value, words, signature):
+def result(name, value, words, signature):
     """Returns a perplexity as a `MetricResult`."""
-    return MetricResult(
-        NAME, value, signature=signature, details={"words": int(words)}, unit="points", lower_is_better=True
-    )
+    return MetricResult(name, value, signature=signature, details={"words": int(words)}, lower_is_better=True)
+
+
+def read_words(examples_uri, split):
+    """Returns the words of a split's stream, a list of strings: its passages put together, without what they repeat."""
+    import tensorflow as tf
+
+    from pipeline import text_streams
+
+    passages = []
+    files = sorted(glob.glob(os.path.join(examples_uri, f"Split-{split}", "*")))
+    for record in tf.data.TFRecordDataset(files, compression_type="GZIP"):
+        feature = tf.train.Example.FromString(record.numpy()).features.feature
+        context, order = (feature[name].int64_list.value[0] for name in ("context", "order"))
+        passages.append((order, text_streams.words_of(feature["text"].bytes_list.value[0].decode("utf-8"))[context:]))
+    # Beam keeps no order.
+    return [word for _, words in sorted(passages, key=lambda passage: passage[0]) for word in words]
 
 
 def collect(recipe, outputs, stages, cache_directory, progress=print):
-    """Gathers what the Evaluator and the Trainers found.
+    """Measures the models of a run on the stream of the evaluated split, and gathers what the report shows.
 
     Args:
         recipe: the run's `Recipe`.
         outputs: what `lineage.latest_outputs` returned.
         stages: list of {"name", "seconds"}.
-        cache_directory: unused; nothing is decoded.
+        cache_directory: folder for what the models gave each word.
         progress: function of one string.
 
     Returns:
-        The facts as `pipeline.report.write_report` takes them. `perplexity` is that of the stream's passages; where the model is
-        measured on the validation text itself, `validation_perplexity` is that of the whole stream, as training saw it.
+        The facts as `pipeline.report.write_report` takes them. `passage_perplexity` is the Evaluator's, of passages, each after a
+        window of context; `validation_perplexity` that of the eval text, as training saw it.
     """
-    from pipeline import evaluation, results, text_streams, trainer
+    from components.vocabulary.executor import STREAM_SIDES, read_counts
+    from pipeline import evaluation, perplexity_of_text, results, text_streams, trainer
     from pipeline.pipeline import BASELINE
 
     with open(os.path.join(outputs["TextExampleGen"]["counts"], "counts.json"), encoding="utf-8") as file:
         counts = json.load(file)
     split = text_streams.evaluated_split(recipe.data)
-    words = counts["words_by_split"]
-    context, _ = text_streams.passage_sizes(recipe)
+    stream = read_words(outputs["TextExampleGen"]["examples"], split)
+    training_counts = read_counts(outputs["Vocabulary"]["vocabulary"], STREAM_SIDES[0])
+    suffixes = ("", f".{BASELINE}") if recipe.baseline.head else ("",)
+    scored = [
+        _score_once(outputs[f"Exporter{suffix}"]["model"], stream, cache_directory, progress) for suffix in suffixes
+    ]
+    progress(f"  measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
+    measured, comparison = perplexity_of_text.metrics_of(stream, scored, recipe.evaluation.bootstrap_samples)
     systems = []
-    for component in ("Trainer", f"Trainer.{BASELINE}") if recipe.baseline.head else ("Trainer",):
-        run_directory = outputs[component]["model_run"]
-        with open(os.path.join(run_directory, trainer.HISTORY_FILE), encoding="utf-8") as file:
+    for suffix, metrics, of_system in zip(suffixes, measured, scored):
+        with open(
+            os.path.join(outputs[f"Trainer{suffix}"]["model_run"], trainer.HISTORY_FILE), encoding="utf-8"
+        ) as file:
             history = json.load(file)
-        measured = {}
-        if component == "Trainer":
-            value = evaluation.read_metrics(outputs["Evaluator"]["evaluation"])[NAME]
+        if not suffix:
+            value = evaluation.read_metrics(outputs["Evaluator"]["evaluation"])[PASSAGES]
+            context, _ = text_streams.passage_sizes(recipe)
             signature = f"passages of the {split} text, each after {context} words of context"
-            measured[NAME] = result(value, words[split], signature).to_dict()
+            metrics[PASSAGES] = result(PASSAGES, value, len(stream), signature)
         rows = recipe.language_model.evaluation_batch_size
         signature = f"the eval text as {'one stream' if rows == 1 else f'{rows} streams'}, states and window carried"
-        measured["validation_perplexity"] = result(history["validation_perplexity"], words["eval"], signature).to_dict()
+        name = "validation_perplexity"
+        metrics[name] = result(name, history[name], counts["words_by_split"]["eval"], signature)
         systems.append(
             {
                 "name": history["head"],
-                "metrics": measured,
+                "metrics": {name: metric.to_dict() for name, metric in metrics.items()},
                 "curves": history["curve"],
                 "parameters": history["parameters"],
                 "seconds": history["seconds"],
                 "updates": history["updates"],
+                "log_perplexity_by_frequency": perplexity_of_text.by_frequency(stream, of_system, training_counts),
             }
         )
     blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"], recipe)
@@ -69,11 +98,59 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         "versions": results.versions(),
         "counts": counts,
         "systems": systems,
-        "comparison": {},
+        "comparison": comparison,
         "slices": [],
         "samples": [],
-        "heat_maps": [],
+        "heat_maps": _heat_maps(recipe, outputs, stream, scored, training_counts),
         "blessed": blessed,
         "blessing_reason": reason,
         "stages": stages,
     }
+
+
+def _score_once(model_uri, words, cache_directory, progress):
+    """Returns what `ServedLanguageModel.score_stream` gives, from the cache where it is there."""
+    from pipeline import results
+    from pipeline.served_language_model import ServedLanguageModel
+
+    def score():
+        model = ServedLanguageModel(os.path.join(model_uri, "Format-Serving"))
+        name = model.facts.get("head", "model")
+        scored = model.score_stream(words, lambda done: progress(f"  {name}: scored {done} of {len(words)} words"))
+        return {key: values.tolist() for key, values in scored.items()}
+
+    return results.once(cache_directory, "stream", [model_uri, words], score)
+
+
+def _heat_maps(recipe, outputs, words, scored, training_counts):
+    """Where the pointer looked, at the words that it gained most on: against the baseline, or against their mere frequency."""
+    if recipe.model.head != "pointer_sentinel":
+        return []
+    import keras
+
+    from pipeline import heat_maps, language_model_preprocessing, tokenization, trainer
+
+    own = np.asarray(scored[0]["log_probability"])
+    if len(scored) == 2:
+        gain = own - np.asarray(scored[1]["log_probability"])
+    else:
+        gain = own - np.log([training_counts.get(word, 0) + 1 for word in words])
+    path = os.path.join(outputs["Vocabulary"]["vocabulary"], language_model_preprocessing.VOCABULARY_FILE)
+    with open(path, encoding="utf-8") as file:
+        vocabulary = file.read().splitlines()
+    numbers = {word: number for number, word in enumerate(vocabulary) if word not in tokenization.SPECIAL_TOKENS}
+    unknown = numbers.get(recipe.language_model.unknown_word, tokenization.UNK_ID)
+    ids = [tokenization.END_ID if word == "\n" else numbers.get(word, unknown) for word in words]
+    model = keras.models.load_model(
+        trainer.model_path(os.path.join(outputs["Trainer"]["model"], "Format-Serving")), compile=False
+    )
+    shown = ["¶" if word == "\n" else word for word in words]
+    ends, maps = [], []
+    for end in np.argsort(-gain).tolist():
+        if end > _BETWEEN_MAPS and all(abs(end - other) >= _BETWEEN_MAPS for other in ends):
+            ends.append(end)
+            found = heat_maps.pointer_map(model, ids, shown, end, rows=_BETWEEN_MAPS)
+            maps.append({"system": recipe.model.head, **found})
+        if len(maps) == HEAT_MAPS:
+            break
+    return maps

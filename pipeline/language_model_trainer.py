@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_models import language_modeling
 from keras_models.models import LanguageModel
-from pipeline import language_model_preprocessing, preprocessing
+from pipeline import heat_maps, language_model_preprocessing, preprocessing
 
 
 def build_model(recipe, vocabulary_size):
@@ -72,7 +72,7 @@ def read_stream(file_patterns):
     return np.concatenate([ids for _, ids in passages]) if passages else np.zeros(0, "int32")
 
 
-def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None):
+def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, vocabulary=None):
     """Trains a recipe's model.
 
     Args:
@@ -80,6 +80,7 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None):
         train_files, eval_files: lists of file patterns of transformed examples.
         vocabulary_size: V.
         log_directory: where TensorBoard's logs go, if given.
+        vocabulary: the words by id, for the tokens beside TensorBoard's heat maps.
 
     Returns:
         The model with the weights of its best epoch, and a dict of facts: `head`, `curve`, `parameters`, `seconds`, `words`,
@@ -94,6 +95,9 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None):
     options = fit_options(recipe)
     curve = []
     writer = tf.summary.create_file_writer(log_directory) if log_directory else None
+    words = [vocabulary[number] if vocabulary else str(number) for number in eval_ids.tolist()]
+    # Some words of the eval text, evenly from its end, for the heat maps.
+    shown = range(len(eval_ids) - 1, 0, -max(1, len(eval_ids) // heat_maps.SHOWN)) if model.points else ()
 
     def on_epoch(entry):
         loss = float(np.log(entry["perplexity"]))
@@ -105,6 +109,9 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None):
             with writer.as_default(step=entry["epoch"]):
                 tf.summary.scalar("loss", entry["loss"])
                 tf.summary.scalar("validation_perplexity", entry["perplexity"])
+                for number, end in enumerate(shown):
+                    found = heat_maps.pointer_map(model, eval_ids, words, end)
+                    heat_maps.write_summary(f"pointer/{number + 1}", found, step=entry["epoch"])
         print(
             f"  {recipe.model.head}: epoch {entry['epoch']}/{options.max_epochs}  loss {entry['loss']:.3f}  "
             f"validation perplexity {entry['perplexity']:.2f}  learning rate {entry['learning_rate']:.2g}  "
@@ -129,4 +136,5 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None):
 def train_transformed(recipe, fn_args, transform_output):
     """Trains on the files of TFX's `fn_args`; returns what `train` does."""
     vocabulary = preprocessing.read_vocabulary(transform_output, language_model_preprocessing.VOCABULARY_FILE)
-    return train(recipe, fn_args.train_files, fn_args.eval_files, len(vocabulary), log_directory=fn_args.model_run_dir)
+    files = (fn_args.train_files, fn_args.eval_files)
+    return train(recipe, *files, len(vocabulary), log_directory=fn_args.model_run_dir, vocabulary=vocabulary)

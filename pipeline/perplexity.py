@@ -1,4 +1,6 @@
-"""Perplexity of an exported language model: for TensorFlow Model Analysis, and what the Evaluator demands of it.
+"""Perplexity of an exported language model over passages: for TensorFlow Model Analysis, and what the Evaluator demands of it.
+
+Any worker can measure any passage; on the whole stream, states carried, `pipeline.perplexity_of_text` measures.
 
     perplexity = exp(- sum of log p(w) / number of words)
 
@@ -13,7 +15,9 @@ import numpy as np
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics import metric_types
 
-NAME = "perplexity"
+from pipeline import scoring
+
+NAME = "passage_perplexity"
 SIGNATURE = "score"
 CONTEXT_FEATURE = "context"
 # TFX blesses nothing where no threshold is set; one that every finite perplexity meets.
@@ -30,14 +34,6 @@ def statistics(log_probability, token_count, context):
     """
     new = np.asarray(log_probability, np.float64)[int(context) : int(token_count)]
     return float(new.sum()), len(new)
-
-
-def value(log_probability, words):
-    """Returns the perplexity; infinite where it is beyond all numbers, NaN without words."""
-    if not words:
-        return math.nan
-    nll = -log_probability / words
-    return math.exp(nll) if nll < 700 else math.inf
 
 
 class _Combiner(beam.CombineFn):
@@ -65,7 +61,8 @@ class _Combiner(beam.CombineFn):
         return sum(new for new, _ in accumulators), sum(words for _, words in accumulators)
 
     def extract_output(self, accumulator):
-        return {self._key: value(*accumulator)}
+        value = scoring.perplexity_of(*accumulator)
+        return {self._key: math.nan if value is None else value}
 
 
 def _dense(feature):

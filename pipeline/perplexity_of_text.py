@@ -1,12 +1,24 @@
-"""Perplexity of an exported language model on a text file: what `verbatim evaluate` prints."""
+"""Perplexity of an exported language model on a whole stream, its states and the pointer's window carried from word to word.
 
+Every word counts once, line ends among them. Words are the tokens of these models, so perplexity per token is perplexity per word.
+
+    perplexity             = exp(- 1/N sum_t log p(w_t | w_1 .. w_t-1))
+    perplexity_with_copies = the same, where a word that the vocabulary lacks is credited with what the pointer gives it
+
+In the first, all words that the vocabulary lacks are the one word `<unk>`, as in published results (Merity et al. 2016). In the second
+such a word has the probability of being copied, where it stands in the pointer's window, and that of `<unk>` elsewhere.
+"""
+
+import bisect
+import dataclasses
 import os
 
-from pipeline import readers, text_streams
-from pipeline.language_model_results import result
+import numpy as np
+
+from pipeline import readers, scoring, text_streams
 
 
-def measure(path, directory, recipe, say=print):
+def measure(path, directory, recipe, say=print, samples=1000):
     """Measures a model on a text file.
 
     Args:
@@ -14,9 +26,10 @@ def measure(path, directory, recipe, say=print):
         directory: the SavedModel.
         recipe: the `Recipe` that it was trained with.
         say: function of one string, for people.
+        samples: see `metrics_of`.
 
     Returns:
-        A `pipeline.scoring.MetricResult`, with the number of words in its details.
+        A dict from metric name to `pipeline.scoring.MetricResult`.
 
     Raises:
         pipeline.readers.DataError: the file cannot be read, or is empty.
@@ -24,21 +37,90 @@ def measure(path, directory, recipe, say=print):
     """
     if not os.path.isfile(path):
         raise readers.DataError(f"{path} is not a file: give a text file, whose lines are sentences.")
-    context, new = text_streams.passage_sizes(recipe)
-    words = text_streams.read_words(os.path.basename(path), path, recipe.data)
-    passages = list(text_streams.passages_of(words, context, new))
-    if not passages:
+    words = [word for word, _ in text_streams.read_words(os.path.basename(path), path, recipe.data)]
+    if not words:
         raise readers.DataError(f"{path} is empty: give a text file with words.")
     # The model is loaded after the text was found to be good: that takes seconds.
-    from pipeline import perplexity
     from pipeline.served_language_model import ServedLanguageModel
 
     model = ServedLanguageModel(directory)
-    scored = model.score(
-        [passage.text for passage in passages], progress=lambda done: say(f"scored {done} of {len(passages)} passages")
-    )
-    total, count = 0.0, 0
-    for passage, (tokens, log_probs) in zip(passages, scored, strict=True):
-        added, number = perplexity.statistics(log_probs, len(tokens), passage.context)
-        total, count = total + added, count + number
-    return result(perplexity.value(total, count), count, f"passages of {new} words, each after {context} of context")
+    scored = model.score_stream(words, lambda done: say(f"scored {done} of {len(words)} words"))
+    return metrics_of(words, [scored], samples)[0][0]
+
+
+def metrics_of(words, systems, samples=1000):
+    """Measures one language model on a stream, or two and their difference.
+
+    Args:
+        words: the stream, a list of strings.
+        systems: for each model what `ServedLanguageModel.score_stream` returned of it; one or two.
+        samples: resampled sets of sentences behind each interval and p-value.
+
+    Returns:
+        For each model a dict from metric name to `MetricResult`; and a dict from metric name to the p-value of the first against
+        the second, empty for one.
+    """
+    resampled = f"bs:{samples} sentences|seed:{scoring.DEFAULT_SEED}"
+    measured, p_values = [{} for _ in systems], {}
+    for name, key, unknown in (
+        ("perplexity", "log_probability", "all one word"),
+        ("perplexity_with_copies", "log_probability_with_copies", "copied where they stand in the window"),
+    ):
+        sentences = [_sentences(words, scored[key]) for scored in systems]
+        texts = [""] * len(sentences[0])
+        if len(systems) == 2:
+            *found, compared = scoring.score_pair(
+                "perplexity", texts, texts, texts, scores=sentences, bootstrap_samples=samples
+            )
+            p_values[name] = compared["perplexity"].p_value
+        else:
+            found = [scoring.score("perplexity", texts, texts, scores=sentences[0], bootstrap_samples=samples)]
+        for of_system, results, scored in zip(measured, found, systems):
+            details = {
+                "log_probability": results["perplexity"].details["log_probability"],
+                "words": len(words),
+                "unknown_words": int(np.sum(scored["unknown"])),
+            }
+            signature = (
+                f"{resampled}|per:token|line ends:counted|unknown words:{unknown}|one stream, states and window carried"
+            )
+            of_system[name] = dataclasses.replace(
+                results["perplexity"], name=name, details=details, signature=signature
+            )
+    for of_system in measured:
+        signature = of_system["perplexity"].signature.replace("per:token", "per:word, which is a token")
+        of_system["word_perplexity"] = dataclasses.replace(
+            of_system["perplexity"], name="word_perplexity", signature=signature
+        )
+    return measured, p_values
+
+
+def _sentences(words, log_probability):
+    """Returns (sum of log-probabilities, number of words) of each sentence, its line end included."""
+    ends = [place + 1 for place, word in enumerate(words) if word == text_streams.LINE_END]
+    begins = [0, *(end for end in ends if end < len(words))]
+    sums = np.add.reduceat(np.asarray(log_probability, "float64"), begins)
+    return list(zip(sums.tolist(), np.diff([*begins, len(words)]).tolist()))
+
+
+def by_frequency(words, scored, training_counts):
+    """Returns the mean negative log-probability of words by how often training saw them (figure A1 of Merity et al. 2016).
+
+    Args:
+        words: the stream, a list of strings; line ends are left out.
+        scored: what `ServedLanguageModel.score_stream` returned of it.
+        training_counts: mapping from each word to how often the training text has it.
+
+    Returns:
+        List of {"seen": range, "log_perplexity": float or None, "words": int}, rarest first.
+    """
+    totals = [[0.0, 0] for _ in scoring.FREQUENCY_BUCKETS]
+    for word, log_probability in zip(words, np.asarray(scored["log_probability"]).tolist(), strict=True):
+        if word != text_streams.LINE_END:
+            bucket = bisect.bisect_right(scoring.FREQUENCY_BUCKETS, training_counts.get(word, 0)) - 1
+            totals[bucket][0] -= log_probability
+            totals[bucket][1] += 1
+    return [
+        {"seen": seen, "log_perplexity": total / number if number else None, "words": number}
+        for seen, (total, number) in zip(scoring.bucket_names(scoring.FREQUENCY_BUCKETS), totals)
+    ]

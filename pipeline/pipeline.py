@@ -9,7 +9,7 @@ from components.lexicon.component import Lexicon
 from components.subwords.component import Subwords
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
-from pipeline import configs, tasks
+from pipeline import configs, resolvers, tasks
 
 RUN_FN = "pipeline.trainer.run_fn"
 BASELINE = "baseline"
@@ -31,11 +31,12 @@ def trainer(recipe, transform, schema, suffix=None):
     return component.with_id(f"Trainer.{suffix}") if suffix else component
 
 
-def exporter(recipe, trained, transform, suffix=None):
+def exporter(recipe, trained, transform, vocabulary, suffix=None):
     """Returns the Exporter of what a Trainer trained."""
     component = Exporter(
         trained_model=trained.outputs["model"],
         transform_graph=transform.outputs["transform_graph"],
+        vocabulary=vocabulary.outputs["vocabulary"],
         recipe_json=configs.export_recipe(recipe).to_json(),
     )
     return component.with_id(f"Exporter.{suffix}") if suffix else component
@@ -55,13 +56,28 @@ def baseline_recipe(recipe):
     )
 
 
-def last_blessed_model():
-    """Returns the Resolver of the model that the Evaluator blessed last, in this pipeline's earlier runs."""
+def last_blessed_model(candidate):
+    """Returns the Resolver of the model that the Evaluator blessed last, in this pipeline's earlier runs, by TFX's own strategy."""
     return tfx.dsl.Resolver(
-        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy,
-        model=tfx.dsl.Channel(type=tfx.types.standard_artifacts.Model),
-        model_blessing=tfx.dsl.Channel(type=tfx.types.standard_artifacts.ModelBlessing),
+        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy, **_blessed_channels()
     ).with_id(LAST_BLESSED)
+
+
+def last_other_blessed_model(candidate):
+    """Returns the same, but for the candidate itself, which a repeated run would find."""
+    return tfx.dsl.Resolver(
+        strategy_class=resolvers.LastOtherBlessedModelStrategy,
+        **{resolvers.CANDIDATE: candidate},
+        **_blessed_channels(),
+    ).with_id(LAST_BLESSED)
+
+
+def _blessed_channels():
+    types = tfx.types.standard_artifacts
+    return {
+        resolvers.MODEL: tfx.dsl.Channel(type=types.Model),
+        resolvers.BLESSING: tfx.dsl.Channel(type=types.ModelBlessing),
+    }
 
 
 def create_pipeline(
@@ -74,6 +90,7 @@ def create_pipeline(
     beam_args=(),
     enable_cache=True,
     configure_trainer=None,
+    resolve_blessed=last_other_blessed_model,
 ):
     """Creates the TFX pipeline of a recipe; it runs nothing.
 
@@ -87,6 +104,7 @@ def create_pipeline(
         beam_args: options for Beam, such as `--runner=FlinkRunner`.
         enable_cache: whether unchanged components are skipped.
         configure_trainer: function applied to each Trainer, for example to ask for a GPU.
+        resolve_blessed: function of the candidate's channel; returns the Resolver of the model that it is compared with.
 
     Returns:
         A `tfx.dsl.Pipeline`.
@@ -128,16 +146,16 @@ def create_pipeline(
     components += [component for component in (lexicon, subwords) if component]
     # The model that may be pushed.
     trainers = [trainer(recipe, transform, schema_gen.outputs["schema"])]
-    exporters = [exporter(recipe, trainers[0], transform)]
+    exporters = [exporter(recipe, trainers[0], transform, vocabulary)]
     # The model it is compared with in the report; never pushed.
     other = baseline_recipe(recipe)
     if other:
         trainers.append(trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE))
-        exporters.append(exporter(other, trainers[-1], transform, suffix=BASELINE))
+        exporters.append(exporter(other, trainers[-1], transform, vocabulary, suffix=BASELINE))
     comparison, blessed = {}, []
     if tasks.compares_with_last_blessed(recipe):
         # Where nothing was blessed yet, it finds nothing, and only the absolute thresholds apply.
-        blessed = [last_blessed_model()]
+        blessed = [resolve_blessed(exporters[0].outputs["model"])]
         comparison["baseline_model"] = blessed[0].outputs["model"]
     # Decodes the test split from raw text, measures, and blesses what reaches the recipe's thresholds.
     evaluator = tfx.components.Evaluator(

@@ -62,9 +62,9 @@ def write_report(directory, facts):
             systems: list of {"name": str, "metrics": {name: `MetricResult.to_dict()`, at least "value"}, "curves":
                 [{"epoch": int, "seconds": float, "loss": float, "eval_loss": float, ...}], "parameters": int,
                 "seconds": float, "by_length": [{"words": str, "bleu": float or None, "reference_length": int}],
-                "by_frequency": [{"seen": str, "f1": float or None, "reference_words": int}],
-                "segmentation": what `segmentation_scores.of_answers` returns, or None}; the first is the run's own model, the second its
-                baseline.
+                "by_frequency": [{"seen": str, "f1": float or None, "reference_words": int}], or, of a language model,
+                "log_perplexity_by_frequency": [{"seen": str, "log_perplexity": float or None, "words": int}], "segmentation": what
+                `segmentation_scores.of_answers` returns, or None}; the first is the run's own model, the second its baseline.
             comparison: {metric: p-value of the first system against the second}.
             comparisons: for more than two systems: {system: {metric: p-value of the first system against it}}.
             samples: list of {"source", "reference": str, "outputs": {system: {"text": str, "tokens": [str],
@@ -221,6 +221,10 @@ def _breakdowns(systems):
             (
                 *("By length", "words of the reference", "BLEU", "by_length"),
                 *("words", "bleu", "reference_length"),
+            ),
+            (
+                *("By word frequency", "times that training saw the word", "log perplexity"),
+                *("log_perplexity_by_frequency", "seen", "log_perplexity", "words"),
             ),
         )
     ]

@@ -43,22 +43,43 @@ def decode_once(model_uri, sources, cache_directory, progress, features=None):
     """
     from pipeline.served_model import ServedModel
 
-    key = hashlib.sha256(json.dumps([model_uri, sources, *([features] if features else [])]).encode()).hexdigest()[:16]
-    path = pathlib.Path(cache_directory) / f"answers-{key}.json"
+    def decode():
+        model = ServedModel(os.path.join(model_uri, "Format-Serving"))
+        name = model.facts.get("head", "model")
+        return model.predict(
+            sources,
+            progress=lambda done: progress(f"  {name}: decoded {done} of {len(sources)} test strings"),
+            features=features,
+        )
+
+    return once(cache_directory, "answers", [model_uri, sources, *([features] if features else [])], decode)
+
+
+def _score_once(model_uri, sources, targets, cache_directory, features):
+    """Returns (log-probability, number of tokens) of each target by an exported model, from the cache where they are there."""
+    from pipeline.served_model import ServedModel
+
+    def score():
+        model = ServedModel(os.path.join(model_uri, "Format-Serving"))
+        log_probability, tokens = model.score(sources, targets, features)
+        return list(zip(log_probability.tolist(), tokens.tolist()))
+
+    key = ["score", model_uri, sources, targets, *([features] if features else [])]
+    return once(cache_directory, "scores", key, score)
+
+
+def once(cache_directory, kind, key, make):
+    """Returns what `make` makes, which JSON can hold; what an earlier run made under the same key, if there is such."""
+    digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
+    path = pathlib.Path(cache_directory) / f"{kind}-{digest}.json"
     if path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
-    model = ServedModel(os.path.join(model_uri, "Format-Serving"))
-    name = model.facts.get("head", "model")
-    answers = model.predict(
-        sources,
-        progress=lambda done: progress(f"  {name}: decoded {done} of {len(sources)} test strings"),
-        features=features,
-    )
+    made = make()
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(answers, ensure_ascii=False), encoding="utf-8")
+    temporary.write_text(json.dumps(made, ensure_ascii=False), encoding="utf-8")
     temporary.replace(path)
-    return answers
+    return made
 
 
 def collect(recipe, outputs, stages, cache_directory, progress=print):
@@ -82,7 +103,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     sources, references, *tags = read_pairs(outputs["ParallelTextExampleGen"]["examples"], "test", columns)
     features = dict(zip(columns, tags))
     training_words = read_training_counts(outputs["Vocabulary"]["vocabulary"])
-    systems, answers, models = [], {}, {}
+    systems, texts, answers, models = [], [], {}, {}
     for suffix in ("", f".{BASELINE}") if recipe.baseline.head else ("",):
         run_directory = outputs[f"Trainer{suffix}"]["model_run"]
         with open(os.path.join(run_directory, trainer.HISTORY_FILE), encoding="utf-8") as file:
@@ -90,6 +111,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         name = history["head"]
         models[name] = outputs[f"Exporter{suffix}"]["model"]
         answers[name] = decode_once(models[name], sources, cache_directory, progress, features)
+        texts.append([answer["text"] for answer in answers[name]])
         systems.append(
             {
                 "name": name,
@@ -100,11 +122,14 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
                 "segmentation": segmentation_scores.of_answers(sources, answers[name])
                 if configs.segments(recipe)
                 else None,
-                **_breakdowns(recipe, [answer["text"] for answer in answers[name]], references, training_words),
+                **_breakdowns(recipe, texts[-1], references, training_words),
             }
         )
+    metrics = recipe.evaluation.metrics
+    scores = [None] * len(systems)
+    if any(scoring.metric_class(name).needs_scores for name in metrics):
+        scores = [_score_once(uri, sources, references, cache_directory, features) for uri in models.values()]
     progress(f"  measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
-    texts = [[answer["text"] for answer in answers[system["name"]]] for system in systems]
     settings = {
         "sources": sources,
         "training_words": training_words,
@@ -113,11 +138,11 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     }
     comparison, extremes = {}, {}
     if len(systems) == 2:
-        *measured, compared = scoring.score_pair(recipe.evaluation.metrics, *texts, references, **settings)
+        *measured, compared = scoring.score_pair(metrics, *texts, references, scores=scores, **settings)
         comparison = {name: result.p_value for name, result in compared.items()}
         extremes = extreme_samples(sources, references, answers, **scoring.options_of(recipe))
     else:
-        measured = [scoring.score(recipe.evaluation.metrics, *texts, references, **settings)]
+        measured = [scoring.score(metrics, *texts, references, scores=scores[0], **settings)]
     for system, results in zip(systems, measured):
         system["metrics"] = scoring.results_to_dict(results)
     write_outputs(pathlib.Path(cache_directory).parent / "outputs", sources, references, answers)

@@ -8,6 +8,7 @@ This module imports neither TensorFlow nor TFX: `verbatim score` starts at once.
 """
 
 import bisect
+import codecs
 import collections
 import collections.abc
 import dataclasses
@@ -111,6 +112,7 @@ class Metric:
         unit, lower_is_better: as in `MetricResult`.
         needs_sources, needs_training_words: what besides outputs and references it reads.
         needs_training_counts: whether it asks how often a word was seen in training, not only whether.
+        needs_scores: whether it reads, in the output's place, what a model's signature `score` says of the reference.
         always_defined: whether it has a value for any segments, or may find nothing to measure.
     """
 
@@ -120,6 +122,7 @@ class Metric:
     needs_sources = False
     needs_training_words = False
     needs_training_counts = False
+    needs_scores = False
     always_defined = True
     # sacrebleu publishes a paired test of its own for its metrics; we use its formula for those.
     uses_sacrebleu_test = False
@@ -128,7 +131,7 @@ class Metric:
         """Returns one segment's statistics, a list of `size` numbers.
 
         Args:
-            hypothesis: the output, a string.
+            hypothesis: the output, a string; where `needs_scores`, log-probability and number of tokens of the first reference.
             references: a tuple of one string or more; each metric says how it reads several.
             source: the source, a string; None unless `needs_sources`.
         """
@@ -818,6 +821,47 @@ class RepetitionRate(_Share):
         return _join_signature(f"run:1-{_LONGEST_REPEATED_RUN} words", samples, seed, references)
 
 
+class Perplexity(Metric):
+    """Perplexity of the references by a model, from 1 up: for each token, or for each word.
+
+        perplexity = exp(- sum over segments of log p(reference | source) / sum over segments of N)
+
+    N is the number of tokens that the model's signature `score` counts, or the number of words and punctuation marks, whatever
+    units the model cuts them into, so that models of different units compare; the end of the text is one more of either. A word
+    that the vocabulary lacks counts with the probability that it is copied, where it stands in the source, else with that of
+    `[UNK]`. Of several references the first is read.
+    """
+
+    size = 2
+    lower_is_better = True
+    needs_scores = True
+
+    def __init__(self, per, tokenization="text", **unused):
+        self._per = per
+        self._count = Tokenizer(tokenization).count
+
+    def statistics(self, hypothesis, references, source):
+        log_probability, tokens = hypothesis
+        return [log_probability, tokens if self._per == "token" else self._count(references[0]) + 1]
+
+    def value(self, sums):
+        return perplexity_of(*sums)
+
+    def details(self, sums):
+        return {"log_probability": float(sums[0]), f"{self._per}s": int(sums[1])}
+
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return _join_signature(f"per:{self._per}|end:counted|unknown:copied else [UNK]", samples, seed, references)
+
+
+def perplexity_of(log_probability, count):
+    """Returns exp(- log_probability / count); infinite where it is beyond all numbers, None where `count` is 0."""
+    if not count:
+        return None
+    nll = -log_probability / count
+    return math.exp(nll) if nll < 700 else math.inf
+
+
 _FACTORIES = {
     "bleu": Bleu,
     "chrf": Chrf,
@@ -841,6 +885,8 @@ _FACTORIES = {
     "rare_word_recall": RareWordRecall,
     "word_f1_by_frequency": WordF1ByFrequency,
     "repetition_rate": RepetitionRate,
+    "perplexity": functools.partial(Perplexity, "token"),
+    "word_perplexity": functools.partial(Perplexity, "word"),
 }
 _GROUPS = {"rouge": ("rouge1", "rouge2", "rougeL")}
 
@@ -871,8 +917,11 @@ LABELS = {
     "rare_word_recall": "Rare-word recall",
     "word_f1_by_frequency": "Word F1",
     "repetition_rate": "Repetition rate",
-    # Of language models; measured by `pipeline.perplexity`, not here.
     "perplexity": "Perplexity",
+    "word_perplexity": "Perplexity per word",
+    # Of language models alone; measured by `pipeline.perplexity_of_text`, not here.
+    "perplexity_with_copies": "Perplexity, copied words credited",
+    "passage_perplexity": "Perplexity of passages",
     "validation_perplexity": "Perplexity of the validation stream",
 }
 
@@ -958,6 +1007,7 @@ def score(
     tokenize=None,
     tokenization="text",
     database=None,
+    scores=None,
 ):
     """Scores outputs against references.
 
@@ -975,6 +1025,7 @@ def score(
         tokenize: a sacrebleu tokenizer for BLEU instead of the language's (`13a`, `none`, `char`, `zh`, ...).
         tokenization: `whitespace` where the texts are tokenized already: BLEU, copies and repetitions go by these tokens.
         database: path of the SQLite file that `execution_accuracy` runs queries on.
+        scores: list of N pairs (log-probability, number of tokens) of the first references by the model, for perplexity.
 
     Returns:
         A dict from metric name to `MetricResult`, in the order asked for.
@@ -983,7 +1034,7 @@ def score(
         ScoringError: an unknown metric, lists of different lengths, no segments, or missing sources.
     """
     options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
-    table = _Table(metric_names, [hypotheses], references, sources, training_words, options)
+    table = _Table(metric_names, [hypotheses], references, sources, training_words, options, [scores])
     resampled = table.resample(bootstrap_samples, seed)[0] if bootstrap_samples else {}
     return _results(table, 0, resampled, bootstrap_samples, seed)
 
@@ -1125,6 +1176,7 @@ def score_pair(
     tokenize=None,
     tokenization="text",
     database=None,
+    scores=(None, None),
 ):
     """Scores a system and a baseline and tests their difference, all from one reading of the texts.
 
@@ -1134,6 +1186,7 @@ def score_pair(
         baseline_hypotheses: outputs of the system to compare with.
         test: `bootstrap` as in `paired_bootstrap`, or `randomisation` as in `paired_randomisation`.
         trials: of the randomisation.
+        scores: `score`'s of the system and of the baseline.
         references, sources, training_words, bootstrap_samples, seed, language, tokenize, tokenization,
             database: as in `score`.
 
@@ -1150,7 +1203,7 @@ def score_pair(
         raise ScoringError(f"A paired bootstrap needs at least 1 resample; got {bootstrap_samples}.")
     options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
     systems = [hypotheses, baseline_hypotheses]
-    table = _Table(metric_names, systems, references, sources, training_words, options)
+    table = _Table(metric_names, systems, references, sources, training_words, options, scores)
     resampled = table.resample(bootstrap_samples, seed)
     swapped = table.swap(trials, seed) if randomise else None
     results = (
@@ -1253,7 +1306,7 @@ def read_files(
         A dict of the arguments `hypotheses`, `references`, `sources`, `training_words`, and `baseline_hypotheses` if asked.
 
     Raises:
-        ScoringError: a file is missing, empty, not UTF-8 or not aligned with the first references.
+        ScoringError: a file is missing, empty, without text, not UTF-8 or not aligned with the first references.
     """
     paths = [references_paths] if isinstance(references_paths, str | pathlib.Path) else list(references_paths)
     files = [("references", path) for path in paths]
@@ -1390,7 +1443,7 @@ def results_to_dict(results):
 class _Table:
     """The metrics asked for, with what they are computed from, checked once."""
 
-    def __init__(self, metric_names, systems, references, sources, training_words, options):
+    def __init__(self, metric_names, systems, references, sources, training_words, options, scores=None):
         self.names = expand_metric_names(metric_names)
         self._references = [_as_tuple(texts) for texts in references]
         self._sources = None if sources is None else list(sources)
@@ -1411,12 +1464,18 @@ class _Table:
                 raise ScoringError(
                     f"The metric '{name}' needs how often each word was seen in training; give a Counter."
                 )
+            if metric.needs_scores and (scores is None or None in scores):
+                raise ScoringError(
+                    f"The metric '{name}' needs a model's probabilities, which texts do not tell: measure the model itself with "
+                    "'verbatim evaluate'."
+                )
 
         systems = [list(hypotheses) for hypotheses in systems]
         for hypotheses in systems:
             self._check_length("hypotheses", hypotheses)
         self._statistics = {
-            name: [self._measure(metric, texts) for texts in systems] for name, metric in self.metrics.items()
+            name: [self._measure(metric, given) for given in (scores if metric.needs_scores else systems)]
+            for name, metric in self.metrics.items()
         }
 
     @functools.cached_property
@@ -1431,6 +1490,7 @@ class _Table:
             )
 
     def _measure(self, metric, hypotheses):
+        """Returns the statistics of each segment of one system, of which `hypotheses` are the outputs, or the scores."""
         sources = self._sources or [None] * len(hypotheses)
         return [metric.statistics(*segment) for segment in zip(hypotheses, self._references, sources)]
 
@@ -1605,16 +1665,23 @@ def read_lines(path, kind):
         raise ScoringError(f"The {kind} file {path} does not exist.") from None
     except OSError as error:
         raise ScoringError(f"The {kind} file {path} cannot be read: {error.strerror}.") from None
+    # ASCII letters in UTF-16 are UTF-8 too, with a NUL after or before each.
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
+        raise ScoringError(f"The {kind} file {path} is UTF-16 text, or no text at all: convert it to UTF-8.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ScoringError(f"The {kind} file {path} is not UTF-8: line {line} cannot be read.") from None
+        raise ScoringError(
+            f"The {kind} file {path} is not UTF-8: line {line} cannot be read; convert the file to UTF-8."
+        ) from None
     if not text:
         raise ScoringError(f"The {kind} file {path} is empty.")
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
+    if not text.strip():
+        raise ScoringError(f"The {kind} file {path} holds no text: all of its {_count(len(lines), 'line')} are empty.")
     return [line.removesuffix("\r") for line in lines]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 _OUTPUTS = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
 
 # What must be a number wherever it is given.
-_SCORES = {"score", "log_probability"}
+_SCORES = {"score", "log_probability", "log_probability_with_copies"}
 
 
 class ModelError(ValueError):
@@ -83,7 +83,10 @@ class ServedModel:
         """Returns a signature, once it is sure that it takes these texts and gives what Verbatim's gives."""
         function = self._loaded.signatures.get(name)
         if function is None:
-            raise ModelError(f"The model {self.directory} has no signature '{name}': it is not one of Verbatim's.")
+            raise ModelError(
+                f"The model {self.directory} has no signature '{name}': it is not one of Verbatim's, or of an older version; "
+                "export it anew."
+            )
         outputs = self._outputs_of(name)
         taken, given = set(function.structured_input_signature[1]), set(function.structured_outputs)
         if taken != inputs or not outputs <= given:

@@ -62,9 +62,10 @@ def evaluator_module(recipe):
     """Returns the module with the Evaluator's `custom_extractors`, or None where the recipe needs none."""
     if is_language_model(recipe):
         return None
-    from pipeline import slicing
+    from pipeline import extractors, scoring, slicing
 
-    return slicing.MODULE if set(recipe.evaluation.slices) & set(slicing.COMPUTED) else None
+    needs_counts = any(scoring.metric_class(name).needs_training_words for name in recipe.evaluation.metrics)
+    return extractors.MODULE if needs_counts or set(recipe.evaluation.slices) & set(slicing.COMPUTED) else None
 
 
 def train(recipe, fn_args, transform_output):

@@ -9,6 +9,7 @@ A value that is undefined (the fidelity of a test set without placeholders) is N
 """
 
 import functools
+import json
 import math
 
 import apache_beam as beam
@@ -18,6 +19,11 @@ from tensorflow_model_analysis.metrics import metric_types, metric_util
 from pipeline import scoring
 
 SOURCE_FEATURE = "source"
+#: What the signature `score` gives; where a metric needs it, the EvalConfig names it among `preprocessing_function_names`.
+SCORE_SIGNATURE = "score"
+SCORE_OUTPUTS = ("log_probability", "token_count")
+#: How often training saw the words of an example's texts, which `pipeline.extractors` adds: a JSON object.
+TRAINING_COUNTS_FEATURE = "training_counts"
 
 
 class _SumCombiner(beam.CombineFn):
@@ -38,7 +44,9 @@ class _SumCombiner(beam.CombineFn):
 
     def _scoring_metric(self):
         if self._metric is None:
-            self._metric = scoring.create_metric(self._scoring_name, **self._options)
+            self._training_counts = {}  # of the words of one example at a time
+            options = {**self._options, "training_words": self._training_counts}
+            self._metric = scoring.create_metric(self._scoring_name, **options)
         return self._metric
 
     def create_accumulator(self):
@@ -60,8 +68,17 @@ class _SumCombiner(beam.CombineFn):
         source = None
         if metric.needs_sources:
             source = _text(element.features.get(SOURCE_FEATURE), f"feature '{SOURCE_FEATURE}'")
-        statistics = metric.statistics(_text(predictions, "prediction"), (_text(labels, "label"),), source)
-        return metric.add(accumulator, statistics)
+        if metric.needs_training_words:
+            counts = element.features.get(TRAINING_COUNTS_FEATURE)
+            self._training_counts.clear()
+            self._training_counts.update(json.loads(_text(counts, f"feature '{TRAINING_COUNTS_FEATURE}'")))
+        output = self._score(element) if metric.needs_scores else _text(predictions, "prediction")
+        return metric.add(accumulator, metric.statistics(output, (_text(labels, "label"),), source))
+
+    def _score(self, element):
+        """Returns what the model's signature `score` says of the reference: log-probability, number of tokens."""
+        given = element.get_transformed_features(self._model_name) or {}
+        return [float(np.asarray(given[name]).reshape(-1)[0]) for name in SCORE_OUTPUTS]
 
     def merge_accumulators(self, accumulators):
         return functools.reduce(self._scoring_metric().add, accumulators, self.create_accumulator())
@@ -120,12 +137,20 @@ class _TextMetric(metric_types.Metric):
         make_combiner = _SumCombiner
         if min_slice_size is not None:
             make_combiner = functools.partial(_SliceGateCombiner, min_slice_size)
-        needs_sources = scoring.create_metric(scoring_name, **options).needs_sources
+        metric = scoring.create_metric(scoring_name, **options)
+        features = [SOURCE_FEATURE] if metric.needs_sources else []
+        features += [TRAINING_COUNTS_FEATURE] if metric.needs_training_words else []
+        needs_scores = metric.needs_scores
 
         def create_computations(name, eval_config=None, model_names=None, output_names=None, **unused):
             preprocessors = []
-            if needs_sources:
-                preprocessors = [metric_types.FeaturePreprocessor(feature_keys=[SOURCE_FEATURE])]
+            if features:
+                preprocessors = [metric_types.FeaturePreprocessor(feature_keys=features)]
+            if needs_scores:
+                several = [model_name for model_name in model_names or [] if model_name]
+                preprocessors = [
+                    metric_types.TransformedFeaturePreprocessor(SCORE_OUTPUTS, model_names=several or None)
+                ]
             computations = []
             for model_name in model_names or [""]:
                 for output_name in output_names or [""]:
@@ -258,6 +283,39 @@ class RepetitionRate(_TextMetric):
     scoring_name = "repetition_rate"
 
 
+class UnseenCopies(_TextMetric):
+    """Share of the words to be copied, unseen in training, that were copied, 0 to 1. Reported as `unseen_copies`.
+
+    It reads the features `source` and `training_counts`, as the next two read the latter.
+    """
+
+    scoring_name = "unseen_copies"
+
+
+class RareWordRecall(_TextMetric):
+    """Share of the references' rare words that the outputs hold, 0 to 1. Reported as `rare_word_recall`."""
+
+    scoring_name = "rare_word_recall"
+
+
+class WordF1ByFrequency(_TextMetric):
+    """F1 of words, 0 to 1; the run's own table has it by frequency in training. Reported as `word_f1_by_frequency`."""
+
+    scoring_name = "word_f1_by_frequency"
+
+
+class TokenPerplexity(_TextMetric):
+    """Perplexity of the references, for each of the model's tokens; reads its signature `score`. Reported as `perplexity`."""
+
+    scoring_name = "perplexity"
+
+
+class WordPerplexity(_TextMetric):
+    """As `TokenPerplexity`, for each word. Reported as `word_perplexity`."""
+
+    scoring_name = "word_perplexity"
+
+
 def _text(value, what):
     """Returns the one text in an array of one string, however many axes of size 1 it has."""
     value = getattr(value, "values", value)  # of a sparse or variable-length feature
@@ -270,5 +328,9 @@ def _text(value, what):
 
 #: The class of each metric, by its name in `pipeline.scoring`.
 CLASSES = {_metric.scoring_name: _metric for _metric in _TextMetric.__subclasses__()}
+#: The names of the classes that read `TRAINING_COUNTS_FEATURE`.
+CLASSES_OF_TRAINING_COUNTS = frozenset(
+    _metric.__name__ for name, _metric in CLASSES.items() if scoring.metric_class(name).needs_training_words
+)
 for _metric in CLASSES.values():
     metric_types.register_metric(_metric)

@@ -12,7 +12,7 @@ import tensorflow_transform as tft
 
 from keras_models import losses
 from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
-from pipeline import configs, preprocessing, scheduled_sampling, segmentation_phases, tasks, training_data
+from pipeline import configs, heat_maps, preprocessing, scheduled_sampling, segmentation_phases, tasks, training_data
 
 HISTORY_FILE = "history.json"
 
@@ -218,6 +218,7 @@ def train(
     source_features=None,
     lexicon=None,
     characters=0,
+    target_vocabulary=None,
 ):
     """Trains a recipe's model.
 
@@ -227,6 +228,7 @@ def train(
         source_vocabulary_size, target_vocabulary_size: numbers of ids.
         log_directory: where TensorBoard's logs go, if given.
         source_features, lexicon, characters: see `build_model`.
+        target_vocabulary: the target's words by id, for the tokens beside TensorBoard's heat maps.
 
     Returns:
         The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`, `updates`,
@@ -263,6 +265,9 @@ def train(
         callbacks.append(segmentation_phases.SegmentationPhases(recipe.segmentation))
     if log_directory:
         callbacks.append(keras.callbacks.TensorBoard(log_directory))
+        names = ("source_ids", "source_extended_ids", "source_feed_ids", *preprocessing.encoder_features(recipe))
+        if shown := heat_maps.read_shown(eval_files, names):
+            callbacks.append(heat_maps.AttentionPictures(log_directory, *shown, target_vocabulary))
     started = time.monotonic()
     model.fit(batches, validation_data=eval_batches, epochs=config.epochs, callbacks=callbacks, verbose=0)
     if not progress.curve:
@@ -283,16 +288,17 @@ def train(
 def train_transformed(recipe, fn_args, transform_output):
     """Trains on the files of TFX's `fn_args`; returns what `train` does."""
     names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
-    sizes = [len(preprocessing.read_vocabulary(transform_output, name)) for name in names]
+    vocabularies = [preprocessing.read_vocabulary(transform_output, name) for name in names]
     return train(
         recipe,
         fn_args.train_files,
         fn_args.eval_files,
-        *sizes,
+        *map(len, vocabularies),
         log_directory=fn_args.model_run_dir,
         source_features=preprocessing.encoder_feature_sizes(transform_output, recipe),
         lexicon=preprocessing.read_lexicon(transform_output) if recipe.model.head in configs.LEXICON_HEADS else None,
         characters=preprocessing.count_characters(transform_output) if configs.composes(recipe) else 0,
+        target_vocabulary=vocabularies[1],
     )
 
 

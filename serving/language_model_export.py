@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
+from keras_models.layers.pointer_sentinel import NO_WORD
 from pipeline import language_model_preprocessing, preprocessing, tokenization
 from serving import buckets, checks, transform_graph
 from serving.export import EXTRA_DIRECTORY, FACTS_FILE, WARMUP_FILE, own_version
@@ -45,6 +46,8 @@ class LanguageModelModule(tf.Module):
         special = tf.range(tf.size(self.vocabulary)) < len(tokenization.SPECIAL_TOKENS) - 1
         self.forbidden = special & (tf.range(tf.size(self.vocabulary)) != tokenization.END_ID)
         self.continue_xla = tf.function(self._continue, jit_compile=True, autograph=False)
+        # Words that the pointer sees, none under a softmax.
+        self.window = model.window if model.points else 0
 
     def _features(self, texts):
         column = tf.expand_dims(texts, -1)
@@ -109,6 +112,72 @@ class LanguageModelModule(tf.Module):
             "text_tokens": source,
         }
 
+    def _stream(self, text, context, states, window):
+        lengths = self._features(text)["ids"].row_lengths()
+        self._check(lengths)
+        checks.check(
+            tf.equal(tf.size(text), tf.size(context)),
+            "There are {} texts and {} contexts; give as many.",
+            tf.size(text),
+            tf.size(context),
+        )
+        # What was read before and what is new as one text: a word has the same extended id in both.
+        features = self._features(tf.strings.join([context, text], separator=" "))
+        before = tf.cast(features["ids"].row_lengths() - lengths, tf.int32)
+        lengths = tf.cast(lengths, tf.int32)
+        # The context ends where the texts begin; its last word has not been fed yet.
+        left, longest = self.window + 1, tf.reduce_max(lengths)
+        places = tf.range(left + longest) - tf.expand_dims(left - before, 1)
+        inside = (places >= 0) & (places < tf.expand_dims(before + lengths, 1))
+
+        def aligned(ragged):
+            dense = ragged.to_tensor()
+            taken = tf.gather(dense, tf.clip_by_value(places, 0, tf.shape(dense)[1] - 1), batch_dims=1)
+            return tf.where(inside, taken, NO_WORD)
+
+        ids, extended = aligned(features["ids"]), aligned(features["extended_ids"])
+        read, targets = slice(left - 1, left - 1 + longest), slice(left, left + longest)
+        # A word without an id may be copied from the window that its step sees; the step that is fed place p sees p - L + 1 .. p.
+        place = tf.range(left + longest)
+        seen = (place < tf.expand_dims(place, 1)) & (place >= tf.expand_dims(place - self.window, 1))
+        stands = seen & (tf.expand_dims(extended, 2) == tf.expand_dims(extended, 1))
+        credited = tf.where(tf.reduce_any(stands, axis=2), extended, ids)
+        # Two rows of the model for each text: all unknown words are one, and each is itself.
+        carry = {"states": []}
+        states = tf.concat([states, states], axis=0)
+        for layer in range(len(self.model.lstms)):
+            carry["states"].append([tf.cast(states[:, layer, kind], self.model.compute_dtype) for kind in range(2)])
+        if self.model.points:
+            carry["window"] = {
+                "states": tf.cast(tf.concat([window, window], axis=0), self.model.compute_dtype),
+                "words": tf.concat([ids[:, : self.window], extended[:, : self.window]], axis=0),
+            }
+        log_probs, carry = self.model(
+            tf.maximum(tf.concat([ids[:, read], ids[:, read]], axis=0), 0),
+            carry,
+            targets=tf.maximum(tf.concat([ids[:, targets], credited[:, targets]], axis=0), 0),
+            extended_ids=tf.concat([ids[:, read], extended[:, read]], axis=0),
+            lengths=tf.concat([lengths, lengths], axis=0),
+            training=False,
+        )
+        number = tf.size(lengths)
+        inside = tf.range(longest) < tf.expand_dims(lengths, 1)
+        log_probs = tf.where(tf.concat([inside, inside], axis=0), log_probs, 0.0)
+        tokens = features["tokens"]
+        kept = tf.strings.reduce_join(tokens[:, -left:], axis=-1, separator=" ")
+        states = tf.stack([tf.stack(layer, axis=1) for layer in carry["states"]], axis=1)
+        if self.model.points:
+            window = tf.cast(carry["window"]["states"][:number], tf.float32)
+        return {
+            "log_probability": log_probs[:number],
+            "log_probability_with_copies": log_probs[number:],
+            "unknown": inside & (extended[:, targets] >= tf.size(self.vocabulary)),
+            "token_count": lengths,
+            "context": kept,
+            "states": tf.cast(states[:number], tf.float32),
+            "window": window,
+        }
+
     # Signatures. TensorFlow binds input signatures to methods whose first argument is called self.
 
     @tf.function(input_signature=[_TEXTS], autograph=False)
@@ -129,6 +198,17 @@ class LanguageModelModule(tf.Module):
             "token_count": tf.cast(lengths, tf.int32),
         }
 
+    @property
+    def score_stream(self):
+        """The function of a text and what was carried; a property, because its shapes are the model's."""
+        shapes = {
+            "states": [None, len(self.model.lstms), 2, self.model.hidden_size],
+            "window": [None, self.window, self.model.hidden_size],
+        }
+        specs = [tf.TensorSpec([None], tf.string, name=name) for name in ("text", "context")]
+        specs += [tf.TensorSpec(shape, tf.float32, name=name) for name, shape in shapes.items()]
+        return tf.function(self._stream, input_signature=specs, autograph=False)
+
     @tf.function(input_signature=[_TEXTS], autograph=False)
     def continue_text(self, text):
         return self._continued(text, self.continue_xla)
@@ -144,6 +224,7 @@ SIGNATURES = {
     "continue": "continue_text",
     "continue_no_xla": "continue_text_no_xla",
     "score": "score",
+    "score_stream": "score_stream",
 }
 
 

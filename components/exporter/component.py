@@ -5,6 +5,7 @@ import typing
 from tfx import types
 from tfx.dsl.components.base import base_component, executor_spec
 from tfx.types import component_spec, standard_artifacts
+from tfx.types.experimental import simple_artifacts
 
 from components.exporter import executor
 
@@ -16,6 +17,7 @@ class ExporterSpec(types.ComponentSpec):
     INPUTS: typing.ClassVar[dict] = {
         executor.TRAINED_MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model),
         executor.TRANSFORM_GRAPH_KEY: component_spec.ChannelParameter(type=standard_artifacts.TransformGraph),
+        executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
     }
     OUTPUTS: typing.ClassVar[dict] = {
         executor.MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model)
@@ -35,12 +37,13 @@ class Exporter(base_component.BaseComponent):
     SPEC_CLASS = ExporterSpec
     EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
 
-    def __init__(self, trained_model, transform_graph, recipe_json):
+    def __init__(self, trained_model, transform_graph, vocabulary, recipe_json):
         """Creates the component.
 
         Args:
             trained_model: channel of what the Trainer wrote.
             transform_graph: channel of the graph that made its features.
+            vocabulary: channel of the vocabulary folder, whose counts of the training text lie beside what is exported.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives; `pipeline.configs.export_recipe` leaves in it what matters here.
         """
         super().__init__(
@@ -48,6 +51,7 @@ class Exporter(base_component.BaseComponent):
                 **{
                     executor.TRAINED_MODEL_KEY: trained_model,
                     executor.TRANSFORM_GRAPH_KEY: transform_graph,
+                    executor.VOCABULARY_KEY: vocabulary,
                     executor.RECIPE_KEY: recipe_json,
                     executor.MODEL_KEY: types.Channel(type=standard_artifacts.Model),
                 }

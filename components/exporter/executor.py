@@ -6,7 +6,8 @@ from tfx.dsl.components.base import base_executor
 from tfx.types import artifact_utils
 from tfx.utils import path_utils
 
-from pipeline import configs, tasks, trainer
+from components.vocabulary.executor import VOCABULARY_KEY, read_training_counts
+from pipeline import configs, tasks, trainer, training_counts
 
 TRAINED_MODEL_KEY = "trained_model"
 TRANSFORM_GRAPH_KEY = "transform_graph"
@@ -29,3 +30,7 @@ class Executor(base_executor.BaseExecutor):
             tft.TFTransformOutput(transform_graph),
             directory,
         )
+        if not tasks.is_language_model(recipe):
+            # A language model is measured by what it gives each word, rare or not.
+            vocabulary = artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY])
+            training_counts.write(directory, read_training_counts(vocabulary))

@@ -81,8 +81,10 @@ def test_the_evaluator_measured_the_same_as_the_report(finished_run):
     )
     outputs = lineage.latest_outputs(connection, "localization_en_fr")
     measured = evaluation.read_metrics(outputs["Evaluator"]["evaluation"])
-    for name in ("bleu", "chrf", "placeholder_fidelity"):
-        assert measured[name] == pytest.approx(facts["systems"][0]["metrics"][name]["value"], abs=1e-6)
+    for name in ("bleu", "chrf", "placeholder_fidelity", "unseen_copies", "perplexity"):
+        found = facts["systems"][0]["metrics"][name]["value"]
+        # Probabilities are float32, and a batch's length changes their last digits.
+        assert measured[name] == pytest.approx(found, rel=1e-4 if name == "perplexity" else 0, abs=1e-6)
 
 
 def test_metrics_and_report_are_written(finished_run):

@@ -242,6 +242,36 @@ def test_scores_that_are_no_numbers_are_one_sentence(texts, refused):
     assert not (texts / "facts.json").exists() and not (texts / "written").exists()
 
 
+def test_perplexity_takes_the_signature_score_and_numbers(texts, refused):
+    import tensorflow as tf
+
+    names = ("text", "score", "tokens", "copied_from", "copy_probability", "source_tokens")
+    save_model(texts / "mute" / "1", {"serving_default": names})
+    module = tf.Module()
+    spec = {name: tf.TensorSpec([None], tf.string, name=name) for name in ("source", "target")}
+
+    def answer(source):
+        return {name: tf.identity(source) for name in names}
+
+    def score(source, target):
+        sizes = tf.shape(source)
+        return {"log_probability": tf.fill(sizes, float("nan")), "token_count": tf.ones(sizes, tf.int32)}
+
+    functions = {
+        "serving_default": tf.function(answer).get_concrete_function(spec["source"]),
+        "score": tf.function(score).get_concrete_function(**spec),
+    }
+    module.kept = list(functions.values())
+    tf.saved_model.save(module, str(texts / "diverged" / "1"), signatures=functions)
+    for model, words in (
+        ("mute", "has no signature 'score'"),
+        ("diverged", "gives 'log_probability' that is not a number"),
+    ):
+        files = ("--json", texts / "facts.json", "--outputs", texts / "written", "--metrics", "perplexity")
+        assert words in refused("evaluate", "--model", texts / model, "--data", texts / "pairs.tsv", *files)
+        assert not (texts / "facts.json").exists() and not (texts / "written").exists()
+
+
 def test_json_holds_no_infinite_numbers(tmp_path):
     cli._write_json(str(tmp_path / "x.json"), {"a": [math.inf, math.nan, 1.5], "b": {"c": -math.inf}})
     assert json.loads((tmp_path / "x.json").read_text()) == {"a": [None, None, 1.5], "b": {"c": None}}
@@ -277,9 +307,10 @@ def test_what_evaluate_reads_and_measures_by_default(tmp_path):
     options.data = str(tmp_path / "pairs.jsonl")
     data = cli._evaluated_data(recipe.data, options)
     assert data.train_files == () and data.format == "auto"
-    names, left_out = cli._evaluated_metrics(recipe, None)
+    names, left_out = cli._evaluated_metrics(recipe, None, has_counts=False)
     assert "bleu" in names and left_out == ["unseen_copies"]
-    assert cli._evaluated_metrics(recipe, "rouge,ter") == (["rouge1", "rouge2", "rougeL", "ter"], [])
+    assert cli._evaluated_metrics(recipe, None, has_counts=True) == (list(recipe.evaluation.metrics), [])
+    assert cli._evaluated_metrics(recipe, "rouge,ter", has_counts=False) == (["rouge1", "rouge2", "rougeL", "ter"], [])
 
 
 def test_evaluate_refuses_a_model_of_another_kind(refused, texts):
@@ -328,8 +359,21 @@ def test_score_refuses_bad_input(refused, texts):
     (texts / "empty").write_text("")
     facts = texts / "facts.json"
     assert "UTF-8" in score("references", "latin1", "--json", facts)
+    (texts / "utf16").write_text("le chat %s\nun chien\n", encoding="utf-16")
+    assert "utf16 is UTF-16 text" in score("utf16", "outputs", "--json", facts)
+    (texts / "blank").write_text("\n\n")
+    assert "blank holds no text: all of its 2 lines are empty" in score("references", "blank", "--json", facts)
+    assert "measure the model itself" in score("references", "outputs", "--metrics", "perplexity", "--json", facts)
     assert "is empty" in score("references", "empty", "--json", facts)
     assert not facts.exists()
+
+
+def test_some_empty_outputs_are_scored_and_told(texts, capsys):
+    (texts / "gaps").write_text("le chat %s\n\n", encoding="utf-8")
+    files = ["--references", str(texts / "references"), "--hypotheses", str(texts / "gaps"), "--samples", "0"]
+    assert cli.main(["score", *files, "--metrics", "exact_match"]) == 0
+    said = capsys.readouterr()
+    assert "50.0 %" in said.out and said.err == "verbatim: 1 of 2 hypotheses are empty.\n"
 
 
 def test_score_says_a_table_and_writes_json(texts, capsys):

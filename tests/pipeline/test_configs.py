@@ -307,7 +307,10 @@ def test_what_the_data_section_refuses(data, words):
         ({"metrics": ["bleu"], "thresholds": {"chrf": 1}}, "'evaluation.thresholds.chrf' needs 'chrf'"),
         ({"thresholds": {"blue": 1}}, "unknown key 'evaluation.thresholds.blue'; did you mean 'bleu'"),
         ({"thresholds": {"bleu": "high"}}, "'evaluation.thresholds.bleu' must be a number"),
-        ({"thresholds": {"unseen_copies": 1}}, "unknown key 'evaluation.thresholds.unseen_copies'"),
+        (
+            {"thresholds": {"rare_word_recall": 1}},
+            "'evaluation.thresholds.rare_word_recall' needs 'rare_word_recall' among",
+        ),
         ({"metrics": ["execution_accuracy"]}, "'evaluation.database' must name an SQLite file"),
     ],
 )

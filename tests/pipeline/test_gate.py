@@ -1,6 +1,7 @@
 """What stops a push: thresholds on the whole test split and on slices, absolute and against the last blessed model."""
 
 import json
+import math
 import pathlib
 
 import pytest
@@ -10,7 +11,7 @@ tfma = pytest.importorskip("tensorflow_model_analysis")
 
 from google.protobuf import json_format  # noqa: E402
 
-from pipeline import configs, evaluation, scoring, slicing  # noqa: E402
+from pipeline import configs, evaluation, extractors, scoring, slicing, training_counts  # noqa: E402
 
 # Two domains, of which one has longer sentences; the words of both are known but for the placeholders.
 LAW = [
@@ -23,6 +24,9 @@ GOOD = {source: target for source, target, _ in PAIRS}
 # Damaged on one domain alone: the other two thirds of the test split hide it from a lax threshold on the whole.
 DAMAGED = {**GOOD, **{source: "La cour" for source, _ in LAW}}
 VOCABULARY = ["The", "court", "of", "appeal", "heard", "case", "in", "full", "today", "Open", *map(str, range(6))]
+
+# How often training saw words, on the target side: `full` stood in sources alone.
+COUNTS = {"La": 9, "cour": 3, "a": 100, "Ouvrir": 7, "full": 0}
 
 
 def save_model(directory, answers):
@@ -38,11 +42,18 @@ def save_model(directory, answers):
         def serve(self, source):
             return {"text": self.table.lookup(source), "score": tf.zeros(tf.shape(source))}
 
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name=name) for name in ("source", "target")])
+        def score(self, source, target):
+            """One token each, and a nat more where it would answer something else."""
+            known = tf.cast(self.table.lookup(source) == target, tf.float32)
+            return {"log_probability": known - 2.0, "token_count": tf.ones(tf.shape(source), tf.int32)}
+
     model = Model()
-    tf.saved_model.save(model, str(directory), signatures={"serving_default": model.serve})
+    tf.saved_model.save(model, str(directory), signatures={"serving_default": model.serve, "score": model.score})
     assets = pathlib.Path(directory, "assets")
     assets.mkdir(exist_ok=True)
     (assets / "source_vocabulary.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    training_counts.write(str(directory), COUNTS)
     return str(directory)
 
 
@@ -79,7 +90,7 @@ def evaluate(folder, settings, candidate, last_blessed=None):
         eval_config=config,
         data_location=str(examples),
         output_path=str(folder / "evaluation"),
-        extractors=slicing.custom_extractors(models, config),
+        extractors=extractors.custom_extractors(models, config),
     )
     return recipe, str(folder / "evaluation")
 
@@ -104,6 +115,37 @@ def test_a_change_from_the_last_blessed_model_is_demanded(models, tmp_path):
     assert "a change of at least -0.5 is demanded" in reason
     assert f"TER is {expected['ter'].value:.4g} above that of the last" in reason
     assert "a change of at most +0.5" in reason
+
+
+def test_perplexity_is_compared_with_the_last_blessed_model(models, tmp_path):
+    """Each model by its own probabilities: a third of the texts costs the damaged one a nat more."""
+    settings = {"metrics": ["perplexity"], "change_thresholds": {"perplexity": 0.5}, "slices": ["domain"]}
+    recipe, output = evaluate(tmp_path, settings, models["damaged"], last_blessed=models["good"])
+    blessed, reason = evaluation.read_blessing(output, recipe)
+    assert not blessed
+    assert evaluation.read_metrics(output)["perplexity"] == pytest.approx(math.exp(4 / 3))
+    assert f"Perplexity is {math.exp(4 / 3) - math.e:.4g} above that of the last blessed model" in reason
+    law = evaluation.read_slices(output)[0]
+    assert law["metrics"]["perplexity"] == pytest.approx(math.e**2)
+    assert law["last_blessed"]["perplexity"] == pytest.approx(math.e)
+
+
+def test_metrics_of_rare_and_unseen_words_read_the_training_counts(models, tmp_path):
+    """As `scoring` with the same counts, on the whole split and on a slice; the gate takes them too."""
+    names = ["unseen_copies", "rare_word_recall", "word_f1_by_frequency"]
+    settings = {"metrics": names, "slices": ["domain"], "slice_thresholds": {"rare_word_recall": 0.9}}
+    recipe, output = evaluate(tmp_path, settings, models["damaged"], last_blessed=models["good"])
+    columns = list(zip(*((DAMAGED[source], target, source) for source, target, _ in PAIRS)))
+    for part, found in (
+        (slice(None), evaluation.read_metrics(output)),
+        (slice(6), evaluation.read_slices(output)[0]["metrics"]),
+    ):
+        outputs, targets, sources = (list(column[part]) for column in columns)
+        expected = scoring.score(names, outputs, targets, sources, COUNTS, bootstrap_samples=0)
+        assert {name: found[name] for name in names} == {name: pytest.approx(expected[name].value) for name in names}
+        assert all(0 < result.value < 1 for name, result in expected.items() if name != "unseen_copies")
+    blessed, reason = evaluation.read_blessing(output, recipe)
+    assert not blessed and "on the slice domain = law, Rare-word recall is" in reason
 
 
 def test_an_equal_and_a_better_model_pass(models, tmp_path):
@@ -174,6 +216,33 @@ def test_an_absolute_threshold_on_slices_blocks(models, tmp_path):
     assert reason == "Not pushed: on the slice domain = law, Exact match is 0, below the 0.5 demanded."
 
 
+def test_the_last_other_blessed_model_is_compared_with():
+    from tfx.types import standard_artifacts
+
+    from pipeline.resolvers import LastOtherBlessedModelStrategy
+
+    models = [standard_artifacts.Model() for _ in range(4)]
+    blessings = [standard_artifacts.ModelBlessing() for _ in range(5)]
+    for number, artifact in enumerate([*models, *blessings]):
+        artifact.id = number
+    # The model 1 was refused, and 0 was blessed again after 2: one went back to it.
+    for blessing, (judged, blessed) in zip(blessings, ((0, 1), (1, 0), (2, 1), (0, 1), (3, 0))):
+        blessing.set_int_custom_property("current_model_id", judged)
+        blessing.set_int_custom_property("blessed", blessed)
+
+    def resolved(candidate, blessings):
+        inputs = {"candidate": [models[candidate]], "model": models, "model_blessing": blessings}
+        found = LastOtherBlessedModelStrategy().resolve_artifacts(None, inputs)
+        assert found["candidate"] == [models[candidate]]
+        return [[artifact.id for artifact in found[key]] for key in ("model", "model_blessing")]
+
+    assert resolved(3, blessings) == [[0], [7]]
+    assert resolved(0, blessings) == [[2], [6]]
+    assert resolved(2, blessings) == [[0], [7]]
+    # Repeated before any other was blessed, and the very first run.
+    assert resolved(0, blessings[:2]) == [[], []] == resolved(0, [])
+
+
 def save_language_model(directory, probability):
     """Exports a language model to which every word is equally likely."""
 
@@ -222,8 +291,11 @@ def test_a_language_model_is_compared_by_its_perplexity(tmp_path):
         )
         found, reason = evaluation.read_blessing(output, recipe)
         assert found is blessed
-        assert evaluation.read_metrics(output) == {"perplexity": pytest.approx(5.0)}
-    assert "erplexity is 1 above that of the last blessed model, and a change of at most +0.5 is demanded" in reason
+        assert evaluation.read_metrics(output) == {"passage_perplexity": pytest.approx(5.0)}
+    assert (
+        "Perplexity of passages is 1 above that of the last blessed model, and a change of at most +0.5 is demanded"
+        in reason
+    )
 
 
 def test_a_source_is_sliced_by_its_length_and_words(tmp_path):
@@ -233,7 +305,6 @@ def test_a_source_is_sliced_by_its_length_and_words(tmp_path):
     assert slicer.features("The " * 23)["source_length"] == "20-29"
     recipe = configs.recipe_from_dict({"name": "x", "data": {"tokenization": "whitespace", "lowercase": True}})
     extra = tmp_path / "model" / "assets.extra"
-    extra.mkdir()
     (extra / "verbatim.json").write_text(json.dumps({"recipe": recipe.to_dict()}), encoding="utf-8")
     slicer = slicing.SourceSlicer.of_model(str(tmp_path / "model"))
     assert slicer.features("OF the")["unknown_words"] == "yes"  # `the` is not in the vocabulary, `The` is

@@ -126,7 +126,7 @@ def test_the_last_blessed_model_is_looked_up_where_a_change_is_demanded(tmp_path
     baseline = tasks["Evaluator"]["inputs"]["artifacts"]["baseline_model"]["taskOutputArtifact"]
     assert baseline["producerTask"] == "LastBlessedModel-model-resolver"
     module = tasks["Evaluator"]["inputs"]["parameters"]["module_path"]["runtimeValue"]
-    assert module["constantValue"] == {"stringValue": "pipeline.slicing"}
+    assert module["constantValue"] == {"stringValue": "pipeline.extractors"}
 
 
 def test_json_can_be_written_too(tmp_path):

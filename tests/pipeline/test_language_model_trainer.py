@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pipeline import configs
+from tests.pipeline.test_trainer import summaries
 
 V = 20
 
@@ -71,7 +72,35 @@ def test_training_tells_the_facts(tmp_path, capsys):
     assert facts["validation_perplexity"] == pytest.approx(language_modeling.perplexity(model, stream[:40]), rel=1e-4)
     json.loads(json.dumps(facts), parse_constant=pytest.fail)
     assert capsys.readouterr().out.count("validation perplexity") == 2
-    assert any((tmp_path / "logs").rglob("events.out.tfevents.*"))
+    curves, pictures = summaries(tmp_path / "logs")
+    assert curves == {"loss", "validation_perplexity"}
+    assert len(pictures) == 4 and all([step for step, _ in steps] == [1, 2] for steps in pictures.values())
+
+
+def test_a_pointer_map_is_the_oracles():
+    from pipeline import heat_maps, language_model_trainer
+    from tests.keras_models import sentinel_oracle
+    from tests.keras_models.backends import randomize
+    from tests.keras_models.models.test_language_model import oracle_weights
+
+    model = language_model_trainer.build_model(recipe(), V)
+    randomize(model, 3, 1.0)
+    ids = np.random.default_rng(1).integers(3, 9, size=13)
+    words = [f"w{number}" for number in ids]
+    # Two windows of 5 before the four words are all that there is.
+    found = heat_maps.pointer_map(model, ids, words, end=12, rows=4, most_columns=12)
+    assert found["tokens"] == words[9:] and found["source_tokens"] == words[:12]
+    p, pointed = sentinel_oracle.language_model(ids[:12], ids[:12], oracle_weights(model), 5, 0.025, 0.25, V)
+    for row, step in enumerate(range(8, 12)):
+        expected = [pointed[step].get(place, 0.0) for place in range(12)]
+        np.testing.assert_allclose(found["attention"][row], expected, atol=2e-4)
+        assert found["copy_probability"][row] == pytest.approx(sum(expected), abs=2e-4)
+        target = ids[9 + row]
+        copied = {place: weight for place, weight in enumerate(expected) if ids[place] == target and weight}
+        most = max(copied, key=copied.get) if 2 * sum(copied.values()) >= p[step][target] else -1
+        assert found["copied_from"][row] == most
+    few = heat_maps.pointer_map(model, ids, words, end=12, rows=4, most_columns=3)
+    assert len(few["source_tokens"]) == 3 and np.shape(few["attention"]) == (4, 3)
 
 
 def test_the_recipe_reaches_the_model_and_the_walk():
@@ -107,7 +136,7 @@ def test_perplexity_sums_the_new_words_of_passages():
     merged = combiner.merge_accumulators(iter(accumulators))
     assert merged[1] == 4
     assert combiner.extract_output(merged)["key"] == pytest.approx(math.exp(-log_probs.mean()))
-    assert perplexity.value(-1e9, 1) == math.inf and math.isnan(perplexity.value(0.0, 0))
+    assert math.isnan(combiner.extract_output(combiner.create_accumulator())["key"])
 
 
 def test_a_perplexity_is_demanded_where_the_recipe_does():

@@ -332,11 +332,31 @@ def test_tokenized_text_is_measured_by_its_tokens():
 
 def test_recipes_know_the_metrics_by_the_same_names():
     assert set(configs.METRICS) == set(scoring._FACTORIES) <= set(scoring.LABELS)
-    # Measured elsewhere: see `pipeline.perplexity`.
-    assert set(scoring.LABELS) - set(scoring._FACTORIES) == {"perplexity", "validation_perplexity"}
-    for name in configs.METRICS:
-        needs = scoring.metric_class(name).needs_training_words
-        assert needs != hasattr(configs.ThresholdsConfig(), name)
+    # Measured elsewhere: see `pipeline.perplexity_of_text`.
+    of_streams = {"perplexity_with_copies", "passage_perplexity", "validation_perplexity"}
+    assert set(scoring.LABELS) - set(scoring._FACTORIES) == of_streams
+    assert set(configs.METRICS) == set(vars(configs.ThresholdsConfig()))
+
+
+def test_perplexity_per_token_and_per_word():
+    """Two subwords a word and the end: what a model of words would have to reach is told by words alone."""
+    references = ["le chat", "oui !"]
+    given = {"scores": [(-6.0, 5), (-3.0, 4)], "bootstrap_samples": 50}
+    found = scoring.score("perplexity,word_perplexity", ["", ""], references, **given)
+    assert found["perplexity"].value == pytest.approx(np.exp(9 / 9)) and found["perplexity"].details["tokens"] == 9
+    assert (
+        found["word_perplexity"].value == pytest.approx(np.exp(9 / 6))
+        and found["word_perplexity"].details["words"] == 6
+    )
+    assert found["perplexity"].lower_is_better and found["perplexity"].low < np.e < found["perplexity"].high
+    worse = [(-9.0, 5), (-5.0, 4)]
+    *_, compared = scoring.score_pair(
+        "perplexity", ["", ""], ["", ""], references, scores=(given["scores"], worse), bootstrap_samples=50
+    )
+    assert compared["perplexity"].difference == pytest.approx(np.e - np.exp(14 / 9))
+    assert scoring.perplexity_of(-1e9, 1) == np.inf and scoring.perplexity_of(0.0, 0) is None
+    with pytest.raises(scoring.ScoringError, match="'perplexity' needs a model's probabilities"):
+        scoring.score("perplexity", [""], ["a"])
 
 
 def test_rouge_reads_other_languages():
@@ -406,7 +426,11 @@ def test_score_files_reads_training_words(tmp_path):
         ),
         ({"references_paths": "nothing"}, "references file .*nothing does not exist"),
         ({"references_paths": "."}, "cannot be read"),
-        ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot"),
+        ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot be read; convert"),
+        ({"references_paths": "utf-16"}, "references file .*utf-16 is UTF-16 text, or no text at all: convert"),
+        ({"references_paths": "utf-16-le"}, "references file .*utf-16-le is UTF-16 text, or no text at all: convert"),
+        ({"hypotheses_path": "blank"}, "hypotheses file .*blank holds no text: all of its 2 lines are empty"),
+        ({"metrics": "perplexity"}, "'perplexity' needs a model's probabilities, .* measure the model itself"),
         ({"hypotheses_path": "long"}, "long has 3 lines, but the references file .* has 2 lines"),
         ({"sources_path": "long"}, "sources file .*long has 3 lines"),
         ({"hypotheses_path": "empty"}, "empty is empty"),
@@ -418,6 +442,9 @@ def test_errors_are_one_sentence(tmp_path, keys, words):
     (tmp_path / "latin1").write_bytes("good\nmauvais été\n".encode("latin-1"))
     (tmp_path / "long").write_text("a\nb\nc\n")
     (tmp_path / "empty").write_text("")
+    (tmp_path / "blank").write_text(" \n\n")
+    for encoding in ("utf-16", "utf-16-le"):  # with a byte order mark, and without
+        (tmp_path / encoding).write_bytes("a b\nc d\n".encode(encoding))
     keys = {"references_paths": "references", "hypotheses_path": "hypotheses", **keys}
     keys = {key: tmp_path / value if key.endswith(("_path", "_paths")) else value for key, value in keys.items()}
     with pytest.raises(scoring.ScoringError, match=words) as caught:

@@ -8,7 +8,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 tfma = pytest.importorskip("tensorflow_model_analysis")
 
-from pipeline import configs, evaluation, scoring, tfma_metrics  # noqa: E402
+from pipeline import configs, evaluation, extractors, scoring, tfma_metrics, tokenization, training_counts  # noqa: E402
 
 PAIRS = [
     # source, target, output
@@ -26,6 +26,7 @@ PAIRS = [
 ]
 SOURCES, TARGETS, OUTPUTS = (list(column) for column in zip(*PAIRS))
 SQL = {"one": "SELECT 1", "two": "SELECT 3"}
+COUNTS = {"Bonjour": 3, "La": 900, "page": 8, "objets": 1, "Supprimer": 7, "東京": 0, "SELECT": 2}
 NAMES = ["bleu", "chrf", "nist", "exact_match", "placeholder_fidelity"]
 
 
@@ -51,12 +52,28 @@ class _Model(tf.Module):
             "source_tokens": tf.strings.split(source).to_tensor(),
         }
 
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string, name=name) for name in ("source", "target")], autograph=False
+    )
+    def score(self, source, target):
+        """Half a nat for each byte of the source and a third for each byte of the target, a token for each of the target's."""
+        lengths = [tf.strings.length(text) for text in (source, target)]
+        nll = 0.5 * tf.cast(lengths[0], tf.float32) + tf.cast(lengths[1], tf.float32) / 3
+        return {"log_probability": -nll, "token_count": lengths[1]}
+
+
+def scores_of(pairs):
+    """What `_Model.score` says, in Python."""
+    sizes = [[len(text.encode()) for text in pair[:2]] for pair in pairs]
+    return [(-source / 2 - target / 3, target) for source, target in sizes]
+
 
 @pytest.fixture(scope="module")
 def model_directory(tmp_path_factory):
     directory = str(tmp_path_factory.mktemp("model"))
     model = _Model()
-    tf.saved_model.save(model, directory, signatures={"serving_default": model.serve})
+    tf.saved_model.save(model, directory, signatures={"serving_default": model.serve, "score": model.score})
+    training_counts.write(directory, COUNTS)
     return directory
 
 
@@ -82,11 +99,13 @@ def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, **evaluation_key
     config = json_format.Parse(json_format.MessageToJson(config), tfma.EvalConfig())
     config = tfma.utils.update_eval_config_with_defaults(config, has_baseline=False, rubber_stamp=True)
     output = str(tmp_path / "evaluation")
+    model = tfma.default_eval_shared_model(model_directory, eval_config=config)
     tfma.run_model_analysis(
-        eval_shared_model=tfma.default_eval_shared_model(model_directory, eval_config=config),
+        eval_shared_model=model,
         eval_config=config,
         data_location=_write(tmp_path / "data", pairs, shards),
         output_path=output,
+        extractors=extractors.custom_extractors(model, config),
     )
     return output
 
@@ -114,10 +133,14 @@ def test_all_metrics_equal_scoring(model_directory, tmp_path):
     values = evaluation.read_metrics(output)
     outputs = [*OUTPUTS, "SELECT 1", "SELECT 3"]
     targets, sources = [pair[1] for pair in pairs], [pair[0] for pair in pairs]
-    options = {"bootstrap_samples": 0, "database": database, "language": "fr"}
+    options = {"bootstrap_samples": 0, "database": database, "language": "fr", "scores": scores_of(pairs)}
+    options["training_words"] = COUNTS
     expected = scoring.score(names, outputs, targets, sources, **options)
     for name in names:
-        assert values[name] == pytest.approx(expected[name].value, abs=1e-9), name
+        # Probabilities are float32.
+        assert values[name] == pytest.approx(expected[name].value, abs=1e-9, rel=1e-6 if "perplexity" in name else 0), (
+            name
+        )
     assert values["execution_accuracy"] == 0.5
 
 
@@ -127,6 +150,23 @@ def test_bleu_equals_sacrebleu(model_directory, tmp_path):
     values = evaluation.read_metrics(_evaluate(model_directory, tmp_path, shards=2))
     assert values["bleu"] == pytest.approx(sacrebleu.corpus_bleu(OUTPUTS, [TARGETS]).score, abs=1e-9)
     assert values["chrf"] == pytest.approx(sacrebleu.corpus_chrf(OUTPUTS, [TARGETS]).score, abs=1e-9)
+
+
+@pytest.mark.parametrize("bound, blessed", [(1e9, True), (2.0, False)])
+def test_perplexity_is_of_the_references_and_gates(model_directory, tmp_path, bound, blessed):
+    """exp(nll / tokens), and exp(nll / words) where a word is a word whatever the model's tokens are; over three shards."""
+    keys = {"metrics": ["perplexity", "word_perplexity"], "thresholds": {"perplexity": bound}}
+    output = _evaluate(model_directory, tmp_path, shards=3, **keys)
+    nll = -sum(log_probability for log_probability, _ in scores_of(PAIRS))
+    # Words, punctuation and joiners, and the end of each text.
+    words = sum(tokenization.count_tokens(target) + 1 for target in TARGETS)
+    values = evaluation.read_metrics(output)
+    assert values["perplexity"] == pytest.approx(
+        math.exp(nll / sum(tokens for _, tokens in scores_of(PAIRS))), rel=1e-6
+    )
+    assert values["word_perplexity"] == pytest.approx(math.exp(nll / words), rel=1e-6)
+    found, reason = evaluation.read_blessing(output)
+    assert found is blessed and ("Perplexity is 2.22, above the 2 demanded" in reason) is not blessed, reason
 
 
 @pytest.mark.parametrize(
@@ -181,8 +221,11 @@ def bounds(metrics, **thresholds):
 
 
 def test_the_evaluator_measures_the_recipes_metrics_and_always_has_a_threshold():
-    # Metrics that need the training text are measured after the run only.
-    assert bounds(["ter", "unseen_copies", "chrf"]) == {"CorpusTer": (None, None), "CorpusChrf": (0.0, None)}
+    assert bounds(["ter", "unseen_copies", "chrf"]) == {
+        "CorpusTer": (None, None),
+        "UnseenCopies": (None, None),
+        "CorpusChrf": (0.0, None),
+    }
     assert bounds(["placeholder_fidelity"]) == {"PlaceholderFidelity": (None, None), "ExactMatch": (0.0, None)}
     assert bounds(["placeholder_fidelity", "bleu"], placeholder_fidelity=0.0, bleu=3) == {
         "PlaceholderFidelity": (None, None),
@@ -192,9 +235,7 @@ def test_the_evaluator_measures_the_recipes_metrics_and_always_has_a_threshold()
         "ExecutionAccuracy": (0.5, None),
         "CorpusTer": (None, 80.0),
     }
-    need_training = {name for name in configs.METRICS if scoring.metric_class(name).needs_training_words}
-    assert need_training == {"unseen_copies", "rare_word_recall", "word_f1_by_frequency"}
-    assert set(tfma_metrics.CLASSES) == set(configs.METRICS) - need_training
+    assert set(tfma_metrics.CLASSES) == set(configs.METRICS)
 
 
 @pytest.mark.parametrize("name", ["bleu", "nist"])

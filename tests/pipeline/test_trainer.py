@@ -5,6 +5,7 @@ import json
 import math
 import types
 
+import numpy as np
 import pytest
 
 from pipeline.configs import DataConfig, ModelConfig, Recipe, TrainingConfig
@@ -34,6 +35,8 @@ def write_pairs(path, count=36, length=5):
             features = {
                 name: tf.train.Feature(int64_list=tf.train.Int64List(value=value)) for name, value in ids.items()
             }
+            tokens = [f"token{place}".encode() for place in range(length)]
+            features["source_tokens"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=tokens))
             writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
     return [str(path)]
 
@@ -131,6 +134,42 @@ def test_schedule_with_time_to_spare_follows_the_epochs(monkeypatch):
     assert rate(callback) == pytest.approx(0.5, abs=1e-6)
 
 
+def summaries(directory):
+    """Returns the names of TensorBoard's curves, and a dict from the name of a picture to its (step, pixels)."""
+    import tensorflow as tf
+    from tensorflow.python.summary.summary_iterator import summary_iterator
+
+    curves, pictures = set(), {}
+    for path in sorted(directory.rglob("events.out.tfevents.*")):
+        for event in summary_iterator(str(path)):
+            for value in event.summary.value:
+                kind = value.metadata.plugin_data.plugin_name
+                if kind == "scalars":
+                    curves.add(value.tag)
+                if kind == "images":
+                    # Width, height, then a PNG for each picture.
+                    png = tf.make_ndarray(value.tensor)[2]
+                    pictures.setdefault(value.tag, []).append((event.step, tf.io.decode_png(png).numpy()))
+    return curves, pictures
+
+
+def test_a_picture_shows_weights_copies_and_where_they_came_from():
+    from pipeline import heat_maps
+
+    drawn = heat_maps.picture([[0.0, 1.0], [0.5, np.nan]], [1.0, 0.0], [1, -1])
+    assert drawn.shape == (24, 48, 3) and drawn.dtype == np.uint8
+    inside, corner = (5, 5), (0, 0)
+
+    def pixel(row, column, place):
+        return tuple(drawn[row * 12 + place[0], column * 12 + place[1]].tolist())
+
+    white, blue, orange = (255, 255, 255), (10, 84, 148), (163, 75, 0)
+    assert [pixel(0, column, inside) for column in (0, 1, 3)] == [white, blue, orange]
+    # The copied cell alone is outlined.
+    assert [pixel(row, column, corner) for row, column in ((0, 1), (0, 0), (1, 1))] == [orange, white, white]
+    assert pixel(1, 0, inside) == (132, 170, 202) and pixel(1, 3, inside) == white
+
+
 @pytest.mark.slow
 def test_training_lowers_the_loss_and_tells_the_facts(tmp_path, capsys):
     from pipeline import trainer
@@ -154,7 +193,13 @@ def test_training_lowers_the_loss_and_tells_the_facts(tmp_path, capsys):
     output = capsys.readouterr().out
     assert "3 of 39 training pairs are longer than 8 tokens" in output
     assert output.count("pointer_generator: epoch ") == 8
-    assert any((tmp_path / "logs").rglob("events.out.tfevents.*"))
+    curves, pictures = summaries(tmp_path / "logs")
+    assert {"epoch_loss", "epoch_learning_rate"} <= curves
+    # Four eval pairs after each of eight epochs: 12 pixels a token, and two columns more than the source's five.
+    assert set(pictures) == {f"attention/{number}" for number in (1, 2, 3, 4)}
+    for steps in pictures.values():
+        assert [step for step, _ in steps] == list(range(8))
+        assert all(picture.shape[1:] == (7 * 12, 3) and picture.shape[0] % 12 == 0 for _, picture in steps)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline import configs, tokenization
+from tests.keras_models import sentinel_oracle
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +80,12 @@ def exported(model, transform_output, tmp_path_factory):
     drawn = recipe(temperature=1.0)
     language_model_export.export_model(model, transform_output, drawn, str(folder.parent / "drawn" / "1"))
     return folder
+
+
+def oracle_weights(model):
+    from tests.keras_models.models.test_language_model import oracle_weights
+
+    return oracle_weights(model)
 
 
 def ids_of(text):
@@ -159,9 +166,65 @@ def test_a_server_answers_over_grpc_with_warm_up(exported, capsys):
         assert answers[0].text.split("\n")[0] in capsys.readouterr().out
 
 
-def test_facts_and_evaluation_of_a_text_file(exported, tmp_path, capsys):
-    from pipeline import cli
+def test_a_stream_is_scored_as_the_oracle_scores_it(exported, model):
+    """Float64 and plain loops, over unknown words that stand in the window, have left it, or never stood there."""
     from pipeline.served_language_model import ServedLanguageModel
+
+    words = (
+        "mr. Fernández said that Fernández is here \n Li is Li \n said that Li said <unk> Ruiz here that Ruiz is said Ruiz Li"
+    ).split(" ")
+    found = ServedLanguageModel(exported).score_stream(words)
+    ids = ids_of(" ".join(words))
+    names = dict.fromkeys(word for word in words if word not in VOCABULARY and word != "\n")
+    numbers = {name: len(VOCABULARY) + number for number, name in enumerate(names)}
+    extended = [numbers.get(word, number) for word, number in zip(words, ids)]
+    window, size = 4, len(VOCABULARY) + len(names)
+    for key, read in (("log_probability", ids), ("log_probability_with_copies", extended)):
+        read = [3, *read[:-1]]
+        p, _ = sentinel_oracle.language_model([3, *ids[:-1]], read, oracle_weights(model), window, 0.025, 0.25, size)
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+        expected, copied = [], []
+        for t, (row, word, number) in enumerate(zip(p, words, ids)):
+            credited = (
+                key.endswith("copies") and word in numbers and numbers[word] in read[max(0, t - window + 1) : t + 1]
+            )
+            expected.append(row[numbers[word] if credited else number])
+            copied.append(credited)
+        np.testing.assert_allclose(found[key], np.log(expected), atol=1e-4)
+    assert [word for word, one in zip(words, copied) if one] == ["Fernández", "Li", "Li", "Ruiz", "Ruiz"]
+    assert found["unknown"].tolist() == [word in numbers for word in words]
+
+
+def test_a_stream_goes_on_where_it_ended(exported):
+    """Texts of different lengths side by side, each with its own carry."""
+    from pipeline.served_language_model import ServedLanguageModel
+
+    served = ServedLanguageModel(exported)
+    function = served._loaded.signatures["score_stream"]
+    texts = ["mr. Li said that", "is here"], ["Li is", "mr. smith said\nmr. smith"]
+    carry = {
+        "context": np.array(["[END]"] * 2),
+        "states": np.zeros([2, 2, 2, 6], "float32"),
+        "window": np.zeros([2, 4, 6], "float32"),
+    }
+    parts = []
+    for pair in texts:
+        outputs = served._call(function, text=list(pair), **carry)
+        carry = {name: outputs[name] for name in carry}
+        parts.append(outputs)
+    for row in range(2):
+        whole = served.score_stream(" ".join(text[row] for text in texts).replace("\n", " \n ").split(" "))
+        for name in ("log_probability", "log_probability_with_copies"):
+            together = np.concatenate([part[name][row, : part["token_count"][row]] for part in parts])
+            np.testing.assert_allclose(together, whole[name], atol=1e-5)
+    from pipeline.served_model import ModelError
+
+    with pytest.raises(ModelError, match="There is no text to score"):
+        served.score_stream([])
+
+
+def test_facts_and_evaluation_of_a_text_file(exported, model, tmp_path, capsys):
+    from pipeline import cli
 
     facts = json.loads((exported / "1" / "assets.extra" / "verbatim.json").read_text(encoding="utf-8"))
     assert (facts["task"], facts["head"], facts["compilations"]) == ("language_model", "pointer_sentinel", 4)
@@ -172,19 +235,12 @@ def test_facts_and_evaluation_of_a_text_file(exported, tmp_path, capsys):
     arguments = ["evaluate", "--model", str(exported), "--data", str(text), "--json", str(written)]
     assert cli.main(arguments) == 0
     measured = json.loads(written.read_text(encoding="utf-8"))
-    # 20 words, in passages of 12, of which each after the first repeats 4.
-    assert measured["words"] == 20 and "20 words" in capsys.readouterr().out
-    ids = ids_of(text.read_text(encoding="utf-8"))
-    served = ServedLanguageModel(exported)
-    stream = text.read_text(encoding="utf-8").replace("\n", " [END] ").split()
-    assert len(ids) == len(stream) == 20
-    # The last passage begins where its context does, not where the text does: close to the whole, not equal.
-    assert measured["metrics"]["perplexity"]["value"] > 1
-    short = tmp_path / "short.txt"
-    short.write_text("mr. smith said that\n", encoding="utf-8")
-    assert cli.main(["evaluate", "--model", str(exported), "--data", str(short), "--json", str(written)]) == 0
-    value = json.loads(written.read_text(encoding="utf-8"))["metrics"]["perplexity"]["value"]
-    assert value == pytest.approx(np.exp(-served.score(["mr. smith said that\n"])[0][1].mean()), rel=1e-4)
+    assert measured["words"] == 20 and measured["unknown_words"] == 0 and "20 words" in capsys.readouterr().out
+    # In chunks of 12 words, which no figure depends on: the stream from its beginning, states and window carried.
+    weights = [oracle_weights(model), 4, 0.025, 0.25]
+    expected = sentinel_oracle.perplexity(ids_of(text.read_text(encoding="utf-8")), 3, *weights)
+    for name in ("perplexity", "word_perplexity", "perplexity_with_copies"):
+        assert measured["metrics"][name]["value"] == pytest.approx(expected, rel=1e-4), name
     capsys.readouterr()
     (tmp_path / "empty.txt").write_text("", encoding="utf-8")
     for data, sentence in ((tmp_path / "empty.txt", "is empty"), (tmp_path, "is not a file")):

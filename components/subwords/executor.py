@@ -125,7 +125,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(files("train"))
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Tokenize" >> beam.ParDo(CountTokens(tokenizer))
+                | "Tokenize" >> beam.ParDo(CountTokens(dict.fromkeys(SIDES, tokenizer)))
                 | "Count" >> beam.combiners.Count.PerElement()
                 | "List" >> beam.combiners.ToList()
                 | "Write" >> beam.Map(write)

@@ -47,6 +47,7 @@ def test_its_words_are_found_served_and_scored(tmp_path, capsys):
 
     text, scores = tmp_path / "text", tmp_path / "scores.json"
     text.write_text("".join(" ".join(cut[source]) + "\n" for source in sources), "utf-8")
+    capsys.readouterr()  # what the training said
     assert cli.main(["segment", "--model", str(folder), str(text), "--json", str(scores)]) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [" ".join(cut[source]) for source in sources]

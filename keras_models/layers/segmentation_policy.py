@@ -100,6 +100,13 @@ class SegmentationPolicy(keras.layers.Layer):
     Raises:
         ValueError: settings that do not fit together.
 
+    Example:
+
+    >>> policy = SegmentationPolicy(units=4)
+    >>> policy.build()
+    >>> policy.decode(np.array([[-1.0, 2.0, 0.5]]), np.array([[True, True, True]])).shape
+    TensorShape([1, 3])
+
     References:
         Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section 5.3; Williams 1992, "Simple statistical
         gradient-following algorithms for connectionist reinforcement learning"; Kool, van Hoof, Welling 2019, "Buy 4 REINFORCE samples,

@@ -38,6 +38,12 @@ class SegmentingEncoder(keras.layers.Layer):
 
     Raises:
         ValueError: odd `units`, or an unknown `composes`.
+
+    Example:
+
+    >>> encode = SegmentingEncoder(units=4)
+    >>> encode(np.ones((2, 5, 3)), np.ones((2, 5), bool))["states"].shape
+    TensorShape([2, 5, 4])
     """
 
     def __init__(self, units, dropout=0.0, composes="states", **kwargs):

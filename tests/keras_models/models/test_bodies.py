@@ -225,7 +225,7 @@ def test_the_first_state_after_convolutions_is_made_of_the_mean(cell):
 
 
 def test_an_encoder_that_is_none():
-    with pytest.raises(ValueError, match="encoder must be one of rnn, cnn; got 'transformer'"):
+    with pytest.raises(ValueError, match="encoder must be one of rnn, cnn, segmenting; got 'transformer'"):
         make("gru", encoder="transformer")
     assert make("cnn", hidden_size=7).hidden_size == 7
 

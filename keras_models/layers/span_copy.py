@@ -33,7 +33,8 @@ class SpanCopy(CopyHead):
         max_span: the longest span, in tokens.
         units: size of the hidden layers, of the maxout layer and of the transducer; default: that of the decoder's state.
         copying_context: what the transducer reads: `"start"`, the state of the span's first token, h_i; or `"expected"`,
-            sum_i P(i) h_i, which is the same for every start and so cheaper in decoding.
+            sum_i P(i) h_i, which is the same for every start and so cheaper in decoding. The paper leaves it open; on headlines they are equally good
+            (`benchmarks/results.md`).
 
     Call arguments:
         inputs: `[batch, target_length, embedding_size]`, embedded previous tokens.

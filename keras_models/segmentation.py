@@ -18,6 +18,11 @@ def last_places(mask):
     return ops.logical_and(mask, ops.logical_not(following))
 
 
+def decided_places(mask):
+    """Bool `[batch, source_length]`: where there is a decision, at all real characters but the last, whose end is given."""
+    return ops.logical_and(mask, ops.logical_not(last_places(mask)))
+
+
 def closed(ends, mask):
     """Segmentations in which padding ends nothing and the last character ends a segment."""
     return ops.logical_or(ops.logical_and(ends, mask), last_places(mask))
@@ -94,15 +99,13 @@ def decision_log_prob(logits, ends, mask):
     """
     logits = ops.cast(logits, "float32")
     chosen = ops.where(ends, logits, -logits)
-    decided = ops.logical_and(mask, ops.logical_not(last_places(mask)))
-    return ops.where(decided, -ops.softplus(-chosen), 0.0)
+    return ops.where(decided_places(mask), -ops.softplus(-chosen), 0.0)
 
 
 def decision_entropy(logits, mask):
     """Entropy of each decision in nats, float32 `[batch, source_length]` (eq. 5.15's inner sum); 0 where nothing is decided."""
     logits = ops.cast(logits, "float32")
-    decided = ops.logical_and(mask, ops.logical_not(last_places(mask)))
-    return ops.where(decided, ops.softplus(logits) - logits * ops.sigmoid(logits), 0.0)
+    return ops.where(decided_places(mask), ops.softplus(logits) - logits * ops.sigmoid(logits), 0.0)
 
 
 def fertility_loss(attention, ends, target_mask):

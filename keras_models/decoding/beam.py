@@ -6,7 +6,7 @@ from keras import ops
 from keras_models.decoding.actions import span_lengths
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
 from keras_models.decoding.search import Rules
-from keras_models.layers.numerics import LOG_ZERO
+from keras_models.layers.numerics import LOG_ZERO, repeat_rows
 
 # Sizes are multiplied out rather than written as -1, so that what is static stays static and loop shapes hold.
 
@@ -37,11 +37,6 @@ def _write(history, index, values):
     here = ops.equal(ops.arange(ops.shape(history)[2], dtype="int32"), index)
     here = ops.reshape(here, (1, 1, -1) + (1,) * (len(history.shape) - 3))
     return ops.where(here, ops.expand_dims(values, 2), history)
-
-
-def repeat_for_beam(tree, beam):
-    """Repeats each row of every tensor `beam` times: `[batch, ...]` to `[batch * beam, ...]`."""
-    return keras.tree.map_structure(lambda x: ops.repeat(x, beam, axis=0), tree)
 
 
 def beam_search(
@@ -203,7 +198,7 @@ def beam_search(
     _, _, finished, _ = ops.while_loop(
         condition,
         body,
-        (ops.convert_to_tensor(0, dtype="int32"), running, finished, repeat_for_beam(carry, beam_size)),
+        (ops.convert_to_tensor(0, dtype="int32"), running, finished, repeat_rows(carry, beam_size)),
     )
     best = {key: value[:, :n_best] for key, value in finished.items() if key != "coverage"}
     return Hypotheses(**best)

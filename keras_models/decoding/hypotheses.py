@@ -54,7 +54,7 @@ def best_of(found, samples):
         `Hypotheses` of `batch` rows, best first, as many outputs as each row had. An output that several ways came to stands once,
         unless there are too few.
     """
-    kept, length = ops.shape(found.tokens)[1:]
+    kept = ops.shape(found.tokens)[1]
     merged = [None if x is None else ops.reshape(x, (-1, samples * kept, *ops.shape(x)[2:])) for x in found]
     merged = Hypotheses(*merged)
     same = ops.all(ops.equal(ops.expand_dims(merged.tokens, 1), ops.expand_dims(merged.tokens, 2)), axis=-1)

@@ -2,11 +2,12 @@
 
 from keras import ops
 
-from keras_models.decoding.beam import beam_search, repeat_for_beam
+from keras_models.decoding.beam import beam_search
 from keras_models.decoding.constraints import Protection
 from keras_models.decoding.greedy import greedy_search
 from keras_models.decoding.hypotheses import StepOutput, best_of
 from keras_models.decoding.sampling import sample_search
+from keras_models.layers.numerics import repeat_rows
 
 
 def decode(
@@ -42,7 +43,7 @@ def decode(
     memory, carry = model.encode(inputs, max_length=max_length, **several)
     head = model.head
     copies = beam_size if sampling is None else ops.shape(uniforms)[1]
-    repeated = memory if sampling is None and beam_size == 1 else repeat_for_beam(memory, copies)
+    repeated = repeat_rows(memory, copies)
 
     def step(actions, carry, index):
         return StepOutput(*model.step(actions, carry, repeated, index))
@@ -51,8 +52,7 @@ def decode(
         # What the head cannot output cannot be demanded either.
         possible = memory["extended_ids"] < model.target_vocabulary_size
         possible = ops.logical_or(possible, head.copies)
-        protected = inputs["source_protected"]
-        protected = protected if samples == 1 else ops.repeat(protected, samples, axis=0)
+        protected = repeat_rows(inputs["source_protected"], samples)
         source = ops.logical_and(ops.logical_and(protected, memory["mask"]), possible)
         options["protection"] = Protection(protected_vocabulary, source, head.max_span)
     extended_size = model.target_vocabulary_size + ops.shape(memory["extended_ids"])[1]

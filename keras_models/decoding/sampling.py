@@ -2,11 +2,10 @@
 
 from keras import ops
 
-from keras_models.decoding.beam import repeat_for_beam
 from keras_models.decoding.greedy import follow_path
 from keras_models.decoding.hypotheses import Hypotheses
 from keras_models.decoding.search import Rules
-from keras_models.layers.numerics import LOG_ZERO
+from keras_models.layers.numerics import LOG_ZERO, repeat_rows
 from keras_models.uniforms import draw_uniforms as draw_uniforms
 
 
@@ -115,7 +114,7 @@ def sample_search(
         return draw_actions(log_probs, ops.take(numbers, index, axis=1), temperature, top_k, top_p)
 
     found = follow_path(
-        step, repeat_for_beam(carry, n_samples), rules, choose, length_alpha, coverage_beta, return_attention
+        step, repeat_rows(carry, n_samples), rules, choose, length_alpha, coverage_beta, return_attention
     )
 
     def unfold(value):

@@ -1,5 +1,6 @@
 """Log-space arithmetic that the heads share."""
 
+import keras
 from keras import ops
 
 # Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it gives no NaN when
@@ -109,3 +110,10 @@ def copy_mass(log_weights, extended_ids, size):
     weights = ops.reshape(ops.exp(ops.cast(log_weights, "float32")), (-1,))
     mass = ops.reshape(ops.segment_sum(weights, flat, num_segments=batch * size), (batch, size))
     return safe_log(mass)
+
+
+def repeat_rows(tree, times):
+    """Repeats each row of every tensor of a nest, side by side: `[batch, ...]` to `[batch * times, ...]`."""
+    if isinstance(times, int) and times == 1:
+        return tree
+    return keras.tree.map_structure(lambda x: ops.repeat(x, times, axis=0), tree)

@@ -197,13 +197,12 @@ class SegmentationPolicy(keras.layers.Layer):
 
     def decode(self, logits, mask, samples=1):
         """Decoding's segmentations: of each sentence's rows side by side the first is the likeliest, the others are drawn, always alike."""
-        likeliest = segmentation.closed(logits > 0, mask)
         if samples == 1:
-            return likeliest
+            return segmentation.closed(logits > 0, mask)
         rows, length = ops.shape(logits)
         uniforms = ops.reshape(draw_uniforms(0, rows, 1, length - 1), (rows, length))
         first = ops.expand_dims(ops.equal(ops.arange(rows, dtype="int32") % samples, 0), -1)
-        return segmentation.closed(ops.where(first, likeliest, uniforms < ops.sigmoid(logits)), mask)
+        return segmentation.closed(ops.where(first, logits > 0, uniforms < ops.sigmoid(logits)), mask)
 
     # Learning.
 
@@ -227,7 +226,7 @@ class SegmentationPolicy(keras.layers.Layer):
             reward = reward + self.novelty_weight * self.counts(source_ids, ends, training=True)
         if self.normalize_rewards:
             reward = segmentation.normalized(reward)
-        decided = ops.cast(ops.logical_and(mask, ops.logical_not(segmentation.last_places(mask))), "float32")
+        decided = ops.cast(segmentation.decided_places(mask), "float32")
         regression = 0.0
         if self.regression is not None:
             expected = ops.squeeze(self.regression(ops.stop_gradient(encoded["characters"])), -1)

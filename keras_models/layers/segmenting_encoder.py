@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models import segmentation
+from keras_models.layers.numerics import repeat_rows
 from keras_models.layers.recurrent import FeedbackCell
 
 
@@ -80,9 +81,7 @@ class SegmentingEncoder(keras.layers.Layer):
         characters = self.character_encoder(embedded, mask=mask, training=training)
         characters = self.drop(self.projection(characters), training=training)
         logits = ops.squeeze(self.policy(characters), -1)
-        if samples > 1:
-            repeated = (mask, logits, characters, embedded)
-            mask, logits, characters, embedded = (ops.repeat(tensor, samples, axis=0) for tensor in repeated)
+        mask, logits, characters, embedded = repeat_rows((mask, logits, characters, embedded), samples)
         decided = segmentation.closed(logits > 0 if choose is None else choose(logits, mask), mask)
         composed = self._compose(characters if self.composes == "states" else embedded, decided)
         composed = self.drop(composed, training=training)

@@ -7,18 +7,13 @@ from keras_models import losses
 from keras_models.decoding.actions import first_tokens
 from keras_models.layers.attention import SourceAttention
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
-from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, repeat_rows
 from keras_models.layers.recurrent import FeedbackCell
 from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
 from keras_models.layers.segmenting_encoder import SegmentingEncoder
 from keras_models.models.body import BODY_OPTIONS, Seq2Seq
 
 _ENCODERS = {"gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
-
-
-def repeat_rows(inputs, times):
-    """A dict of tensors with each row `times` times, side by side."""
-    return inputs if times == 1 else {name: ops.repeat(value, times, axis=0) for name, value in inputs.items()}
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -171,7 +166,6 @@ class RecurrentSeq2Seq(Seq2Seq):
             keras.layers.Dense(hidden_size, activation="tanh", dtype=policy, name=f"bridge_{index}")
             for index in range(2 if cell == "lstm" else 1)
         ]
-        # The segmenting encoder's cells are LSTMs whatever the decoder's is.
         memory_size = hidden_size
         feedback_size = hidden_size * bool(input_feeding) + memory_size * bool(selective_read)
         self.cell = FeedbackCell(hidden_size, cell, feedback=feedback_size > 0, dtype=policy, name="decoder_cell")
@@ -198,6 +192,13 @@ class RecurrentSeq2Seq(Seq2Seq):
 
     # Encoder.
 
+    def _first_states(self, last):
+        """The decoder's first states, of a bidirectional layer's last ones; an LSTM's memory is left out where the decoder has none."""
+        # The states of the forward direction come first; a GRU has one each, an LSTM two.
+        half = len(last) // 2
+        last = [ops.concatenate([last[i], last[half + i]], axis=-1) for i in range(half)]
+        return [bridge(state) for bridge, state in zip(self.bridges, last)]
+
     def _segment(self, inputs, embedded, mask, training, samples):
         """Words found among the characters: what `SegmentingEncoder` returns, `samples` rows for each source."""
 
@@ -205,7 +206,7 @@ class RecurrentSeq2Seq(Seq2Seq):
             if not training:
                 return self.policy.decode(logits, mask, samples)
             ends = inputs.get(SCRIPT_ENDS)
-            return self.policy.draw(logits, mask, ends if ends is None else ops.repeat(ends, samples, axis=0))
+            return self.policy.draw(logits, mask, None if ends is None else repeat_rows(ends, samples))
 
         return self.encoder[0](embedded, mask, choose=choose, samples=samples, training=training)
 
@@ -237,10 +238,7 @@ class RecurrentSeq2Seq(Seq2Seq):
             segmented = self._segment(inputs, states, mask, training, samples)
             inputs = repeat_rows(inputs, samples)
             source_ids, states, mask = inputs["source_ids"], segmented["states"], segmented["ends"]
-            # The forward direction's output and memory, then the backward one's.
-            last = segmented["last"]
-            last = [ops.concatenate([last[i], last[2 + i]], axis=-1) for i in range(2)]
-            first = [bridge(state) for bridge, state in zip(self.bridges, last)]
+            first = self._first_states(segmented["last"])
         elif self.convolutional:
             states = self.encoder[0](states, source_mask=mask, training=training)
             real = ops.cast(ops.expand_dims(mask, -1), states.dtype)
@@ -251,10 +249,7 @@ class RecurrentSeq2Seq(Seq2Seq):
             for layer in self.encoder:
                 states, *last = layer(states, mask=mask, training=training)
                 states = self.drop(states, training=training)
-            # Bidirectional returns the states of the forward direction first; a GRU has one each, an LSTM two.
-            half = len(last) // 2
-            last = [ops.concatenate([last[i], last[half + i]], axis=-1) for i in range(half)]
-            first = [bridge(state) for bridge, state in zip(self.bridges, last)]
+            first = self._first_states(last)
         memory = self.make_memory(inputs, states, mask)
         if self.attention is not None:
             memory["keys"] = self.attention.project_memory(memory["states"])

@@ -72,7 +72,7 @@ def _names(directories):
 
 def _read_outputs(directory, run):
     """Returns what a run's model said to the test split, a list of dicts; None where the run kept nothing."""
-    path = pathlib.Path(directory) / "outputs" / f"{run['systems'][0]['name']}.jsonl"
+    path = pathlib.Path(directory) / results.OUTPUTS_FOLDER / f"{run['systems'][0]['name']}.jsonl"
     try:
         with open(path, encoding="utf-8") as file:
             records = [json.loads(line) for line in file]

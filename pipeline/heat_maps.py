@@ -116,13 +116,13 @@ def read_shown(files, names):
         Dict of int32 `[pairs, length]`, and the tokens of each source, a list of lists of strings; None where no pair is short.
     """
     low, high = _LENGTHS
-    pairs = tf.data.Dataset.zip((training_data.read_examples(files, names), training_data.read_surfaces(files)))
-    pairs = pairs.filter(lambda ids, _: (tf.size(ids["source_ids"]) >= low) & (tf.size(ids["source_ids"]) <= high))
+    pairs = training_data.read_examples(files, (*names, training_data.SURFACES))
+    pairs = pairs.filter(lambda pair: (tf.size(pair["source_ids"]) >= low) & (tf.size(pair["source_ids"]) <= high))
     chosen = list(pairs.take(SHOWN))
     if not chosen:
         return None
-    inputs = {name: tf.ragged.stack([ids[name] for ids, _ in chosen]).to_tensor() for name in names}
-    return inputs, [[token.decode("utf-8") for token in tokens.numpy()] for _, tokens in chosen]
+    inputs = {name: tf.ragged.stack([pair[name] for pair in chosen]).to_tensor() for name in names}
+    return inputs, [[token.decode("utf-8") for token in pair[training_data.SURFACES].numpy()] for pair in chosen]
 
 
 class AttentionPictures(keras.callbacks.Callback):

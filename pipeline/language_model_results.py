@@ -34,13 +34,13 @@ def read_words(examples_uri, split):
     return [word for _, words in sorted(passages, key=lambda passage: passage[0]) for word in words]
 
 
-def collect(recipe, outputs, stages, cache_directory, progress=print):
+def collect(recipe, artifacts, directory, cache_directory, progress=print):
     """Measures the models of a run on the stream of the evaluated split, and gathers what the report shows.
 
     Args:
         recipe: the run's `Recipe`.
-        outputs: what `lineage.latest_outputs` returned.
-        stages: list of {"name", "seconds"}.
+        artifacts: the run's `RunArtifacts`.
+        directory: folder for what the report leaves out; of a language model there is nothing.
         cache_directory: folder for what the models gave each word.
         progress: function of one string.
 
@@ -50,27 +50,20 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     """
     from components.vocabulary.executor import STREAM_SIDES, read_counts
     from pipeline import evaluation, perplexity_of_text, results, text_streams, trainer
-    from pipeline.pipeline import BASELINE
 
-    with open(os.path.join(outputs["TextExampleGen"]["counts"], "counts.json"), encoding="utf-8") as file:
+    with open(os.path.join(artifacts.counts, "counts.json"), encoding="utf-8") as file:
         counts = json.load(file)
     split = text_streams.evaluated_split(recipe.data)
-    stream = read_words(outputs["TextExampleGen"]["examples"], split)
-    training_counts = read_counts(outputs["Vocabulary"]["vocabulary"], STREAM_SIDES[0])
-    suffixes = ("", f".{BASELINE}") if recipe.baseline.head else ("",)
-    scored = [
-        _score_once(outputs[f"Exporter{suffix}"]["model"], stream, cache_directory, progress) for suffix in suffixes
-    ]
-    progress(f"  measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
+    stream = read_words(artifacts.examples, split)
+    training_counts = read_counts(artifacts.vocabulary, STREAM_SIDES[0])
+    scored = [_score_once(of_system.model, stream, cache_directory, progress) for of_system in artifacts.systems]
+    progress(f"measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
     measured, comparison = perplexity_of_text.metrics_of(stream, scored, recipe.evaluation.bootstrap_samples)
     systems = []
-    for suffix, metrics, of_system in zip(suffixes, measured, scored):
-        with open(
-            os.path.join(outputs[f"Trainer{suffix}"]["model_run"], trainer.HISTORY_FILE), encoding="utf-8"
-        ) as file:
-            history = json.load(file)
-        if not suffix:
-            value = evaluation.read_metrics(outputs["Evaluator"]["evaluation"])[PASSAGES]
+    for number, (of_system, metrics, gave) in enumerate(zip(artifacts.systems, measured, scored, strict=True)):
+        history = trainer.read_history(of_system.model_run)
+        if not number:  # what the Evaluator measured
+            value = evaluation.read_metrics(artifacts.evaluation)[PASSAGES]
             context, _ = text_streams.passage_sizes(recipe)
             signature = f"passages of the {split} text, each after {context} words of context"
             metrics[PASSAGES] = result(PASSAGES, value, len(stream), signature)
@@ -86,10 +79,10 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
                 "parameters": history["parameters"],
                 "seconds": history["seconds"],
                 "updates": history["updates"],
-                "log_perplexity_by_frequency": perplexity_of_text.by_frequency(stream, of_system, training_counts),
+                "log_perplexity_by_frequency": perplexity_of_text.by_frequency(stream, gave, training_counts),
             }
         )
-    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"], recipe)
+    blessed, reason = evaluation.read_blessing(artifacts.evaluation, recipe)
     if split == "eval" and blessed:
         reason = reason.replace("on the test split", "on the eval text (the recipe names no test text)")
     return {
@@ -101,10 +94,9 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         "comparison": comparison,
         "slices": [],
         "samples": [],
-        "heat_maps": _heat_maps(recipe, outputs, stream, scored, training_counts),
+        "heat_maps": _heat_maps(recipe, artifacts, stream, scored, training_counts),
         "blessed": blessed,
         "blessing_reason": reason,
-        "stages": stages,
     }
 
 
@@ -116,13 +108,13 @@ def _score_once(model_uri, words, cache_directory, progress):
     def score():
         model = ServedLanguageModel(os.path.join(model_uri, "Format-Serving"))
         name = model.facts.get("head", "model")
-        scored = model.score_stream(words, lambda done: progress(f"  {name}: scored {done} of {len(words)} words"))
+        scored = model.score_stream(words, lambda done: progress(f"{name}: scored {done} of {len(words)} words"))
         return {key: values.tolist() for key, values in scored.items()}
 
     return results.once(cache_directory, "stream", [model_uri, words], score)
 
 
-def _heat_maps(recipe, outputs, words, scored, training_counts):
+def _heat_maps(recipe, artifacts, words, scored, training_counts):
     """Where the pointer looked, at the words that it gained most on: against the baseline, or against their mere frequency."""
     if recipe.model.head != "pointer_sentinel":
         return []
@@ -135,14 +127,14 @@ def _heat_maps(recipe, outputs, words, scored, training_counts):
         gain = own - np.asarray(scored[1]["log_probability"])
     else:
         gain = own - np.log([training_counts.get(word, 0) + 1 for word in words])
-    path = os.path.join(outputs["Vocabulary"]["vocabulary"], language_model_preprocessing.VOCABULARY_FILE)
+    path = os.path.join(artifacts.vocabulary, language_model_preprocessing.VOCABULARY_FILE)
     with open(path, encoding="utf-8") as file:
         vocabulary = file.read().splitlines()
     numbers = {word: number for number, word in enumerate(vocabulary) if word not in tokenization.SPECIAL_TOKENS}
     unknown = numbers.get(recipe.language_model.unknown_word, tokenization.UNK_ID)
     ids = [tokenization.END_ID if word == "\n" else numbers.get(word, unknown) for word in words]
     model = keras.models.load_model(
-        trainer.model_path(os.path.join(outputs["Trainer"]["model"], "Format-Serving")), compile=False
+        trainer.model_path(os.path.join(artifacts.systems[0].trained_model, "Format-Serving")), compile=False
     )
     shown = ["¶" if word == "\n" else word for word in words]
     ends, maps = [], []

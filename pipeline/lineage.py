@@ -16,27 +16,6 @@ def latest_outputs(metadata_config, pipeline_name):
     Returns:
         Dict from component id (`"Trainer"`) to a dict from output key (`"model"`) to URI.
     """
-    return {
-        component: {key: artifact.uri for key, artifact in outputs.items()}
-        for component, outputs in _latest_artifacts(metadata_config, pipeline_name).items()
-    }
-
-
-def pushed_version(metadata_config, pipeline_name):
-    """Returns the version, such as `"1795269588"`, that the last run pushed or found pushed; None where it pushed none.
-
-    Args:
-        metadata_config: connection of ML Metadata, as the pipeline has it.
-        pipeline_name: the pipeline's name.
-    """
-    pushed = _latest_artifacts(metadata_config, pipeline_name).get("Pusher", {}).get("pushed_model")
-    if pushed is None or not pushed.custom_properties["pushed"].int_value:
-        return None
-    return pushed.custom_properties["pushed_version"].string_value or None
-
-
-def _latest_artifacts(metadata_config, pipeline_name):
-    """Returns a dict from component id to a dict from output key to ML Metadata's artifact."""
     store = metadata_store.MetadataStore(metadata_config)
     outputs = {}
     for context in store.get_contexts_by_type("node"):
@@ -50,5 +29,5 @@ def _latest_artifacts(metadata_config, pipeline_name):
         last = max(done, key=lambda execution: execution.id)
         events = [e for e in store.get_events_by_execution_ids([last.id]) if e.type == metadata_store_pb2.Event.OUTPUT]
         artifacts = {a.id: a for a in store.get_artifacts_by_id([event.artifact_id for event in events])}
-        outputs[component] = {event.path.steps[0].key: artifacts[event.artifact_id] for event in events}
+        outputs[component] = {event.path.steps[0].key: artifacts[event.artifact_id].uri for event in events}
     return outputs

@@ -1,4 +1,4 @@
-"""Runs a recipe on this machine: TFX's LocalDagRunner, then the measurements and the report."""
+"""Runs a recipe on this machine with TFX's LocalDagRunner, and puts together what people look for in the run's folder."""
 
 import contextlib
 import json
@@ -6,10 +6,12 @@ import logging
 import os
 import pathlib
 import re
+import shutil
 import time
 
 from pipeline import configs, lexicons, readers, sql_execution, tasks
 
+PROGRESS = "verbatim.progress"  # the logger of what components say to people
 _STEP = re.compile(r"Component (\S+) is (running|finished)\.")
 
 
@@ -29,6 +31,9 @@ class _StepProgress(logging.Handler):
         self._started = None
 
     def emit(self, record):
+        if record.name == PROGRESS:
+            self.progress(f"  {record.getMessage()}")
+            return
         match = _STEP.search(record.getMessage())
         if not match:
             return
@@ -69,7 +74,7 @@ def _logs_to(path, handler):
 
 
 def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=print):
-    """Runs the whole pipeline, measures, and writes the report.
+    """Runs the whole pipeline, and writes its report into the run's folder.
 
     Args:
         recipe: a `Recipe`.
@@ -105,7 +110,7 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tfx.v1 as tfx
 
-    from pipeline import lineage, model_card, pipeline, report
+    from pipeline import lineage, pipeline, report, results
 
     paths = {
         "output": str(output),
@@ -124,6 +129,7 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
         metadata_config=metadata,
         beam_args=beam_args,
         enable_cache=enable_cache,
+        answers_directory=str(output / "answers"),
     )
     steps = _StepProgress(len(tfx_pipeline.components), progress)
     started = time.monotonic()
@@ -133,15 +139,17 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
         except Exception as error:
             logging.exception("The component %s failed.", steps.current)
             raise RunError(_failure_sentence(steps.current, error, paths["log"])) from error
-        progress("Measuring on the test split")
         outputs = lineage.latest_outputs(metadata, recipe.name)
-        facts = tasks.collect(recipe, outputs, steps.stages, output / "answers", progress)
-        version = lineage.pushed_version(metadata, recipe.name) if facts["blessed"] else None
+    reported = pathlib.Path(outputs["Reporter"]["report"])
+    facts = report.load_facts(reported)
+    facts["stages"] = steps.stages
     facts["seconds"] = round(time.monotonic() - started, 1)
-    facts["paths"] = {**paths, **tasks.paths_of(recipe, outputs)}
-    if version:
-        facts["paths"]["model_card"] = str(model_card.write_model_card(paths["models"], version, facts))
+    facts["paths"] = {**paths, **tasks.paths_of(recipe, outputs), **facts.get("paths", {})}
+    # The same once more, with the seconds of each component.
     report.write_report(output, facts)
+    shutil.rmtree(output / results.OUTPUTS_FOLDER, ignore_errors=True)  # of an earlier run, perhaps with another head
+    if (reported / results.OUTPUTS_FOLDER).is_dir():
+        shutil.copytree(reported / results.OUTPUTS_FOLDER, output / results.OUTPUTS_FOLDER)
     write_json(paths["metrics"], {key: facts[key] for key in METRICS_KEYS})
     write_json(output / "run.json", {key: facts[key] for key in RUN_KEYS})
     return facts

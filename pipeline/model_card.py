@@ -5,8 +5,6 @@ A card is made when a run has measured its model, that is after the push. It lie
 """
 
 import json
-import os
-import pathlib
 
 from pipeline import scoring
 
@@ -17,7 +15,7 @@ def write_model_card(models_directory, version, facts):
     """Writes the card of a version, each file in one step.
 
     Args:
-        models_directory: the folder that holds the version's folder.
+        models_directory: the folder that holds the version's folder, on this machine or in a bucket.
         version: its name, a number.
         facts: the facts of the run, as `pipeline.report.write_report` takes them, with `recipe` and `systems`.
 
@@ -25,9 +23,9 @@ def write_model_card(models_directory, version, facts):
         The path of the Markdown file.
     """
     card = make_card(version, facts)
-    folder = pathlib.Path(models_directory)
-    _write(folder / f"model_card_{version}.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
-    return _write(folder / f"model_card_{version}.md", to_markdown(card))
+    path = f"{str(models_directory).rstrip('/')}/model_card_{version}"
+    _write(f"{path}.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
+    return _write(f"{path}.md", to_markdown(card))
 
 
 def make_card(version, facts):
@@ -196,7 +194,9 @@ def _inline(text):
 
 
 def _write(path, text):
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8", errors="replace")
-    os.replace(partial, path)
+    from tfx.dsl.io import fileio  # models may be pushed to a bucket
+
+    with fileio.open(f"{path}.partial", "wb") as file:
+        file.write(text.encode("utf-8", errors="replace"))
+    fileio.rename(f"{path}.partial", path, overwrite=True)
     return path

@@ -6,6 +6,7 @@ import tfx.v1 as tfx
 
 from components.exporter.component import Exporter
 from components.lexicon.component import Lexicon
+from components.reporter.component import Reporter
 from components.subwords.component import Subwords
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
@@ -91,6 +92,7 @@ def create_pipeline(
     enable_cache=True,
     configure_trainer=None,
     resolve_blessed=last_other_blessed_model,
+    answers_directory="",
 ):
     """Creates the TFX pipeline of a recipe; it runs nothing.
 
@@ -105,6 +107,7 @@ def create_pipeline(
         enable_cache: whether unchanged components are skipped.
         configure_trainer: function applied to each Trainer, for example to ask for a GPU.
         resolve_blessed: function of the candidate's channel; returns the Resolver of the model that it is compared with.
+        answers_directory: folder that keeps what models said to the test split from run to run; "" to keep nothing.
 
     Returns:
         A `tfx.dsl.Pipeline`.
@@ -174,7 +177,21 @@ def create_pipeline(
             filesystem=tfx.proto.PushDestination.Filesystem(base_directory=push_directory)
         ),
     )
-    components += [*trainers, *exporters, *blessed, evaluator, pusher]
+    # Measures both models with intervals, and writes the report, and the card of a pushed model.
+    reporter = Reporter(
+        examples=example_gen.outputs["examples"],
+        counts=example_gen.outputs[tasks.counts_output(recipe)],
+        vocabulary=vocabulary.outputs["vocabulary"],
+        evaluation=evaluator.outputs["evaluation"],
+        pushed_model=pusher.outputs["pushed_model"],
+        systems=[
+            (exported.outputs["model"], trained.outputs["model"], trained.outputs["model_run"])
+            for exported, trained in zip(exporters, trainers)
+        ],
+        recipe_json=recipe_json,
+        answers_directory=answers_directory,
+    )
+    components += [*trainers, *exporters, *blessed, evaluator, pusher, reporter]
     if configure_trainer:
         for component in trainers:
             configure_trainer(component)

@@ -10,6 +10,7 @@ import platform
 from pipeline import configs, scoring, segmentation_scores
 
 HEAT_MAPS = 4
+OUTPUTS_FOLDER = "outputs"
 EXTREMES = 10  # wins, and losses
 #: What `write_outputs` says of an answer.
 OUTPUT_KEYS = ("text", "tokens", "copied_from", "copy_probability", "source_tokens", "score")
@@ -48,7 +49,7 @@ def decode_once(model_uri, sources, cache_directory, progress, features=None):
         name = model.facts.get("head", "model")
         return model.predict(
             sources,
-            progress=lambda done: progress(f"  {name}: decoded {done} of {len(sources)} test strings"),
+            progress=lambda done: progress(f"{name}: decoded {done} of {len(sources)} test strings"),
             features=features,
         )
 
@@ -82,13 +83,13 @@ def once(cache_directory, kind, key, make):
     return made
 
 
-def collect(recipe, outputs, stages, cache_directory, progress=print):
+def collect(recipe, artifacts, directory, cache_directory, progress=print):
     """Measures every model of a run on its test split and gathers what the report shows.
 
     Args:
         recipe: the run's `Recipe`.
-        outputs: what `lineage.latest_outputs` returned.
-        stages: list of {"name", "seconds"}.
+        artifacts: the run's `RunArtifacts`.
+        directory: folder for `outputs/NAME.jsonl`, see `write_outputs`.
         cache_directory: folder for decoded answers.
         progress: function of one string.
 
@@ -97,19 +98,16 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     """
     from components.vocabulary.executor import read_training_counts
     from pipeline import evaluation, trainer
-    from pipeline.pipeline import BASELINE
 
     columns = recipe.data.source_features
-    sources, references, *tags = read_pairs(outputs["ParallelTextExampleGen"]["examples"], "test", columns)
+    sources, references, *tags = read_pairs(artifacts.examples, "test", columns)
     features = dict(zip(columns, tags))
-    training_words = read_training_counts(outputs["Vocabulary"]["vocabulary"])
+    training_words = read_training_counts(artifacts.vocabulary)
     systems, texts, answers, models = [], [], {}, {}
-    for suffix in ("", f".{BASELINE}") if recipe.baseline.head else ("",):
-        run_directory = outputs[f"Trainer{suffix}"]["model_run"]
-        with open(os.path.join(run_directory, trainer.HISTORY_FILE), encoding="utf-8") as file:
-            history = json.load(file)
+    for of_system in artifacts.systems:
+        history = trainer.read_history(of_system.model_run)
         name = history["head"]
-        models[name] = outputs[f"Exporter{suffix}"]["model"]
+        models[name] = of_system.model
         answers[name] = decode_once(models[name], sources, cache_directory, progress, features)
         texts.append([answer["text"] for answer in answers[name]])
         systems.append(
@@ -129,7 +127,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
     scores = [None] * len(systems)
     if any(scoring.metric_class(name).needs_scores for name in metrics):
         scores = [_score_once(uri, sources, references, cache_directory, features) for uri in models.values()]
-    progress(f"  measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
+    progress(f"measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
     settings = {
         "sources": sources,
         "training_words": training_words,
@@ -145,9 +143,9 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         measured = [scoring.score(metrics, *texts, references, scores=scores[0], **settings)]
     for system, results in zip(systems, measured):
         system["metrics"] = scoring.results_to_dict(results)
-    write_outputs(pathlib.Path(cache_directory).parent / "outputs", sources, references, answers)
-    blessed, reason = evaluation.read_blessing(outputs["Evaluator"]["evaluation"], recipe)
-    with open(os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "counts.json"), encoding="utf-8") as file:
+    write_outputs(pathlib.Path(directory) / OUTPUTS_FOLDER, sources, references, answers)
+    blessed, reason = evaluation.read_blessing(artifacts.evaluation, recipe)
+    with open(os.path.join(artifacts.counts, "counts.json"), encoding="utf-8") as file:
         counts = json.load(file)
     main = systems[0]["name"]
     return {
@@ -162,8 +160,7 @@ def collect(recipe, outputs, stages, cache_directory, progress=print):
         "heat_maps": _heat_maps(main, models[main], sources, answers, features),
         "blessed": blessed,
         "blessing_reason": reason,
-        "slices": evaluation.read_slices(outputs["Evaluator"]["evaluation"]),
-        "stages": stages,
+        "slices": evaluation.read_slices(artifacts.evaluation),
     }
 
 
@@ -178,9 +175,6 @@ def write_outputs(directory, sources, references, answers):
                 record.update({key: answer[key] for key in OUTPUT_KEYS})
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
         partial.replace(directory / f"{name}.jsonl")
-    for file in directory.glob("*.jsonl"):
-        if file.stem not in answers:
-            file.unlink()  # of an earlier run with another head
 
 
 def versions():

@@ -37,6 +37,11 @@ def example_gen(data_path, recipe):
     return ParallelTextExampleGen(data_path=data_path, recipe_json=recipe.to_json())
 
 
+def counts_output(recipe):
+    """Returns the name of that component's output that says how many records were read, kept and turned away."""
+    return "counts" if is_language_model(recipe) else "rejects"
+
+
 def evaluated_split(recipe):
     """Returns the split that the Evaluator measures."""
     from pipeline import text_streams

@@ -14,7 +14,7 @@ from keras_models import losses
 from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
 from pipeline import configs, heat_maps, preprocessing, scheduled_sampling, segmentation_phases, tasks, training_data
 
-HISTORY_FILE = "history.json"
+HISTORY_FILE = "history.json"  # of a training: see `read_history`
 
 
 def head_options(recipe):
@@ -251,6 +251,9 @@ def train(
             # XLA on a CPU gains nothing here, and compiles each of the many bucket shapes anew.
             jit_compile=False,
         )
+        # With all variables there, the first step's graph is made once; TensorFlow makes one that creates variables twice.
+        model.build()
+        model.optimizer.build(model.trainable_variables)
     progress = Progress(recipe.model.head, config.epochs)
     schedule = Schedule(config, steps_per_epoch)
     callbacks = [
@@ -320,3 +323,9 @@ def run_fn(fn_args):
     model.save(model_path(fn_args.serving_model_dir))
     with tf.io.gfile.GFile(os.path.join(fn_args.model_run_dir, HISTORY_FILE), "w") as file:
         json.dump(facts, file, indent=1)
+
+
+def read_history(model_run):
+    """Returns the facts of a training from its `model_run` artifact: `head`, `curve`, `parameters`, `seconds`, `updates` and more."""
+    with open(os.path.join(model_run, HISTORY_FILE), encoding="utf-8") as file:
+        return json.load(file)

@@ -1,10 +1,15 @@
 """Transformed examples to padded batches of similar length."""
 
+import hashlib
+
+import numpy as np
 import tensorflow as tf
 
 from pipeline import preprocessing
 
 LABELS = "target_extended_ids"
+SURFACES = "source_tokens"
+_READ_AT_ONCE = 4096  # records
 
 
 def batch_size(length, batch_tokens):
@@ -13,23 +18,47 @@ def batch_size(length, batch_tokens):
 
 
 def read_examples(file_patterns, names=preprocessing.ID_FEATURES):
-    """Reads transformed tf.Examples.
+    """Reads transformed tf.Examples, in an order that depends on what they hold alone.
+
+    Beam writes them in another order each time; with this one, the same data and seed make the same training.
 
     Args:
         file_patterns: list of glob patterns of gzipped TFRecord files.
-        names: the features to read.
+        names: the features to read; `SURFACES` may be one of them.
 
     Returns:
-        tf.data.Dataset of dicts of int32 `[length]` tensors.
+        tf.data.Dataset of dicts of `[length]` tensors, held in memory: int32, string for `SURFACES`.
     """
-    files = tf.data.Dataset.list_files(file_patterns, shuffle=False)
-    features = {name: tf.io.RaggedFeature(tf.int64) for name in names}
+    dtypes = {name: (tf.string, tf.string) if name == SURFACES else (tf.int64, tf.int32) for name in names}
+    features = {name: tf.io.RaggedFeature(stored) for name, (stored, _) in dtypes.items()}
+    records = tf.data.TFRecordDataset(_files(file_patterns), compression_type="GZIP").batch(_READ_AT_ONCE)
+    columns = {name: [] for name in names}
+    for parsed in records.map(lambda serialized: tf.io.parse_example(serialized, features)):
+        for name in names:
+            columns[name].append(tf.cast(parsed[name], dtypes[name][1]))
+    if not columns[names[0]]:
+        return tf.data.Dataset.from_tensors({name: tf.constant([], dtype) for name, (_, dtype) in dtypes.items()}).take(
+            0
+        )
+    columns = {name: tf.concat(parts, axis=0) for name, parts in columns.items()}
+    order = np.argsort(_digests(columns.values()), kind="stable")
+    examples = tf.data.Dataset.from_tensor_slices({name: tf.gather(rows, order) for name, rows in columns.items()})
+    return examples.map(lambda pair: {name: tf.ensure_shape(value, [None]) for name, value in pair.items()})
 
-    def parse(serialized):
-        parsed = tf.io.parse_single_example(serialized, features)
-        return {name: tf.cast(value, tf.int32) for name, value in parsed.items()}
 
-    return tf.data.TFRecordDataset(files, compression_type="GZIP").map(parse)
+def _digests(columns):
+    """Returns a number for each row of some ragged tensors that depends on what it holds: their order looks drawn, and is the same always."""
+    rows = None
+    for column in columns:
+        flat, splits = column.values.numpy(), column.row_splits.numpy()
+        write = b" ".join if flat.dtype == object else bytes
+        parts = [write(flat[start:end]) + b"|" for start, end in zip(splits, splits[1:])]
+        rows = parts if rows is None else [row + part for row, part in zip(rows, parts)]
+    return np.array([int.from_bytes(hashlib.blake2b(row, digest_size=8).digest(), "little") for row in rows], "uint64")
+
+
+def _files(file_patterns):
+    return tf.data.Dataset.list_files(file_patterns, shuffle=False)
 
 
 def pair_length(pair):
@@ -60,7 +89,7 @@ def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None):
         tf.data.Dataset of `(inputs, labels)`: dict of int32 `[batch, length]`, and int32 `[batch, target_length]`; padding is
         what `preprocessing.PADDING` says, else 0.
     """
-    examples = examples.filter(lambda pair: pair_length(pair) <= bucket_lengths[-1]).cache()
+    examples = examples.filter(lambda pair: pair_length(pair) <= bucket_lengths[-1])
     if shuffle_seed is not None:
         examples = examples.shuffle(100_000, seed=shuffle_seed, reshuffle_each_iteration=True)
     sizes = [batch_size(length, batch_tokens) for length in bucket_lengths]
@@ -92,7 +121,8 @@ def check_head(head, file_patterns, split):
     """
     if head == "softmax":
         return
-    examples = read_examples(file_patterns, preprocessing.ID_FEATURES)
+    names = preprocessing.ID_FEATURES if head != "pointer_network" else (*preprocessing.ID_FEATURES, SURFACES)
+    examples = read_examples(file_patterns, names)
     sources = examples.filter(lambda pair: tf.size(pair["source_ids"]) > 0)
     if not any(True for _ in sources.take(1)) and any(True for _ in examples.take(1)):
         raise ValueError(
@@ -106,24 +136,11 @@ def check_head(head, file_patterns, split):
         words = pair[LABELS][:-1]
         return tf.reduce_all(words[:, tf.newaxis] != pair["source_extended_ids"], axis=1)
 
-    numbers = tf.data.Dataset.range(2**62)
-    surfaces = read_surfaces(file_patterns)
-    impossible = tf.data.Dataset.zip(numbers, examples, surfaces).filter(
-        lambda _, pair, __: tf.reduce_any(lacking(pair))
-    )
-    for number, pair, source in impossible.take(1):
+    for pair in examples.filter(lambda pair: tf.reduce_any(lacking(pair))).take(1):
         place = int(tf.argmax(lacking(pair)))
-        text = b" ".join(source.numpy()).decode("utf-8", errors="replace")
+        text = b" ".join(pair[SURFACES].numpy()).decode("utf-8", errors="replace")
         raise ValueError(
-            f"Head pointer_network outputs words of the source alone, but in the {split} pair {int(number) + 1}, with the source "
-            f"{text[:200]!r}, word {place + 1} of the target does not stand there: mend the data, or choose a head with a "
-            "vocabulary, such as joint_copy."
+            f"Head pointer_network outputs words of the source alone, but in the {split} pair with the source {text[:200]!r}, "
+            f"word {place + 1} of the target does not stand there: mend the data, or choose a head with a vocabulary, such as "
+            "joint_copy."
         )
-
-
-def read_surfaces(file_patterns):
-    """Returns the source tokens of each pair, in the order of `read_examples`: a tf.data.Dataset of string `[length]`."""
-    files = tf.data.Dataset.list_files(file_patterns, shuffle=False)
-    features = {"source_tokens": tf.io.RaggedFeature(tf.string)}
-    records = tf.data.TFRecordDataset(files, compression_type="GZIP")
-    return records.map(lambda serialized: tf.io.parse_single_example(serialized, features)["source_tokens"])

@@ -1,6 +1,14 @@
-"""Does what a container of a compiled Kubeflow pipeline does, in this process."""
+"""Does what Kubeflow does with a compiled pipeline: fills in what its containers are told, and runs them, drivers included.
 
+`run_container` runs one in this process; `run_pipeline` all of them, in order, each as a process of its own.
+"""
+
+import graphlib
 import json
+import os
+import pathlib
+import subprocess
+import sys
 
 from google.protobuf import json_format
 
@@ -22,7 +30,8 @@ def invocation(spec, name, folder, inputs=None):
     parameters = task.get("inputs", {}).get("parameters", {})
 
     def artifact(key, definition, uri, metadata):
-        one = {"name": key, "uri": str(uri), "type": definition["artifactType"], "metadata": metadata}
+        # Metadata knows an artifact by its name, hence no two may share one.
+        one = {"name": f"{uri}", "uri": str(uri), "type": definition["artifactType"], "metadata": metadata}
         return {"artifacts": [one]}
 
     definitions = component.get("inputDefinitions", {}).get("artifacts", {})
@@ -56,9 +65,69 @@ def run_container(spec, name, invocation):
 
     container = spec["deploymentSpec"]["executors"][f"{name}_executor"]["container"]
     assert container["command"][-2:] == ["-m", kubeflow_v2_run_executor.__name__]
-    arguments = [json.dumps(invocation) if argument == "{{$}}" else argument for argument in container["args"]]
-    kubeflow_v2_run_executor.main(kubeflow_v2_run_executor._parse_flags(arguments))
+    kubeflow_v2_run_executor.main(kubeflow_v2_run_executor._parse_flags(_arguments(container, invocation)))
     return json_format.ParseDict(_output(invocation), pipeline_spec_pb2.ExecutorOutput())
+
+
+def run_pipeline(spec, folder):
+    """Runs every task's container, its driver first, when all tasks that it depends on have ended.
+
+    Args:
+        spec: the pipeline specification as a dict, compiled for paths of this machine.
+        folder: where the tasks' outputs go, a folder each.
+
+    Returns:
+        Dict from task to a dict from output artifact to (URI, metadata dict).
+
+    Raises:
+        AssertionError: a container failed; the message is the end of what it printed.
+    """
+    tasks = spec["root"]["dag"]["tasks"]
+    outputs = {}
+    for name in graphlib.TopologicalSorter(
+        {name: task.get("dependentTasks", ()) for name, task in tasks.items()}
+    ).static_order():
+        sources = tasks[name].get("inputs", {}).get("artifacts", {})
+        inputs = {}
+        for key, source in sources.items():
+            source = source["taskOutputArtifact"]
+            inputs[key] = outputs[source["producerTask"]][source["outputArtifactKey"]]
+        told = invocation(spec, name, folder / name, inputs)
+        label = spec["components"][tasks[name]["componentRef"]["name"]]["executorLabel"]
+        container = spec["deploymentSpec"]["executors"][label]["container"]
+        if "lifecycle" in container:
+            driver = container["lifecycle"]["preCacheCheck"]
+            _run_process(name, driver, told)
+            # What the driver found about the inputs stands in the outputs that the executor is given.
+            for key, found in _output(told).get("artifacts", {}).items():
+                told["outputs"]["artifacts"][key]["artifacts"][0]["metadata"] = found["artifacts"][0]["metadata"]
+        _run_process(name, container, told)
+        outputs[name] = {
+            key: (found["artifacts"][0]["uri"], found["artifacts"][0].get("metadata", {}))
+            for key, found in _output(told)["artifacts"].items()
+        }
+    return outputs
+
+
+def _run_process(name, container, invocation):
+    """Runs a container's command; the image's Python and its installed packages are this environment's."""
+    command, *words = container["command"]
+    assert command == "python"
+    repository = pathlib.Path(__file__).parents[1]  # what the image has as its working directory
+    done = subprocess.run(
+        [sys.executable, *words, *_arguments(container, invocation)],
+        cwd=repository,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, f"{name} ended with status {done.returncode}:\n{done.stdout[-4000:]}"
+
+
+def _arguments(container, invocation):
+    return [json.dumps(invocation) if argument == "{{$}}" else argument for argument in container["args"]]
 
 
 def _output(invocation):

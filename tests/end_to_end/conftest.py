@@ -12,6 +12,7 @@ NOUNS = {"page": "la page", "file": "le fichier", "folder": "le dossier", "image
 ENDS = {"": "", " now": " maintenant", "!": " !"}
 OVERRIDES = (
     "training.epochs=6",
+    "training.max_seconds=0",
     "training.batch_tokens=256",
     "training.learning_rate=0.01",
     "training.warmup_steps=10",

@@ -11,7 +11,7 @@ from tests.components.test_vocabulary import SPECIAL, write_examples
 
 COMPONENTS = {
     *("ParallelTextExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Vocabulary", "TextTransform"),
-    *("Trainer", "Trainer.baseline", "Exporter", "Exporter.baseline", "Evaluator", "Pusher"),
+    *("Trainer", "Trainer.baseline", "Exporter", "Exporter.baseline", "Evaluator", "Pusher", "Reporter"),
 }
 TRAINERS = {"Trainer", "Trainer.baseline"}
 SMALL = ("vocabulary.min_count=1", "vocabulary.protected_min_count=2")

@@ -1,6 +1,7 @@
 """The card of a pushed model: whole, harmless to read, and out of a server's way."""
 
 import json
+import pathlib
 
 import pytest
 
@@ -16,7 +17,7 @@ def facts():
 
 
 def test_the_card_says_what_the_run_found(facts, tmp_path):
-    path = model_card.write_model_card(tmp_path, "17", facts)
+    path = pathlib.Path(model_card.write_model_card(tmp_path, "17", facts))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["model_card_17.json", "model_card_17.md"]
     card = json.loads((tmp_path / "model_card_17.json").read_text(encoding="utf-8"))
     assert (card["name"], card["version"]) == ("localization_en_fr", "17")

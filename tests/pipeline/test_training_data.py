@@ -28,7 +28,10 @@ def write_examples(path, examples):
     with tf.io.TFRecordWriter(str(path), options="GZIP") as writer:
         for example in examples:
             features = {
-                name: tf.train.Feature(int64_list=tf.train.Int64List(value=ids)) for name, ids in example.items()
+                name: tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+                if name == "source_tokens"
+                else tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+                for name, values in example.items()
             }
             writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
     return str(path)
@@ -70,7 +73,29 @@ def test_batch_size(length, tokens, size):
 def test_examples_come_back(examples):
     lengths = [(1, 1), (3, 2), (5, 16)]
     read = [{name: value.numpy().tolist() for name, value in pair.items()} for pair in examples(lengths)]
-    assert read == make_examples(lengths)
+    assert sorted(read, key=lambda pair: max(pair["source_ids"])) == make_examples(lengths)
+
+
+def test_the_order_of_the_files_changes_nothing(tmp_path):
+    """Beam writes records in another order each time; the same data and seed must make the same batches."""
+    from pipeline import training_data
+
+    made = [{**pair, "source_tokens": [b"a"]} for pair in make_examples(random_lengths())]
+    batches = []
+    for seed in range(2):
+        random.Random(seed).shuffle(made)
+        for number in range(3):
+            write_examples(tmp_path / f"{seed}-{number}.gz", made[number::3])
+        read = training_data.read_examples([str(tmp_path / f"{seed}-*")])
+        assert [names({"source_ids": pair["source_ids"][None]}) for pair in read] != sorted(
+            names({"source_ids": pair["source_ids"][None]}) for pair in read
+        )
+        batches.append([names(inputs) for inputs, _ in training_data.make_batches(read, BUCKETS, 64, shuffle_seed=5)])
+    assert batches[0] == batches[1]
+    read = training_data.read_examples(
+        [str(tmp_path / "0-*")], (*training_data.preprocessing.ID_FEATURES, "source_tokens")
+    )
+    assert all(pair["source_tokens"].numpy().tolist() == [b"a"] for pair in read)
 
 
 def test_too_long_pairs_are_counted_and_left_out(examples):
@@ -136,16 +161,20 @@ def test_labels_are_padded_with_no_position(tmp_path):
     from keras_models.layers import copy_head
     from pipeline import preprocessing, training_data
 
-    names = (*preprocessing.ID_FEATURES, copy_head.SPAN_STARTS, copy_head.SPAN_LENGTHS, copy_head.POINTERS)
+    labels = (copy_head.SPAN_STARTS, copy_head.SPAN_LENGTHS, copy_head.POINTERS)
     made = make_examples([(3, 2), (4, 4)])
     for pair, length in zip(made, (2, 4)):
-        pair.update({name: [1] * length for name in names[4:]})
+        pair.update({name: [1] * length for name in labels})
     path = write_examples(tmp_path / "data.gz", made)
-    ((inputs, _),) = training_data.make_batches(training_data.read_examples([path], names), (4,), 64)
-    assert inputs["source_ids"].numpy()[0].tolist() == [7, 7, 100, 0]
-    assert inputs[copy_head.SPAN_STARTS].numpy().tolist() == [[1, 1, -1, -1], [1] * 4]
-    assert inputs[copy_head.SPAN_LENGTHS].numpy().tolist() == [[1, 1, 0, 0], [1] * 4]
-    assert inputs[copy_head.POINTERS].numpy().tolist() == [[1, 1, -1, -1], [1] * 4]
+    ((inputs, _),) = training_data.make_batches(
+        training_data.read_examples([path], (*preprocessing.ID_FEATURES, *labels)), (4,), 64
+    )
+    first = names(inputs).index(100)
+    inputs = {name: value.numpy()[[first, 1 - first]].tolist() for name, value in inputs.items()}
+    assert inputs["source_ids"][0] == [7, 7, 100, 0]
+    assert inputs[copy_head.SPAN_STARTS] == [[1, 1, -1, -1], [1] * 4]
+    assert inputs[copy_head.SPAN_LENGTHS] == [[1, 1, 0, 0], [1] * 4]
+    assert inputs[copy_head.POINTERS] == [[1, 1, -1, -1], [1] * 4]
 
 
 def test_a_target_that_a_pointer_network_cannot_output_is_named(tmp_path):
@@ -164,7 +193,9 @@ def test_a_target_that_a_pointer_network_cannot_output_is_named(tmp_path):
     training_data.check_head("pointer_network", [str(tmp_path / "good-*")], "training")
     write_examples(tmp_path / "bad-0.gz", [good, good, bad])
     training_data.check_head("joint_copy", [str(tmp_path / "bad-*")], "training")
-    with pytest.raises(ValueError, match="the training pair 3, .*word 2 of the target does not stand there"):
+    with pytest.raises(
+        ValueError, match="the training pair with the source .*word 2 of the target does not stand there"
+    ):
         training_data.check_head("pointer_network", [str(tmp_path / "bad-*")], "training")
 
 

@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_models.layers.composition import CharacterComposition
 from keras_models.layers.copy_head import LABEL_FEATURES
+from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.heads import make_head
 
@@ -49,6 +50,7 @@ class Seq2Seq(keras.Model):
             inputs must have int `[batch, source_length * word_length]` `source_characters`, as many places for each word.
         composition_options: dict of `word_length` and of arguments of `CharacterComposition` (`characters` and, where wanted, others); for
             compositions with characters.
+        embedding_stddev: of the first vectors of features; a body's own choice.
 
     Raises:
         ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`; or an unknown composition.
@@ -69,6 +71,7 @@ class Seq2Seq(keras.Model):
         lexicon_shape=None,
         composition="lookup",
         composition_options=None,
+        embedding_stddev=1.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -80,11 +83,9 @@ class Seq2Seq(keras.Model):
         self.head_name = head
         self.head = make_head(head, target_vocabulary_size, dtype=self.dtype_policy, **(head_options or {}))
         self.feature_embeddings = {
-            name: keras.layers.Embedding(size, feature_size, dtype=self.dtype_policy, name=f"{name}_embedding")
+            name: token_embedding(size, feature_size, self.dtype_policy, f"{name}_embedding", embedding_stddev)
             for name, size in sorted((source_features or {}).items())
         }
-        for embedding in self.feature_embeddings.values():
-            embedding.build((None, None))
         self.features_size = feature_size * len(self.feature_embeddings)
         # `lookup`, `sum` or `lookup+sum`.
         self.looks_up = composition.split("+")[0] == "lookup"

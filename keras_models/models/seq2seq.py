@@ -7,6 +7,7 @@ from keras_models import losses
 from keras_models.decoding.actions import first_tokens
 from keras_models.layers.attention import SourceAttention
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
+from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, repeat_rows
 from keras_models.layers.recurrent import FeedbackCell
 from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
@@ -130,13 +131,11 @@ class RecurrentSeq2Seq(Seq2Seq):
         self.coverage_loss_weight = coverage_loss_weight
         policy = self.dtype_policy
 
-        def embedding(rows, name):
-            layer = keras.layers.Embedding(rows, embedding_size, dtype=policy, name=name)
-            layer.build((None, None))
-            return layer
-
-        self.build_source_embedding(embedding_size, lambda: embedding(source_vocabulary_size, "source_embedding"))
-        self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
+        self.build_source_embedding(
+            embedding_size,
+            lambda: token_embedding(source_vocabulary_size, embedding_size, policy, "source_embedding"),
+        )
+        self.target_embedding = token_embedding(target_vocabulary_size, embedding_size, policy, "target_embedding")
         self.convolutional = encoder == "cnn"
         self.policy = None
         if encoder == "segmenting":

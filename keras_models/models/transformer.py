@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_models import losses
 from keras_models.layers.attention import SourceAttention
+from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import rowwise
 from keras_models.layers.transformer import (
     EPSILON,
@@ -88,7 +89,9 @@ class TransformerSeq2Seq(Seq2Seq):
         selective_read=False,
         **kwargs,
     ):
-        super().__init__(source_vocabulary_size, target_vocabulary_size, head, **kwargs)
+        # The Transformer multiplies its embeddings by the square root of their size.
+        stddev = embedding_size**-0.5
+        super().__init__(source_vocabulary_size, target_vocabulary_size, head, embedding_stddev=stddev, **kwargs)
         self._config = dict(
             source_vocabulary_size=source_vocabulary_size,
             target_vocabulary_size=target_vocabulary_size,
@@ -116,15 +119,7 @@ class TransformerSeq2Seq(Seq2Seq):
         policy = self.dtype_policy
 
         def embedding(size, name):
-            layer = keras.layers.Embedding(
-                size,
-                embedding_size,
-                embeddings_initializer=keras.initializers.RandomNormal(stddev=embedding_size**-0.5),
-                dtype=policy,
-                name=f"{name}_embedding",
-            )
-            layer.build((None, None))
-            return layer
+            return token_embedding(size, embedding_size, policy, f"{name}_embedding", stddev)
 
         def projection(size, name):
             if size == hidden_size:

@@ -24,8 +24,9 @@ from tensorflow_serving.apis import (
 )
 
 from serving.client import Client
+from serving.servable import Servable, human_sentence
 from serving.server import ModelServer, ServeError, serve
-from serving.versions import ModelVersions, Servable, human_sentence
+from serving.versions import ModelVersions
 
 DEADLINE = 20  # seconds after which a wait counts as failed; no test measures time
 

@@ -14,6 +14,7 @@ from tensorflow_serving.apis import (
 
 from serving import model_config
 from serving.errors import RequestRefused, ServeError, invalid
+from serving.observing import REQUEST_ID
 
 logger = logging.getLogger(__name__)
 
@@ -42,37 +43,34 @@ def answer(work, *arguments):
 
 
 def _answering(method):
-    """Makes a service method end in an answer or a gRPC status, never in a traceback."""
+    """Makes a service method end in an answer or a gRPC status, never in a traceback, and lets the observer see it."""
 
     @functools.wraps(method)
     def wrapper(self, request, context):
-        try:
-            return answer(method, self, request, context)
-        except RequestRefused as refused:
-            return context.abort(refused.code, refused.sentence)
+        given = dict(context.invocation_metadata() or ()).get(REQUEST_ID)
+        with self._observer.request("grpc", method.__name__, given) as seen:
+            context.set_trailing_metadata(((REQUEST_ID, seen.id),))
+            try:
+                return answer(method, self, request, context, seen)
+            except RequestRefused as refused:
+                seen.code = refused.code.name
+                return context.abort(refused.code, refused.sentence)
 
     return wrapper
 
 
 def _not_offered(name):
-    def method(self, request, context):
+    def method(self, request, context, seen):
         raise RequestRefused(grpc.StatusCode.UNIMPLEMENTED, f"This server does not offer {name}; use Predict.")
 
     method.__name__ = name
     return _answering(method)
 
 
-def predict(registry, limits, request):
-    """Answers a `PredictRequest`.
-
-    Raises:
-        RequestRefused: there is no such model, or it refuses the request.
-    """
-    model, version = registry.find(request.model_spec)
-    with model.use(version) as servable:
-        response = servable.predict(request, limits)
-    response.model_spec.name = model.name
-    return response
+def count_texts(request):
+    """Returns the number of texts that a `PredictRequest` asks for; None if it does not say."""
+    sizes = [tensor.tensor_shape.dim[0].size for tensor in request.inputs.values() if tensor.tensor_shape.dim]
+    return max(sizes, default=None)
 
 
 def metadata(registry, spec):
@@ -115,24 +113,34 @@ def status(registry, spec):
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     """`Predict` and `GetModelMetadata`."""
 
-    def __init__(self, registry, limits):
+    def __init__(self, registry, limits, observer):
         self._registry = registry
         self._limits = limits
+        self._observer = observer
 
     @_answering
-    def Predict(self, request, context):
+    def Predict(self, request, context, seen):
         if not context.is_active():  # the client gave up while the request waited for a thread
             raise RequestRefused(grpc.StatusCode.CANCELLED, "The client did not wait for the answer.")
-        return predict(self._registry, self._limits, request)
+        model, version = self._registry.find(request.model_spec)
+        seen.model, seen.texts = model.name, count_texts(request)
+        with model.use(version) as servable:
+            seen.version = servable.version
+            response = servable.predict(request, self._limits)
+        seen.signature = response.model_spec.signature_name
+        response.model_spec.name = model.name
+        return response
 
     @_answering
-    def GetModelMetadata(self, request, context):
+    def GetModelMetadata(self, request, context, seen):
         if not request.metadata_field:
             raise invalid("GetModelMetadataRequest must specify at least one metadata_field: signature_def.")
         for field in request.metadata_field:
             if field != "signature_def":
                 raise invalid(f"Metadata field {field} is not supported; signature_def is the only one.")
-        return metadata(self._registry, request.model_spec)
+        response = metadata(self._registry, request.model_spec)
+        seen.model = response.model_spec.name
+        return response
 
     Classify = _not_offered("Classify")
     Regress = _not_offered("Regress")
@@ -142,15 +150,16 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 class ModelService(model_service_pb2_grpc.ModelServiceServicer):
     """`GetModelStatus` and `HandleReloadConfigRequest`."""
 
-    def __init__(self, registry):
+    def __init__(self, registry, observer):
         self._registry = registry
+        self._observer = observer
 
     @_answering
-    def GetModelStatus(self, request, context):
+    def GetModelStatus(self, request, context, seen):
         return status(self._registry, request.model_spec)
 
     @_answering
-    def HandleReloadConfigRequest(self, request, context):
+    def HandleReloadConfigRequest(self, request, context, seen):
         response = model_management_pb2.ReloadConfigResponse()
         try:
             self._registry.reload(model_config.configs_of(request.config))

@@ -2,7 +2,7 @@
 
 It is for a laptop, tests and continuous integration; in production the same model folder is mounted into
 TensorFlow Serving, and clients notice no difference. It answers `PredictionService.Predict` and
-`GetModelMetadata`, and `ModelService.GetModelStatus` and `HandleReloadConfigRequest`. See `serve` for the one call that a command
+`GetModelMetadata`, `ModelService.GetModelStatus` and `HandleReloadConfigRequest`, gRPC's health and reflection services, and the REST paths. See `serve` for the one call that a command
 line needs and `ModelServer` for a server within a program.
 """
 
@@ -10,15 +10,21 @@ import concurrent.futures
 import contextlib
 import errno
 import logging
-import pathlib
 import signal
 import socket
 import threading
 
 import grpc
-from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from tensorflow_serving.apis import (
+    model_service_pb2,
+    model_service_pb2_grpc,
+    prediction_service_pb2,
+    prediction_service_pb2_grpc,
+)
 
-from serving import grpc_services
+from serving import grpc_services, observing, rest, tls
 from serving.errors import ServeError
 from serving.registry import Registry, configs_of_folders
 from serving.servable import Limits
@@ -27,29 +33,13 @@ __all__ = ["ModelServer", "ServeError", "serve"]
 
 logger = logging.getLogger(__name__)
 
-
-def _read_tls(key, certificate):
-    """Returns gRPC server credentials, or None without TLS.
-
-    Raises:
-        ServeError: one of the two files is missing or cannot be read.
-    """
-    if key is None and certificate is None:
-        return None
-    if key is None or certificate is None:
-        raise ServeError("TLS needs both a key and a certificate.")
-    contents = []
-    for path in (key, certificate):
-        try:
-            contents.append(pathlib.Path(path).read_bytes())
-        except OSError as error:
-            raise ServeError(f"The TLS file {path} cannot be read: {error.strerror}.") from None
-        if b"-----BEGIN " not in contents[-1]:
-            raise ServeError(f"The TLS file {path} is not in PEM format.")
-    return grpc.ssl_server_credentials([tuple(contents)])
+_SERVICES = (
+    prediction_service_pb2.DESCRIPTOR.services_by_name["PredictionService"].full_name,
+    model_service_pb2.DESCRIPTOR.services_by_name["ModelService"].full_name,
+)
 
 
-def _why_not_bound(host, port, tls):
+def _why_not_bound(host, port, uses_tls):
     """Returns the sentence for an address that gRPC could not listen at; gRPC itself gives no reason."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -64,8 +54,8 @@ def _why_not_bound(host, port, tls):
         if error.errno == errno.EACCES:
             return f"Port {port} is reserved for the administrator; choose one above 1023 with --port."
         return f"The server cannot listen at {host}:{port}: {error.strerror}."
-    if tls:
-        return "The TLS key and certificate are not accepted; they must be PEM files that belong together."
+    if uses_tls:
+        return tls.NOT_ACCEPTED
     return f"The server cannot listen at {host}:{port}; choose another with --port."
 
 
@@ -91,10 +81,12 @@ class ModelServer:
         max_workers: how many requests run at the same time; more wait.
         tls_key: PEM file of the server's private key, with `tls_certificate`; None is no TLS.
         tls_certificate: PEM file of the server's certificate chain.
+        tls_client_ca: PEM file of who signs clients' certificates; where given, clients must show one.
+        rest_port: the port of the REST paths and of Prometheus' numbers; 0 chooses a free one, None is no REST.
 
     Attributes:
-        port: the port that is listened at.
-        address: `host:port`.
+        port, rest_port: the ports that are listened at.
+        address, rest_address: `host:port`.
         registry: the `serving.registry.Registry` of its models.
 
     Raises:
@@ -114,16 +106,20 @@ class ModelServer:
         max_workers=8,
         tls_key=None,
         tls_certificate=None,
+        tls_client_ca=None,
+        rest_port=None,
     ):
-        if not 0 <= port <= 65535:
-            raise ServeError(f"A port is a number from 0 to 65535; got {port}.")
+        for number in (port, rest_port or 0):
+            if not 0 <= number <= 65535:
+                raise ServeError(f"A port is a number from 0 to 65535; got {number}.")
         self.registry = Registry(models if isinstance(models, list) else configs_of_folders(models, name))
         self._poll_seconds = poll_seconds
         self._stopping = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="verbatim-versions", daemon=True)
         self._started = False
-        credentials = _read_tls(tls_key, tls_certificate)
-        self.uses_tls = credentials is not None
+        encryption = tls.of_files(tls_key, tls_certificate, tls_client_ca)
+        credentials = encryption and encryption.grpc_credentials()
+        self.uses_tls = encryption is not None
         self._grpc = grpc.server(
             concurrent.futures.ThreadPoolExecutor(max_workers, thread_name_prefix="verbatim-serve"),
             options=[
@@ -134,16 +130,32 @@ class ModelServer:
             ],
         )
         limits = Limits(max_batch_size, max_text_bytes)
-        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-            grpc_services.PredictionService(self.registry, limits), self._grpc
-        )
-        model_service_pb2_grpc.add_ModelServiceServicer_to_server(grpc_services.ModelService(self.registry), self._grpc)
-        self._health = self._add_health_service()
+        self.observer = observing.Observer()
+        prediction = grpc_services.PredictionService(self.registry, limits, self.observer)
+        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(prediction, self._grpc)
+        models_service = grpc_services.ModelService(self.registry, self.observer)
+        model_service_pb2_grpc.add_ModelServiceServicer_to_server(models_service, self._grpc)
+        self._health = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
+        reflection.enable_server_reflection((*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc)
         bracketed = f"[{host}]" if ":" in host else host
         self.port = self._listen(f"{bracketed}:{port}", credentials)
         if not self.port:
             raise ServeError(_why_not_bound(host, port, self.uses_tls))
         self.address = f"{bracketed}:{self.port}"
+        self._rest = None
+        self.rest_port = self.rest_address = None
+        if rest_port is not None:
+            try:
+                context = encryption and encryption.ssl_context()
+                self._rest = rest.RestServer(
+                    self.registry, limits, self.observer, host, rest_port, max_workers, ssl_context=context
+                )
+            except ServeError:
+                self._grpc.stop(0).wait()
+                raise
+            self.rest_port = self._rest.port
+            self.rest_address = f"{bracketed}:{self.rest_port}"
 
     def start(self):
         """Loads the latest version of each model, then answers requests; returns itself.
@@ -153,6 +165,8 @@ class ModelServer:
         """
         self.registry.load_first()
         self._grpc.start()
+        if self._rest:
+            self._rest.start()
         self._poller.start()
         self._started = True
         self._set_health(True)
@@ -166,7 +180,10 @@ class ModelServer:
         """
         self._stopping.set()
         self._set_health(False)
-        self._grpc.stop(grace_seconds).wait()
+        stopped = self._grpc.stop(grace_seconds)
+        if self._rest:
+            self._rest.stop(grace_seconds)
+        stopped.wait()
         if self._started:
             # Loading a version cannot be broken off; the thread is a daemon and ends after it.
             self._poller.join(timeout=grace_seconds)
@@ -199,23 +216,9 @@ class ModelServer:
         while not self._stopping.wait(self._poll_seconds):
             self.registry.poll()
 
-    def _add_health_service(self):
-        """Adds gRPC's own health service, for probes, if the optional `grpcio-health-checking` is installed."""
-        try:
-            from grpc_health.v1 import health, health_pb2_grpc
-        except ImportError:
-            return None
-        servicer = health.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(servicer, self._grpc)
-        return servicer
-
     def _set_health(self, serving):
-        if self._health is None:
-            return
-        from grpc_health.v1 import health_pb2
-
         states = health_pb2.HealthCheckResponse
-        for service in ("", *self.models):
+        for service in ("", *_SERVICES, *self.models):
             self._health.set(service, states.SERVING if serving else states.NOT_SERVING)
 
 
@@ -243,7 +246,9 @@ def _stop_signals(event):
         restore()
 
 
-def serve(models, port=8500, host="127.0.0.1", name=None, *, grace_seconds=10.0, stop_event=None, **options):
+def serve(
+    models, port=8500, host="127.0.0.1", name=None, *, grace_seconds=10.0, stop_event=None, request_log=None, **options
+):
     """Serves until SIGTERM or SIGINT, then lets running requests end.
 
     Once the server answers, it prints one line: `Serving NAME version V at HOST:PORT (gRPC)`.
@@ -255,13 +260,16 @@ def serve(models, port=8500, host="127.0.0.1", name=None, *, grace_seconds=10.0,
         name: the model's name; by default the folder's.
         grace_seconds: how long running requests may take after the signal.
         stop_event: a `threading.Event` that ends the server as a signal does; for programs.
-        **options: more arguments of `ModelServer`: poll_seconds, max_batch_size, max_text_bytes, max_workers,
-            tls_key, tls_certificate.
+        request_log: file that gets a line of JSON for each request, "-" for standard error; None is no log.
+        **options: more arguments of `ModelServer`: rest_port, poll_seconds, max_batch_size, max_text_bytes, max_workers,
+            tls_key, tls_certificate, tls_client_ca.
 
     Raises:
         ServeError: the server cannot start; one sentence.
     """
     stopped = stop_event or threading.Event()
+    if request_log:
+        observing.log_requests_to(request_log)
     with _stop_signals(stopped):
         server = ModelServer(models, port, host, name, **options)
         try:
@@ -269,6 +277,9 @@ def serve(models, port=8500, host="127.0.0.1", name=None, *, grace_seconds=10.0,
             models = ", ".join(f"{model.name} version {model.version}" for model in server.models.values())
             protocol = "gRPC, TLS" if server.uses_tls else "gRPC"
             print(f"Serving {models} at {server.address} ({protocol})", flush=True)
+            if server.rest_address:
+                scheme = "https" if server.uses_tls else "http"
+                print(f"REST at {scheme}://{server.rest_address}/v1/models", flush=True)
             stopped.wait()
         finally:
             server.stop(grace_seconds)

@@ -116,13 +116,24 @@ def _parser():
     _json_argument(score)
     score.set_defaults(command=_score)
 
-    serve = commands.add_parser("serve", help="answer gRPC requests with a model")
-    serve.add_argument("--model", required=True, metavar="DIR", help="a model folder; new versions in it are taken up")
+    serve = commands.add_parser("serve", help="answer gRPC requests with a model, or several")
+    served = serve.add_mutually_exclusive_group(required=True)
+    served.add_argument("--model", metavar="DIR", help="a model folder; new versions in it are taken up")
+    served.add_argument("--config", metavar="FILE", help="TensorFlow Serving's model config file: several models")
     serve.add_argument("--port", type=int, default=8500, metavar="N", help="0 chooses a free one (default: 8500)")
+    serve.add_argument(
+        "--rest-port", type=int, metavar="N", help="answer TF Serving's REST paths and Prometheus too (default: not)"
+    )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     serve.add_argument("--name", help="the model's name in requests (default: the folder's)")
     serve.add_argument("--tls-key", metavar="FILE", help="PEM key; with --tls-certificate, serves TLS")
     serve.add_argument("--tls-certificate", metavar="FILE", help="PEM certificate chain")
+    serve.add_argument(
+        "--tls-client-ca", metavar="FILE", help="PEM certificates; clients must show one signed by these"
+    )
+    serve.add_argument(
+        "--request-log", metavar="FILE", help="append a line of JSON for each request ('-': standard error)"
+    )
     serve.set_defaults(command=_serve)
 
     request = commands.add_parser("request", help="ask a server")
@@ -487,15 +498,19 @@ def _score(options):
 
 
 def _serve(options):
+    from serving.model_config import read_config_file
     from serving.server import serve
 
     serve(
-        options.model,
+        options.model or read_config_file(options.config),
         port=options.port,
         host=options.host,
         name=options.name,
         tls_key=options.tls_key,
         tls_certificate=options.tls_certificate,
+        tls_client_ca=options.tls_client_ca,
+        rest_port=options.rest_port,
+        request_log=options.request_log,
     )
 
 

@@ -104,7 +104,7 @@ class ServedModel:
         try:
             outputs = function(**{name: self._constant(values) for name, values in texts.items()})
         except self._invalid_argument as error:
-            from serving.versions import human_sentence
+            from serving.servable import human_sentence
 
             raise ModelError(human_sentence(error.message)) from None
         arrays = {name: value.numpy() for name, value in outputs.items()}

@@ -2,212 +2,44 @@
 
 It is for a laptop, tests and continuous integration; in production the same model folder is mounted into
 TensorFlow Serving, and clients notice no difference. It answers `PredictionService.Predict` and
-`GetModelMetadata`, and `ModelService.GetModelStatus`. See `serve` for the one call that a command line needs
-and `ModelServer` for a server within a program.
+`GetModelMetadata`, `ModelService.GetModelStatus` and `HandleReloadConfigRequest`, gRPC's health and reflection services, and the REST paths. See `serve` for the one call that a command
+line needs and `ModelServer` for a server within a program.
 """
 
 import concurrent.futures
 import contextlib
 import errno
-import functools
 import logging
-import os
-import pathlib
 import signal
 import socket
 import threading
 
 import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
 from tensorflow_serving.apis import (
-    get_model_metadata_pb2,
-    get_model_status_pb2,
+    model_service_pb2,
     model_service_pb2_grpc,
+    prediction_service_pb2,
     prediction_service_pb2_grpc,
 )
 
-from serving.versions import MODEL_FILE, Limits, ModelVersions, RequestRefused, ServeError
+from serving import grpc_services, observing, rest, tls
+from serving.errors import ServeError
+from serving.registry import Registry, configs_of_folders
+from serving.servable import Limits
 
 __all__ = ["ModelServer", "ServeError", "serve"]
 
 logger = logging.getLogger(__name__)
 
-# A gRPC status travels in an HTTP/2 header of 8 KiB; texts quoted from a request may be longer.
-_MAX_SENTENCE = 500
+_SERVICES = (
+    prediction_service_pb2.DESCRIPTOR.services_by_name["PredictionService"].full_name,
+    model_service_pb2.DESCRIPTOR.services_by_name["ModelService"].full_name,
+)
 
 
-def _answering(method):
-    """Makes a service method end in an answer or a gRPC status, never in a traceback."""
-
-    @functools.wraps(method)
-    def wrapper(self, request, context):
-        try:
-            return method(self, request, context)
-        except RequestRefused as refused:
-            code, sentence = refused.code, refused.sentence
-        except Exception:
-            logger.exception("A %s request failed.", method.__name__)
-            code, sentence = grpc.StatusCode.INTERNAL, "The server failed on this request; its log says why."
-        # TensorFlow may quote bytes that are no text; as they are, gRPC could not send them.
-        sentence = sentence.encode("utf-8", "backslashreplace").decode("utf-8")
-        if len(sentence) > _MAX_SENTENCE:
-            sentence = sentence[: _MAX_SENTENCE - 1] + "…"
-        return context.abort(code, sentence)
-
-    return wrapper
-
-
-def _not_offered(name):
-    def method(self, request, context):
-        raise RequestRefused(grpc.StatusCode.UNIMPLEMENTED, f"This server does not offer {name}; use Predict.")
-
-    method.__name__ = name
-    return _answering(method)
-
-
-class _Models:
-    """Finds the model that a request means."""
-
-    def __init__(self, models):
-        self._models = models
-
-    def find(self, spec):
-        """Returns the `ModelVersions` and the version asked for (None: the latest) of a `ModelSpec`.
-
-        Raises:
-            RequestRefused: no such model, or a version label.
-        """
-        name = spec.name
-        if not name:
-            if len(self._models) > 1:
-                raise RequestRefused(
-                    grpc.StatusCode.INVALID_ARGUMENT,
-                    f"ModelSpec has no name specified; this server has {', '.join(sorted(self._models))}.",
-                )
-            name = next(iter(self._models))
-        which = spec.WhichOneof("version_choice")
-        version = spec.version.value if which == "version" else None
-        if name not in self._models:
-            asked = f"Latest({name})" if version is None else f"Specific({name}, {version})"
-            raise RequestRefused(
-                grpc.StatusCode.NOT_FOUND,
-                f"Servable not found for request: {asked}; this server has {', '.join(sorted(self._models))}.",
-            )
-        if which == "version_label":
-            raise RequestRefused(
-                grpc.StatusCode.INVALID_ARGUMENT, f"Unrecognized servable version label: {spec.version_label}."
-            )
-        return self._models[name], version
-
-
-class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-    def __init__(self, models, limits):
-        self._models = models
-        self._limits = limits
-
-    @_answering
-    def Predict(self, request, context):
-        if not context.is_active():  # the client gave up while the request waited for a thread
-            raise RequestRefused(grpc.StatusCode.CANCELLED, "The client did not wait for the answer.")
-        model, version = self._models.find(request.model_spec)
-        with model.use(version) as servable:
-            response = servable.predict(request, self._limits)
-        response.model_spec.name = model.name
-        return response
-
-    @_answering
-    def GetModelMetadata(self, request, context):
-        if not request.metadata_field:
-            raise RequestRefused(
-                grpc.StatusCode.INVALID_ARGUMENT,
-                "GetModelMetadataRequest must specify at least one metadata_field: signature_def.",
-            )
-        for field in request.metadata_field:
-            if field != "signature_def":
-                raise RequestRefused(
-                    grpc.StatusCode.INVALID_ARGUMENT,
-                    f"Metadata field {field} is not supported; signature_def is the only one.",
-                )
-        model, version = self._models.find(request.model_spec)
-        signatures = get_model_metadata_pb2.SignatureDefMap()
-        response = get_model_metadata_pb2.GetModelMetadataResponse()
-        with model.use(version) as servable:
-            for name, signature in servable.signature_defs.items():
-                signatures.signature_def[name].CopyFrom(signature)
-            response.model_spec.version.value = servable.version
-        response.model_spec.name = model.name
-        response.metadata["signature_def"].Pack(signatures)
-        return response
-
-    Classify = _not_offered("Classify")
-    Regress = _not_offered("Regress")
-    MultiInference = _not_offered("MultiInference")
-
-
-class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
-    def __init__(self, models):
-        self._models = models
-
-    @_answering
-    def GetModelStatus(self, request, context):
-        model, version = self._models.find(request.model_spec)
-        states = [state for state in model.states() if version in (None, state.version)]
-        if not states:
-            raise RequestRefused(grpc.StatusCode.NOT_FOUND, f"Could not find version {version} of model {model.name}.")
-        response = get_model_status_pb2.GetModelStatusResponse()
-        for state in states:
-            status = response.model_version_status.add(version=state.version, state=state.state)
-            if state.error:
-                status.status.error_code = grpc.StatusCode.UNKNOWN.value[0]
-                status.status.error_message = state.error
-        return response
-
-    HandleReloadConfigRequest = _not_offered("HandleReloadConfigRequest")
-
-
-def _open_models(models, name):
-    """Returns name to `ModelVersions` for a folder, or a mapping of names to folders."""
-    if not isinstance(models, dict):
-        base, _ = _split_version(models)
-        models = {name or base.name: models}
-    elif not models:
-        raise ServeError("There is no model to serve.")
-    return {name: ModelVersions(name, *_split_version(folder)) for name, folder in models.items()}
-
-
-def _split_version(folder):
-    """Returns the model folder and, where `folder` is one of its versions, that version; else None."""
-    folder = pathlib.Path(os.path.abspath(folder))  # so that `models/demo/.` has a name, too
-    if not (folder / MODEL_FILE).is_file():
-        return folder, None
-    if not (folder.name.isascii() and folder.name.isdecimal()):
-        raise ServeError(
-            f"The folder {folder} holds a SavedModel but is not named by a version number; move it to {folder}/1."
-        )
-    return folder.parent, int(folder.name)
-
-
-def _read_tls(key, certificate):
-    """Returns gRPC server credentials, or None without TLS.
-
-    Raises:
-        ServeError: one of the two files is missing or cannot be read.
-    """
-    if key is None and certificate is None:
-        return None
-    if key is None or certificate is None:
-        raise ServeError("TLS needs both a key and a certificate.")
-    contents = []
-    for path in (key, certificate):
-        try:
-            contents.append(pathlib.Path(path).read_bytes())
-        except OSError as error:
-            raise ServeError(f"The TLS file {path} cannot be read: {error.strerror}.") from None
-        if b"-----BEGIN " not in contents[-1]:
-            raise ServeError(f"The TLS file {path} is not in PEM format.")
-    return grpc.ssl_server_credentials([tuple(contents)])
-
-
-def _why_not_bound(host, port, tls):
+def _why_not_bound(host, port, uses_tls):
     """Returns the sentence for an address that gRPC could not listen at; gRPC itself gives no reason."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -222,8 +54,8 @@ def _why_not_bound(host, port, tls):
         if error.errno == errno.EACCES:
             return f"Port {port} is reserved for the administrator; choose one above 1023 with --port."
         return f"The server cannot listen at {host}:{port}: {error.strerror}."
-    if tls:
-        return "The TLS key and certificate are not accepted; they must be PEM files that belong together."
+    if uses_tls:
+        return tls.NOT_ACCEPTED
     return f"The server cannot listen at {host}:{port}; choose another with --port."
 
 
@@ -239,21 +71,23 @@ class ModelServer:
 
     Args:
         models: a model folder `models/NAME` that holds numbered versions, one such version (it alone is then
-            served), or a dict of model name to such a folder.
+            served), a dict of model name to such a folder, or a list of `serving.model_config.ModelConfig`.
         port: 0 chooses a free one.
         host: the address to listen at; `0.0.0.0` is every network of the machine.
-        name: the model's name; by default the folder's. Not used when `models` is a dict.
+        name: the model's name; by default the folder's. For a single folder only.
         poll_seconds: how often the folders are looked at for new versions.
         max_batch_size: the most texts in a request.
         max_text_bytes: the most UTF-8 bytes in a text.
         max_workers: how many requests run at the same time; more wait.
         tls_key: PEM file of the server's private key, with `tls_certificate`; None is no TLS.
         tls_certificate: PEM file of the server's certificate chain.
+        tls_client_ca: PEM file of who signs clients' certificates; where given, clients must show one.
+        rest_port: the port of the REST paths and of Prometheus' numbers; 0 chooses a free one, None is no REST.
 
     Attributes:
-        port: the port that is listened at.
-        address: `host:port`.
-        models: model name to `ModelVersions`.
+        port, rest_port: the ports that are listened at.
+        address, rest_address: `host:port`.
+        registry: the `serving.registry.Registry` of its models.
 
     Raises:
         ServeError: a folder has no model, the port is taken, or the TLS files are no good; one sentence.
@@ -272,16 +106,20 @@ class ModelServer:
         max_workers=8,
         tls_key=None,
         tls_certificate=None,
+        tls_client_ca=None,
+        rest_port=None,
     ):
-        if not 0 <= port <= 65535:
-            raise ServeError(f"A port is a number from 0 to 65535; got {port}.")
-        self.models = _open_models(models, name)
+        for number in (port, rest_port or 0):
+            if not 0 <= number <= 65535:
+                raise ServeError(f"A port is a number from 0 to 65535; got {number}.")
+        self.registry = Registry(models if isinstance(models, list) else configs_of_folders(models, name))
         self._poll_seconds = poll_seconds
         self._stopping = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="verbatim-versions", daemon=True)
         self._started = False
-        credentials = _read_tls(tls_key, tls_certificate)
-        self.uses_tls = credentials is not None
+        encryption = tls.of_files(tls_key, tls_certificate, tls_client_ca)
+        credentials = encryption and encryption.grpc_credentials()
+        self.uses_tls = encryption is not None
         self._grpc = grpc.server(
             concurrent.futures.ThreadPoolExecutor(max_workers, thread_name_prefix="verbatim-serve"),
             options=[
@@ -291,16 +129,33 @@ class ModelServer:
                 ("grpc.max_receive_message_length", max(4 << 20, 2 * max_batch_size * (max_text_bytes + 64))),
             ],
         )
-        found = _Models(self.models)
-        prediction = _PredictionService(found, Limits(max_batch_size, max_text_bytes))
+        limits = Limits(max_batch_size, max_text_bytes)
+        self.observer = observing.Observer()
+        prediction = grpc_services.PredictionService(self.registry, limits, self.observer)
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(prediction, self._grpc)
-        model_service_pb2_grpc.add_ModelServiceServicer_to_server(_ModelService(found), self._grpc)
-        self._health = self._add_health_service()
+        models_service = grpc_services.ModelService(self.registry, self.observer)
+        model_service_pb2_grpc.add_ModelServiceServicer_to_server(models_service, self._grpc)
+        self._health = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
+        reflection.enable_server_reflection((*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc)
         bracketed = f"[{host}]" if ":" in host else host
         self.port = self._listen(f"{bracketed}:{port}", credentials)
         if not self.port:
             raise ServeError(_why_not_bound(host, port, self.uses_tls))
         self.address = f"{bracketed}:{self.port}"
+        self._rest = None
+        self.rest_port = self.rest_address = None
+        if rest_port is not None:
+            try:
+                context = encryption and encryption.ssl_context()
+                self._rest = rest.RestServer(
+                    self.registry, limits, self.observer, host, rest_port, max_workers, ssl_context=context
+                )
+            except ServeError:
+                self._grpc.stop(0).wait()
+                raise
+            self.rest_port = self._rest.port
+            self.rest_address = f"{bracketed}:{self.rest_port}"
 
     def start(self):
         """Loads the latest version of each model, then answers requests; returns itself.
@@ -308,9 +163,10 @@ class ModelServer:
         Raises:
             ServeError: a model has no version that can be loaded.
         """
-        for model in self.models.values():
-            model.load_first()
+        self.registry.load_first()
         self._grpc.start()
+        if self._rest:
+            self._rest.start()
         self._poller.start()
         self._started = True
         self._set_health(True)
@@ -324,7 +180,10 @@ class ModelServer:
         """
         self._stopping.set()
         self._set_health(False)
-        self._grpc.stop(grace_seconds).wait()
+        stopped = self._grpc.stop(grace_seconds)
+        if self._rest:
+            self._rest.stop(grace_seconds)
+        stopped.wait()
         if self._started:
             # Loading a version cannot be broken off; the thread is a daemon and ends after it.
             self._poller.join(timeout=grace_seconds)
@@ -348,31 +207,18 @@ class ModelServer:
         except RuntimeError:
             return 0
 
+    @property
+    def models(self):
+        """Dict from model name to `ModelVersions`."""
+        return self.registry.models
+
     def _poll(self):
         while not self._stopping.wait(self._poll_seconds):
-            for model in self.models.values():
-                try:
-                    model.poll()
-                except Exception:  # the next poll may well succeed
-                    logger.exception("Looking for new versions of %s failed.", model.name)
-
-    def _add_health_service(self):
-        """Adds gRPC's own health service, for probes, if the optional `grpcio-health-checking` is installed."""
-        try:
-            from grpc_health.v1 import health, health_pb2_grpc
-        except ImportError:
-            return None
-        servicer = health.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(servicer, self._grpc)
-        return servicer
+            self.registry.poll()
 
     def _set_health(self, serving):
-        if self._health is None:
-            return
-        from grpc_health.v1 import health_pb2
-
         states = health_pb2.HealthCheckResponse
-        for service in ("", *self.models):
+        for service in ("", *_SERVICES, *self.models):
             self._health.set(service, states.SERVING if serving else states.NOT_SERVING)
 
 
@@ -400,32 +246,40 @@ def _stop_signals(event):
         restore()
 
 
-def serve(model_directory, port=8500, host="127.0.0.1", name=None, *, grace_seconds=10.0, stop_event=None, **options):
+def serve(
+    models, port=8500, host="127.0.0.1", name=None, *, grace_seconds=10.0, stop_event=None, request_log=None, **options
+):
     """Serves until SIGTERM or SIGINT, then lets running requests end.
 
     Once the server answers, it prints one line: `Serving NAME version V at HOST:PORT (gRPC)`.
 
     Args:
-        model_directory: `models/NAME`, one of its version folders, or a dict of names to such folders.
+        models: as for `ModelServer`.
         port: 0 chooses a free one; the printed line names it.
         host: the address to listen at.
         name: the model's name; by default the folder's.
         grace_seconds: how long running requests may take after the signal.
         stop_event: a `threading.Event` that ends the server as a signal does; for programs.
-        **options: more arguments of `ModelServer`: poll_seconds, max_batch_size, max_text_bytes, max_workers,
-            tls_key, tls_certificate.
+        request_log: file that gets a line of JSON for each request, "-" for standard error; None is no log.
+        **options: more arguments of `ModelServer`: rest_port, poll_seconds, max_batch_size, max_text_bytes, max_workers,
+            tls_key, tls_certificate, tls_client_ca.
 
     Raises:
         ServeError: the server cannot start; one sentence.
     """
     stopped = stop_event or threading.Event()
+    if request_log:
+        observing.log_requests_to(request_log)
     with _stop_signals(stopped):
-        server = ModelServer(model_directory, port, host, name, **options)
+        server = ModelServer(models, port, host, name, **options)
         try:
             server.start()
             models = ", ".join(f"{model.name} version {model.version}" for model in server.models.values())
             protocol = "gRPC, TLS" if server.uses_tls else "gRPC"
             print(f"Serving {models} at {server.address} ({protocol})", flush=True)
+            if server.rest_address:
+                scheme = "https" if server.uses_tls else "http"
+                print(f"REST at {scheme}://{server.rest_address}/v1/models", flush=True)
             stopped.wait()
         finally:
             server.stop(grace_seconds)

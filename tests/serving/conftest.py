@@ -101,5 +101,6 @@ def shared_server(tmp_path_factory, saved_models):
     """A running server with version 7 of the model, for tests that change nothing on disk."""
     folder = pathlib.Path(tmp_path_factory.mktemp("shared")) / "shouter"
     shutil.copytree(saved_models / "plain", folder / "7")
-    with ModelServer(folder, port=0, poll_seconds=0.05, max_batch_size=16, max_text_bytes=100) as server:
+    options = {"poll_seconds": 0.05, "max_batch_size": 16, "max_text_bytes": 100, "rest_port": 0}
+    with ModelServer(folder, port=0, **options) as server:
         yield server

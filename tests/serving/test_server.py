@@ -6,13 +6,17 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
+import urllib.error
+import urllib.request
 
 import grpc
 import pytest
 import tensorflow as tf
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import (
     classification_pb2,
     get_model_metadata_pb2,
@@ -24,8 +28,9 @@ from tensorflow_serving.apis import (
 )
 
 from serving.client import Client
+from serving.servable import Servable, human_sentence
 from serving.server import ModelServer, ServeError, serve
-from serving.versions import ModelVersions, Servable, human_sentence
+from serving.versions import ModelVersions
 
 DEADLINE = 20  # seconds after which a wait counts as failed; no test measures time
 
@@ -560,6 +565,27 @@ def test_tls(model_folder, certificate):
             client.predict("a")
 
 
+def test_clients_that_must_show_a_certificate(model_folder, certificate):
+    key, own = certificate / "key.pem", certificate / "cert.pem"
+    files = {"tls_key": key, "tls_certificate": own, "tls_client_ca": own, "rest_port": 0}
+    with ModelServer(model_folder, port=0, **files) as server:
+        address = f"localhost:{server.port}"
+        shown = grpc.ssl_channel_credentials(own.read_bytes(), key.read_bytes(), own.read_bytes())
+        with Client(address, credentials=shown) as client:
+            assert client.predict("a")[0].text == "A"
+        unknown = grpc.ssl_channel_credentials(own.read_bytes())
+        with Client(address, credentials=unknown) as client, pytest.raises(Exception, match="No server answers"):
+            client.predict("a")
+        # The same for REST.
+        url = f"https://localhost:{server.rest_port}/v1/models/shouter"
+        context = ssl.create_default_context(cafile=own)
+        with pytest.raises((urllib.error.URLError, ConnectionError, ssl.SSLError)):
+            urllib.request.urlopen(url, context=context, timeout=DEADLINE)
+        context.load_cert_chain(own, key)
+        with urllib.request.urlopen(url, context=context, timeout=DEADLINE) as response:
+            assert response.status == 200
+
+
 def test_tls_files_that_cannot_be_used(model_folder, certificate, tmp_path):
     key, good = certificate / "key.pem", certificate / "cert.pem"
     with pytest.raises(ServeError, match="both a key and a certificate"):
@@ -635,9 +661,7 @@ def test_serve_lets_running_requests_end_at_a_signal(model_folder, capfd, monkey
     assert signal.getsignal(number) is before
 
 
-def test_health_service_where_it_is_installed(shared_server):
-    health_pb2 = pytest.importorskip("grpc_health.v1.health_pb2")
-    health_pb2_grpc = pytest.importorskip("grpc_health.v1.health_pb2_grpc")
+def test_health(shared_server):
     with grpc.insecure_channel(shared_server.address) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
         for service in ("", "shouter"):

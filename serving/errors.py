@@ -1,0 +1,26 @@
+"""What a server says instead of an answer."""
+
+import grpc
+
+
+class ServeError(RuntimeError):
+    """A server that cannot start; its message is one sentence for the user."""
+
+
+class RequestRefused(Exception):
+    """A request that is answered with an error.
+
+    Attributes:
+        code: the `grpc.StatusCode`.
+        sentence: what the client is told.
+    """
+
+    def __init__(self, code, sentence):
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+def invalid(sentence):
+    """Returns the refusal of a request that does not fit."""
+    return RequestRefused(grpc.StatusCode.INVALID_ARGUMENT, sentence)

@@ -1,0 +1,170 @@
+"""TensorFlow Serving's two gRPC services, on a `Registry` of models."""
+
+import functools
+import logging
+
+import grpc
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_management_pb2,
+    model_service_pb2_grpc,
+    prediction_service_pb2_grpc,
+)
+
+from serving import model_config
+from serving.errors import RequestRefused, ServeError, invalid
+from serving.observing import REQUEST_ID
+
+logger = logging.getLogger(__name__)
+
+# A gRPC status travels in an HTTP/2 header of 8 KiB; texts quoted from a request may be longer.
+_MAX_SENTENCE = 500
+
+
+def answer(work, *arguments):
+    """Calls a function of a request; whatever it raises becomes a `RequestRefused` with a sentence that can be sent.
+
+    Raises:
+        RequestRefused: the request is refused, or the server failed; then its log has the failure.
+    """
+    try:
+        return work(*arguments)
+    except RequestRefused as refused:
+        code, sentence = refused.code, refused.sentence
+    except Exception:
+        logger.exception("A %s request failed.", getattr(work, "__name__", "served"))
+        code, sentence = grpc.StatusCode.INTERNAL, "The server failed on this request; its log says why."
+    # TensorFlow may quote bytes that are no text; as they are, gRPC could not send them.
+    sentence = sentence.encode("utf-8", "backslashreplace").decode("utf-8")
+    if len(sentence) > _MAX_SENTENCE:
+        sentence = sentence[: _MAX_SENTENCE - 1] + "…"
+    raise RequestRefused(code, sentence)
+
+
+def _answering(method):
+    """Makes a service method end in an answer or a gRPC status, never in a traceback, and lets the observer see it."""
+
+    @functools.wraps(method)
+    def wrapper(self, request, context):
+        given = dict(context.invocation_metadata() or ()).get(REQUEST_ID)
+        with self._observer.request("grpc", method.__name__, given) as seen:
+            context.set_trailing_metadata(((REQUEST_ID, seen.id),))
+            try:
+                return answer(method, self, request, context, seen)
+            except RequestRefused as refused:
+                seen.code = refused.code.name
+                return context.abort(refused.code, refused.sentence)
+
+    return wrapper
+
+
+def _not_offered(name):
+    def method(self, request, context, seen):
+        raise RequestRefused(grpc.StatusCode.UNIMPLEMENTED, f"This server does not offer {name}; use Predict.")
+
+    method.__name__ = name
+    return _answering(method)
+
+
+def count_texts(request):
+    """Returns the number of texts that a `PredictRequest` asks for; None if it does not say."""
+    sizes = [tensor.tensor_shape.dim[0].size for tensor in request.inputs.values() if tensor.tensor_shape.dim]
+    return max(sizes, default=None)
+
+
+def metadata(registry, spec):
+    """Returns the `GetModelMetadataResponse` of the model that a `ModelSpec` names.
+
+    Raises:
+        RequestRefused: there is no such model.
+    """
+    model, version = registry.find(spec)
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    response = get_model_metadata_pb2.GetModelMetadataResponse()
+    with model.use(version) as servable:
+        for name, signature in servable.signature_defs.items():
+            signatures.signature_def[name].CopyFrom(signature)
+        response.model_spec.version.value = servable.version
+    response.model_spec.name = model.name
+    response.metadata["signature_def"].Pack(signatures)
+    return response
+
+
+def status(registry, spec):
+    """Returns the `GetModelStatusResponse` of the model that a `ModelSpec` names, the latest version first.
+
+    Raises:
+        RequestRefused: there is no such model or version.
+    """
+    model, version = registry.find(spec)
+    states = [state for state in model.states() if version in (None, state.version)]
+    if not states:
+        raise RequestRefused(grpc.StatusCode.NOT_FOUND, f"Could not find version {version} of model {model.name}.")
+    response = get_model_status_pb2.GetModelStatusResponse()
+    for state in states:
+        found = response.model_version_status.add(version=state.version, state=state.state)
+        if state.error:
+            found.status.error_code = grpc.StatusCode.UNKNOWN.value[0]
+            found.status.error_message = state.error
+    return response
+
+
+class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
+    """`Predict` and `GetModelMetadata`."""
+
+    def __init__(self, registry, limits, observer):
+        self._registry = registry
+        self._limits = limits
+        self._observer = observer
+
+    @_answering
+    def Predict(self, request, context, seen):
+        if not context.is_active():  # the client gave up while the request waited for a thread
+            raise RequestRefused(grpc.StatusCode.CANCELLED, "The client did not wait for the answer.")
+        model, version = self._registry.find(request.model_spec)
+        seen.model, seen.texts = model.name, count_texts(request)
+        with model.use(version) as servable:
+            seen.version = servable.version
+            response = servable.predict(request, self._limits)
+        seen.signature = response.model_spec.signature_name
+        response.model_spec.name = model.name
+        return response
+
+    @_answering
+    def GetModelMetadata(self, request, context, seen):
+        if not request.metadata_field:
+            raise invalid("GetModelMetadataRequest must specify at least one metadata_field: signature_def.")
+        for field in request.metadata_field:
+            if field != "signature_def":
+                raise invalid(f"Metadata field {field} is not supported; signature_def is the only one.")
+        response = metadata(self._registry, request.model_spec)
+        seen.model = response.model_spec.name
+        return response
+
+    Classify = _not_offered("Classify")
+    Regress = _not_offered("Regress")
+    MultiInference = _not_offered("MultiInference")
+
+
+class ModelService(model_service_pb2_grpc.ModelServiceServicer):
+    """`GetModelStatus` and `HandleReloadConfigRequest`."""
+
+    def __init__(self, registry, observer):
+        self._registry = registry
+        self._observer = observer
+
+    @_answering
+    def GetModelStatus(self, request, context, seen):
+        return status(self._registry, request.model_spec)
+
+    @_answering
+    def HandleReloadConfigRequest(self, request, context, seen):
+        response = model_management_pb2.ReloadConfigResponse()
+        try:
+            self._registry.reload(model_config.configs_of(request.config))
+        except ServeError as error:
+            # As TensorFlow Serving says it: the call itself went well.
+            response.status.error_code = grpc.StatusCode.INVALID_ARGUMENT.value[0]
+            response.status.error_message = str(error)
+        return response

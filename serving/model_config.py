@@ -1,0 +1,116 @@
+"""Which models a server has, and which of their versions: TensorFlow Serving's model config, from its file or its message."""
+
+import dataclasses
+import os
+import pathlib
+
+from serving.errors import ServeError
+
+
+@dataclasses.dataclass(frozen=True)
+class VersionPolicy:
+    """Which of the versions in a folder are served: the latest ones, or `specific` ones, or all.
+
+    Attributes:
+        latest: how many; None where the others decide.
+        specific: numbers of versions; None where `latest` decides or all are served.
+    """
+
+    latest: int | None = 1
+    specific: frozenset[int] | None = None
+
+    def allows(self, version):
+        """Whether a version may be served at all."""
+        return self.specific is None or version in self.specific
+
+
+LATEST_VERSION = VersionPolicy()
+ALL_VERSIONS = VersionPolicy(latest=None)
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """One model of a server.
+
+    Attributes:
+        name: what requests call it.
+        base_path: the folder of its versions.
+        policy: which of them are served.
+        labels: dict from label to version; a request may name a label instead of a version.
+    """
+
+    name: str
+    base_path: str
+    policy: VersionPolicy = LATEST_VERSION
+    labels: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+def read_config_file(path):
+    """Reads TensorFlow Serving's `--model_config_file`.
+
+    Args:
+        path: a text file with a `ModelServerConfig`; relative base paths start at its folder.
+
+    Returns:
+        A list of `ModelConfig`.
+
+    Raises:
+        ServeError: it cannot be read or understood; one sentence.
+    """
+    from google.protobuf import text_format
+    from tensorflow_serving.config import model_server_config_pb2
+
+    try:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ServeError(f"The model config file {path} cannot be read: {reason}.") from None
+    try:
+        config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
+    except text_format.ParseError as error:
+        raise ServeError(f"The model config file {path} is not a ModelServerConfig: {error}.") from None
+    return configs_of(config, os.path.dirname(os.path.abspath(path)))
+
+
+def configs_of(config, folder=None):
+    """Returns the list of `ModelConfig` of a `ModelServerConfig` message.
+
+    Args:
+        config: the message.
+        folder: where relative base paths start; None takes no relative ones.
+
+    Raises:
+        ServeError: it lists no model, or one that cannot be served; one sentence.
+    """
+    if config.WhichOneof("config") != "model_config_list":
+        raise ServeError("The model config has no model_config_list, which names the models.")
+    configs, names = [], set()
+    for one in config.model_config_list.config:
+        if not one.name or not one.base_path:
+            raise ServeError("Each model of the model config needs a name and a base_path.")
+        if one.name in names:
+            raise ServeError(f"The model config names the model {one.name} twice.")
+        names.add(one.name)
+        if one.model_platform not in ("", "tensorflow"):
+            raise ServeError(
+                f"The model {one.name} has the platform '{one.model_platform}'; this server has tensorflow."
+            )
+        base_path = one.base_path.removeprefix("file://")
+        if not os.path.isabs(base_path):
+            if folder is None:
+                raise ServeError(f"The base_path of the model {one.name} must be absolute; got '{one.base_path}'.")
+            base_path = os.path.join(folder, base_path)
+        configs.append(ModelConfig(one.name, base_path, _policy(one), dict(one.version_labels)))
+    return configs
+
+
+def _policy(config):
+    policy = config.model_version_policy
+    choice = policy.WhichOneof("policy_choice")
+    if choice == "all":
+        return ALL_VERSIONS
+    if choice == "specific":
+        if not policy.specific.versions:
+            raise ServeError(f"The version policy of the model {config.name} is specific but names no version.")
+        return VersionPolicy(latest=None, specific=frozenset(policy.specific.versions))
+    return VersionPolicy(latest=policy.latest.num_versions or 1)

@@ -1,0 +1,211 @@
+"""TensorFlow Serving's REST paths, on the models of a `Registry`: predict, status, metadata, and Prometheus' numbers."""
+
+import asyncio
+import concurrent.futures
+import json
+import threading
+
+import grpc
+from aiohttp import web
+from google.protobuf import json_format
+from tensorflow_serving.apis import get_model_metadata_pb2, model_pb2
+
+from serving import grpc_services, json_tensors
+from serving.errors import RequestRefused, ServeError, invalid
+from serving.observing import REQUEST_ID
+from serving.servable import DEFAULT_SIGNATURE
+
+_HTTP_STATUS = {
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.CANCELLED: 499,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.UNIMPLEMENTED: 501,
+    grpc.StatusCode.UNAVAILABLE: 503,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
+}
+# A model's name has no slash and no colon; `:predict` and the like follow it.
+_MODEL = "/v1/models/{name:[^/:]+}"
+_CHOICES = ("", "/versions/{version:[^/:]+}", "/labels/{label:[^/:]+}")
+
+
+class RestServer:
+    """An HTTP server in a thread of its own.
+
+    The port is bound when the object is made; it answers from `start` on.
+
+    Args:
+        registry: the `Registry` of models.
+        limits: the `Limits` of a request.
+        observer: the `Observer` of requests.
+        host, port: where to listen; port 0 chooses a free one.
+        max_workers: how many requests run at the same time; more wait.
+        ssl_context: for TLS; None is no TLS.
+
+    Attributes:
+        port: the port that is listened at.
+
+    Raises:
+        ServeError: the port cannot be used; one sentence.
+    """
+
+    def __init__(self, registry, limits, observer, host, port, max_workers=8, ssl_context=None):
+        self._registry = registry
+        self._limits = limits
+        self._observer = observer
+        self._workers = concurrent.futures.ThreadPoolExecutor(max_workers, thread_name_prefix="verbatim-rest")
+        # A character of JSON may be written as \uXXXX, and `score` has two texts.
+        largest = 2 * limits.max_batch_size * (6 * limits.max_text_bytes + 64)
+        application = web.Application(client_max_size=largest)
+        for choice in _CHOICES:
+            application.router.add_post(f"{_MODEL}{choice}:{{method}}", self._post)
+            application.router.add_get(f"{_MODEL}{choice}", self._get_status)
+            application.router.add_get(f"{_MODEL}{choice}/metadata", self._get_metadata)
+        application.router.add_get("/monitoring/prometheus/metrics", self._get_metrics)
+        application.router.add_route("*", "/{path:.*}", self._not_found)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="verbatim-http", daemon=True)
+        self._thread.start()
+        self._runner = web.AppRunner(application, access_log=None, handle_signals=False)
+        try:
+            self.port = self._wait(self._listen(host, port, ssl_context))
+        except OSError as error:
+            self.stop(0)
+            raise ServeError(f"The REST port {host}:{port} cannot be used: {error.strerror or error}.") from None
+
+    async def _listen(self, host, port, ssl_context):
+        await self._runner.setup()
+        self._site = web.TCPSite(self._runner, host, port, ssl_context=ssl_context, reuse_port=False)
+        self._ready = False
+        await self._site.start()
+        return self._site._server.sockets[0].getsockname()[1]
+
+    def start(self):
+        """Answers requests; until now they were told to come later."""
+        self._ready = True
+
+    def stop(self, grace_seconds):
+        """Takes no new requests, lets the running ones end, and frees the port."""
+        self._runner._shutdown_timeout = grace_seconds
+        self._wait(self._runner.cleanup())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._workers.shutdown(wait=False)
+
+    def _wait(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    async def _post(self, request):
+        method = request.match_info["method"]
+        return await self._answer(request, f"rest_{method}" if method == "predict" else "rest_other", self._predict)
+
+    async def _get_status(self, request):
+        return await self._answer(request, "rest_status", self._status)
+
+    async def _get_metadata(self, request):
+        return await self._answer(request, "rest_metadata", self._metadata)
+
+    async def _get_metrics(self, request):
+        text, content_type = self._observer.metrics(self._registry.models)
+        return web.Response(body=text, headers={"Content-Type": content_type})
+
+    async def _not_found(self, request):
+        return _error(404, f"There is nothing at {request.method} {request.path}; models are at /v1/models/NAME.")
+
+    async def _answer(self, request, method, work):
+        """Runs `work` of the request and its body in a thread; its refusal becomes an HTTP status and a sentence."""
+        with self._observer.request("http", method, request.headers.get(REQUEST_ID)) as seen:
+            try:
+                if not self._ready:
+                    raise RequestRefused(
+                        grpc.StatusCode.UNAVAILABLE, "The server is loading its models; try again soon."
+                    )
+                body = await _read(request)
+                run = asyncio.get_running_loop().run_in_executor
+                value = await run(self._workers, grpc_services.answer, work, request, body, seen)
+                response = web.json_response(value)
+            except RequestRefused as refused:
+                seen.code = refused.code.name
+                response = _error(_HTTP_STATUS.get(refused.code, 500), refused.sentence)
+        response.headers[REQUEST_ID] = seen.id
+        return response
+
+    def _predict(self, request, body, seen):
+        if request.match_info["method"] != "predict":
+            raise RequestRefused(
+                grpc.StatusCode.UNIMPLEMENTED,
+                f"This server does not offer {request.match_info['method']}; use predict.",
+            )
+        spec = _spec(request)
+        model, version = self._registry.find(spec)
+        seen.model = model.name
+        with model.use(version) as servable:
+            seen.version = servable.version
+            message, by_rows = json_tensors.read_request(body, servable.signature_defs, DEFAULT_SIGNATURE)
+            seen.signature = message.model_spec.signature_name
+            seen.texts = grpc_services.count_texts(message)
+            return json_tensors.write_response(servable.predict(message, self._limits), by_rows)
+
+    def _status(self, request, body, seen):
+        response = grpc_services.status(self._registry, _spec(request))
+        seen.model = request.match_info["name"]
+        return {
+            "model_version_status": [
+                {
+                    "version": str(found.version),
+                    "state": type(found).State.Name(found.state),
+                    "status": {
+                        "error_code": "OK" if not found.status.error_code else "UNKNOWN",
+                        "error_message": found.status.error_message,
+                    },
+                }
+                for found in response.model_version_status
+            ]
+        }
+
+    def _metadata(self, request, body, seen):
+        response = grpc_services.metadata(self._registry, _spec(request))
+        seen.model = response.model_spec.name
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        response.metadata["signature_def"].Unpack(signatures)
+        return {
+            "model_spec": {
+                "name": response.model_spec.name,
+                "signature_name": "",
+                "version": str(response.model_spec.version.value),
+            },
+            "metadata": {"signature_def": json_format.MessageToDict(signatures, preserving_proto_field_name=True)},
+        }
+
+
+async def _read(request):
+    """Returns what the JSON of a body holds; None of a request without one."""
+    if request.method != "POST":
+        return None
+    try:
+        return json.loads(await request.read())
+    except web.HTTPRequestEntityTooLarge:
+        raise RequestRefused(
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "The request is larger than the server takes; send fewer or shorter texts.",
+        ) from None
+    except (ValueError, RecursionError):
+        raise invalid("The body is not valid JSON.") from None
+
+
+def _spec(request):
+    """Returns the `ModelSpec` that a path names."""
+    spec = model_pb2.ModelSpec(name=request.match_info["name"])
+    version, label = request.match_info.get("version"), request.match_info.get("label")
+    if version is not None:
+        if not (version.isascii() and version.isdecimal() and int(version) < 2**63):
+            raise invalid(f"A version is a number; got '{version}'.")
+        spec.version.value = int(version)
+    if label is not None:
+        spec.version_label = label
+    return spec
+
+
+def _error(status, sentence):
+    return web.json_response({"error": sentence}, status=status)

@@ -124,6 +124,10 @@ def _parser():
     serve.add_argument(
         "--rest-port", type=int, metavar="N", help="answer TF Serving's REST paths and Prometheus too (default: not)"
     )
+    serve.add_argument("--batch-size", type=int, metavar="N", help="answer up to N texts of several requests together")
+    serve.add_argument(
+        "--batch-delay", type=float, default=2.0, metavar="MS", help="wait that long for more requests (default: 2)"
+    )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     serve.add_argument("--name", help="the model's name in requests (default: the folder's)")
     serve.add_argument("--tls-key", metavar="FILE", help="PEM key; with --tls-certificate, serves TLS")
@@ -498,9 +502,17 @@ def _score(options):
 
 
 def _serve(options):
+    from serving.batching import Batching
     from serving.model_config import read_config_file
-    from serving.server import serve
+    from serving.server import ServeError, serve
 
+    batching = {}
+    if options.batch_size is not None:
+        if options.batch_size < 1 or options.batch_delay < 0:
+            raise ServeError("--batch-size must be 1 or more, --batch-delay 0 or more.")
+        # A thread for each request that can come together.
+        settings = Batching(options.batch_size, options.batch_delay / 1000)
+        batching = {"batching": settings, "max_workers": max(8, min(2 * options.batch_size, 128))}
     serve(
         options.model or read_config_file(options.config),
         port=options.port,
@@ -511,6 +523,7 @@ def _serve(options):
         tls_client_ca=options.tls_client_ca,
         rest_port=options.rest_port,
         request_log=options.request_log,
+        **batching,
     )
 
 

@@ -56,6 +56,7 @@ class Registry:
 
     Args:
         configs: list of `ModelConfig`.
+        batching: see `Servable`.
 
     Attributes:
         models: dict from name to `ModelVersions`; replaced as a whole, never changed.
@@ -64,8 +65,9 @@ class Registry:
         ServeError: a folder has no model; one sentence.
     """
 
-    def __init__(self, configs):
-        self.models = {config.name: _open(config) for config in configs}
+    def __init__(self, configs, batching=None):
+        self._batching = batching
+        self.models = {config.name: self._open(config) for config in configs}
         self._reloading = threading.Lock()
 
     def load_first(self):
@@ -103,7 +105,7 @@ class Registry:
                     known.configure(config.policy, config.labels)
                     models[config.name] = known
                 else:
-                    new = _open(config)
+                    new = self._open(config)
                     undo.callback(new.unload)
                     new.load_first()
                     models[config.name] = new
@@ -137,6 +139,5 @@ class Registry:
             version = models[name].version_of(spec.version_label)
         return models[name], version
 
-
-def _open(config):
-    return ModelVersions(config.name, config.base_path, config.policy, config.labels)
+    def _open(self, config):
+        return ModelVersions(config.name, config.base_path, config.policy, config.labels, self._batching)

@@ -4,6 +4,7 @@ Nothing here knows of folders, versions that come and go, or the network.
 """
 
 import dataclasses
+import functools
 import math
 import pathlib
 import re
@@ -16,6 +17,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
+from serving.batching import Batcher, can_batch
 from serving.errors import RequestRefused, invalid
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -169,6 +171,11 @@ def _encode(array):
 class Servable:
     """One version of a model in memory.
 
+    Args:
+        path: the SavedModel's folder.
+        version: its number.
+        batching: the `Batching` of requests that arrive together; None answers each by itself.
+
     Attributes:
         version: its number.
         signature_defs: name to `SignatureDef`, all that the SavedModel declares.
@@ -177,7 +184,7 @@ class Servable:
         Exception: whatever TensorFlow raises for a SavedModel that it cannot load.
     """
 
-    def __init__(self, path, version):
+    def __init__(self, path, version, batching=None):
         self.version = version
         proto = saved_model_pb2.SavedModel()
         proto.ParseFromString((pathlib.Path(path) / MODEL_FILE).read_bytes())
@@ -190,6 +197,12 @@ class Servable:
         self._signatures = dict(self._loaded.signatures)
         if not self._signatures:
             raise ValueError("it has no signature")
+        self._batchers = {}
+        if batching:
+            for name, signature in self.signature_defs.items():
+                if name in self._signatures and can_batch(signature):
+                    run = functools.partial(self._run, name, wanted=sorted(signature.outputs))
+                    self._batchers[name] = Batcher(run, batching)
 
     def warm_up(self, path):
         """Runs the requests that came with the model, so that no client waits for tracing or compilation.
@@ -231,9 +244,25 @@ class Servable:
         signature = self.signature_defs[name]
         wanted = self._outputs_wanted(name, signature, request.output_filter)
         inputs = self._inputs(name, signature, request.inputs, limits)
+        # Warm-up requests, which have no limits, come one by one.
+        batcher = self._batchers.get(name) if limits else None
+        arrays = batcher(inputs) if batcher else self._run(name, inputs, wanted)
+        response = predict_pb2.PredictResponse()
+        response.model_spec.version.value = self.version
+        response.model_spec.signature_name = name
+        for key in wanted:
+            response.outputs[key].CopyFrom(_encode(np.asarray(arrays[key])))
+        return response
+
+    def _run(self, name, inputs, wanted):
+        """Calls a signature with a dict of tensors; returns the wanted outputs as arrays.
+
+        Raises:
+            RequestRefused: the graph refuses the inputs.
+        """
         try:
             outputs = self._signatures[name](**inputs)
-            arrays = {key: outputs[key].numpy() for key in wanted}
+            return {key: outputs[key].numpy() for key in wanted}
         except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError) as error:
             raise invalid(human_sentence(error.message)) from None
         except tf.errors.ResourceExhaustedError:
@@ -241,12 +270,6 @@ class Servable:
                 grpc.StatusCode.RESOURCE_EXHAUSTED,
                 "The request needs more memory than the server has; send fewer or shorter texts.",
             ) from None
-        response = predict_pb2.PredictResponse()
-        response.model_spec.version.value = self.version
-        response.model_spec.signature_name = name
-        for key, array in arrays.items():
-            response.outputs[key].CopyFrom(_encode(np.asarray(array)))
-        return response
 
     @staticmethod
     def _inputs(name, signature, inputs, limits):

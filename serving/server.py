@@ -78,7 +78,10 @@ class ModelServer:
         poll_seconds: how often the folders are looked at for new versions.
         max_batch_size: the most texts in a request.
         max_text_bytes: the most UTF-8 bytes in a text.
-        max_workers: how many requests run at the same time; more wait.
+        max_workers: how many requests are answered at the same time, for gRPC and for REST; more wait. With `batching` these are
+            the requests that can come together, so give it many.
+        max_waiting: how many gRPC requests wait; more are told RESOURCE_EXHAUSTED.
+        batching: a `serving.batching.Batching`; None answers each request by itself.
         tls_key: PEM file of the server's private key, with `tls_certificate`; None is no TLS.
         tls_certificate: PEM file of the server's certificate chain.
         tls_client_ca: PEM file of who signs clients' certificates; where given, clients must show one.
@@ -108,11 +111,13 @@ class ModelServer:
         tls_certificate=None,
         tls_client_ca=None,
         rest_port=None,
+        batching=None,
+        max_waiting=256,
     ):
         for number in (port, rest_port or 0):
             if not 0 <= number <= 65535:
                 raise ServeError(f"A port is a number from 0 to 65535; got {number}.")
-        self.registry = Registry(models if isinstance(models, list) else configs_of_folders(models, name))
+        self.registry = Registry(models if isinstance(models, list) else configs_of_folders(models, name), batching)
         self._poll_seconds = poll_seconds
         self._stopping = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="verbatim-versions", daemon=True)
@@ -122,6 +127,7 @@ class ModelServer:
         self.uses_tls = encryption is not None
         self._grpc = grpc.server(
             concurrent.futures.ThreadPoolExecutor(max_workers, thread_name_prefix="verbatim-serve"),
+            maximum_concurrent_rpcs=max_workers + max_waiting,
             options=[
                 # Without this, Linux lets a second server share the port, and requests go to either.
                 ("grpc.so_reuseport", 0),
@@ -262,7 +268,7 @@ def serve(
         stop_event: a `threading.Event` that ends the server as a signal does; for programs.
         request_log: file that gets a line of JSON for each request, "-" for standard error; None is no log.
         **options: more arguments of `ModelServer`: rest_port, poll_seconds, max_batch_size, max_text_bytes, max_workers,
-            tls_key, tls_certificate, tls_client_ca.
+            max_waiting, batching, tls_key, tls_certificate, tls_client_ca.
 
     Raises:
         ServeError: the server cannot start; one sentence.

@@ -55,16 +55,18 @@ class ModelVersions:
         base: the folder that holds the version folders.
         policy: the `VersionPolicy`; by default the latest version is served.
         labels: dict from label to version.
+        batching: see `Servable`.
 
     Raises:
         ServeError: the folder does not exist or holds no version with a SavedModel.
     """
 
-    def __init__(self, name, base, policy=LATEST_VERSION, labels=None):
+    def __init__(self, name, base, policy=LATEST_VERSION, labels=None, batching=None):
         self.name = name
         self.base = pathlib.Path(base)
         self.policy = policy
         self.labels = dict(labels or {})
+        self._batching = batching
         self._lock = threading.Lock()  # of what requests read
         self._changing = threading.RLock()  # held while versions are loaded and retired
         self._loaded = {}  # version -> _Loaded, those that answer
@@ -235,7 +237,7 @@ class ModelVersions:
         self._set_state(version, "LOADING")
         logger.info("Loading %s version %d from %s.", self.name, version, path)
         try:
-            servable = Servable(path, version)
+            servable = Servable(path, version, self._batching)
             if (path / WARMUP_FILE).is_file():
                 count = servable.warm_up(path / WARMUP_FILE)
                 logger.info("%s version %d: %d warm-up requests were run.", self.name, version, count)

@@ -486,6 +486,8 @@ def test_serve_refuses_bad_input(refused, texts):
             f"Port {port} is already in use; choose another with --port."
         )
     assert "0 to 65535" in refused("serve", "--model", model, "--port", 65536)
+    assert "--batch-size must be 1 or more" in refused("serve", "--model", model, "--batch-size", 0)
+    assert "nowhere.config cannot be read" in refused("serve", "--config", texts / "nowhere.config")
     assert "both a key and a certificate" in refused("serve", "--model", model, "--port", 0, "--tls-key", "x")
     tls = ("--tls-key", texts / "absent.pem", "--tls-certificate", texts / "absent.pem")
     assert str(texts / "absent.pem") in refused("serve", "--model", model, "--port", 0, *tls)

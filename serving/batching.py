@@ -1,0 +1,162 @@
+"""Micro-batching: requests that arrive together are answered together, which costs little more than one of them."""
+
+import contextlib
+import dataclasses
+import threading
+
+import grpc
+import numpy as np
+import tensorflow as tf
+
+from serving.errors import RequestRefused
+
+
+@dataclasses.dataclass(frozen=True)
+class Batching:
+    """How requests are put together.
+
+    Attributes:
+        max_batch_size: the most texts in a batch.
+        delay_seconds: how long a batch waits for more requests; one that is alone waits for nothing.
+        max_queued: the most requests that wait or are answered, for each signature of a model; others are told RESOURCE_EXHAUSTED.
+        parallel: how many batches run at the same time.
+    """
+
+    max_batch_size: int = 32
+    delay_seconds: float = 0.002
+    max_queued: int = 256
+    parallel: int = 1
+
+
+def can_batch(signature):
+    """Whether the texts of a `SignatureDef` can be put together: all its inputs and outputs have the texts on their first axis."""
+    infos = [*signature.inputs.values(), *signature.outputs.values()]
+    return all(
+        not info.tensor_shape.unknown_rank and info.tensor_shape.dim and info.tensor_shape.dim[0].size == -1
+        for info in infos
+    )
+
+
+class _Batch:
+    """Requests that are answered together. Its first request's thread runs it; the others wait."""
+
+    def __init__(self):
+        self.inputs, self.sizes = [], []
+        self.full, self.done = threading.Event(), threading.Event()
+        self.answers = None  # for each request its outputs, or the exception that it is refused with
+
+    def add(self, inputs, size):
+        """Returns the place of one more request."""
+        self.inputs.append(inputs)
+        self.sizes.append(size)
+        return len(self.sizes) - 1
+
+    def answer(self, place):
+        answer = self.answers[place]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+class Batcher:
+    """Runs one signature on batches of requests.
+
+    Texts of a batch are padded to the longest, so an answer may have more padding than it would have alone. A batch
+    that fails is run again request by request, so that one bad text spoils no other's answer.
+
+    Args:
+        run: function of a dict of tensors, texts on the first axis; returns a dict of arrays with as many rows.
+        batching: the `Batching`.
+    """
+
+    def __init__(self, run, batching):
+        self._run = run
+        self._batching = batching
+        self._lock = threading.Lock()
+        self._open = {}  # batches that still take requests, by what their inputs must have in common
+        self._queued = 0
+        self._slots = threading.Semaphore(batching.parallel)
+
+    def __call__(self, inputs):
+        """Returns the outputs for a dict of tensors.
+
+        Raises:
+            RequestRefused: RESOURCE_EXHAUSTED, too many requests wait; or what `run` raises for these inputs.
+        """
+        size = next(iter(inputs.values())).shape[0]
+        key = tuple((name, tensor.dtype, tuple(tensor.shape[1:])) for name, tensor in sorted(inputs.items()))
+        with self._one_more():
+            with self._lock:
+                batch = self._open.get(key)
+                leads = batch is None or sum(batch.sizes) + size > self._batching.max_batch_size
+                if leads:
+                    if batch is not None:
+                        batch.full.set()
+                    batch = self._open[key] = _Batch()
+                place = batch.add(inputs, size)
+                if sum(batch.sizes) >= self._batching.max_batch_size:
+                    self._close(key, batch)
+            if leads:
+                self._lead(key, batch)
+            else:
+                batch.done.wait()
+            return batch.answer(place)
+
+    @contextlib.contextmanager
+    def _one_more(self):
+        with self._lock:
+            if self._queued >= self._batching.max_queued:
+                raise RequestRefused(
+                    grpc.StatusCode.RESOURCE_EXHAUSTED,
+                    f"The server has {self._queued} requests to answer already; try again later.",
+                )
+            self._queued += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._queued -= 1
+
+    def _close(self, key, batch):
+        """Lets a batch take no more requests; the lock is held."""
+        batch.full.set()
+        if self._open.get(key) is batch:
+            del self._open[key]
+
+    def _lead(self, key, batch):
+        """Waits for more requests, then runs the batch, and whatever happens lets the others go on."""
+        try:
+            with self._slots:
+                # While it waited for its turn, others joined it; alone in the server it waits for nobody.
+                if self._queued > len(batch.sizes):
+                    batch.full.wait(self._batching.delay_seconds)
+                with self._lock:
+                    self._close(key, batch)
+                batch.answers = self._answers(batch)
+        except BaseException as error:
+            batch.answers = [error] * len(batch.sizes)
+            raise
+        finally:
+            batch.done.set()
+
+    def _answers(self, batch):
+        if len(batch.sizes) > 1:
+            try:
+                together = {
+                    name: tf.concat([inputs[name] for inputs in batch.inputs], axis=0) for name in batch.inputs[0]
+                }
+                outputs = self._run(together)
+                ends = np.cumsum(batch.sizes)
+                return [
+                    {name: array[end - size : end] for name, array in outputs.items()}
+                    for end, size in zip(ends, batch.sizes)
+                ]
+            except Exception:  # whose fault it is shows when each is run alone
+                pass
+        return [self._alone(inputs) for inputs in batch.inputs]
+
+    def _alone(self, inputs):
+        try:
+            return self._run(inputs)
+        except Exception as error:
+            return error

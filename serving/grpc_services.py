@@ -156,7 +156,9 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):
 
     @_answering
     def GetModelStatus(self, request, context, seen):
-        return status(self._registry, request.model_spec)
+        response = status(self._registry, request.model_spec)
+        seen.model = request.model_spec.name
+        return response
 
     @_answering
     def HandleReloadConfigRequest(self, request, context, seen):

@@ -257,3 +257,18 @@ def test_compilations_are_bounded_by_the_bucket_list(finished_run, tmp_path):
     # XLA writes one such file for each module that it compiles; the search is the one with loops in it.
     modules = [path for path in dump.glob("*before_optimizations.txt") if " while(" in path.read_text(encoding="utf-8")]
     assert len(modules) == 2 * 2
+
+
+def test_the_server_conforms_to_tensorflow_serving(finished_run):
+    """The suite that is ready to run against TensorFlow Serving's own container runs against the embedded server."""
+    from serving.batching import Batching
+    from serving.server import ModelServer
+
+    facts, _ = finished_run
+    options = {"rest_port": 0, "batching": Batching(max_batch_size=4)}
+    with ModelServer(facts["paths"]["models"], 0, **options) as server:
+        arguments = ["--address", server.address, "--rest", server.rest_address, "--model", "localization_en_fr"]
+        command = [sys.executable, "-m", "tests.end_to_end.serving_conformance", *arguments]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert "FAILED" not in done.stdout and "skipped  " not in done.stdout and done.stdout.count("ok  ") == 16

@@ -43,7 +43,8 @@ def test_it_pushes_the_model_that_the_local_run_pushes(executed, finished_run):
     numeric = [name for name, value in of_local.items() if value.dtype.kind == "f"]
     assert set(of_cluster) == set(of_local) and len(numeric) > 10
     for name in numeric:
-        np.testing.assert_array_equal(of_cluster[name], of_local[name])
+        # Threads add the parts of a sum in any order.
+        np.testing.assert_allclose(of_cluster[name], of_local[name], atol=1e-4)
 
 
 def test_it_writes_the_report_and_the_card(executed, finished_run):
@@ -51,8 +52,15 @@ def test_it_writes_the_report_and_the_card(executed, finished_run):
     facts, _ = finished_run
     written = pathlib.Path(outputs["Reporter"]["report"][0])
     own = json.loads((written / "report" / "facts.json").read_text(encoding="utf-8"))
-    assert own["systems"][0]["metrics"] == facts["systems"][0]["metrics"]
+    of_local = facts["systems"][0]["metrics"]
+    values = {name: found["value"] for name, found in own["systems"][0]["metrics"].items()}
+    assert values == pytest.approx({name: found["value"] for name, found in of_local.items()}, rel=1e-4)
     assert "<svg" in (written / "report" / "index.html").read_text(encoding="utf-8")
-    assert (written / "outputs" / "pointer_generator.jsonl").is_file()
+
+    def texts(folder):
+        lines = (folder / "outputs" / "pointer_generator.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line)["text"] for line in lines]
+
+    assert texts(written) == texts(pathlib.Path(facts["paths"]["output"]))
     (card,) = (root / "models" / "localization_en_fr").glob("model_card_*.json")
     assert json.loads(card.read_text(encoding="utf-8"))["metrics"] == own["systems"][0]["metrics"]

@@ -89,6 +89,7 @@ def test_scores_are_those_of_the_likeliest_segmentation():
     """What `score` returns does not depend on chance, nor on how many segmentations decoding tries."""
     model, several = make(), make({"decoding_samples": 3, "samples": 2, "baseline": "samples", "epsilon": 0.5})
     randomize(model, 2, 1.0)
+    several.source_embedding.set_weights(model.source_embedding.get_weights())
     several.encoder[0].set_weights(model.encoder[0].get_weights())
     inputs = example(4)
     np.testing.assert_array_equal(numpy(model(inputs)), numpy(model(inputs)))

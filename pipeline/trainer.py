@@ -252,7 +252,6 @@ def train(
             jit_compile=False,
         )
         # With all variables there, the first step's graph is made once; TensorFlow makes one that creates variables twice.
-        model.build()
         model.optimizer.build(model.trainable_variables)
     progress = Progress(recipe.model.head, config.epochs)
     schedule = Schedule(config, steps_per_epoch)

@@ -29,36 +29,44 @@ def read_examples(file_patterns, names=preprocessing.ID_FEATURES):
     Returns:
         tf.data.Dataset of dicts of `[length]` tensors, held in memory: int32, string for `SURFACES`.
     """
-    dtypes = {name: (tf.string, tf.string) if name == SURFACES else (tf.int64, tf.int32) for name in names}
-    features = {name: tf.io.RaggedFeature(stored) for name, (stored, _) in dtypes.items()}
-    records = tf.data.TFRecordDataset(_files(file_patterns), compression_type="GZIP").batch(_READ_AT_ONCE)
     columns = {name: [] for name in names}
-    for parsed in records.map(lambda serialized: tf.io.parse_example(serialized, features)):
+    for parsed in _read_batches(file_patterns, names):
         for name in names:
-            columns[name].append(tf.cast(parsed[name], dtypes[name][1]))
+            columns[name].append(parsed[name])
     if not columns[names[0]]:
-        return tf.data.Dataset.from_tensors({name: tf.constant([], dtype) for name, (_, dtype) in dtypes.items()}).take(
-            0
-        )
+        return _pairs(_read_batches(file_patterns, names).unbatch())  # there are none
     columns = {name: tf.concat(parts, axis=0) for name, parts in columns.items()}
     order = np.argsort(_digests(columns.values()), kind="stable")
-    examples = tf.data.Dataset.from_tensor_slices({name: tf.gather(rows, order) for name, rows in columns.items()})
-    return examples.map(lambda pair: {name: tf.ensure_shape(value, [None]) for name, value in pair.items()})
+    return _pairs(tf.data.Dataset.from_tensor_slices({name: tf.gather(rows, order) for name, rows in columns.items()}))
+
+
+def _read_batches(file_patterns, names):
+    """Reads examples as they come: a tf.data.Dataset of dicts of ragged tensors, `_READ_AT_ONCE` rows each."""
+    dtypes = {name: (tf.string, tf.string) if name == SURFACES else (tf.int64, tf.int32) for name in names}
+    features = {name: tf.io.RaggedFeature(stored) for name, (stored, _) in dtypes.items()}
+
+    def parse(serialized):
+        parsed = tf.io.parse_example(serialized, features)
+        return {name: tf.cast(parsed[name], dtype) for name, (_, dtype) in dtypes.items()}
+
+    files = tf.data.Dataset.list_files(file_patterns, shuffle=False)
+    return tf.data.TFRecordDataset(files, compression_type="GZIP").batch(_READ_AT_ONCE).map(parse)
+
+
+def _pairs(rows):
+    """Single rows of ragged tensors as dicts of `[length]` tensors."""
+    return rows.map(lambda pair: {name: tf.ensure_shape(value, [None]) for name, value in pair.items()})
 
 
 def _digests(columns):
     """Returns a number for each row of some ragged tensors that depends on what it holds: their order looks drawn, and is the same always."""
-    rows = None
+    parts = []
     for column in columns:
         flat, splits = column.values.numpy(), column.row_splits.numpy()
         write = b" ".join if flat.dtype == object else bytes
-        parts = [write(flat[start:end]) + b"|" for start, end in zip(splits, splits[1:])]
-        rows = parts if rows is None else [row + part for row, part in zip(rows, parts)]
-    return np.array([int.from_bytes(hashlib.blake2b(row, digest_size=8).digest(), "little") for row in rows], "uint64")
-
-
-def _files(file_patterns):
-    return tf.data.Dataset.list_files(file_patterns, shuffle=False)
+        parts.append([write(flat[start:end]) + b"|" for start, end in zip(splits, splits[1:])])
+    rows = (hashlib.blake2b(b"".join(row), digest_size=8).digest() for row in zip(*parts))
+    return np.array([int.from_bytes(row, "little") for row in rows], "uint64")
 
 
 def pair_length(pair):
@@ -122,7 +130,8 @@ def check_head(head, file_patterns, split):
     if head == "softmax":
         return
     names = preprocessing.ID_FEATURES if head != "pointer_network" else (*preprocessing.ID_FEATURES, SURFACES)
-    examples = read_examples(file_patterns, names)
+    # In no order and only as far as need be: nothing of it is trained on.
+    examples = _pairs(_read_batches(file_patterns, names).unbatch())
     sources = examples.filter(lambda pair: tf.size(pair["source_ids"]) > 0)
     if not any(True for _ in sources.take(1)) and any(True for _ in examples.take(1)):
         raise ValueError(

@@ -41,7 +41,7 @@ class _Batch:
     """Requests that are answered together. Its first request's thread runs it; the others wait."""
 
     def __init__(self):
-        self.inputs, self.sizes = [], []
+        self.inputs, self.sizes, self.size = [], [], 0
         self.full, self.done = threading.Event(), threading.Event()
         self.answers = None  # for each request its outputs, or the exception that it is refused with
 
@@ -49,6 +49,7 @@ class _Batch:
         """Returns the place of one more request."""
         self.inputs.append(inputs)
         self.sizes.append(size)
+        self.size += size
         return len(self.sizes) - 1
 
     def answer(self, place):
@@ -88,13 +89,13 @@ class Batcher:
         with self._one_more():
             with self._lock:
                 batch = self._open.get(key)
-                leads = batch is None or sum(batch.sizes) + size > self._batching.max_batch_size
+                leads = batch is None or batch.size + size > self._batching.max_batch_size
                 if leads:
                     if batch is not None:
                         batch.full.set()
                     batch = self._open[key] = _Batch()
                 place = batch.add(inputs, size)
-                if sum(batch.sizes) >= self._batching.max_batch_size:
+                if batch.size >= self._batching.max_batch_size:
                     self._close(key, batch)
             if leads:
                 self._lead(key, batch)

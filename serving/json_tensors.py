@@ -102,8 +102,6 @@ def _tensor(name, value, dtype):
             shape = _shape(values)
             return tf.make_tensor_proto(np.array(values, object).reshape(shape), tf.string, shape)
         array = np.array(values)
-        if not array.size:
-            array = array.astype(dtype.as_numpy_dtype)
         converted = array.astype(dtype.as_numpy_dtype)
         if dtype.is_integer and not np.array_equal(converted, array):
             raise OverflowError

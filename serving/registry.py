@@ -9,7 +9,7 @@ import threading
 import grpc
 
 from serving.errors import RequestRefused, ServeError, invalid
-from serving.model_config import ModelConfig, VersionPolicy
+from serving.model_config import LATEST_VERSION, ModelConfig, VersionPolicy
 from serving.servable import MODEL_FILE
 from serving.versions import ModelVersions
 
@@ -34,7 +34,7 @@ def configs_of_folders(models, name=None):
     configs = []
     for key, folder in models.items():
         base, version = _split_version(folder)
-        policy = VersionPolicy() if version is None else VersionPolicy(latest=None, specific=frozenset([version]))
+        policy = LATEST_VERSION if version is None else VersionPolicy(latest=None, specific=frozenset([version]))
         configs.append(ModelConfig(key, str(base), policy))
     return configs
 

@@ -53,10 +53,10 @@ class RestServer:
         self._registry = registry
         self._limits = limits
         self._observer = observer
+        self._ready = False
         self._workers = concurrent.futures.ThreadPoolExecutor(max_workers, thread_name_prefix="verbatim-rest")
-        # A character of JSON may be written as \uXXXX, and `score` has two texts.
-        largest = 2 * limits.max_batch_size * (6 * limits.max_text_bytes + 64)
-        application = web.Application(client_max_size=largest)
+        # JSON may escape a character in six bytes.
+        application = web.Application(client_max_size=limits.request_bytes(spelling=6))
         for choice in _CHOICES:
             application.router.add_post(f"{_MODEL}{choice}:{{method}}", self._post)
             application.router.add_get(f"{_MODEL}{choice}", self._get_status)
@@ -75,10 +75,8 @@ class RestServer:
 
     async def _listen(self, host, port, ssl_context):
         await self._runner.setup()
-        self._site = web.TCPSite(self._runner, host, port, ssl_context=ssl_context, reuse_port=False)
-        self._ready = False
-        await self._site.start()
-        return self._site._server.sockets[0].getsockname()[1]
+        await web.TCPSite(self._runner, host, port, ssl_context=ssl_context, reuse_port=False).start()
+        return self._runner.addresses[0][1]
 
     def start(self):
         """Answers requests; until now they were told to come later."""
@@ -97,8 +95,8 @@ class RestServer:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     async def _post(self, request):
-        method = request.match_info["method"]
-        return await self._answer(request, f"rest_{method}" if method == "predict" else "rest_other", self._predict)
+        method = "rest_predict" if request.match_info["method"] == "predict" else "rest_other"
+        return await self._answer(request, method, self._predict)
 
     async def _get_status(self, request):
         return await self._answer(request, "rest_status", self._status)

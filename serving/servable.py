@@ -45,6 +45,10 @@ class Limits:
     max_batch_size: int = 128
     max_text_bytes: int = 16384
 
+    def request_bytes(self, spelling=1):
+        """Returns the size of the largest request: a full batch on both inputs of `score`, each byte of a text spelt in `spelling`."""
+        return 2 * self.max_batch_size * (spelling * self.max_text_bytes + 64)
+
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 

@@ -125,17 +125,16 @@ class ModelServer:
         encryption = tls.of_files(tls_key, tls_certificate, tls_client_ca)
         credentials = encryption and encryption.grpc_credentials()
         self.uses_tls = encryption is not None
+        limits = Limits(max_batch_size, max_text_bytes)
         self._grpc = grpc.server(
             concurrent.futures.ThreadPoolExecutor(max_workers, thread_name_prefix="verbatim-serve"),
             maximum_concurrent_rpcs=max_workers + max_waiting,
             options=[
                 # Without this, Linux lets a second server share the port, and requests go to either.
                 ("grpc.so_reuseport", 0),
-                # Room for a full batch of full texts on both inputs of `score`, and for what surrounds them.
-                ("grpc.max_receive_message_length", max(4 << 20, 2 * max_batch_size * (max_text_bytes + 64))),
+                ("grpc.max_receive_message_length", max(4 << 20, limits.request_bytes())),
             ],
         )
-        limits = Limits(max_batch_size, max_text_bytes)
         self.observer = observing.Observer()
         prediction = grpc_services.PredictionService(self.registry, limits, self.observer)
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(prediction, self._grpc)

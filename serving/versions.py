@@ -139,15 +139,11 @@ class ModelVersions:
             ServeError: there is none, a specific one is missing or bad, or a label has no version that answers.
         """
         with self._changing:
-            for version, path in self._candidates():
-                if self._has_enough(self._loaded):
-                    break
-                if version not in self._loaded:
-                    self._load(version, path, _fingerprint(path))
+            self._load_missing()
             if not self._loaded:
                 errors = "; ".join(f"version {state.version}: {state.error}" for state in self.states())
                 raise ServeError(f"No version in {self.base} can be loaded ({errors}).")
-            self._check(self.policy, self.labels, self._loaded)
+            self._check(self.labels)
 
     def configure(self, policy, labels):
         """Takes on another policy and other labels, and loads and retires versions accordingly.
@@ -156,17 +152,12 @@ class ModelVersions:
             ServeError: a specific version or that of a label cannot be served; then the old ones stay.
         """
         with self._changing:
-            before = self.policy, self.labels
-            self.policy = policy
+            before, self.policy = self.policy, policy
             try:
-                for version, path in self._candidates():
-                    if self._has_enough([one for one in self._loaded if policy.allows(one)]):
-                        break
-                    if version not in self._loaded:
-                        self._load(version, path, _fingerprint(path))
-                self._check(policy, labels, [one for one in self._loaded if policy.allows(one)])
+                self._load_missing()
+                self._check(labels)
             except BaseException:
-                self.policy, self.labels = before
+                self.policy = before
                 self._retire_all_but(self._wanted())
                 raise
             self.labels = dict(labels)
@@ -202,15 +193,28 @@ class ModelVersions:
     def _has_enough(self, versions):
         return self.policy.latest is not None and len(versions) >= self.policy.latest
 
+    def _allowed(self):
+        """Returns the loaded versions that the policy allows."""
+        return [version for version in self._loaded if self.policy.allows(version)]
+
+    def _load_missing(self):
+        """Loads the latest versions that can be loaded, until the policy has enough of them."""
+        for version, path in self._candidates():
+            if self._has_enough(self._allowed()):
+                return
+            if version not in self._loaded:
+                self._load(version, path, _fingerprint(path))
+
     def _wanted(self):
         """Returns the loaded versions that the policy and the folder have."""
         wanted = [version for version, _ in self._candidates() if version in self._loaded]
         return wanted if self.policy.latest is None else wanted[: self.policy.latest]
 
-    def _check(self, policy, labels, versions):
-        """Refuses a policy or labels that these versions cannot fulfil."""
+    def _check(self, labels):
+        """Refuses labels, and a policy, that the loaded versions cannot fulfil."""
+        versions = self._allowed()
         errors = {state.version: state.error for state in self.states()}
-        for version in sorted(policy.specific or ()):
+        for version in sorted(self.policy.specific or ()):
             if version not in versions:
                 reason = errors.get(version) or "there is no such version"
                 raise ServeError(f"Version {version} of {self.name} cannot be served: {reason}.")

@@ -31,7 +31,7 @@ def invocation(spec, name, folder, inputs=None):
 
     def artifact(key, definition, uri, metadata):
         # Metadata knows an artifact by its name, hence no two may share one.
-        one = {"name": f"{uri}", "uri": str(uri), "type": definition["artifactType"], "metadata": metadata}
+        one = {"name": str(uri), "uri": str(uri), "type": definition["artifactType"], "metadata": metadata}
         return {"artifacts": [one]}
 
     definitions = component.get("inputDefinitions", {}).get("artifacts", {})

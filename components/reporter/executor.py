@@ -1,6 +1,5 @@
 """The work of Reporter: measures, and writes the report, the outputs and the card."""
 
-import contextlib
 import logging
 import os
 import pathlib
@@ -38,7 +37,7 @@ class Executor(base_executor.BaseExecutor):
         self._log_startup(input_dict, output_dict, exec_properties)
         recipe = configs.Recipe.from_json(exec_properties[RECIPE_KEY])
         uri = artifact_utils.get_single_uri(output_dict[REPORT_KEY])
-        with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
+        with tempfile.TemporaryDirectory() as scratch:
             copies = pathlib.Path(scratch)
 
             def local(key):
@@ -53,7 +52,7 @@ class Executor(base_executor.BaseExecutor):
                 ),
             )
             written = copies / REPORT_KEY
-            answers = exec_properties[ANSWERS_DIRECTORY_KEY] or stack.enter_context(tempfile.TemporaryDirectory())
+            answers = exec_properties[ANSWERS_DIRECTORY_KEY] or copies / ANSWERS_DIRECTORY_KEY
             facts = tasks.collect(recipe, artifacts, written, answers, PROGRESS.info)
             pushed = artifact_utils.get_single_instance(input_dict[PUSHED_MODEL_KEY])
             destination = pushed.get_string_custom_property("pushed_destination")

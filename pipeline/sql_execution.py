@@ -14,6 +14,7 @@ This file is both sides: the class `SqlExecutor` in the parent, and `main` in th
 imports Python's standard library alone.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -126,7 +127,9 @@ class SqlExecutor:
         if child is not None:
             child.kill()
             child.wait()
-            child.stdin.close()
+            # Closing writes what a process that ended on its own left unread.
+            with contextlib.suppress(BrokenPipeError):
+                child.stdin.close()
             child.stdout.close()
 
     def run(self, query):

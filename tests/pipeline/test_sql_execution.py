@@ -174,12 +174,15 @@ def test_what_never_ends_is_ended(executor, query):
     assert executor.same_answer("SELECT COUNT(*) FROM city", "SELECT 5") is True
 
 
-def test_the_process_is_reused_and_started_again_when_it_ends(database):
+@pytest.mark.parametrize("when", ["while it is asked", "before it is asked"])
+def test_the_process_is_reused_and_started_again_when_it_ends(database, when):
     with SqlExecutor(database) as executor:
         first = executor._child.pid
         assert not executor.run("SELECT 1").error
         assert executor._child.pid == first
         os.kill(first, signal.SIGKILL)
+        if when == "before it is asked":
+            executor._child.wait()  # nobody reads the pipe any more
         assert executor.run("SELECT 2").error
         assert executor.same_answer("SELECT 3", "SELECT 3.0") is True
         second = executor._child.pid

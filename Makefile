@@ -79,7 +79,8 @@ $(VENV)/.installed: $(LOCK) pyproject.toml setup.py | $(BIN)/uv
 demo: install ## run the pipeline on real text, serve the model, ask it, and name the report
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pipeline.demo
 
-# A test file stays in one process, with the fixtures that its tests share; tests/conftest.py has put the long ones first.
+# A test file stays in one process, with the fixtures that its tests share; tests/conftest.py has put the long ones first,
+# and those together that share a pipeline.
 PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test: lint ## lint, then every test on TensorFlow, then keras_models' tests on JAX

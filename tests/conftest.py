@@ -1,6 +1,9 @@
 """Settings that every test shares. They must be made before Keras or TensorFlow is imported."""
 
+import atexit
 import os
+import shutil
+import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -9,8 +12,15 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 if os.environ["KERAS_BACKEND"] == "jax":
     # JAX compiles nearly every operation of these tests for its own shapes, and runs it once.
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+    # What one test, or the other process, has compiled is not compiled again.
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="verbatim-jax-")
+        atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import hypothesis
+import pytest
 
 # The same examples in every run, so that a failure is never a matter of luck; `--hypothesis-profile=explore` looks for new ones.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, print_blob=True)
@@ -20,8 +30,25 @@ hypothesis.settings.load_profile("repeatable")
 
 # What takes longest begins first, so that no process is left alone with it at the end.
 LONG_FOLDERS = ("end_to_end", "serving")
+# Files that go to the process of another, whose finished pipeline they read too.
+BESIDE = {"tests/end_to_end/test_kubeflow.py": "tests/end_to_end/test_walking_line.py"}
 
 
 def pytest_collection_modifyitems(items):
     """Puts whole pipelines and exports before everything else."""
     items.sort(key=lambda item: item.path.parent.name not in LONG_FOLDERS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Gives each process whole files, as `--dist loadfile` does, and files that share a pipeline to the same process."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return BESIDE.get(file, file)
+
+    return Scheduling(config, log)

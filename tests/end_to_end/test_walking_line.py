@@ -143,6 +143,7 @@ def test_a_model_worse_than_the_last_blessed_one_is_not_pushed(finished_run, dat
         *("evaluation.slice_change_thresholds.exact_match=-0.01", "evaluation.thresholds.bleu=0"),
         *("evaluation.thresholds.placeholder_fidelity=0", "decoding.keep_protected=false"),
         *("decoding.max_length_factor=0.1", "decoding.max_length_offset=2"),
+        "baseline.head=",  # compared is with the last blessed model
     )
     damaged = configs.load_recipe("localization_en_fr", (*OVERRIDES, *demands))
     refused = local_runner.run(damaged, str(data_file), facts["paths"]["output"], progress=lambda line: None)

@@ -249,9 +249,9 @@ def test_log_probabilities_are_those_of_training_and_compiled_ones_too(beam):
 
 
 @pytest.mark.skipif(not TENSORFLOW, reason="JAX compiles for known sizes only")
-@pytest.mark.parametrize("beam,xla", [(1, True), (3, True), (3, False)])
-def test_one_trace_with_symbolic_sizes_serves_all_sizes(beam, xla):
-    """As an exported model does, whose longest output depends on the source's length."""
+@pytest.mark.parametrize("beam", [1, 3])
+def test_one_trace_with_symbolic_sizes_serves_all_sizes(beam):
+    """As an exported model does, whose longest output depends on the source's length; XLA asks more of sizes than TensorFlow."""
     import tensorflow as tf
 
     model = make()
@@ -262,7 +262,7 @@ def test_one_trace_with_symbolic_sizes_serves_all_sizes(beam, xla):
         return decode(model, dict(zip(names, arrays)), **{**options, "max_length": tf.shape(arrays[0])[1] + 1})
 
     served = tf.function(
-        run, input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names), jit_compile=xla, autograph=False
+        run, input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names), jit_compile=True, autograph=False
     )
     for batch, source_length in ((3, 5), (1, 2)):
         inputs = sources(example(batch=batch, source_length=source_length))

@@ -40,7 +40,8 @@ class ServingModule(tf.Module):
     """The served functions of a model.
 
     Strings and tables stay outside the function that XLA compiles; what goes in is padded to a bucket in both batch and
-    length, so it is compiled at most once for each pair of buckets. A batch beyond the largest bucket is decoded in chunks of it.
+    length, so it is compiled at most once for each pair of buckets. A batch beyond the largest bucket is decoded in chunks of it,
+    texts of similar length together.
     """
 
     def __init__(self, model, transform_output, recipe):
@@ -145,7 +146,9 @@ class ServingModule(tf.Module):
             self.config.batch_buckets,
             self.config.length_buckets,
             _FOUND_TYPES,
-            self.widths,
+            sequences=("tokens", "copied_from", "copy_probability"),
+            output_length=lambda length: longest_output(length, self.config),
+            widths=self.widths,
         )
 
     # Ids to text.

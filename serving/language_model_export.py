@@ -191,6 +191,7 @@ class LanguageModelModule(tf.Module):
             self.buckets.batch_buckets,
             self.buckets.length_buckets,
             {"log_probability": tf.float32},
+            sequences=("log_probability",),
         )
         return {
             "log_probability": scored["log_probability"][:, : tf.reduce_max(lengths)],

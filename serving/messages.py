@@ -137,7 +137,9 @@ class Messages:
         for start in range(0, total, size):
             batch = {name: texts[start : start + size] for name, texts in inputs.items()}
             rows = min(size, total - start)
-            where = "" if rows == total else f"Texts {start} to {start + rows - 1}, counted from 0: "
+            last = start + rows - 1
+            which = f"Text {start}" if start == last else f"Texts {start} to {last}"
+            where = "" if rows == total else f"{which}, counted from 0: "
             message = self._predict_request(signature, batch, names, where)
             reader = functools.partial(self._read_outputs, signature, names, rank, rows, read, where)
             yield Question("Predict", message, reader, where)

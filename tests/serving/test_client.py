@@ -6,6 +6,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+import typing
 
 import grpc
 import pytest
@@ -23,6 +24,7 @@ from serving.client import (
     format_answer,
 )
 from tests.serving.scripted_server import PATIENCE
+from tests.test_readme import code_blocks
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +201,18 @@ def test_both_clients_are_called_alike():
             twin = getattr(AsyncClient, name)
             assert inspect.signature(twin) == inspect.signature(method), name
             assert inspect.iscoroutinefunction(twin), name
+            assert typing.get_type_hints(twin) == typing.get_type_hints(method) != {}, name
+
+
+def test_the_programs_of_the_readme(shared_server, capsys):
+    blocks = [block for block in code_blocks("python") if "serving.client" in block]
+    assert len(blocks) == 2
+    for block in blocks:
+        assert "127.0.0.1:8500" in block
+        exec(compile(block.replace("127.0.0.1:8500", shared_server.address), "README.md", "exec"), {})
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "DELETE THE PAGE %(zebra_title)s? [('%(zebra_title)s?', '%(zebra_title)s?')]"
+    assert second.startswith("[[Answer(text='DELETE THE PAGE %(zebra_title)s?'") and "text='save'" in second
 
 
 def test_format_answer():

@@ -31,7 +31,7 @@ class ScriptedServer(prediction_service_pb2_grpc.PredictionServiceServicer):
         port: where to listen; 0 chooses a free one.
 
     Attributes:
-        address: where it listens.
+        port, address: where it listens.
         script: what to do with the next requests; beyond its end the texts decide.
         seen: a `Seen` for each request, in the order in which they came.
         hanging: released once for each request that hangs.
@@ -45,7 +45,8 @@ class ScriptedServer(prediction_service_pb2_grpc.PredictionServiceServicer):
         self.together = None
         self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(8))
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(self, self._server)
-        self.address = f"127.0.0.1:{self._server.add_insecure_port(f'127.0.0.1:{port}')}"
+        self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")
+        self.address = f"127.0.0.1:{self.port}"
 
     def __enter__(self):
         self._server.start()

@@ -111,6 +111,16 @@ def test_a_server_that_restarts_between_two_requests_of_asyncio(model_folder):
         asyncio.run(ask(server))
 
 
+def test_a_request_that_a_stopping_server_broke_off_goes_to_the_next(ask):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with ScriptedServer() as stopping:
+            stopping.script.append("hang")
+            waiting = pool.submit(ask, stopping.address, "a", timeout=PATIENCE, wait_for_ready=True)
+            assert stopping.hanging.acquire(timeout=PATIENCE)
+        with ScriptedServer(stopping.port):
+            assert waiting.result() == ["a"]
+
+
 def test_a_server_that_comes_later(ask):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

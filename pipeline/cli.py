@@ -143,9 +143,30 @@ def _parser():
     request = commands.add_parser("request", help="ask a server")
     request.add_argument("--address", required=True, metavar="HOST:PORT")
     request.add_argument("--model", metavar="NAME", help="needed by TF Serving; default: the server's only model")
-    request.add_argument("--n-best", action="store_true", help="all of the beam's answers")
-    request.add_argument("--continue", dest="continues", action="store_true", help="ask a language model to go on")
-    request.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS")
+    asked = request.add_mutually_exclusive_group()
+    asked.add_argument("--n-best", action="store_true", help="all of the beam's answers")
+    asked.add_argument("--targets", metavar="FILE", help="how likely are these, a line for each text?")
+    asked.add_argument("--continue", dest="continues", action="store_true", help="ask a language model to go on")
+    request.add_argument(
+        "--timeout", type=float, default=30.0, metavar="SECONDS", help="for a request and its retries (default: 30)"
+    )
+    request.add_argument(
+        "--attempts",
+        type=int,
+        default=3,
+        metavar="N",
+        help="send a request N times at most, if the server is away or full: 1 to 5 (default: 3)",
+    )
+    request.add_argument("--wait", action="store_true", help="wait for a server that is not there yet")
+    request.add_argument(
+        "--batch-size", type=int, default=32, metavar="N", help="the most texts in a request (default: 32)"
+    )
+    request.add_argument("--tls", action="store_true", help="ask over TLS, with the certificate authorities of gRPC")
+    request.add_argument("--tls-ca", metavar="FILE", help="PEM certificates that sign the server's; asks over TLS")
+    request.add_argument(
+        "--tls-key", metavar="FILE", help="PEM key; with --tls-certificate, for a server that asks for one"
+    )
+    request.add_argument("--tls-certificate", metavar="FILE", help="PEM certificate chain of this client")
     request.add_argument(
         "--tags",
         action="append",
@@ -153,7 +174,8 @@ def _parser():
         metavar="NAME=TAGS",
         help="for models with data.source_features: a text's tags of column NAME; once for each text",
     )
-    request.add_argument("text", nargs="+")
+    request.add_argument("--file", metavar="FILE", help="ask all of a file's texts, one a line; - for standard input")
+    request.add_argument("text", nargs="*")
     _json_argument(request)
     request.set_defaults(command=_request)
 
@@ -528,22 +550,60 @@ def _serve(options):
 
 
 def _request(options):
+    from serving import tls
     from serving.client import Client, format_answer
 
     say = _talk(options)
     _check_writable(options.json)
-    with Client(options.address, model=options.model, timeout=options.timeout) as client:
-        features = _named_tags(options.tags)
+    texts = _texts_to_ask(options)
+    features = _named_tags(options.tags)
+    if features and options.continues:
+        raise CommandError("--tags are for models that translate: a language model takes none.")
+    files = (options.tls_ca, options.tls_key, options.tls_certificate)
+    credentials = tls.client_credentials(*files) if options.tls or any(files) else None
+    with Client(
+        options.address,
+        model=options.model,
+        timeout=options.timeout,
+        credentials=credentials,
+        attempts=options.attempts,
+        batch_size=options.batch_size,
+        wait_for_ready=options.wait,
+    ) as client:
+        if options.targets:
+            scores = client.score(texts, _lines(options.targets), features)
+            for score in scores:
+                say(f"{score.log_probability:.4f}  (log-probability, {score.token_count} tokens)")
+            _write_json(options.json, [dataclasses.asdict(score) for score in scores])
+            return
         if options.continues:
-            answers = [[answer] for answer in client.continue_text(options.text)]
+            answers = [[answer] for answer in client.continue_text(texts)]
         elif options.n_best:
-            answers = client.n_best(options.text, features=features)
+            answers = client.n_best(texts, features=features)
         else:
-            answers = [[answer] for answer in client.predict(options.text, features=features)]
+            answers = [[answer] for answer in client.predict(texts, features=features)]
     for beam in answers:
         for answer in beam:
             say(format_answer(answer))
     _write_json(options.json, [[dataclasses.asdict(answer) for answer in beam] for beam in answers])
+
+
+def _texts_to_ask(options):
+    if bool(options.text) == bool(options.file):
+        raise CommandError("Give the texts either as arguments or with --file FILE.")
+    if options.text:
+        return options.text
+    texts = _lines(options.file)
+    for number, text in enumerate(texts, 1):
+        if not text.strip():
+            raise CommandError(f"Line {number} of {options.file} is empty; each must be a text.")
+    return texts
+
+
+def _lines(path):
+    from pipeline import scoring
+
+    return scoring.read_lines("/dev/stdin" if path == "-" else path, "text")
 
 
 def _segment(options):

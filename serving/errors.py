@@ -1,4 +1,4 @@
-"""What a server says instead of an answer."""
+"""What is said instead of an answer, by a server and by a client."""
 
 import grpc
 
@@ -24,3 +24,15 @@ class RequestRefused(Exception):
 def invalid(sentence):
     """Returns the refusal of a request that does not fit."""
     return RequestRefused(grpc.StatusCode.INVALID_ARGUMENT, sentence)
+
+
+class RequestError(RuntimeError):
+    """A client's request without an answer; its message is one sentence for the user.
+
+    Attributes:
+        code: the `grpc.StatusCode`.
+    """
+
+    def __init__(self, sentence, code=grpc.StatusCode.INVALID_ARGUMENT):
+        super().__init__(sentence)
+        self.code = code

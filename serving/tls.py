@@ -1,4 +1,4 @@
-"""TLS of a server, for gRPC and HTTP alike, from PEM files."""
+"""TLS from PEM files: of a server, for gRPC and HTTP alike, and of a client."""
 
 import dataclasses
 import pathlib
@@ -6,7 +6,7 @@ import ssl
 
 import grpc
 
-from serving.errors import ServeError
+from serving.errors import RequestError, ServeError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +42,11 @@ class ServerTls:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=self.client_ca)
         if self.client_ca:
             context.verify_mode = ssl.CERT_REQUIRED
-        try:
-            context.load_cert_chain(self.certificate, self.key)
-        except ssl.SSLError:
-            raise ServeError(NOT_ACCEPTED) from None
+        _load_pair(context, self.key, self.certificate)
         return context
 
 
+_BOTH_NEEDED = "TLS needs both a key and a certificate."
 NOT_ACCEPTED = "The TLS key and certificate are not accepted; they must be PEM files that belong together."
 
 
@@ -61,8 +59,48 @@ def of_files(key=None, certificate=None, client_ca=None):
     if key is None and certificate is None and client_ca is None:
         return None
     if key is None or certificate is None:
-        raise ServeError("TLS needs both a key and a certificate.")
+        raise ServeError(_BOTH_NEEDED)
     return ServerTls(str(key), str(certificate), client_ca and str(client_ca))
+
+
+def client_credentials(authority=None, key=None, certificate=None):
+    """Returns the gRPC credentials of a client, for `serving.client.Client`.
+
+    Args:
+        authority: PEM file of who signs the server's certificate; None is the authorities that gRPC brings.
+        key: PEM file of the client's private key, with `certificate`, for a server that asks for one (mutual TLS); None
+            shows none.
+        certificate: PEM file of the client's certificate chain.
+
+    Raises:
+        RequestError: a file is missing, cannot be read or is no good.
+    """
+    # gRPC looks at the files no sooner than it connects, and then only says that it could not; Python says it now.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if (key is None) != (certificate is None):
+            raise ServeError(_BOTH_NEEDED)
+        authority_pem, key_pem, certificate_pem = (
+            None if path is None else _read(path) for path in (authority, key, certificate)
+        )
+        if key is not None:
+            _load_pair(context, key, certificate)
+    except ServeError as error:
+        raise RequestError(str(error)) from None
+    if authority is not None:
+        try:
+            context.load_verify_locations(authority)
+        except ssl.SSLError:
+            raise RequestError(f"The TLS file {authority} holds no certificate.") from None
+    return grpc.ssl_channel_credentials(authority_pem, key_pem, certificate_pem)
+
+
+def _load_pair(context, key, certificate):
+    """Loads a key and its certificate into a context of Python's."""
+    try:
+        context.load_cert_chain(certificate, key, password="")  # instead of asking whoever sits at the terminal
+    except ssl.SSLError:
+        raise ServeError(NOT_ACCEPTED) from None
 
 
 def _read(path):

@@ -2,6 +2,7 @@
 
 import pathlib
 import shutil
+import subprocess
 
 import pytest
 
@@ -13,6 +14,7 @@ protos.load()
 import tensorflow as tf  # noqa: E402
 
 from serving.server import ModelServer  # noqa: E402
+from tests.serving.scripted_server import ScriptedServer  # noqa: E402
 
 MAX_TOKENS = 8
 
@@ -103,4 +105,23 @@ def shared_server(tmp_path_factory, saved_models):
     shutil.copytree(saved_models / "plain", folder / "7")
     options = {"poll_seconds": 0.05, "max_batch_size": 16, "max_text_bytes": 100, "rest_port": 0}
     with ModelServer(folder, port=0, **options) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """A key and a self-signed certificate for localhost."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
+    command += " -addext subjectAltName=DNS:localhost"
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def scripted_server():
+    """A running `ScriptedServer`."""
+    with ScriptedServer() as server:
         yield server

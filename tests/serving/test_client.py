@@ -1,19 +1,20 @@
 """The client: answers as plain values, failures as one sentence, and no TensorFlow at import time."""
 
 import concurrent.futures
+import inspect
 import pathlib
 import socket
 import subprocess
 import sys
-import threading
+import typing
 
 import grpc
 import pytest
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 import serving.client
 from serving.client import (
     Answer,
+    AsyncClient,
     Client,
     RequestError,
     Score,
@@ -22,6 +23,8 @@ from serving.client import (
     VersionStatus,
     format_answer,
 )
+from tests.serving.scripted_server import PATIENCE
+from tests.test_readme import code_blocks
 
 
 @pytest.fixture(scope="module")
@@ -108,60 +111,108 @@ def test_no_server():
     assert str(caught.value) == f"No server answers at {address}; start one with 'verbatim serve' or check the address."
 
 
-class _Odd(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """A server that does what its input says: sleeps on, runs out of memory, or answers in packed bytes."""
-
-    def Predict(self, request, context):
-        text = request.inputs["source"].string_val[0]
-        if text == b"sleep":
-            gone = threading.Event()
-            if context.add_callback(gone.set):
-                gone.wait()
-        if text == b"memory":
-            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too large")
-        if text == b"method":
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, "")
-        import tensorflow as tf
-
-        response = predict_pb2.PredictResponse()
-        values = {"text": ["x"], "score": [1.5], "tokens": [["x", "y", ""]], "source_tokens": [["x", "s", "t"]]}
-        values |= {"copied_from": [[2, 9, -1]], "copy_probability": [[0.5, 0.25, 0.0]]}
-        for name, value in values.items():
-            response.outputs[name].CopyFrom(tf.make_tensor_proto(value))
-        return response
-
-
-@pytest.fixture(scope="module")
-def odd_server():
-    server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
-    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(_Odd(), server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    yield f"127.0.0.1:{port}"
-    server.stop(0).wait()
-
-
-def test_packed_tensors_and_positions_out_of_range(odd_server):
-    with Client(odd_server, model="any") as client:
+def test_packed_tensors_and_positions_out_of_range(scripted_server):
+    with Client(scripted_server.address, model="any") as client:
         (answer,) = client.predict("pack")
     assert answer.score == 1.5
     assert answer.tokens == (Token("x", 2, "t", 0.5), Token("y", copy_probability=0.25))
 
 
 @pytest.mark.parametrize(
-    "text, code, sentence",
+    "text, sentence",
     [
-        ("sleep", grpc.StatusCode.DEADLINE_EXCEEDED, "did not answer within 0.2 seconds"),
-        ("memory", grpc.StatusCode.RESOURCE_EXHAUSTED, "answered RESOURCE_EXHAUSTED: too large"),
-        ("method", grpc.StatusCode.UNIMPLEMENTED, "does not offer this request"),
+        ("RESOURCE_EXHAUSTED", "answered RESOURCE_EXHAUSTED: as the script says"),
+        ("UNIMPLEMENTED", "does not offer this request"),
+        ("DEADLINE_EXCEEDED", "did not answer within 20 seconds"),
+        ("INTERNAL", "answered INTERNAL: as the script says"),
     ],
 )
-def test_other_failures(odd_server, text, code, sentence):
-    with Client(odd_server, timeout=0.2 if text == "sleep" else 20) as client:
+def test_other_failures(scripted_server, text, sentence):
+    with Client(scripted_server.address, timeout=20) as client:
         with pytest.raises(RequestError, match=sentence) as caught:
             client.predict(text)
-    assert caught.value.code == code
+    assert caught.value.code.name == text
     assert "\n" not in str(caught.value)
+
+
+def test_batches_are_answered_in_the_order_of_the_texts(shared_server):
+    texts = [f"text {number}" for number in range(40)]
+    with Client(shared_server.address) as client, pytest.raises(RequestError, match="one request may hold 16 at most"):
+        client.predict(texts)  # more than this server takes
+    with Client(shared_server.address, batch_size=16) as client:
+        assert [answer.text for answer in client.predict(texts)] == [text.upper() for text in texts]
+        assert [second.text for _, second in client.n_best(texts)] == texts
+        assert client.score(texts, ["one", "one two"] * 20) == [Score(-1.0, 2), Score(-1.5, 3)] * 20
+        texts[17] = " "
+        with pytest.raises(RequestError) as caught:
+            client.predict(texts)
+    assert str(caught.value) == (
+        "Texts 16 to 31, counted from 0: source[1] is empty; send a text that is not only white space."
+    )
+    assert caught.value.code == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_batches_take_their_features_along(scripted_server):
+    with Client(scripted_server.address, batch_size=2) as client:
+        client.predict(["a", "b", "c"], features={"pos": ["A", "B", "C"]})
+        with pytest.raises(RequestError, match="Text 2, counted from 0: A text of .source. holds half a surrogate"):
+            client.predict(["a", "b", "\ud800"])
+    sent = [seen.inputs for seen in scripted_server.seen]
+    assert sent[:2] == [{"source": ["a", "b"], "pos": ["A", "B"]}, {"source": ["c"], "pos": ["C"]}]
+
+
+def test_one_connection_for_all_requests_of_all_threads(scripted_server):
+    texts = [f"text {number}" for number in range(32)]
+    with Client(scripted_server.address) as client, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(client.predict, texts))
+    assert [answer.text for (answer,) in answers] == texts
+    assert len({seen.connection for seen in scripted_server.seen}) == 1
+
+
+def test_a_closed_client_says_so(scripted_server):
+    client = Client(scripted_server.address)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client.predict, "hang")
+        assert scripted_server.hanging.acquire(timeout=PATIENCE)
+        client.close()
+        client.close()
+        for ask in (waiting.result, lambda: client.predict("a"), client.status):
+            with pytest.raises(RequestError, match=f"The client of {scripted_server.address} is closed.") as caught:
+                ask()
+            assert caught.value.code == grpc.StatusCode.CANCELLED
+    assert scripted_server.given_up.acquire(timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize("attempts", [0, 6])
+def test_numbers_out_of_range(kind, attempts):
+    with pytest.raises(RequestError, match=f"attempts must be 1 to 5, .*; got {attempts}"):
+        kind("127.0.0.1:1", attempts=attempts)
+    with pytest.raises(RequestError, match="batch_size must be 1 or more; got 0"):
+        kind("127.0.0.1:1", batch_size=0)
+    if kind is AsyncClient:
+        with pytest.raises(RequestError, match="concurrency must be 1 or more; got 0"):
+            kind("127.0.0.1:1", concurrency=0)
+
+
+def test_both_clients_are_called_alike():
+    for name, method in vars(Client).items():
+        if not name.startswith("_"):
+            twin = getattr(AsyncClient, name)
+            assert inspect.signature(twin) == inspect.signature(method), name
+            assert inspect.iscoroutinefunction(twin), name
+            assert typing.get_type_hints(twin) == typing.get_type_hints(method) != {}, name
+
+
+def test_the_programs_of_the_readme(shared_server, capsys):
+    blocks = [block for block in code_blocks("python") if "serving.client" in block]
+    assert len(blocks) == 2
+    for block in blocks:
+        assert "127.0.0.1:8500" in block
+        exec(compile(block.replace("127.0.0.1:8500", shared_server.address), "README.md", "exec"), {})
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "DELETE THE PAGE %(zebra_title)s? [('%(zebra_title)s?', '%(zebra_title)s?')]"
+    assert second.startswith("[[Answer(text='DELETE THE PAGE %(zebra_title)s?'") and "text='save'" in second
 
 
 def test_format_answer():

@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import ssl
-import subprocess
 import threading
 import time
 import urllib.error
@@ -541,18 +540,6 @@ def test_a_port_is_free_again_after_the_server_ended(model_folder):
 
 
 # TLS
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """A key and a self-signed certificate for localhost."""
-    if not shutil.which("openssl"):
-        pytest.skip("openssl is not installed")
-    folder = tmp_path_factory.mktemp("tls")
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
-    command += " -addext subjectAltName=DNS:localhost"
-    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
-    return folder
 
 
 def test_tls(model_folder, certificate):

@@ -1,0 +1,122 @@
+"""What a served model answers, as plain values."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Token:
+    """One token of an answer.
+
+    Attributes:
+        text: the token; it may carry the joiner mark of `pipeline/tokenization.py` where it touches its neighbour.
+        copied_from: position of the source token that it was copied from, counted from 0; None if generated.
+        source_token: that source token; None if generated.
+        copy_probability: how much of the token's probability comes from copying, 0 to 1.
+    """
+
+    text: str
+    copied_from: int | None = None
+    source_token: str | None = None
+    copy_probability: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """One output text.
+
+    Attributes:
+        text: the text.
+        score: its length-normalised log-probability.
+        tokens: its tokens, without padding.
+    """
+
+    text: str
+    score: float
+    tokens: tuple[Token, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """How likely a model finds a given target.
+
+    Attributes:
+        log_probability: the sum over the target's tokens and its end.
+        token_count: how many terms that sum has.
+    """
+
+    log_probability: float
+    token_count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class WordScore:
+    """How likely a language model finds a text.
+
+    Attributes:
+        tokens: its words; `[END]` is a line feed.
+        log_probabilities: of each, after all before it in the text.
+    """
+
+    tokens: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorFacts:
+    """One input or output.
+
+    Attributes:
+        dtype: its type, such as `string`.
+        shape: its sizes, -1 for any; None where not even the rank is fixed.
+    """
+
+    dtype: str
+    shape: tuple[int, ...] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """Inputs and outputs of one signature, by name."""
+
+    inputs: dict[str, TensorFacts]
+    outputs: dict[str, TensorFacts]
+
+
+@dataclasses.dataclass(frozen=True)
+class Metadata:
+    """What a served model says of itself: its name, the version that answers, its signatures by name."""
+
+    name: str
+    version: int
+    signatures: dict[str, Signature]
+
+
+@dataclasses.dataclass(frozen=True)
+class VersionStatus:
+    """The state of one version.
+
+    Attributes:
+        version: its number.
+        state: `START`, `LOADING`, `AVAILABLE`, `UNLOADING` or `END`.
+        error: why it could not be loaded; empty if all is well.
+    """
+
+    version: int
+    state: str
+    error: str = ""
+
+
+def format_answer(answer):
+    """Returns an answer for the terminal: its text, then a line for each token that was copied.
+
+    Such a line reads `  %(name)s  <- source token 3 '%(name)s' (copy probability 0.98)`; source tokens are
+    counted from 0.
+    """
+    lines = [answer.text]
+    for token in answer.tokens:
+        if token.copied_from is not None:
+            lines.append(
+                f"  {token.text}  <- source token {token.copied_from} '{token.source_token}' "
+                f"(copy probability {token.copy_probability:.2f})"
+            )
+    return "\n".join(lines)

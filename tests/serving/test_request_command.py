@@ -1,0 +1,111 @@
+"""`verbatim request`, against a running server."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from pipeline import cli
+from serving.server import ModelServer
+
+
+@pytest.fixture
+def said(capsys):
+    """Function of arguments: runs `verbatim request`; returns status, standard output and standard error."""
+
+    def call(*arguments):
+        status = cli.main(["request", *(str(argument) for argument in arguments)])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def file(tmp_path):
+    """20 texts, a line each."""
+    path = tmp_path / "texts"
+    path.write_text("".join(f"text {number} %s\n" for number in range(20)), encoding="utf-8")
+    return path
+
+
+def copied(position):
+    return f"  %s  <- source token {position} '%s' (copy probability 0.98)\n"
+
+
+def test_texts_from_a_file(said, shared_server, file):
+    # In batches: the server takes 16 texts in a request.
+    arguments = ("--address", shared_server.address, "--batch-size", 8, "--file", file)
+    expected = "".join(f"TEXT {number} %s\n{copied(2)}" for number in range(20))
+    assert said(*arguments) == (0, expected, "")
+    status, out, err = said(*arguments, "--n-best", "--json", "-")
+    assert status == 0 and err.startswith(f"TEXT 0 %s\n{copied(2)}text 0 %s\n")
+    beams = json.loads(out)
+    assert [[answer["text"] for answer in beam] for beam in beams] == [
+        [f"TEXT {number} %s", f"text {number} %s"] for number in range(20)
+    ]
+
+
+def test_texts_from_standard_input(shared_server, file):
+    command = [sys.executable, "-m", "pipeline.cli", "request", "--address", shared_server.address, "--file", "-"]
+    done = subprocess.run(command, input="one\r\ntwo %s\n", capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"ONE\nTWO %s\n{copied(1)}", "")
+
+
+def test_targets_are_scored(said, shared_server, tmp_path):
+    (tmp_path / "targets").write_text("x\ny z\n")
+    arguments = ("--address", shared_server.address, "--targets", tmp_path / "targets")
+    lines = "-1.0000  (log-probability, 2 tokens)\n-1.5000  (log-probability, 3 tokens)\n"
+    assert said(*arguments, "a", "b") == (0, lines, "")
+    status, out, err = said(*arguments, "a", "b", "--json", "-")
+    assert json.loads(out) == [
+        {"log_probability": -1.0, "token_count": 2},
+        {"log_probability": -1.5, "token_count": 3},
+    ]
+    status, out, err = said(*arguments, "a")
+    assert status == 1 and "as many targets as sources; got 1 sources and 2 targets" in err
+
+
+def test_a_client_that_shows_its_certificate(said, model_folder, certificate):
+    key, own = certificate / "key.pem", certificate / "cert.pem"
+    with ModelServer(model_folder, port=0, tls_key=key, tls_certificate=own, tls_client_ca=own) as server:
+        arguments = ("--address", f"localhost:{server.port}", "a")
+        shown = ("--tls-key", key, "--tls-certificate", own)
+        assert said(*arguments, "--tls-ca", own, *shown) == (0, "A\n", "")
+        for refused in (("--tls-ca", own), shown, ("--tls",)):
+            status, out, err = said(*arguments, *refused, "--attempts", 1)
+            assert status == 1 and out == ""
+            assert err.startswith(f"verbatim: No server answers at localhost:{server.port} over TLS; check ")
+        status, out, err = said(*arguments, "--tls-key", key)
+        assert (status, out, err) == (1, "", "verbatim: TLS needs both a key and a certificate.\n")
+
+
+def test_retries_and_waiting(said, scripted_server):
+    arguments = ("--address", scripted_server.address, "a")
+    scripted_server.script.append("RESOURCE_EXHAUSTED")
+    status, out, err = said(*arguments, "--attempts", 1)
+    assert status == 1 and "answered RESOURCE_EXHAUSTED" in err
+    scripted_server.script.append("RESOURCE_EXHAUSTED")
+    status, out, err = said(*arguments, "--attempts", 2)
+    assert status == 0 and out.startswith("a\n")
+    assert len(scripted_server.seen) == 3
+    status, out, err = said("--address", "127.0.0.1:1", "--wait", "--timeout", 0.1, "a")
+    assert err == "verbatim: The server at 127.0.0.1:1 did not answer within 0.1 seconds.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        ((), "Give the texts either as arguments or with --file FILE."),
+        (("--file", "FILE", "a"), "Give the texts either as arguments or with --file FILE."),
+        (("--file", "FILE"), "Line 2 of FILE is empty; each must be a text."),
+        (("--file", "nowhere"), "The text file nowhere does not exist."),
+        (("--attempts", 9, "a"), "attempts must be 1 to 5, which is the most that gRPC makes; got 9."),
+        (("--batch-size", 0, "a"), "batch_size must be 1 or more; got 0."),
+        (("--continue", "--tags", "pos=A", "a"), "--tags are for models that translate: a language model takes none."),
+    ],
+)
+def test_calls_that_cannot_be_carried_out(said, tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FILE").write_text("a\n \nb\n")
+    assert said("--address", "127.0.0.1:1", *arguments) == (1, "", f"verbatim: {sentence}\n")

@@ -47,7 +47,9 @@ async function fetchJson(path, options) {
 
 async function loadModels() {
   const chosen = choice();
-  models = (await fetchJson("web/models")).models;
+  const found = (await fetchJson("web/models")).models;
+  if (JSON.stringify(found) === JSON.stringify(models)) return;
+  models = found;
   if (!choose(chosen) && chosen.model) throw new Problem(missing(chosen));
 }
 
@@ -188,7 +190,8 @@ async function ask() {
     if (!models.length) await loadModels();
     const way = wayToAsk();
     if (!way) return showWay();
-    const asked = { ...choice(), text: part("text").value, tags: tags() };
+    const name = part("version").selectedOptions[0].textContent;
+    const asked = { ...choice(), name, text: part("text").value, tags: tags() };
     const inputs = Object.fromEntries([[way.input, [asked.text]], ...Object.entries(asked.tags).map(([name, line]) => [name, [line]])]);
     const started = performance.now();
     const { outputs } = await fetchJson(`v1/models/${encodeURIComponent(asked.model)}${asked.version}:predict`, {
@@ -229,11 +232,10 @@ function say(sentence) {
 
 function showAnswer(asked, way, answer, milliseconds) {
   const wording = WORDING[way.input];
-  const version = part("version").selectedOptions[0]?.textContent;
   part("answer-title").textContent = wording.answer;
   part("source-title").textContent = wording.source;
   part("words-title").textContent = `Words of ${wording.of}`;
-  part("asked").textContent = `${asked.model}, ${asked.version ? `version ${version}` : "latest version"}`;
+  part("asked").textContent = `${asked.model}, ${asked.version ? `version ${asked.name}` : "latest version"}`;
   part("latency").textContent = `${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms from request to answer`;
   part("link").href = `#${link(asked)}`;
   part("best-list").replaceChildren(

@@ -122,7 +122,7 @@ def _parser():
     served.add_argument("--config", metavar="FILE", help="TensorFlow Serving's model config file: several models")
     serve.add_argument("--port", type=int, default=8500, metavar="N", help="0 chooses a free one (default: 8500)")
     serve.add_argument(
-        "--rest-port", type=int, metavar="N", help="answer TF Serving's REST paths and Prometheus too (default: not)"
+        "--rest-port", type=int, metavar="N", help="TF Serving's REST paths, Prometheus and a web page (default: not)"
     )
     serve.add_argument("--batch-size", type=int, metavar="N", help="answer up to N texts of several requests together")
     serve.add_argument(

@@ -14,10 +14,12 @@ import pathlib
 
 import jinja2
 
+import serving
 from pipeline import charts, scoring
 from pipeline.tokenization import JOINER, placeholders
 
 TEMPLATES_DIRECTORY = pathlib.Path(__file__).parent / "templates"
+WEB_DIRECTORY = pathlib.Path(serving.__file__).parent / "web"  # its base.css is both pages'
 SIGNIFICANT = 0.05  # a difference with a smaller p-value is called a win
 MAX_SAMPLES = 20
 MAX_HEAT_MAPS = 6
@@ -126,7 +128,7 @@ def render_report(facts):
     """
     facts = _plain({**_DEFAULTS, **facts})
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES_DIRECTORY),
+        loader=jinja2.FileSystemLoader([TEMPLATES_DIRECTORY, WEB_DIRECTORY]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

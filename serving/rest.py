@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST paths, on the models of a `Registry`: predict, status, metadata, and Prometheus' numbers."""
+"""TensorFlow Serving's REST paths, on the models of a `Registry`: predict, status, metadata, and Prometheus' numbers; beside them the web page."""
 
 import asyncio
 import concurrent.futures
@@ -10,7 +10,7 @@ from aiohttp import web
 from google.protobuf import json_format
 from tensorflow_serving.apis import get_model_metadata_pb2, model_pb2
 
-from serving import grpc_services, json_tensors
+from serving import grpc_services, json_tensors, page
 from serving.errors import RequestRefused, ServeError, invalid
 from serving.observing import REQUEST_ID
 from serving.servable import DEFAULT_SIGNATURE
@@ -62,6 +62,7 @@ class RestServer:
             application.router.add_get(f"{_MODEL}{choice}", self._get_status)
             application.router.add_get(f"{_MODEL}{choice}/metadata", self._get_metadata)
         application.router.add_get("/monitoring/prometheus/metrics", self._get_metrics)
+        page.add_page(application, registry, self._answer)
         application.router.add_route("*", "/{path:.*}", self._not_found)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="verbatim-http", daemon=True)

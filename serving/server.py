@@ -85,7 +85,7 @@ class ModelServer:
         tls_key: PEM file of the server's private key, with `tls_certificate`; None is no TLS.
         tls_certificate: PEM file of the server's certificate chain.
         tls_client_ca: PEM file of who signs clients' certificates; where given, clients must show one.
-        rest_port: the port of the REST paths and of Prometheus' numbers; 0 chooses a free one, None is no REST.
+        rest_port: the port of the REST paths, Prometheus' numbers and the web page; 0 chooses a free one, None is no REST.
 
     Attributes:
         port, rest_port: the ports that are listened at.
@@ -256,7 +256,8 @@ def serve(
 ):
     """Serves until SIGTERM or SIGINT, then lets running requests end.
 
-    Once the server answers, it prints one line: `Serving NAME version V at HOST:PORT (gRPC)`.
+    Once the server answers, it prints a line: `Serving NAME version V at HOST:PORT (gRPC)`; with a REST port also the addresses of
+    the REST paths and of the web page.
 
     Args:
         models: as for `ModelServer`.
@@ -285,6 +286,7 @@ def serve(
             if server.rest_address:
                 scheme = "https" if server.uses_tls else "http"
                 print(f"REST at {scheme}://{server.rest_address}/v1/models", flush=True)
+                print(f"Web page at {scheme}://{server.rest_address}/", flush=True)
             stopped.wait()
         finally:
             server.stop(grace_seconds)

@@ -5,13 +5,12 @@ import html.parser
 import json
 import math
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
 
 from pipeline import charts, report, scoring
+from tests import browser
 
 ATTACK = "<script>document.title='broken'</script><img src=x onerror=alert(1)>\"'&"
 
@@ -343,43 +342,23 @@ def test_errors_are_one_sentence(tmp_path):
         report.write_report(tmp_path, {"systems": [{"name": "without metrics"}]})
 
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@browser.needs_chromium
 @pytest.mark.parametrize("width, height", [(1200, 2600), (390, 4200)])
 def test_browser_shows_the_page_without_complaint(page_path, tmp_path, width, height):
     picture = tmp_path / "page.png"
-    run = subprocess.run(
-        [
-            CHROMIUM,
-            *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
-            *("--enable-logging=stderr", "--v=0", "--virtual-time-budget=2000", f"--user-data-dir={tmp_path}/profile"),
-            *(f"--window-size={width},{height}", f"--screenshot={picture}", page_path.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    run = browser.run(
+        tmp_path / "profile",
+        *("--enable-logging=stderr", "--v=0", "--virtual-time-budget=2000"),
+        *(f"--window-size={width},{height}", f"--screenshot={picture}", page_path.as_uri()),
     )
     assert run.returncode == 0, run.stderr
     assert picture.stat().st_size > 20_000
     assert not re.search(r"CONSOLE", run.stderr), run.stderr
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@browser.needs_chromium
 def test_browser_builds_the_drawings_and_runs_no_injected_script(facts, page_path, tmp_path):
-    run = subprocess.run(
-        [
-            CHROMIUM,
-            *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
-            *("--virtual-time-budget=2000", f"--user-data-dir={tmp_path}/profile", "--dump-dom", page_path.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    run = browser.run(tmp_path / "profile", "--virtual-time-budget=2000", "--dump-dom", page_path.as_uri(), check=True)
     # Intervals, two learning curves, quality by frequency and by length, a heat map.
     intervals = [row for row in report._metric_rows(facts["systems"], {}) if row["whiskers"]]
     assert len(intervals) >= 4 and run.stdout.count("<svg") == len(intervals) + 5

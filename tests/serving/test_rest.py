@@ -156,7 +156,7 @@ def test_a_body_that_does_not_fit_is_one_sentence(shared_server, predict, body, 
         ("POST", "/v1/models/shouter:classify", 501),
         ("GET", "/v1/models/shouter:predict", 404),
         ("GET", "/v1/models/other/metadata", 404),
-        ("GET", "/", 404),
+        ("POST", "/", 404),
         ("DELETE", "/v1/models/shouter", 404),
     ],
 )

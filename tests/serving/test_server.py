@@ -595,6 +595,24 @@ def read_ready_line(capfd):
     return "".join(lines)
 
 
+def test_serve_says_where_the_paths_and_the_page_are(model_folder, capfd):
+    event = threading.Event()
+    options = {"port": 0, "rest_port": 0, "stop_event": event}
+    thread = threading.Thread(target=serve, args=(model_folder,), kwargs=options)
+    thread.start()
+    lines = []
+    try:
+        wait_until(lambda: lines.append(capfd.readouterr().out) or "".join(lines).count("\n") == 3)
+        _, paths, page = "".join(lines).splitlines()
+        url = page.partition("Web page at ")[2]
+        assert paths == f"REST at {url}v1/models"
+        with urllib.request.urlopen(url, timeout=DEADLINE) as response:
+            assert b"<title>Verbatim</title>" in response.read()
+    finally:
+        event.set()
+        thread.join(DEADLINE)
+
+
 def test_serve_prints_one_line_and_ends_at_the_event(model_folder, capfd):
     event = threading.Event()
     thread = threading.Thread(target=serve, args=(model_folder,), kwargs={"port": 0, "stop_event": event})

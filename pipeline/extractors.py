@@ -1,18 +1,26 @@
-"""What the Evaluator reads of each example besides its features: what slices are made of, and how often training saw its words."""
+"""How the Evaluator reads examples: in large batches, and with features of its own.
+
+Added are what slices are made of, and how often training saw an example's words.
+"""
 
 import json
 
 import apache_beam as beam
 import numpy as np
+import pyarrow
 import tensorflow_model_analysis as tfma
 
 from pipeline import slicing, tfma_metrics, training_counts
 
 MODULE = __name__
+#: Examples that a model is given at once: many, so that texts of similar length can be decoded together.
+BATCH_SIZE = 512
 
 
 def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config=None):
-    """Returns TFMA's extractors and one more, which adds features; TFX's Evaluator finds this function by its name.
+    """Returns TFMA's extractors, one before them, which makes larger batches, and one after them, which adds features.
+
+    TFX's Evaluator finds this function by its name.
 
     Args:
         eval_shared_model: the candidate, or a list of it and its baseline: the candidate's vocabulary decides what is unknown.
@@ -31,8 +39,42 @@ def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config=None
     added = tfma.extractors.Extractor(
         stage_name="ExtractAddedFeatures", ptransform=_AddFeatures(tuple(names), candidate.model_path)
     )
+    larger = tfma.extractors.Extractor(stage_name="MakeLargerBatches", ptransform=MakeLargerBatches(BATCH_SIZE))
     # The last one makes slice keys of one example's features.
-    return [*extractors[:-1], added, extractors[-1]]
+    return [larger, *extractors[:-1], added, extractors[-1]]
+
+
+class MakeLargerBatches(beam.PTransform):
+    """Puts the examples of several batches into one.
+
+    TFX has Beam choose the size, which takes as many examples as a model answers in a second: few where it decodes, and a model
+    that pads to a fixed number of rows takes as long for a few as for all of them.
+
+    Args:
+        size: examples of a batch; the last of a bundle may have fewer.
+    """
+
+    def __init__(self, size):
+        super().__init__()
+        self._size = size
+
+    def expand(self, extracts):
+        return (
+            extracts
+            | "SplitBatches" >> beam.FlatMap(_split)
+            | "BatchExamples" >> beam.BatchElements(min_batch_size=self._size, max_batch_size=self._size)
+            | "MergeBatches" >> beam.Map(_merge)
+        )
+
+
+def _split(extracts):
+    batch = extracts[tfma.ARROW_RECORD_BATCH_KEY]
+    return [batch.slice(row, 1) for row in range(batch.num_rows)]
+
+
+def _merge(rows):
+    (batch,) = pyarrow.Table.from_batches(rows).combine_chunks().to_batches()
+    return {tfma.ARROW_RECORD_BATCH_KEY: batch}
 
 
 class _AddFeatures(beam.PTransform):

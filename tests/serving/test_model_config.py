@@ -6,6 +6,7 @@ import grpc
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import (
     get_model_status_pb2,
     model_management_pb2,
@@ -210,3 +211,34 @@ def test_a_config_changes_what_is_served(server, folder, tmp_path):
     assert text(server, "o") == ("A*", 1)
     with pytest.raises(grpc.RpcError, match=r"Latest\(shouter\); this server has o"):
         text(server)
+
+
+def test_health_follows_a_changed_config(server, folder, tmp_path):
+    stub = health_pb2_grpc.HealthStub(server.channel)
+
+    def health(model):
+        try:
+            status = stub.Check(health_pb2.HealthCheckRequest(service=model), timeout=20).status
+        except grpc.RpcError as error:
+            return error.code().name
+        return health_pb2.HealthCheckResponse.ServingStatus.Name(status)
+
+    watched = stub.Watch(health_pb2.HealthCheckRequest(service="other"), timeout=60)
+    assert next(watched).status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+    assert (health(""), health("shouter"), health("other")) == ("SERVING", "SERVING", "NOT_FOUND")
+    other = f'config {{ name: "other" base_path: "{tmp_path / "other"}" }}'
+    config = f"model_config_list {{ {other} }}"
+    # What changes nothing changes no health.
+    assert reload(server, config.replace("/other", "/nowhere")).error_code == 3
+    assert (health("shouter"), health("other")) == ("SERVING", "NOT_FOUND")
+    assert reload(server, config).error_code == 0
+    assert (health(""), health("shouter"), health("other")) == ("SERVING", "NOT_SERVING", "SERVING")
+    assert next(watched).status == health_pb2.HealthCheckResponse.SERVING
+    both = f'model_config_list {{ {other} config {{ name: "shouter" base_path: "{folder}" }} }}'
+    assert reload(server, both).error_code == 0
+    assert (health("shouter"), health("other")) == ("SERVING", "SERVING")
+    # A server that ends stays unhealthy, whatever is reloaded meanwhile.
+    server._health.enter_graceful_shutdown()
+    assert reload(server, config).error_code == 0
+    assert (health(""), health("shouter"), health("other")) == ("NOT_SERVING",) * 3
+    watched.cancel()

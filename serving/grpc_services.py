@@ -13,7 +13,7 @@ from tensorflow_serving.apis import (
 )
 
 from serving import model_config
-from serving.errors import RequestRefused, ServeError, invalid
+from serving.errors import RequestRefused, ServeError, cancelled, invalid
 from serving.observing import REQUEST_ID
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,16 @@ def _answering(method):
                 return context.abort(refused.code, refused.sentence)
 
     return wrapper
+
+
+def _given_up(context):
+    """Returns why the client of a call waits no more, as the `RequestRefused` that says so; None while it waits."""
+    left = context.time_remaining()
+    if left is not None and left <= 0:
+        return RequestRefused(grpc.StatusCode.DEADLINE_EXCEEDED, "The deadline passed before the request was answered.")
+    if not context.is_active():
+        return cancelled()
+    return None
 
 
 def _not_offered(name):
@@ -120,13 +130,14 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     @_answering
     def Predict(self, request, context, seen):
-        if not context.is_active():  # the client gave up while the request waited for a thread
-            raise RequestRefused(grpc.StatusCode.CANCELLED, "The client did not wait for the answer.")
+        given_up = functools.partial(_given_up, context)
+        if refusal := given_up():  # while the request waited for a thread
+            raise refusal
         model, version = self._registry.find(request.model_spec)
         seen.model, seen.texts = model.name, count_texts(request)
         with model.use(version) as servable:
             seen.version = servable.version
-            response = servable.predict(request, self._limits)
+            response = servable.predict(request, self._limits, given_up)
         seen.signature = response.model_spec.signature_name
         response.model_spec.name = model.name
         return response

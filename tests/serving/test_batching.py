@@ -14,8 +14,9 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from serving.batching import Batcher, Batching
+from serving.batching_config import read_batching_file
 from serving.client import Client, RequestError
-from serving.errors import RequestRefused, invalid
+from serving.errors import RequestRefused, ServeError, invalid
 from serving.servable import Servable
 from serving.server import ModelServer
 
@@ -240,3 +241,44 @@ def test_a_server_does_not_compute_what_its_clients_gave_up(model_folder, monkey
         assert list(first.result().outputs["calls"].int_val) == [1]
         assert list(stays.result().outputs["calls"].int_val) == [2]
     assert computed == [[b"first"], [b"stays"]]
+
+
+# The file of TensorFlow Serving
+
+
+def test_a_batching_file_is_read_as_tensorflow_serving_reads_it(tmp_path, caplog):
+    path = tmp_path / "batching.config"
+    path.write_text(
+        """
+        max_batch_size { value: 64 }  # texts
+        batch_timeout_micros { value: 1500 }
+        max_enqueued_batches { value: 10 }
+        num_batch_threads { value: 4 }
+        thread_pool_name { value: "batches" }
+        """
+    )
+    assert read_batching_file(path) == Batching(max_batch_size=64, delay_seconds=0.0015, max_queued=640, parallel=4)
+    assert not caplog.text
+    path.write_text(
+        "batch_timeout_micros {} allowed_batch_sizes: 8 allowed_batch_sizes: 32 pad_variable_length_inputs: true"
+        " enable_large_batch_splitting { value: true } max_execution_batch_size { value: 8 }"
+    )
+    assert read_batching_file(path) == Batching(delay_seconds=0)
+    for name in "allowed_batch_sizes", "pad_variable_length_inputs", "enable_large_batch_splitting":
+        assert f"{name} of the batching config file {path} is not used" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("max_batch_size: 3", "is not a BatchingParameters: "),
+        ("max_batch { value: 3 }", "is not a BatchingParameters: .*max_batch"),
+        ("max_batch_size { value: 0 }", "max_batch_size of the batching config file .* must be 1 or more; got 0"),
+        ("batch_timeout_micros { value: -1 }", "must be 0 or more; got -1"),
+    ],
+)
+def test_a_batching_file_that_cannot_be_used_is_one_sentence(tmp_path, text, sentence):
+    (tmp_path / "b").write_text(text)
+    with pytest.raises(ServeError, match=sentence) as caught:
+        read_batching_file(tmp_path / "b")
+    assert "\n" not in str(caught.value)

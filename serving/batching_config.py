@@ -46,6 +46,8 @@ def read_batching_file(path):
     for descriptor, value in message.ListFields():
         if descriptor.name in _LEAST:
             given[descriptor.name] = value.value
+        elif descriptor.name == "enable_large_batch_splitting" and not value.value:
+            pass  # as it is here: a request is never split
         elif descriptor.name != "thread_pool_name":
             logger.warning("%s of the batching config file %s is not used by this server.", descriptor.name, path)
     for name, number in given.items():

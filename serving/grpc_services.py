@@ -173,11 +173,12 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):
 
     @_answering
     def HandleReloadConfigRequest(self, request, context, seen):
-        response = model_management_pb2.ReloadConfigResponse()
         try:
-            self._registry.reload(model_config.configs_of(request.config))
+            configs = model_config.configs_of(request.config)
         except ServeError as error:
-            # As TensorFlow Serving says it: the call itself went well.
-            response.status.error_code = grpc.StatusCode.INVALID_ARGUMENT.value[0]
-            response.status.error_message = str(error)
-        return response
+            raise invalid(str(error)) from None
+        try:
+            self._registry.reload(configs)
+        except ServeError as error:
+            raise RequestRefused(grpc.StatusCode.FAILED_PRECONDITION, str(error)) from None
+        return model_management_pb2.ReloadConfigResponse()

@@ -178,6 +178,13 @@ def reload(server, config):
     return stub.HandleReloadConfigRequest(message, timeout=60).status
 
 
+def refused(server, config):
+    """Returns the code and the sentence that a config is refused with."""
+    with pytest.raises(grpc.RpcError) as caught:
+        reload(server, config)
+    return caught.value.code().name, caught.value.details()
+
+
 def test_labels_choose_versions(server):
     assert text(server) == ("A", 12)
     assert text(server, label="stable") == ("A*", 3)
@@ -199,10 +206,11 @@ def test_a_config_changes_what_is_served(server, folder, tmp_path):
     assert text(server, label="stable") == ("A", 1) and text(server, "other") == ("A*", 1)
     # What cannot be served leaves everything as it is, the models before it in the list included.
     broken = config.replace("value: 1", "value: 12").replace(str(tmp_path / "other"), str(tmp_path / "nowhere"))
-    status = reload(server, broken)
-    assert status.error_code == 3 and "nowhere does not exist" in status.error_message
+    code, sentence = refused(server, broken)
+    assert code == "FAILED_PRECONDITION" and "nowhere does not exist" in sentence
     assert text(server, label="stable") == ("A", 1) and text(server, "other") == ("A*", 1)
-    assert "must be absolute" in reload(server, config.replace(str(folder), "models")).error_message
+    code, sentence = refused(server, config.replace(str(folder), "models"))
+    assert code == "INVALID_ARGUMENT" and "must be absolute" in sentence
     # A model that is listed no more ends.
     assert (
         reload(server, f'model_config_list {{ config {{ name: "o" base_path: "{tmp_path / "other"}" }} }}').error_code
@@ -229,7 +237,7 @@ def test_health_follows_a_changed_config(server, folder, tmp_path):
     other = f'config {{ name: "other" base_path: "{tmp_path / "other"}" }}'
     config = f"model_config_list {{ {other} }}"
     # What changes nothing changes no health.
-    assert reload(server, config.replace("/other", "/nowhere")).error_code == 3
+    assert refused(server, config.replace("/other", "/nowhere"))[0] == "FAILED_PRECONDITION"
     assert (health("shouter"), health("other")) == ("SERVING", "NOT_FOUND")
     assert reload(server, config).error_code == 0
     assert (health(""), health("shouter"), health("other")) == ("SERVING", "NOT_SERVING", "SERVING")

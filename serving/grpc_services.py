@@ -130,14 +130,11 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     @_answering
     def Predict(self, request, context, seen):
-        given_up = functools.partial(_given_up, context)
-        if refusal := given_up():  # while the request waited for a thread
-            raise refusal
         model, version = self._registry.find(request.model_spec)
         seen.model, seen.texts = model.name, count_texts(request)
         with model.use(version) as servable:
             seen.version = servable.version
-            response = servable.predict(request, self._limits, given_up)
+            response = servable.predict(request, self._limits, functools.partial(_given_up, context))
         seen.signature = response.model_spec.signature_name
         response.model_spec.name = model.name
         return response

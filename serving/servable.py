@@ -242,6 +242,8 @@ class Servable:
         Raises:
             RequestRefused: the request does not fit the signature or the limits, the graph refuses it, or the client gave up.
         """
+        if refusal := given_up():  # while the request waited for a thread
+            raise refusal
         name = request.model_spec.signature_name or DEFAULT_SIGNATURE
         if name not in self._signatures:
             known = ", ".join(f'"{known}"' for known in sorted(self._signatures))

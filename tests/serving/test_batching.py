@@ -243,6 +243,18 @@ def test_a_server_does_not_compute_what_its_clients_gave_up(model_folder, monkey
     assert computed == [[b"first"], [b"stays"]]
 
 
+def test_without_batching_what_nobody_waits_for_is_not_computed_either(model_folder):
+    servable = Servable(model_folder / "1", 1)
+    late = RequestRefused(grpc.StatusCode.DEADLINE_EXCEEDED, "late")
+    message = predict_pb2.PredictRequest()
+    message.model_spec.signature_name = "count"
+    message.inputs["source"].CopyFrom(tf.make_tensor_proto(["a"]))
+    with pytest.raises(RequestRefused) as caught:
+        servable.predict(message, None, lambda: late)
+    assert caught.value is late
+    assert list(servable.predict(message, None).outputs["calls"].int_val) == [1]
+
+
 # The file of TensorFlow Serving
 
 

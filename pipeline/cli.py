@@ -124,7 +124,11 @@ def _parser():
     serve.add_argument(
         "--rest-port", type=int, metavar="N", help="TF Serving's REST paths, Prometheus and a web page (default: not)"
     )
-    serve.add_argument("--batch-size", type=int, metavar="N", help="answer up to N texts of several requests together")
+    batched = serve.add_mutually_exclusive_group()
+    batched.add_argument(
+        "--batch-size", type=int, metavar="N", help="answer up to N texts of several requests together"
+    )
+    batched.add_argument("--batching-config", metavar="FILE", help="TensorFlow Serving's batching parameters file")
     serve.add_argument(
         "--batch-delay", type=float, default=2.0, metavar="MS", help="wait that long for more requests (default: 2)"
     )
@@ -525,16 +529,21 @@ def _score(options):
 
 def _serve(options):
     from serving.batching import Batching
+    from serving.batching_config import read_batching_file
     from serving.model_config import read_config_file
     from serving.server import ServeError, serve
 
-    batching = {}
-    if options.batch_size is not None:
+    settings = None
+    if options.batching_config:
+        settings = read_batching_file(options.batching_config)
+    elif options.batch_size is not None:
         if options.batch_size < 1 or options.batch_delay < 0:
             raise ServeError("--batch-size must be 1 or more, --batch-delay 0 or more.")
-        # A thread for each request that can come together.
         settings = Batching(options.batch_size, options.batch_delay / 1000)
-        batching = {"batching": settings, "max_workers": max(8, min(2 * options.batch_size, 128))}
+    batching = {}
+    if settings:
+        # A thread for each request that can come together.
+        batching = {"batching": settings, "max_workers": max(8, min(2 * settings.max_batch_size, 128))}
     serve(
         options.model or read_config_file(options.config),
         port=options.port,

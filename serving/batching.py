@@ -37,18 +37,25 @@ def can_batch(signature):
     )
 
 
+def waits():
+    """What is asked of a client that never gives up."""
+    return None
+
+
 class _Batch:
     """Requests that are answered together. Its first request's thread runs it; the others wait."""
 
     def __init__(self):
         self.inputs, self.sizes, self.size = [], [], 0
+        self.given_up = []  # for each request a function: None while its client waits, else its refusal
         self.full, self.done = threading.Event(), threading.Event()
         self.answers = None  # for each request its outputs, or the exception that it is refused with
 
-    def add(self, inputs, size):
+    def add(self, inputs, size, given_up):
         """Returns the place of one more request."""
         self.inputs.append(inputs)
         self.sizes.append(size)
+        self.given_up.append(given_up)
         self.size += size
         return len(self.sizes) - 1
 
@@ -63,7 +70,8 @@ class Batcher:
     """Runs one signature on batches of requests.
 
     Texts of a batch are padded to the longest, so an answer may have more padding than it would have alone. A batch
-    that fails is run again request by request, so that one bad text spoils no other's answer.
+    that fails is run again request by request, so that one bad text spoils no other's answer. A request whose client gave up
+    while it waited is left out when its batch runs.
 
     Args:
         run: function of a dict of tensors, texts on the first axis; returns a dict of arrays with as many rows.
@@ -78,11 +86,17 @@ class Batcher:
         self._queued = 0
         self._slots = threading.Semaphore(batching.parallel)
 
-    def __call__(self, inputs):
+    def __call__(self, inputs, given_up=waits):
         """Returns the outputs for a dict of tensors.
 
+        Args:
+            inputs: the tensors.
+            given_up: function that returns None while the client waits for the answer, else the `RequestRefused` that
+                says why it does not. It is asked when the batch runs, perhaps in another thread.
+
         Raises:
-            RequestRefused: RESOURCE_EXHAUSTED, too many requests wait; or what `run` raises for these inputs.
+            RequestRefused: RESOURCE_EXHAUSTED, too many requests wait; what `given_up` returned; or what `run` raises
+                for these inputs.
         """
         size = next(iter(inputs.values())).shape[0]
         key = tuple((name, tensor.dtype, tuple(tensor.shape[1:])) for name, tensor in sorted(inputs.items()))
@@ -94,7 +108,7 @@ class Batcher:
                     if batch is not None:
                         batch.full.set()
                     batch = self._open[key] = _Batch()
-                place = batch.add(inputs, size)
+                place = batch.add(inputs, size, given_up)
                 if batch.size >= self._batching.max_batch_size:
                     self._close(key, batch)
             if leads:
@@ -141,23 +155,30 @@ class Batcher:
             batch.done.set()
 
     def _answers(self, batch):
-        if len(batch.sizes) > 1:
+        answers = [given_up() for given_up in batch.given_up]
+        wanted = [place for place, refusal in enumerate(answers) if refusal is None]
+        if len(wanted) > 1:
             try:
-                together = {
-                    name: tf.concat([inputs[name] for inputs in batch.inputs], axis=0) for name in batch.inputs[0]
-                }
-                outputs = self._run(together)
-                ends = np.cumsum(batch.sizes)
-                return [
-                    {name: array[end - size : end] for name, array in outputs.items()}
-                    for end, size in zip(ends, batch.sizes)
-                ]
+                for place, answer in zip(wanted, self._together(batch, wanted)):
+                    answers[place] = answer
+                return answers
             except Exception:  # whose fault it is shows when each is run alone
                 pass
-        return [self._alone(inputs) for inputs in batch.inputs]
+        for place in wanted:
+            answers[place] = self._alone(batch, place)
+        return answers
 
-    def _alone(self, inputs):
+    def _together(self, batch, places):
+        inputs = [batch.inputs[place] for place in places]
+        outputs = self._run({name: tf.concat([one[name] for one in inputs], axis=0) for name in inputs[0]})
+        sizes = [batch.sizes[place] for place in places]
+        return [
+            {name: array[end - size : end] for name, array in outputs.items()}
+            for end, size in zip(np.cumsum(sizes), sizes)
+        ]
+
+    def _alone(self, batch, place):
         try:
-            return self._run(inputs)
+            return batch.given_up[place]() or self._run(batch.inputs[place])
         except Exception as error:
             return error

@@ -21,6 +21,11 @@ class RequestRefused(Exception):
         self.sentence = sentence
 
 
+def cancelled():
+    """Returns the refusal of a request whose client waits no more; only logs will show it."""
+    return RequestRefused(grpc.StatusCode.CANCELLED, "The client did not wait for the answer.")
+
+
 def invalid(sentence):
     """Returns the refusal of a request that does not fit."""
     return RequestRefused(grpc.StatusCode.INVALID_ARGUMENT, sentence)

@@ -13,7 +13,7 @@ from tensorflow_serving.apis import (
 )
 
 from serving import model_config
-from serving.errors import RequestRefused, ServeError, invalid
+from serving.errors import RequestRefused, ServeError, cancelled, invalid
 from serving.observing import REQUEST_ID
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,16 @@ def _answering(method):
                 return context.abort(refused.code, refused.sentence)
 
     return wrapper
+
+
+def _given_up(context):
+    """Returns why the client of a call waits no more, as the `RequestRefused` that says so; None while it waits."""
+    left = context.time_remaining()
+    if left is not None and left <= 0:
+        return RequestRefused(grpc.StatusCode.DEADLINE_EXCEEDED, "The deadline passed before the request was answered.")
+    if not context.is_active():
+        return cancelled()
+    return None
 
 
 def _not_offered(name):
@@ -120,13 +130,11 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     @_answering
     def Predict(self, request, context, seen):
-        if not context.is_active():  # the client gave up while the request waited for a thread
-            raise RequestRefused(grpc.StatusCode.CANCELLED, "The client did not wait for the answer.")
         model, version = self._registry.find(request.model_spec)
         seen.model, seen.texts = model.name, count_texts(request)
         with model.use(version) as servable:
             seen.version = servable.version
-            response = servable.predict(request, self._limits)
+            response = servable.predict(request, self._limits, functools.partial(_given_up, context))
         seen.signature = response.model_spec.signature_name
         response.model_spec.name = model.name
         return response
@@ -162,11 +170,12 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):
 
     @_answering
     def HandleReloadConfigRequest(self, request, context, seen):
-        response = model_management_pb2.ReloadConfigResponse()
         try:
-            self._registry.reload(model_config.configs_of(request.config))
+            configs = model_config.configs_of(request.config)
         except ServeError as error:
-            # As TensorFlow Serving says it: the call itself went well.
-            response.status.error_code = grpc.StatusCode.INVALID_ARGUMENT.value[0]
-            response.status.error_message = str(error)
-        return response
+            raise invalid(str(error)) from None
+        try:
+            self._registry.reload(configs)
+        except ServeError as error:
+            raise RequestRefused(grpc.StatusCode.FAILED_PRECONDITION, str(error)) from None
+        return model_management_pb2.ReloadConfigResponse()

@@ -2,8 +2,8 @@
 
 import dataclasses
 import os
-import pathlib
 
+from serving import text_protos
 from serving.errors import ServeError
 
 
@@ -57,18 +57,9 @@ def read_config_file(path):
     Raises:
         ServeError: it cannot be read or understood; one sentence.
     """
-    from google.protobuf import text_format
     from tensorflow_serving.config import model_server_config_pb2
 
-    try:
-        text = pathlib.Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ServeError(f"The model config file {path} cannot be read: {reason}.") from None
-    try:
-        config = text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
-    except text_format.ParseError as error:
-        raise ServeError(f"The model config file {path} is not a ModelServerConfig: {error}.") from None
+    config = text_protos.read(path, model_server_config_pb2.ModelServerConfig(), "model config")
     return configs_of(config, os.path.dirname(os.path.abspath(path)))
 
 

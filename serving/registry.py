@@ -57,6 +57,7 @@ class Registry:
     Args:
         configs: list of `ModelConfig`.
         batching: see `Servable`.
+        on_reload: function called after each `reload` with the names that are served no more; None is nothing.
 
     Attributes:
         models: dict from name to `ModelVersions`; replaced as a whole, never changed.
@@ -65,8 +66,9 @@ class Registry:
         ServeError: a folder has no model; one sentence.
     """
 
-    def __init__(self, configs, batching=None):
+    def __init__(self, configs, batching=None, on_reload=None):
         self._batching = batching
+        self._on_reload = on_reload
         self.models = {config.name: self._open(config) for config in configs}
         self._reloading = threading.Lock()
 
@@ -111,6 +113,8 @@ class Registry:
                     models[config.name] = new
             undo.pop_all()
             before, self.models = self.models, models
+            if self._on_reload:  # before they end, so that nobody is sent to them
+                self._on_reload(before.keys() - models.keys())
         for name, model in before.items():
             if models.get(name) is not model:
                 model.unload()

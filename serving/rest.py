@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import functools
 import json
 import threading
 
@@ -11,7 +12,7 @@ from google.protobuf import json_format
 from tensorflow_serving.apis import get_model_metadata_pb2, model_pb2
 
 from serving import grpc_services, json_tensors, page
-from serving.errors import RequestRefused, ServeError, invalid
+from serving.errors import RequestRefused, ServeError, cancelled, invalid
 from serving.observing import REQUEST_ID
 from serving.servable import DEFAULT_SIGNATURE
 
@@ -85,12 +86,20 @@ class RestServer:
 
     def stop(self, grace_seconds):
         """Takes no new requests, lets the running ones end, and frees the port."""
-        self._runner._shutdown_timeout = grace_seconds
-        self._wait(self._runner.cleanup())
+        self._wait(self._end(grace_seconds))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
         self._workers.shutdown(wait=False)
+
+    async def _end(self, grace_seconds):
+        # The runner's own timeout is set when it is made, before anybody knows how long requests may take.
+        for site in self._runner.sites:
+            await site.stop()
+        if self._runner.server:
+            self._runner.server.pre_shutdown()  # closes connections that ask nothing
+            await self._runner.server.shutdown(grace_seconds)
+        await self._runner.cleanup()
 
     def _wait(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
@@ -144,7 +153,8 @@ class RestServer:
             message, by_rows = json_tensors.read_request(body, servable.signature_defs, DEFAULT_SIGNATURE)
             seen.signature = message.model_spec.signature_name
             seen.texts = grpc_services.count_texts(message)
-            return json_tensors.write_response(servable.predict(message, self._limits), by_rows)
+            response = servable.predict(message, self._limits, functools.partial(_given_up, request))
+            return json_tensors.write_response(response, by_rows)
 
     def _status(self, request, body, seen):
         response = grpc_services.status(self._registry, _spec(request))
@@ -204,6 +214,12 @@ def _spec(request):
     if label is not None:
         spec.version_label = label
     return spec
+
+
+def _given_up(request):
+    """Returns the refusal of a request whose connection was closed; None while it is open."""
+    transport = request.transport
+    return cancelled() if transport is None or transport.is_closing() else None
 
 
 def _error(status, sentence):

@@ -17,7 +17,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-from serving.batching import Batcher, can_batch
+from serving.batching import Batcher, can_batch, waits
 from serving.errors import RequestRefused, invalid
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -228,19 +228,22 @@ class Servable:
                 count += 1
         return count
 
-    def predict(self, request, limits):
+    def predict(self, request, limits, given_up=waits):
         """Answers a `PredictRequest`.
 
         Args:
             request: the request; its model name and version are not looked at.
             limits: `Limits`, or None for none.
+            given_up: whether the client waits still; see `Batcher`.
 
         Returns:
             A `PredictResponse` with outputs, version and signature name; the model's name is the caller's.
 
         Raises:
-            RequestRefused: the request does not fit the signature or the limits, or the graph refuses it.
+            RequestRefused: the request does not fit the signature or the limits, the graph refuses it, or the client gave up.
         """
+        if refusal := given_up():  # while the request waited for a thread
+            raise refusal
         name = request.model_spec.signature_name or DEFAULT_SIGNATURE
         if name not in self._signatures:
             known = ", ".join(f'"{known}"' for known in sorted(self._signatures))
@@ -250,7 +253,7 @@ class Servable:
         inputs = self._inputs(name, signature, request.inputs, limits)
         # Warm-up requests, which have no limits, come one by one.
         batcher = self._batchers.get(name) if limits else None
-        arrays = batcher(inputs) if batcher else self._run(name, inputs, wanted)
+        arrays = batcher(inputs, given_up) if batcher else self._run(name, inputs, wanted)
         response = predict_pb2.PredictResponse()
         response.model_spec.version.value = self.version
         response.model_spec.signature_name = name

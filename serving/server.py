@@ -117,7 +117,8 @@ class ModelServer:
         for number in (port, rest_port or 0):
             if not 0 <= number <= 65535:
                 raise ServeError(f"A port is a number from 0 to 65535; got {number}.")
-        self.registry = Registry(models if isinstance(models, list) else configs_of_folders(models, name), batching)
+        configs = models if isinstance(models, list) else configs_of_folders(models, name)
+        self.registry = Registry(configs, batching, self._show_health)
         self._poll_seconds = poll_seconds
         self._stopping = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="verbatim-versions", daemon=True)
@@ -174,7 +175,7 @@ class ModelServer:
             self._rest.start()
         self._poller.start()
         self._started = True
-        self._set_health(True)
+        self._show_health()
         return self
 
     def stop(self, grace_seconds=10.0):
@@ -184,7 +185,7 @@ class ModelServer:
             grace_seconds: how long running requests may take; then they are broken off.
         """
         self._stopping.set()
-        self._set_health(False)
+        self._health.enter_graceful_shutdown()
         stopped = self._grpc.stop(grace_seconds)
         if self._rest:
             self._rest.stop(grace_seconds)
@@ -221,10 +222,13 @@ class ModelServer:
         while not self._stopping.wait(self._poll_seconds):
             self.registry.poll()
 
-    def _set_health(self, serving):
+    def _show_health(self, ended=()):
+        """Tells gRPC's health service what is served, and which models no longer are; it takes nothing more once the server stops."""
         states = health_pb2.HealthCheckResponse
+        for service in ended:
+            self._health.set(service, states.NOT_SERVING)
         for service in ("", *_SERVICES, *self.models):
-            self._health.set(service, states.SERVING if serving else states.NOT_SERVING)
+            self._health.set(service, states.SERVING)
 
 
 @contextlib.contextmanager

@@ -488,6 +488,8 @@ def test_serve_refuses_bad_input(refused, texts):
     assert "0 to 65535" in refused("serve", "--model", model, "--port", 65536)
     assert "--batch-size must be 1 or more" in refused("serve", "--model", model, "--batch-size", 0)
     assert "nowhere.config cannot be read" in refused("serve", "--config", texts / "nowhere.config")
+    sentence = refused("serve", "--model", model, "--batching-config", texts / "nowhere.config")
+    assert "batching config file" in sentence and "cannot be read" in sentence
     assert "both a key and a certificate" in refused("serve", "--model", model, "--port", 0, "--tls-key", "x")
     tls = ("--tls-key", texts / "absent.pem", "--tls-certificate", texts / "absent.pem")
     assert str(texts / "absent.pem") in refused("serve", "--model", model, "--port", 0, *tls)

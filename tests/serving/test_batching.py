@@ -1,17 +1,23 @@
 """Requests that come together are answered together: the same answers, in few runs, and one bad text spoils no other."""
 
 import concurrent.futures
+import http.client
+import json
 import shutil
 import threading
+import time
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from serving.batching import Batcher, Batching
+from serving.batching_config import read_batching_file
 from serving.client import Client, RequestError
-from serving.errors import RequestRefused, invalid
+from serving.errors import RequestRefused, ServeError, invalid
+from serving.servable import Servable
 from serving.server import ModelServer
 
 WAIT = 20
@@ -34,18 +40,22 @@ class Doubler:
         return {"y": 2 * x}
 
 
-def submit(pool, batcher, *rows):
-    return pool.submit(batcher, {"x": tf.constant(rows)})
+def submit(pool, batcher, *rows, **options):
+    return pool.submit(batcher, {"x": tf.constant(rows)}, **options)
 
 
-def together(doubler, batcher, requests, options=None):
-    """Answers of requests that arrive while another is being answered: results or exceptions."""
+def together(doubler, batcher, requests, given_up=None):
+    """Answers of requests that arrive while another is being answered: results or exceptions.
+
+    `given_up` has, for the places of some, what they are refused with when their batch runs.
+    """
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         first = submit(pool, batcher, 1)
         assert doubler.entered.wait(WAIT)
         futures = []
         for number, rows in enumerate(requests):
-            futures.append(submit(pool, batcher, *rows))
+            refusal = (given_up or {}).get(number)
+            futures.append(submit(pool, batcher, *rows, given_up=lambda refusal=refusal: refusal))
             while batcher._queued < number + 2:  # in this order
                 pass
         doubler.gate.set()
@@ -76,6 +86,45 @@ def test_a_bad_request_spoils_no_other():
     assert (good, also) == ([2, 4], [10])
     # Its position is that in its own request.
     assert isinstance(bad, RequestRefused) and bad.sentence == "x[1] is negative."
+
+
+def test_what_nobody_waits_for_is_not_computed():
+    doubler = Doubler()
+    batcher = Batcher(doubler, Batching(max_batch_size=8, delay_seconds=0))
+    late = RequestRefused(grpc.StatusCode.DEADLINE_EXCEEDED, "late")
+    # The first of a batch is one of them, too: its thread runs the batch for the others.
+    assert together(doubler, batcher, [(1, 2), (3,), (4,), (5,)], {0: late, 2: late}) == [late, [6], late, [10]]
+    assert doubler.batches == [[1], [3, 5]]
+    doubler.gate.clear()
+    doubler.entered.clear()
+    assert together(doubler, batcher, [(1, 2), (3,)], {0: late, 1: late}) == [late, late]
+    assert doubler.batches == [[1], [3, 5], [1]]
+
+
+def test_a_failed_batch_is_not_repeated_for_those_who_left_meanwhile():
+    doubler, left = Doubler(), threading.Event()
+    late = RequestRefused(grpc.StatusCode.CANCELLED, "gone")
+
+    def run(inputs):
+        if inputs["x"].shape[0] > 1:
+            left.set()
+            raise invalid("not together")
+        return doubler(inputs)
+
+    batcher = Batcher(run, Batching(max_batch_size=8, delay_seconds=0))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        first = submit(pool, batcher, 1)
+        assert doubler.entered.wait(WAIT)
+        stays = submit(pool, batcher, 2)
+        while batcher._queued < 2:
+            pass
+        leaves = submit(pool, batcher, 3, given_up=lambda: late if left.is_set() else None)
+        while batcher._queued < 3:
+            pass
+        doubler.gate.set()
+        assert first.result(WAIT) and stays.result(WAIT)["y"].tolist() == [4]
+        assert leaves.exception(WAIT) is late
+    assert doubler.batches == [[1], [2]]
 
 
 def test_only_inputs_of_the_same_form_come_together():
@@ -134,3 +183,114 @@ def test_a_server_answers_the_same_with_and_without(model_folder, saved_models):
         # A second signature, with two inputs.
         scored = list(pool.map(lambda text: client.score(text, text), texts[:20]))
         assert scored == [alone.score(text, text) for text in texts[:20]]
+
+
+def test_a_server_does_not_compute_what_its_clients_gave_up(model_folder, monkeypatch):
+    original, entered, gate = Servable._run, threading.Event(), threading.Event()
+    computed = []
+
+    def slow(self, name, inputs, wanted):
+        entered.set()
+        assert gate.wait(WAIT)
+        computed.append(inputs["source"].numpy().tolist())
+        return original(self, name, inputs, wanted)
+
+    def request(text):
+        message = predict_pb2.PredictRequest()
+        message.model_spec.name, message.model_spec.signature_name = "shouter", "count"
+        message.inputs["source"].CopyFrom(tf.make_tensor_proto([text]))
+        return message
+
+    monkeypatch.setattr(Servable, "_run", slow)
+    with (
+        ModelServer(model_folder, port=0, rest_port=0, batching=Batching(delay_seconds=0)) as server,
+        grpc.insecure_channel(server.address) as channel,
+    ):
+        with server.models["shouter"].use() as servable:
+            batcher = servable._batchers["count"]
+
+        def wait_for(condition):
+            end = time.monotonic() + WAIT
+            while not condition():
+                assert time.monotonic() < end, "waited in vain"
+                time.sleep(0.01)
+
+        predict = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict
+        try:
+            first = predict.future(request("first"), timeout=WAIT)
+            assert entered.wait(WAIT)
+            late = predict.future(request("late"), timeout=3)
+            left = predict.future(request("left"), timeout=WAIT)
+            stays = predict.future(request("stays"), timeout=2 * WAIT)
+            connection = http.client.HTTPConnection(server.rest_address)
+            body = {"signature_name": "count", "instances": ["closed"]}
+            connection.request("POST", "/v1/models/shouter:predict", json.dumps(body))
+            wait_for(lambda: batcher._queued == 5)
+            (batch,) = batcher._open.values()
+            left.cancel()
+            connection.close()
+            assert late.exception().code() == grpc.StatusCode.DEADLINE_EXCEEDED
+
+            def codes():
+                return sorted(refusal.code.name for given_up in batch.given_up if (refusal := given_up()))
+
+            # The client's clock sees a deadline first: for a moment the server knows of a cancelled call alone.
+            wait_for(lambda: codes() == ["CANCELLED", "CANCELLED", "DEADLINE_EXCEEDED"])
+        finally:
+            gate.set()
+        assert list(first.result().outputs["calls"].int_val) == [1]
+        assert list(stays.result().outputs["calls"].int_val) == [2]
+    assert computed == [[b"first"], [b"stays"]]
+
+
+def test_without_batching_what_nobody_waits_for_is_not_computed_either(model_folder):
+    servable = Servable(model_folder / "1", 1)
+    late = RequestRefused(grpc.StatusCode.DEADLINE_EXCEEDED, "late")
+    message = predict_pb2.PredictRequest()
+    message.model_spec.signature_name = "count"
+    message.inputs["source"].CopyFrom(tf.make_tensor_proto(["a"]))
+    with pytest.raises(RequestRefused) as caught:
+        servable.predict(message, None, lambda: late)
+    assert caught.value is late
+    assert list(servable.predict(message, None).outputs["calls"].int_val) == [1]
+
+
+# The file of TensorFlow Serving
+
+
+def test_a_batching_file_is_read_as_tensorflow_serving_reads_it(tmp_path, caplog):
+    path = tmp_path / "batching.config"
+    path.write_text(
+        """
+        max_batch_size { value: 64 }  # texts
+        batch_timeout_micros { value: 1500 }
+        max_enqueued_batches { value: 10 }
+        num_batch_threads { value: 4 }
+        thread_pool_name { value: "batches" }
+        """
+    )
+    assert read_batching_file(path) == Batching(max_batch_size=64, delay_seconds=0.0015, max_queued=640, parallel=4)
+    assert not caplog.text
+    path.write_text(
+        "batch_timeout_micros {} allowed_batch_sizes: 8 allowed_batch_sizes: 32 pad_variable_length_inputs: true"
+        " enable_large_batch_splitting { value: true } max_execution_batch_size { value: 8 }"
+    )
+    assert read_batching_file(path) == Batching(delay_seconds=0)
+    for name in "allowed_batch_sizes", "pad_variable_length_inputs", "enable_large_batch_splitting":
+        assert f"{name} of the batching config file {path} is not used" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("max_batch_size: 3", "is not a BatchingParameters: "),
+        ("max_batch { value: 3 }", "is not a BatchingParameters: .*max_batch"),
+        ("max_batch_size { value: 0 }", "max_batch_size of the batching config file .* must be 1 or more; got 0"),
+        ("batch_timeout_micros { value: -1 }", "must be 0 or more; got -1"),
+    ],
+)
+def test_a_batching_file_that_cannot_be_used_is_one_sentence(tmp_path, text, sentence):
+    (tmp_path / "b").write_text(text)
+    with pytest.raises(ServeError, match=sentence) as caught:
+        read_batching_file(tmp_path / "b")
+    assert "\n" not in str(caught.value)

@@ -6,6 +6,7 @@ import grpc
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import (
     get_model_status_pb2,
     model_management_pb2,
@@ -177,6 +178,13 @@ def reload(server, config):
     return stub.HandleReloadConfigRequest(message, timeout=60).status
 
 
+def refused(server, config):
+    """Returns the code and the sentence that a config is refused with."""
+    with pytest.raises(grpc.RpcError) as caught:
+        reload(server, config)
+    return caught.value.code().name, caught.value.details()
+
+
 def test_labels_choose_versions(server):
     assert text(server) == ("A", 12)
     assert text(server, label="stable") == ("A*", 3)
@@ -198,10 +206,11 @@ def test_a_config_changes_what_is_served(server, folder, tmp_path):
     assert text(server, label="stable") == ("A", 1) and text(server, "other") == ("A*", 1)
     # What cannot be served leaves everything as it is, the models before it in the list included.
     broken = config.replace("value: 1", "value: 12").replace(str(tmp_path / "other"), str(tmp_path / "nowhere"))
-    status = reload(server, broken)
-    assert status.error_code == 3 and "nowhere does not exist" in status.error_message
+    code, sentence = refused(server, broken)
+    assert code == "FAILED_PRECONDITION" and "nowhere does not exist" in sentence
     assert text(server, label="stable") == ("A", 1) and text(server, "other") == ("A*", 1)
-    assert "must be absolute" in reload(server, config.replace(str(folder), "models")).error_message
+    code, sentence = refused(server, config.replace(str(folder), "models"))
+    assert code == "INVALID_ARGUMENT" and "must be absolute" in sentence
     # A model that is listed no more ends.
     assert (
         reload(server, f'model_config_list {{ config {{ name: "o" base_path: "{tmp_path / "other"}" }} }}').error_code
@@ -210,3 +219,34 @@ def test_a_config_changes_what_is_served(server, folder, tmp_path):
     assert text(server, "o") == ("A*", 1)
     with pytest.raises(grpc.RpcError, match=r"Latest\(shouter\); this server has o"):
         text(server)
+
+
+def test_health_follows_a_changed_config(server, folder, tmp_path):
+    stub = health_pb2_grpc.HealthStub(server.channel)
+
+    def health(model):
+        try:
+            status = stub.Check(health_pb2.HealthCheckRequest(service=model), timeout=20).status
+        except grpc.RpcError as error:
+            return error.code().name
+        return health_pb2.HealthCheckResponse.ServingStatus.Name(status)
+
+    watched = stub.Watch(health_pb2.HealthCheckRequest(service="other"), timeout=60)
+    assert next(watched).status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+    assert (health(""), health("shouter"), health("other")) == ("SERVING", "SERVING", "NOT_FOUND")
+    other = f'config {{ name: "other" base_path: "{tmp_path / "other"}" }}'
+    config = f"model_config_list {{ {other} }}"
+    # What changes nothing changes no health.
+    assert refused(server, config.replace("/other", "/nowhere"))[0] == "FAILED_PRECONDITION"
+    assert (health("shouter"), health("other")) == ("SERVING", "NOT_FOUND")
+    assert reload(server, config).error_code == 0
+    assert (health(""), health("shouter"), health("other")) == ("SERVING", "NOT_SERVING", "SERVING")
+    assert next(watched).status == health_pb2.HealthCheckResponse.SERVING
+    both = f'model_config_list {{ {other} config {{ name: "shouter" base_path: "{folder}" }} }}'
+    assert reload(server, both).error_code == 0
+    assert (health("shouter"), health("other")) == ("SERVING", "SERVING")
+    # A server that ends stays unhealthy, whatever is reloaded meanwhile.
+    server._health.enter_graceful_shutdown()
+    assert reload(server, config).error_code == 0
+    assert (health(""), health("shouter"), health("other")) == ("NOT_SERVING",) * 3
+    watched.cancel()

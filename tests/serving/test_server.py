@@ -257,10 +257,10 @@ def test_bytes_that_are_no_message_do_not_end_the_server(channel, predict):
 def test_a_failure_of_the_server_is_logged_and_not_shown(refused, monkeypatch, caplog):
     original = Servable.predict
 
-    def fail(self, message, limits):
+    def fail(self, message, limits, given_up):
         if message.model_spec.signature_name == "fail":
             raise RuntimeError("secret")
-        return original(self, message, limits)
+        return original(self, message, limits, given_up)
 
     monkeypatch.setattr(Servable, "predict", fail)
     sentence = refused(request(signature="fail"), grpc.StatusCode.INTERNAL)
@@ -634,10 +634,10 @@ def test_serve_lets_running_requests_end_at_a_signal(model_folder, capfd, monkey
     original, running, stopping = Servable.predict, threading.Event(), threading.Event()
     original_stop = ModelServer.stop
 
-    def slow(self, message, limits):
+    def slow(self, message, limits, given_up):
         running.set()
         assert stopping.wait(DEADLINE)
-        return original(self, message, limits)
+        return original(self, message, limits, given_up)
 
     def stop(self, grace_seconds):
         stopping.set()

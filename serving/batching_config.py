@@ -1,0 +1,88 @@
+"""TensorFlow Serving's batching parameters, the file of its `--batching_parameters_file`, as this server's `Batching`."""
+
+import logging
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, wrappers_pb2
+
+from serving import text_protos
+from serving.batching import Batching
+from serving.errors import ServeError
+
+logger = logging.getLogger(__name__)
+
+# The fields of `BatchingParameters` in TensorFlow Serving's session_bundle_config.proto. Its Python package has no module
+# for it; numbers of fields do not show in text, so any do.
+_FIELDS = {
+    "max_batch_size": "Int64Value",
+    "batch_timeout_micros": "Int64Value",
+    "max_enqueued_batches": "Int64Value",
+    "num_batch_threads": "Int64Value",
+    "thread_pool_name": "StringValue",
+    "allowed_batch_sizes": None,  # repeated int64
+    "pad_variable_length_inputs": None,  # bool
+    "enable_large_batch_splitting": "BoolValue",
+    "max_execution_batch_size": "Int64Value",
+}
+_LEAST = {"max_batch_size": 1, "batch_timeout_micros": 0, "max_enqueued_batches": 1, "num_batch_threads": 1}
+
+
+def read_batching_file(path):
+    """Reads TensorFlow Serving's `--batching_parameters_file`.
+
+    `max_enqueued_batches` full batches bound the requests that wait. What the file does not say is as `Batching` has it by
+    default. Fields that mean nothing here are named in a warning: a model pads to its own buckets.
+
+    Args:
+        path: a text file with a `BatchingParameters`.
+
+    Returns:
+        A `Batching`.
+
+    Raises:
+        ServeError: it cannot be read or understood, or a number is too small; one sentence.
+    """
+    message = text_protos.read(path, _message(), "batching config")
+    given = {}
+    for descriptor, value in message.ListFields():
+        if descriptor.name in _LEAST:
+            given[descriptor.name] = value.value
+        elif descriptor.name == "enable_large_batch_splitting" and not value.value:
+            pass  # as it is here: a request is never split
+        elif descriptor.name != "thread_pool_name":
+            logger.warning("%s of the batching config file %s is not used by this server.", descriptor.name, path)
+    for name, number in given.items():
+        if number < _LEAST[name]:
+            raise ServeError(f"{name} of the batching config file {path} must be {_LEAST[name]} or more; got {number}.")
+    size = given.get("max_batch_size", Batching.max_batch_size)
+    queued = given.get("max_enqueued_batches")
+    return Batching(
+        max_batch_size=size,
+        delay_seconds=given.get("batch_timeout_micros", Batching.delay_seconds * 1e6) / 1e6,
+        max_queued=Batching.max_queued if queued is None else queued * size,
+        parallel=given.get("num_batch_threads", Batching.parallel),
+    )
+
+
+def _message():
+    """Returns an empty `BatchingParameters`."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name="batching_parameters.proto", package="tensorflow.serving", syntax="proto3"
+    )
+    file.dependency.append(wrappers_pb2.DESCRIPTOR.name)
+    fields = file.message_type.add(name="BatchingParameters").field
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for number, (name, wrapper) in enumerate(_FIELDS.items(), 1):
+        field = fields.add(name=name, number=number, label=kinds.LABEL_OPTIONAL)
+        if wrapper:
+            field.type, field.type_name = kinds.TYPE_MESSAGE, f".google.protobuf.{wrapper}"
+        elif name == "allowed_batch_sizes":
+            field.type, field.label = kinds.TYPE_INT64, kinds.LABEL_REPEATED
+        else:
+            field.type = kinds.TYPE_BOOL
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(wrappers_pb2.DESCRIPTOR.serialized_pb)
+    pool.AddSerializedFile(file.SerializeToString())
+    descriptor = pool.FindMessageTypeByName("tensorflow.serving.BatchingParameters")
+    if hasattr(message_factory, "GetMessageClass"):
+        return message_factory.GetMessageClass(descriptor)()
+    return message_factory.MessageFactory(pool).GetPrototype(descriptor)()  # protobuf before 4.22

@@ -277,7 +277,7 @@ class DecodingConfig:
     length_buckets: tuple[int, ...] = (16, 64, 128)
 
 
-# The range of each metric of `pipeline.scoring` that the Evaluator measures, or None above where there is no highest.
+# The range of each metric of `pipeline.metrics` that the Evaluator measures, or None above where there is no highest.
 _METRIC_RANGES = {
     "bleu": 100.0,
     "chrf": 100.0,
@@ -304,7 +304,7 @@ _METRIC_RANGES = {
     "rare_word_recall": 1.0,
     "word_f1_by_frequency": 1.0,
 }
-#: Names of metrics, as in `pipeline.scoring`.
+#: Names of metrics, as in `pipeline.metrics.registry`.
 METRICS = tuple(_METRIC_RANGES)
 
 
@@ -321,7 +321,7 @@ ThresholdsConfig = _metric_keys(
     lambda high: _number(None, low=0.0, high=high),
     """What a model must reach on the test split before it is pushed: at least, or at most for error rates and perplexity.
 
-    One key for each metric of `pipeline.scoring` that the Evaluator measures; a metric without a value stops no model.
+    One key for each metric of `pipeline.metrics` that the Evaluator measures; a metric without a value stops no model.
     """,
 )
 

@@ -67,9 +67,10 @@ def evaluator_module(recipe):
     """Returns the module with the Evaluator's `custom_extractors`, or None where the recipe needs none."""
     if is_language_model(recipe):
         return None
-    from pipeline import extractors, scoring, slicing
+    from pipeline import extractors, slicing
+    from pipeline.metrics import registry
 
-    needs_counts = any(scoring.metric_class(name).needs_training_words for name in recipe.evaluation.metrics)
+    needs_counts = any(registry.metric_class(name).needs_training_words for name in recipe.evaluation.metrics)
     return extractors.MODULE if needs_counts or set(recipe.evaluation.slices) & set(slicing.COMPUTED) else None
 
 

@@ -333,8 +333,11 @@ def say_results(facts, say):
 
 
 def _evaluate(options):
-    from pipeline import readers, score_tables, scoring, sql_execution, training_counts
+    from pipeline import score_tables, scoring, sql_execution, training_counts
     from pipeline.metrics import registry
+    from pipeline.readers.formats import read_plan
+    from pipeline.readers.planning import plan_inputs
+    from pipeline.readers.records import Reject
     from pipeline.served_model import ServedModel, version_directory
 
     say = _talk(options)
@@ -353,10 +356,10 @@ def _evaluate(options):
         registry.create_metric(name, **metric_options)  # what it lacks is said before the model is loaded
     if "execution_accuracy" in names:
         sql_execution.executor_of(metric_options["database"])
-    plan = readers.plan_inputs(options.data, data)
+    plan = plan_inputs(options.data, data)
     pairs, rejected = [], []
-    for record in readers.read_plan(plan, data):
-        (rejected if isinstance(record, readers.Reject) else pairs).append(record)
+    for record in read_plan(plan, data):
+        (rejected if isinstance(record, Reject) else pairs).append(record)
     for record in rejected[:5]:
         print(f"verbatim: {record.file}:{record.line} left out: {record.reason}", file=sys.stderr)
     if len(rejected) > 5:

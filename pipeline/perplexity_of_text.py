@@ -15,9 +15,10 @@ import os
 
 import numpy as np
 
-from pipeline import readers, scoring, text_streams
+from pipeline import scoring, text_streams
 from pipeline.metrics import buckets
 from pipeline.metrics.base import DEFAULT_SEED
+from pipeline.readers import DataError
 
 
 def measure(path, directory, recipe, say=print, samples=1000):
@@ -38,10 +39,10 @@ def measure(path, directory, recipe, say=print, samples=1000):
         pipeline.served_model.ModelError: the model cannot be used.
     """
     if not os.path.isfile(path):
-        raise readers.DataError(f"{path} is not a file: give a text file, whose lines are sentences.")
+        raise DataError(f"{path} is not a file: give a text file, whose lines are sentences.")
     words = [word for word, _ in text_streams.read_words(os.path.basename(path), path, recipe.data)]
     if not words:
-        raise readers.DataError(f"{path} is empty: give a text file with words.")
+        raise DataError(f"{path} is empty: give a text file with words.")
     # The model is loaded after the text was found to be good: that takes seconds.
     from pipeline.served_language_model import ServedLanguageModel
 

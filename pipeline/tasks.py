@@ -19,11 +19,12 @@ def plan_inputs(data_path, recipe):
     Raises:
         pipeline.readers.DataError: they cannot be used; one sentence.
     """
-    from pipeline import readers, text_streams
+    from pipeline import text_streams
+    from pipeline.readers.planning import plan_inputs
 
     if is_language_model(recipe):
         return text_streams.plan_streams(data_path, recipe)
-    return readers.plan_inputs(data_path, recipe.data)
+    return plan_inputs(data_path, recipe.data)
 
 
 def example_gen(data_path, recipe):

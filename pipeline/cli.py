@@ -10,6 +10,7 @@ import sys
 import warnings
 
 from pipeline import configs
+from pipeline.recipe_choices import FORMATS, LANGUAGE_MODEL
 
 
 def main(arguments=None):
@@ -64,7 +65,7 @@ def _parser():
     evaluate = commands.add_parser("evaluate", help="measure an exported model on pairs")
     evaluate.add_argument("--model", required=True, metavar="DIR", help="a model folder, or one of its versions")
     evaluate.add_argument("--data", required=True, metavar="PATH", help="pairs, in any format that run reads")
-    evaluate.add_argument("--format", default="auto", choices=("auto", *configs.FORMATS))
+    evaluate.add_argument("--format", default="auto", choices=("auto", *FORMATS))
     evaluate.add_argument("--metrics", metavar="A,B,...", help="default: those of the model's recipe")
     evaluate.add_argument(
         "--database", metavar="FILE", help="SQLite file for execution_accuracy (default: the recipe's)"
@@ -346,7 +347,7 @@ def _evaluate(options):
         registry.expand_metric_names(options.metrics)  # a misspelt metric is reported first
     directory = version_directory(options.model)
     recipe = _recipe_of(directory)
-    if recipe.task == configs.LANGUAGE_MODEL:
+    if recipe.task == LANGUAGE_MODEL:
         return _evaluate_language_model(options, directory, recipe, say)
     counts = training_counts.read(str(directory))
     names, left_out = _evaluated_metrics(recipe, options.metrics, counts is not None)

@@ -5,7 +5,7 @@
 Modules of the other task, and TFX, are imported where they are needed.
 """
 
-from pipeline.configs import LANGUAGE_MODEL
+from pipeline.recipe_choices import LANGUAGE_MODEL
 
 
 def is_language_model(recipe):
@@ -20,11 +20,11 @@ def plan_inputs(data_path, recipe):
         pipeline.readers.DataError: they cannot be used; one sentence.
     """
     from pipeline import text_streams
-    from pipeline.readers.planning import plan_inputs
+    from pipeline.readers import planning
 
     if is_language_model(recipe):
         return text_streams.plan_streams(data_path, recipe)
-    return plan_inputs(data_path, recipe.data)
+    return planning.plan_inputs(data_path, recipe.data)
 
 
 def example_gen(data_path, recipe):

@@ -64,7 +64,7 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
 
         Raises:
-            pipeline.configs.RecipeError: the recipe has an unknown key or impossible value.
+            pipeline.recipe_fields.RecipeError: the recipe has an unknown key or impossible value.
         """
         data_path = resolve_data_path(data_path)
         data_config = configs.Recipe.from_json(recipe_json).data

@@ -28,7 +28,7 @@ class InputUnit:
     """What is read in one go: a file, or two line-aligned files (source, target).
 
     Attributes:
-        format: one of `pipeline.configs.FORMATS`.
+        format: one of `pipeline.recipe_choices.FORMATS`.
         names: the files as the user knows them, relative to the plan's base directory.
         paths: the same files as they are opened.
         split: the split that the recipe gives these files to; empty where all files are divided.

@@ -10,7 +10,11 @@ import argparse
 import collections
 
 from components.vocabulary.executor import choose_tokens
-from pipeline import configs, readers, tokenization
+from pipeline import configs, tokenization
+from pipeline.readers.formats import read_unit
+from pipeline.readers.planning import plan_inputs
+from pipeline.readers.records import Pair
+from pipeline.readers.splits import SPLITS, divided_shares, split_of
 
 _BATCH = 4096
 
@@ -18,13 +22,13 @@ _BATCH = 4096
 def read_splits(recipe, data_path):
     """Returns a dict from split to its list of (source, target)."""
     data = recipe.data
-    shares = readers.divided_shares(data)
-    splits = {split: [] for split in readers.SPLITS}
-    for unit in readers.plan_inputs(data_path, data).units:
-        for record in readers.read_unit(unit, data):
-            if isinstance(record, readers.Pair):
-                given = unit.split in readers.SPLITS[1:]
-                split = unit.split if given else readers.split_of(record.source, data.split_salt, *shares)
+    shares = divided_shares(data)
+    splits = {split: [] for split in SPLITS}
+    for unit in plan_inputs(data_path, data).units:
+        for record in read_unit(unit, data):
+            if isinstance(record, Pair):
+                given = unit.split in SPLITS[1:]
+                split = unit.split if given else split_of(record.source, data.split_salt, *shares)
                 splits[split].append(record[:2])
     return splits
 

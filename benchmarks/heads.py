@@ -17,6 +17,7 @@ import subprocess
 import sys
 
 from pipeline import configs, scoring
+from pipeline.metrics import registry
 
 #: What distinguishes each variant, as `--set` takes it.
 VARIANTS = {
@@ -142,7 +143,7 @@ def main():
             references = [record["reference"] for record in cells[0][1]]
             sources = [record["source"] for record in cells[0][1]]
             compared = scoring.paired_bootstrap(
-                metrics[:1], texts, first, references, sources=sources, **scoring.options_of(recipe)
+                metrics[:1], texts, first, references, sources=sources, **registry.options_of(recipe)
             )
             row["p"] = compared[metrics[0]].p_value
         rows.append(row)

@@ -10,6 +10,7 @@ import sys
 import warnings
 
 from pipeline import configs
+from pipeline.recipe_choices import FORMATS, LANGUAGE_MODEL
 
 
 def main(arguments=None):
@@ -64,7 +65,7 @@ def _parser():
     evaluate = commands.add_parser("evaluate", help="measure an exported model on pairs")
     evaluate.add_argument("--model", required=True, metavar="DIR", help="a model folder, or one of its versions")
     evaluate.add_argument("--data", required=True, metavar="PATH", help="pairs, in any format that run reads")
-    evaluate.add_argument("--format", default="auto", choices=("auto", *configs.FORMATS))
+    evaluate.add_argument("--format", default="auto", choices=("auto", *FORMATS))
     evaluate.add_argument("--metrics", metavar="A,B,...", help="default: those of the model's recipe")
     evaluate.add_argument(
         "--database", metavar="FILE", help="SQLite file for execution_accuracy (default: the recipe's)"
@@ -322,15 +323,16 @@ def _run(options):
 
 def say_results(facts, say):
     """Says a run's table, blessing and paths."""
-    from pipeline import scoring, segmentation_scores
+    from pipeline import score_tables, segmentation_scores
+    from pipeline.metrics.base import MetricResult
 
     results = {
-        system["name"]: {name: scoring.MetricResult(**metric) for name, metric in system["metrics"].items()}
+        system["name"]: {name: MetricResult(**metric) for name, metric in system["metrics"].items()}
         for system in facts["systems"]
     }
     say()
-    say(scoring.format_table(results))
-    if breakdowns := scoring.format_breakdowns(results):
+    say(score_tables.format_table(results))
+    if breakdowns := score_tables.format_breakdowns(results):
         say(breakdowns)
     for system in facts["systems"]:
         if "word_f1" in (system.get("segmentation") or {}):
@@ -358,29 +360,33 @@ def say_results(facts, say):
 
 
 def _evaluate(options):
-    from pipeline import readers, scoring, sql_execution, training_counts
+    from pipeline import score_tables, scoring, sql_execution, training_counts
+    from pipeline.metrics import registry
+    from pipeline.readers.formats import read_plan
+    from pipeline.readers.planning import plan_inputs
+    from pipeline.readers.records import Reject
     from pipeline.served_model import ServedModel, version_directory
 
     say = _talk(options)
     _check_writable(options.json, options.outputs)
     if options.metrics:
-        scoring.expand_metric_names(options.metrics)  # a misspelt metric is reported first
+        registry.expand_metric_names(options.metrics)  # a misspelt metric is reported first
     directory = version_directory(options.model)
     recipe = _recipe_of(directory)
-    if recipe.task == configs.LANGUAGE_MODEL:
+    if recipe.task == LANGUAGE_MODEL:
         return _evaluate_language_model(options, directory, recipe, say)
     counts = training_counts.read(str(directory))
     names, left_out = _evaluated_metrics(recipe, options.metrics, counts is not None)
     data = _evaluated_data(recipe.data, options)
-    metric_options = {**scoring.options_of(recipe), **({"database": options.database} if options.database else {})}
+    metric_options = {**registry.options_of(recipe), **({"database": options.database} if options.database else {})}
     for name in names:
-        scoring.create_metric(name, **metric_options)  # what it lacks is said before the model is loaded
+        registry.create_metric(name, **metric_options)  # what it lacks is said before the model is loaded
     if "execution_accuracy" in names:
         sql_execution.executor_of(metric_options["database"])
-    plan = readers.plan_inputs(options.data, data)
+    plan = plan_inputs(options.data, data)
     pairs, rejected = [], []
-    for record in readers.read_plan(plan, data):
-        (rejected if isinstance(record, readers.Reject) else pairs).append(record)
+    for record in read_plan(plan, data):
+        (rejected if isinstance(record, Reject) else pairs).append(record)
     for record in rejected[:5]:
         print(f"verbatim: {record.file}:{record.line} left out: {record.reason}", file=sys.stderr)
     if len(rejected) > 5:
@@ -392,7 +398,7 @@ def _evaluate(options):
     features = dict(zip(data.source_features, zip(*(pair.features for pair in pairs))))
     targets = [pair.target for pair in pairs]
     scores = None
-    if any(scoring.metric_class(name).needs_scores for name in names):
+    if any(registry.metric_class(name).needs_scores for name in names):
         # Before the outputs, which take longer: a model may lack the signature.
         scores = list(zip(*model.score(sources, targets, features)))
     answers = model.predict(sources, progress=lambda done: say(f"decoded {done} of {len(sources)}"), features=features)
@@ -402,8 +408,8 @@ def _evaluate(options):
     if options.outputs:
         _write_text(options.outputs, "".join(" ".join(text.split("\n")) + "\n" for text in texts))
     named = {model.facts.get("head", "model"): results}
-    say(scoring.format_table(named))
-    if breakdowns := scoring.format_breakdowns(named):
+    say(score_tables.format_table(named))
+    if breakdowns := score_tables.format_breakdowns(named):
         say(breakdowns)
     say(f"{len(pairs)} pairs, {len(rejected)} left out, model {directory}")
     if data.train_files:
@@ -441,13 +447,13 @@ def _evaluated_data(data, options):
 
 def _evaluated_metrics(recipe, named, has_counts):
     """Returns the metrics to measure an exported model by, and those of its recipe that need counts which it has not."""
-    from pipeline import scoring
+    from pipeline.metrics import registry
 
     if named:
-        return scoring.expand_metric_names(named), []
+        return registry.expand_metric_names(named), []
     names = {True: [], False: []}
     for name in recipe.evaluation.metrics:
-        names[scoring.metric_class(name).needs_training_words and not has_counts].append(name)
+        names[registry.metric_class(name).needs_training_words and not has_counts].append(name)
     return names[False], names[True]
 
 
@@ -461,16 +467,17 @@ def _recipe_of(model_directory):
 
 def _evaluate_language_model(options, directory, recipe, say):
     """Perplexity of a text file, read as one stream."""
-    from pipeline import perplexity_of_text, scoring
+    from pipeline import perplexity_of_text, score_tables, scoring
+    from pipeline.metrics import registry
 
     if options.metrics and options.metrics not in ("perplexity", "all"):
         raise CommandError(f"A language model is measured by 'perplexity' alone; got --metrics {options.metrics}.")
     if options.outputs:
         raise CommandError("--outputs is for models that translate: a language model's evaluation writes no text.")
     results = perplexity_of_text.measure(options.data, directory, recipe, lambda line: say(line))
-    say(scoring.format_table({recipe.model.head: results}))
+    say(score_tables.format_table({recipe.model.head: results}))
     for name, result in results.items():
-        say(f"{scoring.LABELS[name]}: {result.signature}")
+        say(f"{registry.LABELS[name]}: {result.signature}")
     numbers = {name: results["perplexity"].details[name] for name in ("words", "unknown_words")}
     say(f"{numbers['words']} words, line ends included, {numbers['unknown_words']} of them unknown; model {directory}")
     facts = {"model": str(directory), **numbers, "metrics": scoring.results_to_dict(results)}
@@ -479,14 +486,15 @@ def _evaluate_language_model(options, directory, recipe, say):
 
 
 def _score(options):
-    from pipeline import scoring
+    from pipeline import score_tables, scoring
+    from pipeline.metrics import registry
 
     _check_writable(options.json)
     if options.test and not options.baseline:
         raise CommandError("--test compares two systems: give the other one's outputs with --baseline FILE.")
     if options.samples is not None and options.samples < 0:
         raise CommandError(f"--samples must be 0 or more; got {options.samples}.")
-    names = scoring.expand_metric_names(options.metrics)  # a misspelt metric is reported before large files are read
+    names = registry.expand_metric_names(options.metrics)  # a misspelt metric is reported before large files are read
     texts = scoring.read_files(
         options.references,
         options.hypotheses,
@@ -516,13 +524,13 @@ def _score(options):
             names, **texts, baseline_hypotheses=baseline, test=test, **settings, **given
         )
         results = dict(zip(("outputs", "baseline"), scored))
-    say(scoring.format_table(results))
-    if breakdowns := scoring.format_breakdowns(results):
+    say(score_tables.format_table(results))
+    if breakdowns := score_tables.format_breakdowns(results):
         say(breakdowns)
     if baseline is None:
         _write_json(options.json, scoring.results_to_dict(results["outputs"]))
         return
-    say(scoring.format_comparisons(compared))
+    say(score_tables.format_comparisons(compared))
     facts = {**results, "comparison": compared}
     _write_json(options.json, {key: scoring.results_to_dict(value) for key, value in facts.items()})
 
@@ -679,13 +687,13 @@ def _compile(options):
 
 
 def _compare(options):
-    from pipeline import comparison, report, scoring
+    from pipeline import comparison, report, score_tables
 
     say = _talk(options)
     _check_writable(options.json)
     facts = comparison.compare(options.directories, options.samples, progress=say)
     path = report.write_report(options.output, facts)
-    say(scoring.format_table({system["name"]: report.metric_results(system) for system in facts["systems"]}))
+    say(score_tables.format_table({system["name"]: report.metric_results(system) for system in facts["systems"]}))
     say(facts["note"])
     say(f"Report:  {path}")
     _write_json(options.json, report.load_facts(options.output))

@@ -9,6 +9,7 @@ import os
 import pathlib
 
 from pipeline import report, results, scoring
+from pipeline.metrics import registry
 
 
 class ComparisonError(ValueError):
@@ -125,8 +126,8 @@ def _tested(names, runs, outputs, samples, progress):
 
 def _testable(name, options):
     """Whether a metric can be measured on the outputs alone: not with training text, a model's scores, or a lost database."""
-    metric = scoring.metric_class(name)
-    if name not in scoring.METRICS or metric.needs_training_words or metric.needs_scores:
+    metric = registry.metric_class(name)
+    if name not in registry.METRICS or metric.needs_training_words or metric.needs_scores:
         return False
     return name != "execution_accuracy" or os.path.isfile(options["database"] or "")
 

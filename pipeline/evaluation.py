@@ -9,7 +9,8 @@ import re
 
 import tensorflow_model_analysis as tfma
 
-from pipeline import scoring, tasks, tfma_metrics
+from pipeline import tasks, tfma_metrics
+from pipeline.metrics import registry
 
 SIGNATURE = "serving_default"
 LABEL_FEATURE = "target"
@@ -36,7 +37,7 @@ def build_eval_config(recipe):
     Args:
         recipe: a `pipeline.configs.Recipe`; reads `evaluation`, `data.target_language` and `data.tokenization`.
     """
-    settings, options = recipe.evaluation, scoring.options_of(recipe)
+    settings, options = recipe.evaluation, registry.options_of(recipe)
     names = list(settings.metrics)
     bounds = _demanding(settings.thresholds)
     changes = _given(settings.change_thresholds)
@@ -67,7 +68,7 @@ def build_eval_config(recipe):
             metrics.append(metric)
     if slices:
         metrics.append(tfma.MetricConfig(class_name="ExampleCount"))
-    needs_scores = any(scoring.metric_class(name).needs_scores for name in names)
+    needs_scores = any(registry.metric_class(name).needs_scores for name in names)
     return tfma.EvalConfig(
         model_specs=[
             tfma.ModelSpec(
@@ -197,12 +198,12 @@ def _given(section):
 def _demanding(thresholds):
     """Returns the bounds of a section that demand something: a share of at least 0 does not."""
     bounds = _given(thresholds)
-    return {name: bound for name, bound in bounds.items() if bound or scoring.metric_class(name).lower_is_better}
+    return {name: bound for name, bound in bounds.items() if bound or registry.metric_class(name).lower_is_better}
 
 
 def _can_gate(name):
     """Whether a metric always has a value, and one of at least 0 that is better the higher it is."""
-    return scoring.metric_class(name).always_defined and not scoring.metric_class(name).lower_is_better
+    return registry.metric_class(name).always_defined and not registry.metric_class(name).lower_is_better
 
 
 def _metric_config(name, options):
@@ -213,7 +214,7 @@ def _metric_config(name, options):
 def _threshold(name, bound, change):
     """Returns the `MetricThreshold` of an absolute bound and of one on the change from the last blessed model; None for none."""
     threshold = tfma.MetricThreshold()
-    lower_is_better = scoring.metric_class(name).lower_is_better
+    lower_is_better = registry.metric_class(name).lower_is_better
     if bound is not None:
         getattr(threshold.value_threshold, "upper_bound" if lower_is_better else "lower_bound").value = bound
     if change is not None:
@@ -225,7 +226,7 @@ def _threshold(name, bound, change):
 
 def _failure_sentence(failure, slice_name):
     name = failure.metric_key.name.removesuffix(SLICE_GATE)
-    label = scoring.LABELS.get(name, name)
+    label = registry.LABELS.get(name, name)
     where = f"on the slice {slice_name}, " if slice_name else ""
     value = failure.metric_value.double_value.value
     if failure.metric_threshold.HasField("change_threshold"):

@@ -3,6 +3,7 @@
 import pathlib
 
 from pipeline import configs
+from pipeline.recipe_fields import RecipeError
 
 DEFAULT_IMAGE = "verbatim-text:latest"
 DEFAULT_ROOT = "gs://your-bucket/verbatim"
@@ -43,7 +44,7 @@ def compile_pipeline(
         RecipeError: an image for a component that the pipeline does not have, or fewer than 0 GPUs.
     """
     if gpu_count < 0:
-        raise configs.RecipeError(f"The number of GPUs must be 0 or more; got {gpu_count}.")
+        raise RecipeError(f"The number of GPUs must be 0 or more; got {gpu_count}.")
     from kfp.pipeline_spec import pipeline_spec_pb2
     from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
@@ -72,9 +73,7 @@ def compile_pipeline(
     images = {kubeflow_v2_dag_runner._DEFAULT_IMAGE_PATH_KEY: image}
     for component, other in (component_images or {}).items():
         if component not in known:
-            raise configs.RecipeError(
-                f"--component-image names '{component}', but the pipeline has {', '.join(known)}."
-            )
+            raise RecipeError(f"--component-image names '{component}', but the pipeline has {', '.join(known)}.")
         images[component] = other
     output = pathlib.Path(output)
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from pipeline.scoring import MetricResult
+from pipeline.metrics.base import MetricResult
 
 PASSAGES = "passage_perplexity"
 HEAT_MAPS = 4

@@ -9,7 +9,8 @@ import re
 import shutil
 import time
 
-from pipeline import configs, lexicons, readers, sql_execution, tasks
+from pipeline import configs, lexicons, sql_execution, tasks
+from pipeline.readers.files import resolve_data_path
 
 PROGRESS = "verbatim.progress"  # the logger of what components say to people
 _STEP = re.compile(r"Component (\S+) is (running|finished)\.")
@@ -94,7 +95,7 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
     """
     # Before the slow imports: a wrong path should not cost half a minute.
     plan = tasks.plan_inputs(data_path, recipe)
-    recipe = configs.with_database_path(recipe, readers.resolve_data_path(data_path))
+    recipe = configs.with_database_path(recipe, resolve_data_path(data_path))
     lexicons.check(recipe)
     if recipe.evaluation.database:
         sql_execution.SqlExecutor(recipe.evaluation.database).close()

@@ -6,7 +6,9 @@ A card is made when a run has measured its model, that is after the push. It lie
 
 import json
 
-from pipeline import scoring
+from pipeline import score_tables
+from pipeline.metrics import registry
+from pipeline.metrics.base import MetricResult
 
 _MOST_SLICES = 20  # in the text; the JSON has them all
 
@@ -143,7 +145,7 @@ def _metrics_table(card):
     header = ["metric", *systems, *(["p-value"] if with_p else [])]
     rows = [header, ["---"] * len(header)]
     for name in names:
-        row = [scoring.LABELS.get(name, name)]
+        row = [registry.LABELS.get(name, name)]
         for metrics in systems.values():
             row.append(_cell(metrics[name]) if name in metrics else "–")
         if with_p:
@@ -151,7 +153,7 @@ def _metrics_table(card):
             row.append("–" if p_value is None else f"{p_value:.3g}")
         rows.append(row)
     signatures = [
-        f"- {scoring.LABELS.get(name, name)}: `{facts['signature']}`"
+        f"- {registry.LABELS.get(name, name)}: `{facts['signature']}`"
         for name, facts in card["metrics"].items()
         if facts.get("signature")
     ]
@@ -162,20 +164,20 @@ def _metrics_table(card):
 
 
 def _cell(facts):
-    result = scoring.MetricResult(**facts)
-    text = scoring.format_value(result)
+    result = MetricResult(**facts)
+    text = score_tables.format_value(result)
     if result.low is not None:
-        text += f" [{scoring.format_value(result, result.low).removesuffix(' %')}, {scoring.format_value(result, result.high)}]"
+        text += f" [{score_tables.format_value(result, result.low).removesuffix(' %')}, {score_tables.format_value(result, result.high)}]"
     return text
 
 
 def _slices_table(slices):
     names = list(dict.fromkeys(name for one in slices for name in one["metrics"]))
-    rows = [["slice", "pairs", *(scoring.LABELS.get(name, name) for name in names)], ["---"] * (len(names) + 2)]
+    rows = [["slice", "pairs", *(registry.LABELS.get(name, name) for name in names)], ["---"] * (len(names) + 2)]
     for one in slices[:_MOST_SLICES]:
         values = (one["metrics"].get(name) for name in names)
         cells = (
-            scoring.format_value(scoring.MetricResult(name, value, unit=scoring.unit_and_direction(name)[0]))
+            score_tables.format_value(MetricResult(name, value, unit=registry.unit_and_direction(name)[0]))
             for name, value in zip(names, values)
         )
         rows.append([one["slice"], str(one["n"]), *cells])

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics import metric_types
 
-from pipeline import scoring
+from pipeline.metrics.perplexity import perplexity_of
 
 NAME = "passage_perplexity"
 SIGNATURE = "score"
@@ -61,7 +61,7 @@ class _Combiner(beam.CombineFn):
         return sum(new for new, _ in accumulators), sum(words for _, words in accumulators)
 
     def extract_output(self, accumulator):
-        value = scoring.perplexity_of(*accumulator)
+        value = perplexity_of(*accumulator)
         return {self._key: math.nan if value is None else value}
 
 

@@ -15,7 +15,10 @@ import os
 
 import numpy as np
 
-from pipeline import readers, scoring, text_streams
+from pipeline import scoring, text_streams
+from pipeline.metrics import buckets
+from pipeline.metrics.base import DEFAULT_SEED
+from pipeline.readers import DataError
 
 
 def measure(path, directory, recipe, say=print, samples=1000):
@@ -29,17 +32,17 @@ def measure(path, directory, recipe, say=print, samples=1000):
         samples: see `metrics_of`.
 
     Returns:
-        A dict from metric name to `pipeline.scoring.MetricResult`.
+        A dict from metric name to `pipeline.metrics.base.MetricResult`.
 
     Raises:
         pipeline.readers.DataError: the file cannot be read, or is empty.
         pipeline.served_model.ModelError: the model cannot be used.
     """
     if not os.path.isfile(path):
-        raise readers.DataError(f"{path} is not a file: give a text file, whose lines are sentences.")
+        raise DataError(f"{path} is not a file: give a text file, whose lines are sentences.")
     words = [word for word, _ in text_streams.read_words(os.path.basename(path), path, recipe.data)]
     if not words:
-        raise readers.DataError(f"{path} is empty: give a text file with words.")
+        raise DataError(f"{path} is empty: give a text file with words.")
     # The model is loaded after the text was found to be good: that takes seconds.
     from pipeline.served_language_model import ServedLanguageModel
 
@@ -60,7 +63,7 @@ def metrics_of(words, systems, samples=1000):
         For each model a dict from metric name to `MetricResult`; and a dict from metric name to the p-value of the first against
         the second, empty for one.
     """
-    resampled = f"bs:{samples} sentences|seed:{scoring.DEFAULT_SEED}"
+    resampled = f"bs:{samples} sentences|seed:{DEFAULT_SEED}"
     measured, p_values = [{} for _ in systems], {}
     for name, key, unknown in (
         ("perplexity", "log_probability", "all one word"),
@@ -114,13 +117,13 @@ def by_frequency(words, scored, training_counts):
     Returns:
         List of {"seen": range, "log_perplexity": float or None, "words": int}, rarest first.
     """
-    totals = [[0.0, 0] for _ in scoring.FREQUENCY_BUCKETS]
+    totals = [[0.0, 0] for _ in buckets.FREQUENCY_BUCKETS]
     for word, log_probability in zip(words, np.asarray(scored["log_probability"]).tolist(), strict=True):
         if word != text_streams.LINE_END:
-            bucket = bisect.bisect_right(scoring.FREQUENCY_BUCKETS, training_counts.get(word, 0)) - 1
+            bucket = bisect.bisect_right(buckets.FREQUENCY_BUCKETS, training_counts.get(word, 0)) - 1
             totals[bucket][0] -= log_probability
             totals[bucket][1] += 1
     return [
         {"seen": seen, "log_perplexity": total / number if number else None, "words": number}
-        for seen, (total, number) in zip(scoring.bucket_names(scoring.FREQUENCY_BUCKETS), totals)
+        for seen, (total, number) in zip(buckets.bucket_names(buckets.FREQUENCY_BUCKETS), totals)
     ]

@@ -23,7 +23,8 @@ from pipeline import (
     translation_lexicon,
     units,
 )
-from pipeline.configs import LEXICON_HEADS, composes, imitates_scripts
+from pipeline.configs import composes, imitates_scripts
+from pipeline.recipe_choices import LEXICON_HEADS
 
 SOURCE_VOCABULARY_FILE = "source_vocabulary.txt"
 TARGET_VOCABULARY_FILE = "target_vocabulary.txt"

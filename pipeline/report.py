@@ -15,7 +15,9 @@ import pathlib
 import jinja2
 
 import serving
-from pipeline import charts, scoring
+from pipeline import charts, score_tables
+from pipeline.metrics import registry
+from pipeline.metrics.base import MetricResult
 from pipeline.tokenization import JOINER, placeholders
 
 TEMPLATES_DIRECTORY = pathlib.Path(__file__).parent / "templates"
@@ -244,13 +246,13 @@ def _slices(slices):
             result = _metric_result(name, {"value": value})
             cells.append(
                 {
-                    "value": scoring.format_value(result),
-                    "last_blessed": None if before is None else scoring.format_value(result, before),
+                    "value": score_tables.format_value(result),
+                    "last_blessed": None if before is None else score_tables.format_value(result, before),
                 }
             )
         rows.append({"name": one["slice"], "n": one["n"], "cells": cells})
     return {
-        "metrics": [scoring.LABELS.get(name, name) for name in names],
+        "metrics": [registry.LABELS.get(name, name) for name in names],
         "rows": rows,
         "left_out": max(0, len(slices) - MAX_SLICES),
     }
@@ -290,7 +292,7 @@ def _metric_row(name, systems, p_value):
     if len({result.value for result in known}) > 1:
         best = (min if lower_is_better else max)(result.value for result in known)
     row = {
-        "label": scoring.LABELS.get(name, name),
+        "label": registry.LABELS.get(name, name),
         "lower_is_better": lower_is_better,
         "signature": next((result.signature for result in known if result.signature), ""),
         "n": next((result.details["n"] for result in known if "n" in result.details), None),
@@ -302,10 +304,10 @@ def _metric_row(name, systems, p_value):
     for result in results:
         cell = {"value": "–", "interval": "", "best": False}
         if result is not None:
-            cell["value"] = scoring.format_value(result)
+            cell["value"] = score_tables.format_value(result)
             cell["best"] = result.value is not None and result.value == best
             if result.low is not None and result.high is not None:
-                low, high = scoring.format_value(result, result.low), scoring.format_value(result, result.high)
+                low, high = (score_tables.format_value(result, end) for end in (result.low, result.high))
                 cell["interval"] = f"{low.removesuffix(' %')} – {high}"
         row["cells"].append(cell)
     # The p-value compares the first two systems, so the win goes to one of them, whatever a third may reach.
@@ -324,8 +326,8 @@ def metric_results(system):
 def _metric_result(name, facts):
     if facts is None:
         return None
-    factory_unit, lower_is_better = scoring.unit_and_direction(name)
-    return scoring.MetricResult(
+    factory_unit, lower_is_better = registry.unit_and_direction(name)
+    return MetricResult(
         name=name,
         value=facts.get("value"),
         low=facts.get("low"),

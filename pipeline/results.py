@@ -8,6 +8,7 @@ import pathlib
 import platform
 
 from pipeline import configs, scoring, segmentation_scores
+from pipeline.metrics import registry
 
 HEAT_MAPS = 4
 OUTPUTS_FOLDER = "outputs"
@@ -125,20 +126,20 @@ def collect(recipe, artifacts, directory, cache_directory, progress=print):
         )
     metrics = recipe.evaluation.metrics
     scores = [None] * len(systems)
-    if any(scoring.metric_class(name).needs_scores for name in metrics):
+    if any(registry.metric_class(name).needs_scores for name in metrics):
         scores = [_score_once(uri, sources, references, cache_directory, features) for uri in models.values()]
     progress(f"measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
     settings = {
         "sources": sources,
         "training_words": training_words,
         "bootstrap_samples": recipe.evaluation.bootstrap_samples,
-        **scoring.options_of(recipe),
+        **registry.options_of(recipe),
     }
     comparison, extremes = {}, {}
     if len(systems) == 2:
         *measured, compared = scoring.score_pair(metrics, *texts, references, scores=scores, **settings)
         comparison = {name: result.p_value for name, result in compared.items()}
-        extremes = extreme_samples(sources, references, answers, **scoring.options_of(recipe))
+        extremes = extreme_samples(sources, references, answers, **registry.options_of(recipe))
     else:
         measured = [scoring.score(metrics, *texts, references, scores=scores[0], **settings)]
     for system, results in zip(systems, measured):
@@ -200,7 +201,7 @@ def extreme_samples(sources, references, answers, **options):
     Args:
         sources, references: lists of strings.
         answers: dict from two systems to their answers, a list of dicts with at least `text`.
-        **options: as for `pipeline.scoring.create_metric`.
+        **options: as for `pipeline.metrics.registry.create_metric`.
 
     Returns:
         {"wins": samples, "losses": samples}, the largest first, each sample with its `gain`; at most `EXTREMES` each.
@@ -235,7 +236,7 @@ def _breakdowns(recipe, texts, references, training_words):
         references,
         training_words=training_words,
         bootstrap_samples=0,
-        **scoring.options_of(recipe),
+        **registry.options_of(recipe),
     )
     return {
         "by_length": found["bleu_by_length"].details["by_length"],

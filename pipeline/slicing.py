@@ -9,7 +9,8 @@ import os
 
 import tensorflow as tf
 
-from pipeline import configs, preprocessing, scoring
+from pipeline import configs, preprocessing
+from pipeline.metrics import buckets
 from pipeline.tokenization import Tokenizer
 
 COMPUTED = ("source_length", "unknown_words")
@@ -45,10 +46,10 @@ class SourceSlicer:
         its words (`yes`, `no`); a placeholder that it lacks counts, for it can only be copied.
         """
         source = self.tokenizer.normalize(source)
-        length = bisect.bisect_right(scoring.LENGTH_BUCKETS, self.tokenizer.count(source)) - 1
+        length = bisect.bisect_right(buckets.LENGTH_BUCKETS, self.tokenizer.count(source)) - 1
         unknown = any(word not in self._vocabulary for word in self.tokenizer.words(source))
         return {
-            "source_length": scoring.bucket_names(scoring.LENGTH_BUCKETS)[length],
+            "source_length": buckets.bucket_names(buckets.LENGTH_BUCKETS)[length],
             "unknown_words": "yes" if unknown else "no",
         }
 

@@ -14,7 +14,6 @@ This file is both sides: the class `SqlExecutor` in the parent, and `main` in th
 imports Python's standard library alone.
 """
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -127,9 +126,12 @@ class SqlExecutor:
         if child is not None:
             child.kill()
             child.wait()
-            # Closing writes what a process that ended on its own left unread.
-            with contextlib.suppress(BrokenPipeError):
+            # Closing writes what a process that ended on its own left unread. No other module is asked for help here: an executor
+            # that lives until the interpreter ends may find them gone.
+            try:
                 child.stdin.close()
+            except BrokenPipeError:
+                pass
             child.stdout.close()
 
     def run(self, query):

@@ -5,7 +5,7 @@
 Modules of the other task, and TFX, are imported where they are needed.
 """
 
-from pipeline.configs import LANGUAGE_MODEL
+from pipeline.recipe_choices import LANGUAGE_MODEL
 
 
 def is_language_model(recipe):
@@ -19,11 +19,12 @@ def plan_inputs(data_path, recipe):
     Raises:
         pipeline.readers.DataError: they cannot be used; one sentence.
     """
-    from pipeline import readers, text_streams
+    from pipeline import text_streams
+    from pipeline.readers import planning
 
     if is_language_model(recipe):
         return text_streams.plan_streams(data_path, recipe)
-    return readers.plan_inputs(data_path, recipe.data)
+    return planning.plan_inputs(data_path, recipe.data)
 
 
 def example_gen(data_path, recipe):
@@ -67,9 +68,10 @@ def evaluator_module(recipe):
     """Returns the module with the Evaluator's `custom_extractors`, or None where the recipe needs none."""
     if is_language_model(recipe):
         return None
-    from pipeline import extractors, scoring, slicing
+    from pipeline import extractors, slicing
+    from pipeline.metrics import registry
 
-    needs_counts = any(scoring.metric_class(name).needs_training_words for name in recipe.evaluation.metrics)
+    needs_counts = any(registry.metric_class(name).needs_training_words for name in recipe.evaluation.metrics)
     return extractors.MODULE if needs_counts or set(recipe.evaluation.slices) & set(slicing.COMPUTED) else None
 
 

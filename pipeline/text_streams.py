@@ -14,7 +14,10 @@ import itertools
 import os
 import typing
 
-from pipeline import readers, tokenization
+from pipeline import tokenization
+from pipeline.readers import DataError
+from pipeline.readers.files import files_for, raw_lines, resolve_data_path
+from pipeline.readers.splits import SPLITS
 
 LINE_END = "\n"
 
@@ -46,7 +49,7 @@ class StreamPlan:
 
     @property
     def units(self):
-        """All files, as `readers.InputPlan` has them."""
+        """All files, as `readers.planning.InputPlan` has them."""
         return tuple(itertools.chain.from_iterable(self.files.values()))
 
     ignored_files = ()
@@ -77,14 +80,14 @@ def plan_streams(data_path, recipe):
     Raises:
         pipeline.readers.DataError: a file is missing, empty, not UTF-8 in its beginning, or shorter than the window; one sentence.
     """
-    base = readers.resolve_data_path(data_path)
-    files = readers.files_for(base)
+    base = resolve_data_path(data_path)
+    files = files_for(base)
     if not files.is_directory(base):
-        raise readers.DataError(
+        raise DataError(
             f"{base} is not a folder: give the folder that holds the files of data.train_files and data.eval_files."
         )
     found, taken = {}, {}
-    for split in readers.SPLITS:
+    for split in SPLITS:
         names = []
         for entry in getattr(recipe.data, f"{split}_files"):
             folder, pattern = os.path.split(entry)
@@ -92,14 +95,14 @@ def plan_streams(data_path, recipe):
             present = sorted(files.list(directory)) if files.is_directory(directory) else []
             matching = [os.path.join(folder, name) for name in present if fnmatch.fnmatchcase(name, pattern)]
             if not matching:
-                raise readers.DataError(
+                raise DataError(
                     f"The recipe names {entry} in data.{split}_files, but {base} holds no such file: correct the key or the "
                     "path."
                 )
             names += matching
         for name in names:
             if name in taken:
-                raise readers.DataError(
+                raise DataError(
                     f"The file {name} is named in data.{taken[name]}_files and in data.{split}_files: a file belongs to one "
                     "split, once."
                 )
@@ -124,11 +127,11 @@ def _check_length(plan, split, recipe):
             if count + words >= needed:
                 return
         if not words:
-            raise readers.DataError(f"{path} is empty: fill it or take it away.")
+            raise DataError(f"{path} is empty: fill it or take it away.")
         count += words
     names = " and ".join(path for _, path in plan.files[split])
     why = f"the window is {window}" if needed == window + 1 else f"they are read in {rows} rows"
-    raise readers.DataError(
+    raise DataError(
         f"{names} has {count} words, line ends included, and {why}: give more text, or lower language_model."
         f"{'window' if needed == window + 1 else 'batch_size'}."
     )
@@ -141,11 +144,11 @@ def read_words(name, path, data_config):
         pipeline.readers.DataError: a line is not UTF-8, the file and the line named.
     """
     tokenizer = tokenization.Tokenizer.of(data_config)
-    for number, raw in readers.raw_lines(path):
+    for number, raw in raw_lines(path):
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise readers.DataError(f"Line {number} of {path} is not UTF-8: convert the file to UTF-8.") from None
+            raise DataError(f"Line {number} of {path} is not UTF-8: convert the file to UTF-8.") from None
         for word in tokenizer.tokens(tokenizer.normalize(text)):
             yield word, number
         yield LINE_END, number

@@ -1,7 +1,7 @@
 """Metrics for TensorFlow Model Analysis that are floats, merge across Beam workers, and so can gate a push.
 
 TFMA's own Bleu and Rouge return objects, which no threshold can be compared with. These sum the statistics of
-`pipeline.scoring` over examples, wherever Beam runs them, and make one float of the sum: the value is the one that
+`pipeline.metrics` over examples, wherever Beam runs them, and make one float of the sum: the value is the one that
 `pipeline.scoring.score` gives for the same texts, to the last bits of a float64.
 
 Name them in an EvalConfig with `MetricConfig(class_name="CorpusBleu", module="pipeline.tfma_metrics")`.
@@ -16,7 +16,7 @@ import apache_beam as beam
 import numpy as np
 from tensorflow_model_analysis.metrics import metric_types, metric_util
 
-from pipeline import scoring
+from pipeline.metrics import registry
 
 SOURCE_FEATURE = "source"
 #: What the signature `score` gives; where a metric needs it, the EvalConfig names it among `preprocessing_function_names`.
@@ -46,7 +46,7 @@ class _SumCombiner(beam.CombineFn):
         if self._metric is None:
             self._training_counts = {}  # of the words of one example at a time
             options = {**self._options, "training_words": self._training_counts}
-            self._metric = scoring.create_metric(self._scoring_name, **options)
+            self._metric = registry.create_metric(self._scoring_name, **options)
         return self._metric
 
     def create_accumulator(self):
@@ -120,7 +120,7 @@ class _SliceGateCombiner(_SumCombiner):
 
 
 class _TextMetric(metric_types.Metric):
-    """A metric of `pipeline.scoring` in TFMA's form."""
+    """A metric of `pipeline.metrics` in TFMA's form."""
 
     scoring_name = ""
 
@@ -128,7 +128,7 @@ class _TextMetric(metric_types.Metric):
         """Initializes the metric.
 
         Args:
-            name: key under which TFMA reports it; the name in `pipeline.scoring` by default.
+            name: key under which TFMA reports it; the name in `pipeline.metrics` by default.
             min_slice_size: for thresholds on slices: a slice of fewer examples, or without anything to measure, has the best
                 possible value. None gives every slice its own value, or NaN.
             **options: `language`, `tokenize`, `tokenization` and `database`, as in `pipeline.scoring.score`.
@@ -137,7 +137,7 @@ class _TextMetric(metric_types.Metric):
         make_combiner = _SumCombiner
         if min_slice_size is not None:
             make_combiner = functools.partial(_SliceGateCombiner, min_slice_size)
-        metric = scoring.create_metric(scoring_name, **options)
+        metric = registry.create_metric(scoring_name, **options)
         features = [SOURCE_FEATURE] if metric.needs_sources else []
         features += [TRAINING_COUNTS_FEATURE] if metric.needs_training_words else []
         needs_scores = metric.needs_scores
@@ -326,11 +326,11 @@ def _text(value, what):
     return item.decode("utf-8") if isinstance(item, bytes) else str(item)
 
 
-#: The class of each metric, by its name in `pipeline.scoring`.
+#: The class of each metric, by its name in `pipeline.metrics`.
 CLASSES = {_metric.scoring_name: _metric for _metric in _TextMetric.__subclasses__()}
 #: The names of the classes that read `TRAINING_COUNTS_FEATURE`.
 CLASSES_OF_TRAINING_COUNTS = frozenset(
-    _metric.__name__ for name, _metric in CLASSES.items() if scoring.metric_class(name).needs_training_words
+    _metric.__name__ for name, _metric in CLASSES.items() if registry.metric_class(name).needs_training_words
 )
 for _metric in CLASSES.values():
     metric_types.register_metric(_metric)

@@ -13,6 +13,7 @@ import tensorflow_transform as tft
 from keras_models import losses
 from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
 from pipeline import configs, heat_maps, preprocessing, scheduled_sampling, segmentation_phases, tasks, training_data
+from pipeline.recipe_choices import LEXICON_HEADS
 
 HISTORY_FILE = "history.json"  # of a training: see `read_history`
 
@@ -298,7 +299,7 @@ def train_transformed(recipe, fn_args, transform_output):
         *map(len, vocabularies),
         log_directory=fn_args.model_run_dir,
         source_features=preprocessing.encoder_feature_sizes(transform_output, recipe),
-        lexicon=preprocessing.read_lexicon(transform_output) if recipe.model.head in configs.LEXICON_HEADS else None,
+        lexicon=preprocessing.read_lexicon(transform_output) if recipe.model.head in LEXICON_HEADS else None,
         characters=preprocessing.count_characters(transform_output) if configs.composes(recipe) else 0,
         target_vocabulary=vocabularies[1],
     )

@@ -13,7 +13,9 @@ from tfx.types import component_spec, standard_artifacts, standard_component_spe
 from tfx.types.experimental import simple_artifacts
 
 from components.parallel_text_example_gen import executor
-from pipeline import configs, readers
+from pipeline import configs
+from pipeline.readers.files import resolve_data_path, split_base
+from pipeline.readers.planning import aligned_partners
 
 
 class ParallelTextExampleGenSpec(types.ComponentSpec):
@@ -62,9 +64,9 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
 
         Raises:
-            pipeline.configs.RecipeError: the recipe has an unknown key or impossible value.
+            pipeline.recipe_fields.RecipeError: the recipe has an unknown key or impossible value.
         """
-        data_path = readers.resolve_data_path(data_path)
+        data_path = resolve_data_path(data_path)
         data_config = configs.Recipe.from_json(recipe_json).data
         base, splits = _fingerprinted(data_path, data_config)
         spec = ParallelTextExampleGenSpec(
@@ -95,8 +97,8 @@ def _fingerprinted(data_path, data_config):
         base, patterns = data_path, _given_patterns(data_config)
     else:
         # A path with a comma is a pair, or a file or folder of that name. One of two aligned files stands for both.
-        parts = data_path.split(",") if "," in data_path else readers.aligned_partners(data_path, data_config)
-        base, names = readers.split_base(parts)
+        parts = data_path.split(",") if "," in data_path else aligned_partners(data_path, data_config)
+        base, names = split_base(parts)
         whole = data_path[len(base) :].lstrip("/")
         patterns = [glob.escape(name) for name in dict.fromkeys([whole, *names])] + [glob.escape(whole) + "/*"]
     splits = [
@@ -111,6 +113,6 @@ def _given_patterns(data_config):
     patterns = []
     for entry in (*data_config.train_files, *data_config.eval_files, *data_config.test_files):
         parts = [part.strip() for part in entry.split(",")]
-        names = [entry, *parts] if len(parts) > 1 else readers.aligned_partners(entry, data_config)
+        names = [entry, *parts] if len(parts) > 1 else aligned_partners(entry, data_config)
         patterns += [pattern for name in names for pattern in (glob.escape(name), name)]
     return list(dict.fromkeys(patterns))

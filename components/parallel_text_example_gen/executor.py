@@ -12,7 +12,19 @@ from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 
-from pipeline import configs, readers
+from pipeline import configs
+from pipeline.readers import DataError
+from pipeline.readers.formats import read_unit
+from pipeline.readers.planning import plan_inputs
+from pipeline.readers.records import (
+    REJECT_COLUMNS,
+    Pair,
+    format_reject,
+    reason_kind,
+    reject_duplicate,
+    reject_held_back,
+)
+from pipeline.readers.splits import SPLITS, divided_shares, split_of
 
 DATA_PATH_KEY = "data_path"
 DATA_CONFIG_KEY = "data_config"
@@ -42,10 +54,10 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         """
         self._log_startup(input_dict, output_dict, exec_properties)
         config = configs.section_from_json(configs.DataConfig, exec_properties[DATA_CONFIG_KEY])
-        plan = readers.plan_inputs(exec_properties[DATA_PATH_KEY], config)
+        plan = plan_inputs(exec_properties[DATA_PATH_KEY], config)
         examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
         rejects = artifact_utils.get_single_instance(output_dict[REJECTS_KEY])
-        examples.split_names = artifact_utils.encode_split_names(list(readers.SPLITS))
+        examples.split_names = artifact_utils.encode_split_names(list(SPLITS))
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
         file_format = example_gen_pb2.FORMAT_TFRECORDS_GZIP
         examples_utils.set_file_format(examples, write_split.to_file_format_str(file_format))
@@ -58,7 +70,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 uri = artifact_utils.get_split_uri([examples], split)
                 serialized | f"WriteSplit[{split}]" >> write_split.WriteSplit(uri, file_format)
             rejected | "WriteRejects" >> _write_lines(
-                os.path.join(rejects.uri, REJECTS_FILE), header="\t".join(readers.REJECT_COLUMNS)
+                os.path.join(rejects.uri, REJECTS_FILE), header="\t".join(REJECT_COLUMNS)
             )
             tally | "WriteTally" >> _write_lines(tally_file)
 
@@ -108,14 +120,12 @@ class Ingest(beam.PTransform):
             pairs = unique.pairs
             rejects.append(unique[_REJECTED])
         rejects = rejects | "AllRejects" >> beam.Flatten()
-        tallies.append(
-            rejects | "TallyRejected" >> beam.Map(lambda record: (_REJECTED, readers.reason_kind(record[2])))
-        )
+        tallies.append(rejects | "TallyRejected" >> beam.Map(lambda record: (_REJECTED, reason_kind(record[2]))))
         tallies.append(rejects | "TallySplitRejected" >> beam.Map(lambda record: (_REJECTED_FROM, record[4])))
 
-        divided = pairs | "Divide" >> beam.ParDo(_Divide(config)).with_outputs(*readers.SPLITS)
+        divided = pairs | "Divide" >> beam.ParDo(_Divide(config)).with_outputs(*SPLITS)
         splits = {}
-        for split in readers.SPLITS:
+        for split in SPLITS:
             tallies.append(divided[split] | f"TallyKept[{split}]" >> beam.Map(lambda _, name=split: ("kept", name)))
             splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(_serialize, config.extra_columns)
         tally = (
@@ -124,7 +134,7 @@ class Ingest(beam.PTransform):
             | "Count" >> beam.combiners.Count.PerElement()
             | "CountToJson" >> beam.Map(lambda item: json.dumps([*item[0], item[1]]))
         )
-        return splits, rejects | "FormatRejects" >> beam.Map(lambda record: readers.format_reject(record[:4])), tally
+        return splits, rejects | "FormatRejects" >> beam.Map(lambda record: format_reject(record[:4])), tally
 
 
 # Between the steps a pair is the plain tuple (source, target, file, line, features, split), and a reject (file, line, reason,
@@ -139,8 +149,8 @@ class _ReadUnit(beam.DoFn):
         self._config = config
 
     def process(self, unit):
-        for record in readers.read_unit(unit, self._config):
-            if isinstance(record, readers.Pair):
+        for record in read_unit(unit, self._config):
+            if isinstance(record, Pair):
                 yield (*record, unit.split)
             else:
                 yield beam.pvalue.TaggedOutput(_REJECTED, (*record, unit.split))
@@ -162,19 +172,19 @@ class _KeepFirst(beam.DoFn):
         key, places = item
         source, target, *features = key.decode().split("\0")
         places = sorted(tuple(place) for place in places)
-        held_back = [place for place in places if place[2] in readers.SPLITS[1:]]
+        held_back = [place for place in places if place[2] in SPLITS[1:]]
         kept = held_back or places[:1]
         for file, line, split in kept:
             yield source, target, file, line, tuple(features), split
         # Both halves of a plural entry can say the same on the same line: only one of them is kept.
-        rest = [place for place in places if place[2] not in readers.SPLITS[1:]] if held_back else places[1:]
+        rest = [place for place in places if place[2] not in SPLITS[1:]] if held_back else places[1:]
         first_file, first_line, split = kept[0]
         for file, line, own_split in rest:
-            pair = readers.Pair(source, target, file, line)
+            pair = Pair(source, target, file, line)
             if held_back:
-                reject = readers.reject_held_back(pair, split, first_file, first_line)
+                reject = reject_held_back(pair, split, first_file, first_line)
             else:
-                reject = readers.reject_duplicate(pair, first_file, first_line)
+                reject = reject_duplicate(pair, first_file, first_line)
             yield beam.pvalue.TaggedOutput(_REJECTED, (*reject, own_split))
 
 
@@ -184,12 +194,12 @@ class _Divide(beam.DoFn):
     def __init__(self, config):
         super().__init__()
         self._config = config
-        self._shares = readers.divided_shares(config)
+        self._shares = divided_shares(config)
 
     def process(self, pair):
         *record, split = pair
-        if split not in readers.SPLITS[1:]:
-            split = readers.split_of(pair[0], self._config.split_salt, *self._shares)
+        if split not in SPLITS[1:]:
+            split = split_of(pair[0], self._config.split_salt, *self._shares)
         yield beam.pvalue.TaggedOutput(split, tuple(record))
 
 
@@ -226,7 +236,7 @@ def _counts(tally, plan):
     Raises:
         RuntimeError: the records do not add up; a fault of this program, never of the data.
     """
-    by = {"read": {}, "kept": {split: 0 for split in readers.SPLITS}, _REJECTED: {}, _REJECTED_FROM: {}}
+    by = {"read": {}, "kept": {split: 0 for split in SPLITS}, _REJECTED: {}, _REJECTED_FROM: {}}
     for line in tally.splitlines():
         what, which, count = json.loads(line)
         by[what][which] = count
@@ -278,7 +288,7 @@ def _check(counts, config, uri):
         )
     else:
         return
-    raise readers.DataError(f"{problem}; what was rejected, and why, is in {_keep_failed(uri)}.")
+    raise DataError(f"{problem}; what was rejected, and why, is in {_keep_failed(uri)}.")
 
 
 def _keep_failed(uri):

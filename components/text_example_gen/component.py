@@ -11,7 +11,8 @@ from tfx.types import component_spec, standard_artifacts, standard_component_spe
 from tfx.types.experimental import simple_artifacts
 
 from components.text_example_gen import executor
-from pipeline import configs, readers
+from pipeline import configs
+from pipeline.readers.files import resolve_data_path
 
 
 class TextExampleGenSpec(types.ComponentSpec):
@@ -51,7 +52,7 @@ class TextExampleGen(example_gen.FileBasedExampleGen):
             data_path: the folder of the files that the recipe names.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
         """
-        data_path = readers.resolve_data_path(data_path)
+        data_path = resolve_data_path(data_path)
         recipe = configs.Recipe.from_json(recipe_json)
         entries = (*recipe.data.train_files, *recipe.data.eval_files, *recipe.data.test_files)
         splits = [

@@ -11,10 +11,11 @@ from tfx.types.experimental import simple_artifacts
 
 from components.text_transform import executor
 from pipeline import configs
+from pipeline.recipe_choices import LANGUAGE_MODEL
 
 PREPROCESSING_FNS = {
     "seq2seq": "pipeline.preprocessing.preprocessing_fn",
-    configs.LANGUAGE_MODEL: "pipeline.language_model_preprocessing.preprocessing_fn",
+    LANGUAGE_MODEL: "pipeline.language_model_preprocessing.preprocessing_fn",
 }
 
 

@@ -10,6 +10,7 @@ from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
 from pipeline import characters, configs, lexicons, pointer_labels, preprocessing, source_features, tokenization, units
+from pipeline.recipe_choices import LANGUAGE_MODEL
 
 EXAMPLES_KEY = "examples"
 VOCABULARY_KEY = "vocabulary"
@@ -113,7 +114,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         settings = json.loads(exec_properties[TEXT_SETTINGS_KEY])
         tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
         columns = settings.get("source_features", ())
-        sides = STREAM_SIDES if settings.get("task") == configs.LANGUAGE_MODEL else SIDES
+        sides = STREAM_SIDES if settings.get("task") == LANGUAGE_MODEL else SIDES
         tokenizers = {side: units.word_tokenizer(settings, side) for side in sides}
         uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
         subwords_uri = artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY]) if input_dict.get(SUBWORDS_KEY) else None

@@ -14,8 +14,11 @@ from tfx.types import artifact_utils, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
 from components.parallel_text_example_gen import component, executor
-from pipeline import readers
 from pipeline.configs import DataConfig, Recipe, TrainingConfig
+from pipeline.readers import DataError
+from pipeline.readers.files import LocalFiles, RemoteFiles, count_lines, raw_lines
+from pipeline.readers.planning import InputPlan
+from pipeline.readers.splits import SPLITS, split_of
 from tests import kubeflow
 
 CONFIG = DataConfig(eval_share=0.3, test_share=0.3, max_rejected_share=0.6)
@@ -52,7 +55,7 @@ def run(data, output, config=CONFIG, beam_args=()):
 
 def read_splits(uri):
     splits = {}
-    for split in readers.SPLITS:
+    for split in SPLITS:
         files = tf.io.gfile.glob(f"{uri}/Split-{split}/*.gz")
         records = tf.data.TFRecordDataset(files, compression_type="GZIP").as_numpy_iterator()
         splits[split] = sorted(map(parse, records))
@@ -91,7 +94,7 @@ def test_every_record_is_kept_or_rejected_once(tmp_path):
     assert [row[:2] for row in rows] == [("a.tsv", line) for line in range(1, 41)] + [("b.tsv", 6)]
     assert rows[2] == ("a.tsv", 3, "hello number 2", "bonjour numéro 2")
     for split, rows in splits.items():
-        assert all(readers.split_of(source, "verbatim", 0.3, 0.3) == split for _, _, source, _ in rows)
+        assert all(split_of(source, "verbatim", 0.3, 0.3) == split for _, _, source, _ in rows)
     assert sorted(path.name for path in (tmp_path / "rejects").iterdir()) == ["counts.json", "rejects.tsv"]
 
 
@@ -121,7 +124,7 @@ def test_given_test_files_are_held_as_they_are(tmp_path):
     assert {row[0] for split in ("train", "eval") for row in splits[split]} == {"train.tsv"}
     assert 4 <= counts["by_split"]["eval"] <= 20
     for split in ("train", "eval"):
-        assert all(readers.split_of(row[2], "verbatim", 0.3, 0.0) == split for row in splits[split])
+        assert all(split_of(row[2], "verbatim", 0.3, 0.0) == split for row in splits[split])
 
 
 def test_tags_of_the_source_become_features(tmp_path):
@@ -174,7 +177,7 @@ def test_both_halves_of_a_plural_entry_that_say_the_same_are_one_pair(tmp_path):
 def test_too_many_rejects_stop_the_run_and_stay_readable(tmp_path):
     data = write_data(tmp_path / "data")
     with pytest.raises(
-        readers.DataError, match=r"6 of 47 records were rejected \(12\.8%, most often 'duplicate': 3\)"
+        DataError, match=r"6 of 47 records were rejected \(12\.8%, most often 'duplicate': 3\)"
     ) as caught:
         run(data, tmp_path, DataConfig(**{**vars(CONFIG), "max_rejected_share": 0.1}))
     kept = tmp_path / "rejects-failed" / "rejects.tsv"
@@ -182,21 +185,19 @@ def test_too_many_rejects_stop_the_run_and_stay_readable(tmp_path):
 
 
 def test_an_empty_split_stops_the_run(tmp_path):
-    with pytest.raises(readers.DataError, match=r"No record fell into the split eval .*data\.eval_share"):
+    with pytest.raises(DataError, match=r"No record fell into the split eval .*data\.eval_share"):
         run(write_data(tmp_path / "data"), tmp_path, DataConfig(**{**vars(CONFIG), "eval_share": 1e-9}))
 
 
 def test_data_with_no_records_stops_the_run(tmp_path):
     (tmp_path / "a.tsv").write_text("source\ttarget\n")
-    with pytest.raises(readers.DataError, match="no records at all"):
+    with pytest.raises(DataError, match="no records at all"):
         run(tmp_path / "a.tsv", tmp_path)
 
 
 def test_records_that_do_not_add_up_are_a_fault():
     with pytest.raises(RuntimeError, match="Records were lost: 3 read, but 1 kept and 1 rejected"):
-        executor._counts(
-            '["read", "", 3]\n["kept", "train", 1]\n["rejected", "fuzzy", 1]\n', readers.InputPlan("/", ())
-        )
+        executor._counts('["read", "", 3]\n["kept", "train", 1]\n["rejected", "fuzzy", 1]\n', InputPlan("/", ()))
 
 
 def make_component(data, recipe=RECIPE):
@@ -293,8 +294,8 @@ def test_all_files_behind_a_path_are_fingerprinted():
 
 def test_remote_files_are_read_through_tfx(tmp_path):
     write_data(tmp_path / "data")
-    files = readers._RemoteFiles()
+    files = RemoteFiles()
     assert files.is_directory(str(tmp_path / "data")) and sorted(files.list(str(tmp_path / "data")))[0] == "a.tsv"
-    local, remote = ([*readers._raw_lines(str(tmp_path / "data" / "b.tsv"), it)] for it in (readers._LocalFiles, files))
+    local, remote = ([*raw_lines(str(tmp_path / "data" / "b.tsv"), it)] for it in (LocalFiles, files))
     assert local == remote
-    assert readers._count_lines(str(tmp_path / "data" / "b.tsv"), files) == 7
+    assert count_lines(str(tmp_path / "data" / "b.tsv"), files) == 7

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from pipeline import cli, configs, local_runner, scoring
+from pipeline import cli, configs, local_runner
+from pipeline.metrics import registry
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +90,7 @@ def test_the_report_shows_words_by_frequency_and_where_the_pointer_looked(finish
             assert source < 0 or one["source_tokens"][source] == token or token.startswith("new")
     page = pathlib.Path(facts["paths"]["report"]).read_text(encoding="utf-8")
     assert "log perplexity" in page and "the pointer’s share" in page and page.count('role="img"') == 2 + 1 + 4
-    assert scoring.LABELS["perplexity_with_copies"] in page
+    assert registry.LABELS["perplexity_with_copies"] in page
 
 
 def test_a_run_repeated_with_a_change_threshold_pushes_nothing_twice(finished):

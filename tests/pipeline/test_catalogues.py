@@ -6,8 +6,10 @@ import zipfile
 
 import pytest
 
-from pipeline import catalogues, readers
+from pipeline import catalogues
 from pipeline.configs import DataConfig
+from pipeline.readers.formats import read_plan
+from pipeline.readers.planning import plan_inputs
 
 PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "Hello"\nmsgstr "Bonjour"\n'
 MEMBERS = {
@@ -78,9 +80,9 @@ def test_the_catalogues_are_readable_and_the_marker_is_not_data(tmp_path, requir
     directory = tmp_path / "catalogues"
     fetch(directory, requirements)
     (directory / "words__app.locales__js.mo").unlink()  # the test's .mo holds no catalogue
-    plan = readers.plan_inputs(directory, DataConfig())
+    plan = plan_inputs(directory, DataConfig())
     assert len(plan.units) == 2 and not plan.ignored_files
-    assert {record.source for record in readers.read_plan(plan, DataConfig())} == {"Hello"}
+    assert {record.source for record in read_plan(plan, DataConfig())} == {"Hello"}
 
 
 def fails(directory, requirements):

@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from pipeline import cli, configs, readers, scoring
+from pipeline import cli, configs, scoring
+from pipeline.readers import DataError
 
 ROOT = pathlib.Path(__file__).parents[2]
 COMMANDS = ("run", "evaluate", "score", "serve", "request", "compile", "report", "compare")
@@ -131,7 +132,7 @@ def test_each_error_type_of_the_project_becomes_a_sentence():
 @pytest.mark.parametrize(
     "error, status, sentence",
     [
-        (readers.DataError("The data are bad."), 1, "verbatim: The data are bad.\n"),
+        (DataError("The data are bad."), 1, "verbatim: The data are bad.\n"),
         (PermissionError(13, "Permission denied", "/x/y"), 1, "verbatim: /x/y cannot be used: Permission denied.\n"),
         (KeyboardInterrupt(), 130, "verbatim: interrupted.\n"),
         (BrokenPipeError(32, "Broken pipe"), 141, ""),

@@ -9,7 +9,9 @@ import sys
 import pytest
 
 from pipeline import configs
-from pipeline.configs import Recipe, RecipeError, load_recipe, recipe_from_dict
+from pipeline.configs import Recipe, load_recipe, recipe_from_dict
+from pipeline.recipe_choices import ATTENTIVE_HEADS, CHARACTER_COMPOSITIONS, COMPOSITIONS, HEADS, LEXICON_HEADS
+from pipeline.recipe_fields import RecipeError
 
 
 def refusal(function, *arguments):
@@ -249,7 +251,7 @@ def test_bodies_and_heads_that_do_not_fit_together(settings, words):
     assert words in refusal(recipe_from_dict, tree)
 
 
-@pytest.mark.parametrize("head", configs.HEADS)
+@pytest.mark.parametrize("head", HEADS)
 def test_every_head_has_a_body(head):
     tree = {"name": "x", "lexicon": {"kind": "learned"}, "baseline": {"head": head}}
     assert recipe_from_dict({**tree, "model": {"head": head, "body": "transformer"}})
@@ -257,11 +259,11 @@ def test_every_head_has_a_body(head):
 
 
 def test_the_recipe_knows_the_heads_that_there_are():
-    from keras_models.models.heads import HEADS
+    from keras_models.models import heads
 
-    assert set(configs.HEADS) == set(HEADS)
-    assert set(configs.ATTENTIVE_HEADS) == {name for name, head in HEADS.items() if head.needs_attention}
-    assert set(configs.LEXICON_HEADS) == {name for name, head in HEADS.items() if head.needs_lexicon}
+    assert set(HEADS) == set(heads.HEADS)
+    assert set(ATTENTIVE_HEADS) == {name for name, head in heads.HEADS.items() if head.needs_attention}
+    assert set(LEXICON_HEADS) == {name for name, head in heads.HEADS.items() if head.needs_lexicon}
 
 
 def test_a_baseline_of_another_head_reads_nothing_selectively():
@@ -398,15 +400,15 @@ def test_what_goes_by_words_needs_words():
 
 
 def test_thirteen_compositions():
-    assert len(configs.COMPOSITIONS) == 13
-    for name in configs.COMPOSITIONS:
+    assert len(COMPOSITIONS) == 13
+    for name in COMPOSITIONS:
         recipe = recipe_from_dict({"name": "x", "model": {"composition": name, "word_length": 9}})
         assert configs.composes(recipe) == (name != "lookup")
         assert configs.transform_settings(recipe).get("word_length") == (None if name == "lookup" else 9)
         assert ("characters" in configs.vocabulary_settings(recipe)) == (name != "lookup")
     from keras_models.layers import CharacterComposition
 
-    assert configs.CHARACTER_COMPOSITIONS == CharacterComposition.FUNCTIONS
+    assert CHARACTER_COMPOSITIONS == CharacterComposition.FUNCTIONS
     odd = {"name": "x", "model": {"composition": "lookup+bilstm", "embedding_size": 9}}
     assert "'model.embedding_size' must be even" in refusal(recipe_from_dict, odd)
 

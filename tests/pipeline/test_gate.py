@@ -12,6 +12,7 @@ tfma = pytest.importorskip("tensorflow_model_analysis")
 from google.protobuf import json_format  # noqa: E402
 
 from pipeline import configs, evaluation, extractors, scoring, slicing, training_counts  # noqa: E402
+from pipeline.recipe_fields import RecipeError  # noqa: E402
 
 # Two domains, of which one has longer sentences; the words of both are known but for the placeholders.
 LAW = [
@@ -323,13 +324,13 @@ def test_a_source_is_sliced_by_its_length_and_words(tmp_path):
     ],
 )
 def test_recipes_that_make_no_sense_are_refused(settings, words):
-    with pytest.raises(configs.RecipeError, match=words):
+    with pytest.raises(RecipeError, match=words):
         configs.recipe_from_dict({"name": "x", "data": {"slice_features": ["domain"]}, "evaluation": settings})
 
 
 def test_a_column_to_slice_by_has_a_name_of_its_own():
     for name in ("source_length", "target", "a b"):
-        with pytest.raises(configs.RecipeError, match="slice_features' cannot name"):
+        with pytest.raises(RecipeError, match="slice_features' cannot name"):
             configs.recipe_from_dict({"name": "x", "data": {"slice_features": [name]}})
 
 

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from pipeline import configs
+from pipeline.recipe_fields import RecipeError
 from tests import kubeflow
 from tests.components.test_vocabulary import SPECIAL, write_examples
 
@@ -87,9 +88,9 @@ def test_gpus_can_be_chosen_or_left_out(tmp_path):
 
 
 def test_wrong_calls_are_one_sentence(tmp_path):
-    with pytest.raises(configs.RecipeError, match="names 'Trainr', but the pipeline has .*Trainer.*"):
+    with pytest.raises(RecipeError, match="names 'Trainr', but the pipeline has .*Trainer.*"):
         compiled(tmp_path / "p.yaml", component_images={"Trainr": "x"})
-    with pytest.raises(configs.RecipeError, match="0 or more; got -1"):
+    with pytest.raises(RecipeError, match="0 or more; got -1"):
         compiled(tmp_path / "p.yaml", gpu_count=-1)
     assert not (tmp_path / "p.yaml").exists()
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 tf = pytest.importorskip("tensorflow")
 
 from pipeline import configs, preprocessing, scripts, segmentation_phases, segmentation_scores  # noqa: E402
+from pipeline.recipe_fields import RecipeError  # noqa: E402
 from pipeline.tokenization import Tokenizer  # noqa: E402
 
 RECIPE = {
@@ -138,5 +139,5 @@ def test_answers_are_compared_where_the_sources_have_spaces():
     ],
 )
 def test_recipes_that_make_no_sense_are_refused(sections, words):
-    with pytest.raises(configs.RecipeError, match=words):
+    with pytest.raises(RecipeError, match=words):
         recipe(**sections)

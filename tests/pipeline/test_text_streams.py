@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline import configs, text_streams
 from pipeline.readers import DataError
+from pipeline.recipe_fields import RecipeError
 
 
 def recipe(window=3, rows=2, longest=8, **data):
@@ -115,7 +116,7 @@ def test_too_little_for_the_rows_a_file_twice_and_no_folder(tmp_path):
     ],
 )
 def test_recipes_that_cannot_be_are_refused(overrides, sentence):
-    with pytest.raises(configs.RecipeError, match=sentence):
+    with pytest.raises(RecipeError, match=sentence):
         configs.load_recipe("penn_treebank", overrides)
 
 

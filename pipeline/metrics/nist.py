@@ -1,0 +1,127 @@
+"""NIST: n-gram precisions weighted by information."""
+
+import collections
+import math
+
+import numpy as np
+
+from pipeline.metrics.base import DEFAULT_SEED, SparseMetric, join_signature
+from pipeline.metrics.sacrebleu_metrics import sacrebleu_bleu
+
+_NIST_ORDER = 5
+
+
+class Nist(SparseMetric):
+    """NIST (Doddington, 2002), from 0 up, some 10 for good systems: n-gram precisions weighted by information.
+
+        NIST = penalty * sum over n = 1..5 of
+            sum over output n-grams w that a reference holds (clipped) of info(w) / number of output n-grams
+        info(w_1 ... w_n) = log2(count of w_1 ... w_n-1 / count of w_1 ... w_n), counts of all references
+            (for n = 1 the first is the number of reference words)
+        penalty = exp(ln 0.5 * (ln(output length / reference length) / ln 1.5)^2) for outputs that are shorter, else 1
+
+    It is what `nltk.translate.nist_score.corpus_nist` computes, with BLEU's words: of several references, a segment takes
+    for each n the one that gives it most (the longest of several such). Which one that is depends on all segments, so
+    where references match differently the alternatives themselves are the statistic. An n for which no output is long
+    enough counts 0, and so does NIST without reference words; NLTK divides by 0 there.
+
+    A resampled test set holds some segments twice, so its n-grams carry less information: the bootstrap interval lies
+    somewhat low, and may not hold the value.
+    """
+
+    def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
+        scorer, self._tokenize = sacrebleu_bleu(language, tokenize, tokenization)
+        self._words = lambda text: scorer.tokenizer(text.rstrip()).split()
+
+    def statistics(self, hypothesis, references, source):
+        found, references = self._words(hypothesis), list(map(self._words, references))
+        counts = collections.Counter()
+        for order in range(1, _NIST_ORDER + 1):
+            output = collections.Counter(_ngrams(found, order))
+            counts["output", order] = output.total()
+            lengths = {}
+            for wanted in references:
+                ngrams = collections.Counter(_ngrams(wanted, order))
+                for ngram, count in ngrams.items():
+                    counts["reference", ngram] += count
+                matched = tuple((output & ngrams).items())
+                lengths[matched] = max(len(wanted), lengths.get(matched, 0))
+            if len(lengths) > 1:
+                counts["best", order, tuple(lengths.items())] = 1
+                continue
+            for matched, length in lengths.items():
+                counts[("length",)] += length
+                for ngram, count in matched:
+                    counts["match", ngram] += count
+        return counts
+
+    def evaluator(self, keys):
+        position = {key: index for index, key in enumerate(keys)}
+        ngrams = {key[1]: number for number, key in enumerate(key for key in keys if key[0] == "reference")}
+        reference = np.array([position["reference", ngram] for ngram in ngrams], np.int64)
+        prefix = np.array([ngrams.get(ngram[:-1], -1) for ngram in ngrams], np.int64)
+        match = np.array(
+            [(position[key], ngrams[key[1]], len(key[1])) for key in keys if key[0] == "match"], np.int64
+        ).reshape(-1, 3)
+        choices = [key for key in keys if key[0] == "best"]
+        choice = np.array([(position[key], key[1]) for key in choices], np.int64).reshape(-1, 2)
+        alternatives = [(number, *item) for number, key in enumerate(choices) for item in key[2]]
+        group = np.array([number for number, _, _ in alternatives], np.int64)
+        lengths = np.array([length for _, _, length in alternatives], np.float64)
+        ends = np.searchsorted(group, np.arange(len(choices)), side="right") - 1
+        parts = np.array(
+            [
+                (number, ngrams[ngram], count)
+                for number, (_, matched, _) in enumerate(alternatives)
+                for ngram, count in matched
+            ],
+            np.int64,
+        ).reshape(-1, 3)
+        chosen_among = np.unique(parts[:, 1])
+
+        def evaluate(sums):
+            counts = sums[reference]
+            total = counts[prefix < 0].sum()
+            if not total:
+                return 0.0
+            # A resampled test set may lack an n-gram; its weight is then asked for by none of its segments.
+            shares = np.where(prefix < 0, total, counts[prefix]) / np.where(counts > 0, counts, np.inf)
+            shares = np.where(counts > 0, shares, 1.0)
+            weights = np.log(shares) / math.log(2)
+            # To NLTK's last bit, which decides between references that are worth the same.
+            weights[chosen_among] = [math.log(share, 2) for share in shares[chosen_among].tolist()]
+            gains = np.bincount(match[:, 2], sums[match[:, 0]] * weights[match[:, 1]], _NIST_ORDER + 1)
+            length = sums[position["length",]] if ("length",) in position else 0.0
+            if choices:
+                scores = np.bincount(parts[:, 0], weights[parts[:, 1]] * parts[:, 2], len(group))
+                best = np.lexsort((lengths, scores, group))[ends]
+                times = sums[choice[:, 0]]
+                gains = gains + np.bincount(choice[:, 1], times * scores[best], _NIST_ORDER + 1)
+                length += times @ lengths[best]
+            totals = [sums[position["output", order]] for order in range(1, _NIST_ORDER + 1)]
+            precision = sum(gain / total for gain, total in zip(gains[1:], totals) if total)
+            return float(precision * _nist_penalty(_NIST_ORDER * totals[0], length))
+
+        return evaluate
+
+    def details(self, sums):
+        return {
+            "hypothesis_length": int(sums["output", 1]),
+            "reference_words": int(
+                sum(count for key, count in sums.items() if key[0] == "reference" and len(key[1]) == 1)
+            ),
+        }
+
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        return join_signature(f"case:mixed|n:{_NIST_ORDER}|tok:{self._tokenize}", samples, seed, references)
+
+
+def _ngrams(words, order):
+    return zip(*(words[begin:] for begin in range(order)))
+
+
+def _nist_penalty(length, reference_length):
+    if not length:
+        return 0.0
+    # An output of two thirds of the reference's length loses half.
+    return math.exp(math.log(0.5) * (math.log(min(1.0, length / reference_length)) / math.log(1.5)) ** 2)

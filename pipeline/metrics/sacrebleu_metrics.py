@@ -1,0 +1,128 @@
+"""BLEU, chrF and TER, as sacrebleu computes them."""
+
+import bisect
+
+import numpy as np
+
+from pipeline.metrics.base import DEFAULT_SEED, Metric, ScoringError, primary_language
+from pipeline.metrics.buckets import LENGTH_BUCKETS, bucket_names
+
+# sacrebleu's default tokenizer, 13a, cuts at spaces and punctuation: useless where words have no spaces between them.
+_BLEU_TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "km": "char", "lo": "char", "my": "char"}
+
+
+class _SacrebleuMetric(Metric):
+    """A metric of sacrebleu. Its statistics are the ones that sacrebleu's own bootstrap sums.
+
+    Of several references BLEU takes the largest count of each n-gram and the closest length, chrF the reference with the
+    best F-score, TER the fewest edits and the mean length: sacrebleu's own ways.
+    """
+
+    uses_sacrebleu_test = True
+
+    def __init__(self, scorer, size):
+        self._scorer = scorer
+        self.size = size
+
+    def statistics(self, hypothesis, references, source):
+        return self._scorer._extract_corpus_statistics([hypothesis], [[text] for text in references])[0]
+
+    def _score(self, sums):
+        return self._scorer._compute_score_from_stats(np.asarray(sums, np.float64).tolist())
+
+    def value(self, sums):
+        return float(self._score(sums).score)
+
+    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+        self._scorer.num_refs = references or -1
+        self._scorer.n_bootstrap = samples or None
+        self._scorer.seed = str(seed) if samples else None
+        return self._scorer.get_signature().format()
+
+
+class Bleu(_SacrebleuMetric):
+    """BLEU (Papineni et al., 2002), 0 to 100: brevity penalty times the geometric mean of 1- to 4-gram precisions."""
+
+    def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
+        super().__init__(sacrebleu_bleu(language, tokenize, tokenization)[0], size=10)
+
+    def details(self, sums):
+        score = self._score(sums)
+        return {
+            "precisions": [float(precision) for precision in score.precisions],
+            "brevity_penalty": float(score.bp),
+            "hypothesis_length": int(score.sys_len),
+            "reference_length": int(score.ref_len),
+        }
+
+
+class BleuByLength(Bleu):
+    """BLEU, and in `details` the BLEU of segments of like reference length (Neubig et al., 2019, compare-mt).
+
+    The length is in BLEU's own words, of the reference whose length is closest to the output's.
+    """
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._segment_size = self.size
+        self.size *= len(LENGTH_BUCKETS)
+
+    def statistics(self, hypothesis, references, source):
+        counts = super().statistics(hypothesis, references, source)
+        table = np.zeros((len(LENGTH_BUCKETS), self._segment_size))
+        table[bisect.bisect_right(LENGTH_BUCKETS, counts[1]) - 1] = counts
+        return table.ravel()
+
+    def _score(self, sums):
+        return super()._score(sums.reshape(-1, self._segment_size).sum(axis=0))
+
+    def details(self, sums):
+        by_length = []
+        for words, counts in zip(bucket_names(LENGTH_BUCKETS), sums.reshape(-1, self._segment_size)):
+            bleu = float(super()._score(counts).score) if counts.any() else None
+            by_length.append({"words": words, "bleu": bleu, "reference_length": int(counts[1])})
+        return {**super().details(sums), "by_length": by_length}
+
+
+class Chrf(_SacrebleuMetric):
+    """chrF2 (Popović, 2015), 0 to 100: F-score, recall weighing twice, of character n-grams up to 6."""
+
+    def __init__(self, **unused):
+        import sacrebleu
+
+        super().__init__(sacrebleu.CHRF(), size=18)
+
+    def details(self, sums):
+        return {"characters": int(sums[0]), "reference_characters": int(sums[1])}
+
+
+class Ter(_SacrebleuMetric):
+    """TER (Snover et al., 2006): 100 * (insertions + deletions + substitutions + shifts) / reference words."""
+
+    lower_is_better = True
+
+    def __init__(self, **unused):
+        import sacrebleu
+
+        super().__init__(sacrebleu.TER(), size=2)
+
+    def details(self, sums):
+        return {"edits": float(sums[0]), "reference_words": float(sums[1])}
+
+
+def sacrebleu_bleu(language, tokenize, tokenization):
+    """Returns sacrebleu's BLEU, and the name of its tokenizer."""
+    import sacrebleu
+
+    # Text that is tokenized already is measured as it is, as published results on such corpora are.
+    tokenize = tokenize or ("none" if tokenization == "whitespace" else bleu_tokenizer(language))
+    try:
+        return sacrebleu.BLEU(tokenize=tokenize), tokenize
+    except (AssertionError, ValueError, KeyError, RuntimeError, ImportError):
+        names = ", ".join(name for name in sacrebleu.BLEU.TOKENIZERS)
+        raise ScoringError(f"BLEU has no usable tokenizer '{tokenize}'; sacrebleu's are {names}.") from None
+
+
+def bleu_tokenizer(language):
+    """Returns the name of sacrebleu's tokenizer for a language code: `13a` unless words have no spaces."""
+    return _BLEU_TOKENIZERS.get(primary_language(language), "13a")

@@ -1,0 +1,114 @@
+"""Records: a pair of texts, or a reject that says what is wrong with it."""
+
+import re
+import typing
+
+from pipeline import tokenization
+
+REJECT_COLUMNS = ("file", "line", "reason", "text")
+# Tab, line feed and carriage return may stand inside a gettext or JSON text; no other control character may.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# A rejected record's text is for a person to recognise it; file and line lead to the whole of it.
+_REJECT_TEXT_LIMIT = 1000
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_ESCAPED = re.compile(r"[\\\t\n\r]")
+_HELD_BACK = "also in a given "
+
+
+class Pair(typing.NamedTuple):
+    """A source and its target, stripped of white space at both ends, in lower case where `data.lowercase` asks for it.
+
+    `file` is relative to the plan's base directory (for aligned files, the source file); `line` counts from
+    1. An entry of a .mo file has no line: there, `line` is the entry's number. `features` holds, for each of
+    `data.source_features`, the tags of the source's tokens, parted by one space, and then the value of each of
+    `data.slice_features`.
+    """
+
+    source: str
+    target: str
+    file: str
+    line: int
+    features: tuple[str, ...] = ()
+
+
+class Reject(typing.NamedTuple):
+    """A record that was turned away: where it stands, why, and its text (shortened, unescaped)."""
+
+    file: str
+    line: int
+    reason: str
+    text: str
+
+
+def judge(source, target, file, line, config, features=()):
+    """Returns the `Pair`, or the `Reject` that says what is wrong with it."""
+    reason = None
+    texts = (source, target, *features)
+    if any(map(_SURROGATE.search, texts)):
+        reason = "not valid UTF-8"
+    elif any(map(_CONTROL.search, texts)):
+        reason = "control character"
+    else:
+        tokenizer = tokenization.Tokenizer.of(config)
+        source_tokenizer = tokenization.Tokenizer.of(config, "source")
+        source, target = (tokenizer.normalize(text.strip()) for text in (source, target))
+        features = tuple(" ".join(tags.split()) for tags in features)
+        if not source:
+            reason = "empty source"
+        elif not target:
+            reason = "empty target"
+        elif max(len(source), len(target)) > config.max_characters:
+            reason = f"longer than {config.max_characters} characters"
+        elif max(source_tokenizer.count(source), tokenizer.count(target)) > config.max_tokens:
+            reason = f"longer than {config.max_tokens} tokens"
+        elif config.drop_identical and source == target:
+            reason = "target equals source"
+        else:
+            tokens = tokenizer.count(source)
+            for name, tags in zip(config.source_features, features):
+                if len(tags.split()) != tokens:
+                    reason = f"'{name}' has not one tag for each token of the source"
+    if reason:
+        return reject(file, line, reason, "\t".join((source, target, *features)))
+    return Pair(source, target, file, line, features)
+
+
+def reject(file, line, reason, text):
+    """Returns the `Reject` of a record; `text` may be bytes, and of any length."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    return Reject(file, line, reason, shorten(text))
+
+
+def reject_duplicate(pair, first_file, first_line):
+    """Returns the `Reject` of a pair that was already seen at `first_file`, line `first_line`."""
+    text = shorten(f"{pair.source}\t{pair.target}")
+    return Reject(pair.file, pair.line, f"duplicate of {first_file}:{first_line}", text)
+
+
+def reject_held_back(pair, split, file, line):
+    """Returns the `Reject` of a training pair that also stands in a file that was given as `split`."""
+    text = shorten(f"{pair.source}\t{pair.target}")
+    return Reject(pair.file, pair.line, f"{_HELD_BACK}{split} file: {file}:{line}", text)
+
+
+def reason_kind(reason):
+    """Returns the reason without its particulars, for counting: all duplicates are of one kind."""
+    if reason.startswith("duplicate of "):
+        return "duplicate"
+    return reason.partition(": ")[0] if reason.startswith(_HELD_BACK) else reason
+
+
+def format_reject(reject):
+    """Returns a line for `rejects.tsv`, no line end; tab, line end and backslash are escaped in every column."""
+    return "\t".join(_ESCAPED.sub(lambda match: _ESCAPES[match.group()], str(field)) for field in reject)
+
+
+def shorten(text):
+    """Returns a text that UTF-8 can hold and a person can take in."""
+    # A lone surrogate (undecodable byte, or a bad JSON escape) cannot be written as UTF-8.
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    if len(text) <= _REJECT_TEXT_LIMIT:
+        return text
+    return f"{text[:_REJECT_TEXT_LIMIT]}... ({len(text)} characters)"

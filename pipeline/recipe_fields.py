@@ -1,0 +1,90 @@
+"""Fields of a recipe with their choices and limits, and building sections of dicts, every key and value checked."""
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+
+
+class RecipeError(ValueError):
+    """A recipe that cannot be used; its message is one sentence for the user."""
+
+
+def choice(*values, default):
+    """Returns a dataclass field that takes one of the values."""
+    return dataclasses.field(default=default, metadata={"choices": values})
+
+
+def number(default, low=None, high=None):
+    """Returns a dataclass field that takes a number from `low` to `high`; None is no limit."""
+    return dataclasses.field(default=default, metadata={"low": low, "high": high})
+
+
+def build(cls, tree, prefix):
+    """Builds a section, or a whole recipe, of nested dicts.
+
+    Args:
+        cls: its dataclass.
+        tree: dict from key to value.
+        prefix: the keys that lead to it, each with a dot, for messages.
+
+    Raises:
+        RecipeError: an unknown key or impossible value; the sentence names the key.
+    """
+    if not isinstance(tree, dict):
+        raise RecipeError(f"The recipe key '{prefix.rstrip('.')}' must be a section with keys of its own.")
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    hints = typing.get_type_hints(cls)
+    values = {}
+    for key, value in tree.items():
+        if key not in fields:
+            raise RecipeError(f"The recipe has an unknown key '{prefix}{key}'{suggestion(key, fields)}")
+        if dataclasses.is_dataclass(hints[key]):
+            values[key] = build(hints[key], value, f"{prefix}{key}.")
+        else:
+            values[key] = _check_value(f"{prefix}{key}", value, hints[key], fields[key].metadata)
+    if "name" in fields and not values.get("name"):
+        raise RecipeError("The recipe needs a 'name'.")
+    return cls(**values)
+
+
+def _check_value(key, value, hint, metadata: types.MappingProxyType):
+    if hint == tuple[str, ...]:
+        if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in value):
+            raise RecipeError(f"The recipe key '{key}' must be a list of texts, such as [\"a\"]; got {value!r}.")
+        if len(set(value)) < len(value):
+            raise RecipeError(f"The recipe key '{key}' names something twice: {value!r}.")
+        return tuple(value)
+    if hint == float | None:
+        if value is None:
+            return None
+        hint = float
+    if typing.get_origin(hint) is tuple:
+        good = isinstance(value, (list, tuple)) and value
+        good = good and all(isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in value)
+        if not good or list(value) != sorted(set(value)):
+            raise RecipeError(f"The recipe key '{key}' must be a rising list of positive whole numbers; got {value!r}.")
+        return tuple(value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value) if abs(value) < 1e300 else math.inf
+    if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
+        name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]
+        raise RecipeError(f"The recipe key '{key}' must be {name}; got {value!r}.")
+    choices = metadata.get("choices")
+    if choices and value not in choices:
+        names = ", ".join(repr(choice) for choice in choices)
+        raise RecipeError(f"The recipe key '{key}' must be one of {names}; got {value!r}.")
+    low, high = metadata.get("low"), metadata.get("high")
+    if hint is float and not math.isfinite(value):
+        raise RecipeError(f"The recipe key '{key}' must be a finite number; got {value!r}.")
+    if (low is not None and value < low) or (high is not None and value > high):
+        limits = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise RecipeError(f"The recipe key '{key}' must be {limits}; got {value!r}.")
+    return value
+
+
+def suggestion(word, known):
+    """Returns the end of a sentence about an unknown word: the known one that looks most like it, if one does."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean '{close[0]}'?" if close else "."

@@ -1,0 +1,34 @@
+"""Metrics by how often training saw a word, on hand-counted cases."""
+
+import json
+
+import pytest
+
+from pipeline import scoring
+from pipeline.metrics.base import ScoringError
+
+
+def test_rare_word_recall_clips_and_takes_the_best_reference():
+    training = {"often": 8, "seven": 7, "never": 0}
+    options = {"training_words": training, "bootstrap_samples": 0}
+    outputs, references = ["often seven new new", "x"], [["often seven seven new"], ["often", "often y x"]]
+    result = scoring.score("rare_word_recall", outputs, references, **options)["rare_word_recall"]
+    assert result.details == {"n": 5, "found": 3} and result.value == pytest.approx(0.6)
+    nothing = scoring.score("rare_word_recall", ["often"], ["often"], **options)["rare_word_recall"]
+    assert nothing.value is None
+    with pytest.raises(ScoringError, match="how often each word"):
+        scoring.score("rare_word_recall", ["a"], ["a"], training_words={"a"})
+
+
+def test_word_f1_by_frequency():
+    training = {"one": 1, "six": 6, "many": 1000}
+    outputs, references = ["many many six new", "six"], [["many six six gone"], ["many", "six"]]
+    options = {"training_words": training, "bootstrap_samples": 20}
+    result = scoring.score("word_f1_by_frequency", outputs, references, **options)["word_f1_by_frequency"]
+    assert result.value == pytest.approx(2 * 3 / (5 + 5))
+    buckets = {bucket["seen"]: bucket for bucket in result.details["by_frequency"]}
+    assert list(buckets) == ["0", "1", "2", "3", "4", "5-9", "10-99", "100-999", "1000+"]
+    assert buckets["0"]["f1"] == 0 and buckets["1"]["f1"] is None
+    assert (buckets["5-9"]["matches"], buckets["5-9"]["output_words"], buckets["5-9"]["reference_words"]) == (2, 2, 3)
+    assert buckets["1000+"]["f1"] == pytest.approx(2 / 3)
+    json.dumps(result.to_dict(), allow_nan=False)

@@ -3,6 +3,7 @@
 A checkpoint is a state: dicts, lists, scalars and arrays. What belongs to it, the trainers know.
 """
 
+import contextlib
 import hashlib
 import io
 import json
@@ -119,6 +120,10 @@ class Checkpoints:
         """Removes them all: the training has ended and its model is kept."""
         if self.directory and tf.io.gfile.isdir(self.directory):
             tf.io.gfile.rmtree(self.directory)
+            if "://" not in self._of_all:
+                # An empty folder says nothing; one with another training's stays.
+                with contextlib.suppress(OSError):
+                    os.rmdir(self._of_all)
 
     def _names(self):
         if not self.directory or not tf.io.gfile.isdir(self.directory):

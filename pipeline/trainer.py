@@ -403,6 +403,7 @@ def train(
         done = state["callbacks"]["Schedule"]["updates"]
         print(f"  {recipe.model.head}: goes on from a checkpoint, after {done} updates.", flush=True)
     checkpointing = Checkpointing(kept, state, callbacks, steps_per_epoch)
+    del state  # As large as model and optimizer together.
     _fit(model, batches_from, eval_batches, config.epochs, [*callbacks, checkpointing])
     if not progress.curve:
         kept.clear()

@@ -112,8 +112,12 @@ def test_checkpoints_come_back_and_the_last_two_are_kept(kept):
     for one, two in zip(loaded["weights"], state(3)["weights"], strict=True):
         assert one.dtype == two.dtype and one.shape == two.shape and np.array_equal(one, two)
     assert loaded["best"] is None
+    kept.load("b")
+    kept.save(state(5))
     kept.clear()
-    assert not files(kept) and kept.load("a") is None
+    assert kept.load("a")["epoch"] == 3
+    kept.clear()
+    assert kept.load("a") is None and not pathlib.Path(kept.directory).parent.exists()
 
 
 def test_a_training_finds_no_checkpoint_of_another(kept):

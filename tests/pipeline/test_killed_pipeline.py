@@ -1,5 +1,6 @@
-"""A pipeline that is killed and run again does what it was killed in again, and nothing else."""
+"""A pipeline that is killed and run again does what it was killed in again, and nothing else; one that finds the disk full says so."""
 
+import errno
 import json
 import os
 import pathlib
@@ -8,6 +9,8 @@ import subprocess
 import sys
 
 import pytest
+
+from pipeline import local_runner
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM = pathlib.Path(__file__).with_name("killed_pipeline.py")
@@ -29,3 +32,10 @@ def test_what_was_finished_is_not_done_again(tmp_path):
     # What the killed executions left is nobody's output.
     last = runs[-1]
     assert last["finished"] == {gen: last["made"][gen][1], vocabulary: last["made"][vocabulary][1]}
+
+
+def test_a_full_disk_is_one_sentence():
+    error = RuntimeError(f"{OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), 'model.keras')} [while running 'Write']")
+    sentence = local_runner._failure_sentence("Trainer", error, "out/run.log")
+    assert sentence.startswith("Trainer failed because the disk is full: make room and run the same command again")
+    assert sentence.endswith("The full log is out/run.log.")

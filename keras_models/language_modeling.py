@@ -23,6 +23,7 @@ from keras import ops
 
 from keras_models.layers.pointer_sentinel import NO_WORD
 from keras_models.losses import negative_log_likelihood
+from keras_models.variables import assign, values_of
 
 START_ID = 3  # a stream begins as if a sentence had just ended
 PAD_ID = 0
@@ -214,6 +215,7 @@ class HalvingSchedule:
         best: lowest perplexity.
         improved: whether the last epoch was the best.
         stopped: whether training should end.
+        state: all that it remembers, a dict, for a checkpoint; it can be set.
     """
 
     def __init__(self, learning_rate, patience=3):
@@ -224,6 +226,14 @@ class HalvingSchedule:
         self.stopped = False
         self._last = math.inf
         self._without_gain = 0
+
+    @property
+    def state(self):
+        return dict(vars(self))
+
+    @state.setter
+    def state(self, state):
+        vars(self).update(state)
 
     def update(self, validation_perplexity):
         """Takes note of an epoch; a perplexity that is not a number counts as worse."""
@@ -281,7 +291,7 @@ class FitOptions:
         return make(rate, global_clipnorm=self.clip_norm or None)
 
 
-def fit(model, train_ids, valid_ids, options=None, on_epoch=None):
+def fit(model, train_ids, valid_ids, options=None, on_epoch=None, state=None, checkpoint=None):
     """Trains a language model and leaves it with the weights of its best epoch by validation perplexity.
 
     Args:
@@ -289,6 +299,9 @@ def fit(model, train_ids, valid_ids, options=None, on_epoch=None):
         train_ids, valid_ids: int `[words]`, streams.
         options: `FitOptions`.
         on_epoch: called after each epoch with its entry of the history.
+        state: what `checkpoint` was given in a training that did not end; this one then goes on from there.
+        checkpoint: called after each update with a function without arguments that returns the training's state (a dict of lists,
+            scalars and arrays), and with whether an epoch has just ended.
 
     Returns:
         The history, a list of dicts: `epoch`, `updates` (so far), `loss` (mean over the epoch's updates, dropout on), `perplexity`
@@ -314,18 +327,48 @@ def fit(model, train_ids, valid_ids, options=None, on_epoch=None):
     schedule = HalvingSchedule(float(ops.convert_to_numpy(optimizer.learning_rate)), options.patience)
     best, history, done, started = None, [], 0, time.monotonic()
     expired = False
-    for epoch in range(1, options.max_epochs + 1):
-        optimizer.learning_rate.assign(schedule.learning_rate)
-        trainer.reset()
+    epoch, taken = 1, 0  # updates of the epoch that are done
+    optimizer.build(trainer.trainable_variables)
+    variables = [*trainer.variables, *optimizer.variables]
+    if state:
+        assign(variables, state["variables"])
+        epoch, taken, done, history = (state[key] for key in ("epoch", "taken", "done", "history"))
+        best, schedule.state, expired = state["best"], state["schedule"], state["expired"]
+        started -= state["seconds"]
+
+    def state_now():
+        return {
+            "epoch": epoch,
+            "taken": taken,
+            "done": done,
+            "history": history,
+            "best": best,
+            "schedule": schedule.state,
+            "expired": expired,
+            "seconds": time.monotonic() - started,
+            "variables": values_of(variables),
+            "metrics": values_of(trainer.metrics_variables),
+        }
+
+    while epoch <= options.max_epochs and not schedule.stopped and not expired:
         trainer.reset_metrics()
+        if taken:
+            # The mean of the epoch's losses so far.
+            assign(trainer.metrics_variables, state["metrics"])
+        else:
+            optimizer.learning_rate.assign(schedule.learning_rate)
+            trainer.reset()
         loss = math.nan
-        for begin, end, losses in updates:
+        for begin, end, losses in updates[taken:]:
             labels = targets[:, end - losses : end]
             loss = trainer.train_on_batch({"inputs": inputs[:, begin:end], "targets": labels}, labels)
             done += 1
+            taken += 1
             expired = options.max_seconds is not None and time.monotonic() - started >= options.max_seconds
             if expired:
                 break
+            if checkpoint and taken < len(updates):
+                checkpoint(state_now, False)
         rate = schedule.learning_rate
         measured = perplexity_of(evaluator.score(valid_ids))
         schedule.update(measured)
@@ -343,8 +386,9 @@ def fit(model, train_ids, valid_ids, options=None, on_epoch=None):
         )
         if on_epoch:
             on_epoch(history[-1])
-        if schedule.stopped or expired:
-            break
+        epoch, taken = epoch + 1, 0
+        if checkpoint:
+            checkpoint(state_now, True)
     if best is None:
         raise ValueError("The training gave no finite perplexity: lower the learning rate.")
     model.set_weights(best)

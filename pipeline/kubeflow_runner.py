@@ -65,6 +65,8 @@ def compile_pipeline(
         data_path=data_path,
         push_directory=f"{pipeline_root.rstrip('/')}/models/{recipe.name}",
         beam_args=beam_args,
+        # Each run has folders of its own there; a training is known by what it is made from, whichever run began it.
+        checkpoint_directory=f"{pipeline_root.rstrip('/')}/checkpoints",
         configure_trainer=lambda trainer: trainer.with_platform_config(resources),
         # Kubeflow knows no strategy but TFX's: there a run that is repeated compares a model with itself.
         resolve_blessed=pipeline.last_blessed_model,

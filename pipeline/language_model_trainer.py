@@ -1,5 +1,6 @@
 """Training of the task `language_model`: transformed passages to one stream, the stream to a model."""
 
+import math
 import time
 
 import keras
@@ -8,7 +9,7 @@ import tensorflow as tf
 
 from keras_models import language_modeling
 from keras_models.models import LanguageModel
-from pipeline import heat_maps, language_model_preprocessing, preprocessing
+from pipeline import checkpoints, heat_maps, language_model_preprocessing, preprocessing
 
 
 def build_model(recipe, vocabulary_size):
@@ -72,8 +73,8 @@ def read_stream(file_patterns):
     return np.concatenate([ids for _, ids in passages]) if passages else np.zeros(0, "int32")
 
 
-def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, vocabulary=None):
-    """Trains a recipe's model.
+def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, vocabulary=None, kept=None):
+    """Trains a recipe's model, from its last checkpoint if it was stopped before.
 
     Args:
         recipe: a `Recipe` of the task `language_model`.
@@ -81,6 +82,7 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
         vocabulary_size: V.
         log_directory: where TensorBoard's logs go, if given.
         vocabulary: the words by id, for the tokens beside TensorBoard's heat maps.
+        kept: the `checkpoints.Checkpoints` to go on from and to write; None keeps none.
 
     Returns:
         The model with the weights of its best epoch, and a dict of facts: `head`, `curve`, `parameters`, `seconds`, `words`,
@@ -93,18 +95,12 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
     train_ids, eval_ids = read_stream(train_files), read_stream(eval_files)
     model = build_model(recipe, vocabulary_size)
     options = fit_options(recipe)
-    curve = []
     writer = tf.summary.create_file_writer(log_directory) if log_directory else None
     words = [vocabulary[number] if vocabulary else str(number) for number in eval_ids.tolist()]
     # Some words of the eval text, evenly from its end, for the heat maps.
     shown = range(len(eval_ids) - 1, 0, -max(1, len(eval_ids) // heat_maps.SHOWN)) if model.points else ()
 
     def on_epoch(entry):
-        loss = float(np.log(entry["perplexity"]))
-        point = {key: entry[key] for key in ("epoch", "seconds", "loss", "learning_rate")}
-        # A loss that is not finite has no point on a curve, and no word in JSON.
-        if np.isfinite(entry["loss"]) and np.isfinite(loss):
-            curve.append({**point, "eval_loss": loss, "perplexity": entry["perplexity"]})
         if writer:
             with writer.as_default(step=entry["epoch"]):
                 tf.summary.scalar("loss", entry["loss"])
@@ -119,11 +115,26 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
             flush=True,
         )
 
-    started = time.monotonic()
-    history = language_modeling.fit(model, train_ids, eval_ids, options, on_epoch)
+    kept = kept or checkpoints.Checkpoints()
+    made_from = (recipe.to_dict(), train_ids, eval_ids, checkpoints.shapes_of(model))
+    state = kept.load(checkpoints.digest_of(*made_from))
+    if state:
+        print(f"  {recipe.model.head}: goes on from a checkpoint, after {state['done']} updates.", flush=True)
+
+    def checkpoint(state_now, at_epoch_end):
+        if kept.due(at_epoch_end):
+            kept.save(state_now())
+
+    started = time.monotonic() - (state["seconds"] if state else 0.0)
+    try:
+        history = language_modeling.fit(model, train_ids, eval_ids, options, on_epoch, state, checkpoint)
+    except ValueError:
+        # Another attempt would end as this one.
+        kept.clear()
+        raise
     facts = {
         "head": recipe.model.head,
-        "curve": curve,
+        "curve": [_point(entry) for entry in history if math.isfinite(entry["loss"] + entry["perplexity"])],
         "parameters": int(model.count_params()),
         "seconds": round(time.monotonic() - started, 1),
         "updates": history[-1]["updates"],
@@ -133,8 +144,14 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
     return model, facts
 
 
-def train_transformed(recipe, fn_args, transform_output):
+def _point(entry):
+    """An epoch's point on the curve. (One whose loss is not finite has none: JSON has no word for it.)"""
+    point = {key: entry[key] for key in ("epoch", "seconds", "loss", "learning_rate", "perplexity")}
+    return {**point, "eval_loss": float(np.log(entry["perplexity"]))}
+
+
+def train_transformed(recipe, fn_args, transform_output, kept=None):
     """Trains on the files of TFX's `fn_args`; returns what `train` does."""
     vocabulary = preprocessing.read_vocabulary(transform_output, language_model_preprocessing.VOCABULARY_FILE)
     files = (fn_args.train_files, fn_args.eval_files)
-    return train(recipe, *files, len(vocabulary), log_directory=fn_args.model_run_dir, vocabulary=vocabulary)
+    return train(recipe, *files, len(vocabulary), log_directory=fn_args.model_run_dir, vocabulary=vocabulary, kept=kept)

@@ -1,6 +1,7 @@
 """Runs a recipe on this machine with TFX's LocalDagRunner, and puts together what people look for in the run's folder."""
 
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -169,6 +170,11 @@ def write_json(path, content):
 
 def _failure_sentence(component, error, log):
     """Our own errors say what to do; for others the component and the log are what a person needs."""
+    if os.strerror(errno.ENOSPC) in str(error):
+        return (
+            f"{component or 'The pipeline'} failed because the disk is full: make room and run the same command again, which goes on where "
+            f"this run ended. The full log is {log}."
+        )
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [type(error).__name__]
     # TensorFlow puts where an error arose before what it is.
     sentence = lines[-1] if lines[0] == "in user code:" else lines[0]

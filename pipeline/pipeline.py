@@ -17,8 +17,9 @@ BASELINE = "baseline"
 LAST_BLESSED = "LastBlessedModel"
 
 
-def trainer(recipe, transform, schema, suffix=None):
-    """Returns the Trainer of a recipe; `suffix` tells several apart."""
+def trainer(recipe, transform, schema, suffix=None, checkpoint_directory=""):
+    """Returns the Trainer of a recipe; `suffix` tells several apart. Checkpoints go to a folder beside its outputs if none is given."""
+    checkpoints = {"checkpoints": checkpoint_directory} if checkpoint_directory else {}
     component = tfx.components.Trainer(
         run_fn=RUN_FN,
         examples=transform.outputs["transformed_examples"],
@@ -27,7 +28,7 @@ def trainer(recipe, transform, schema, suffix=None):
         # Epochs, not steps, end the training: see pipeline.trainer.
         train_args=tfx.proto.TrainArgs(splits=["train"]),
         eval_args=tfx.proto.EvalArgs(splits=["eval"]),
-        custom_config={"recipe": configs.training_recipe(recipe).to_json()},
+        custom_config={"recipe": configs.training_recipe(recipe).to_json(), **checkpoints},
     )
     return component.with_id(f"Trainer.{suffix}") if suffix else component
 
@@ -93,6 +94,7 @@ def create_pipeline(
     configure_trainer=None,
     resolve_blessed=last_other_blessed_model,
     answers_directory="",
+    checkpoint_directory="",
 ):
     """Creates the TFX pipeline of a recipe; it runs nothing.
 
@@ -108,6 +110,8 @@ def create_pipeline(
         configure_trainer: function applied to each Trainer, for example to ask for a GPU.
         resolve_blessed: function of the candidate's channel; returns the Resolver of the model that it is compared with.
         answers_directory: folder that keeps what models said to the test split from run to run; "" to keep nothing.
+        checkpoint_directory: folder that keeps the checkpoints of trainings that have not ended, for runners whose runs share no folder
+            of a Trainer; "" is that folder.
 
     Returns:
         A `tfx.dsl.Pipeline`.
@@ -148,12 +152,13 @@ def create_pipeline(
     components = [example_gen, statistics_gen, schema_gen, example_validator, vocabulary, transform]
     components += [component for component in (lexicon, subwords) if component]
     # The model that may be pushed.
-    trainers = [trainer(recipe, transform, schema_gen.outputs["schema"])]
+    given = {"checkpoint_directory": checkpoint_directory}
+    trainers = [trainer(recipe, transform, schema_gen.outputs["schema"], **given)]
     exporters = [exporter(recipe, trainers[0], transform, vocabulary)]
     # The model it is compared with in the report; never pushed.
     other = baseline_recipe(recipe)
     if other:
-        trainers.append(trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE))
+        trainers.append(trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE, **given))
         exporters.append(exporter(other, trainers[-1], transform, vocabulary, suffix=BASELINE))
     comparison, blessed = {}, []
     if tasks.compares_with_last_blessed(recipe):

@@ -63,6 +63,8 @@ class ScheduledSampling(keras.callbacks.Callback):
         config: the recipe's training section.
     """
 
+    remembered = ("step",)  # by a checkpoint
+
     def __init__(self, config):
         super().__init__()
         self.config = config

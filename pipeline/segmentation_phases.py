@@ -11,6 +11,8 @@ class SegmentationPhases(keras.callbacks.Callback):
             segmentation learn together, or, with `alternate_updates` above 0, so many updates the one, then so many the other.
     """
 
+    remembered = ("step",)  # by a checkpoint
+
     def __init__(self, config):
         super().__init__()
         self.config = config

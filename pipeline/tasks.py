@@ -75,12 +75,12 @@ def evaluator_module(recipe):
     return extractors.MODULE if needs_counts or set(recipe.evaluation.slices) & set(slicing.COMPUTED) else None
 
 
-def train(recipe, fn_args, transform_output):
-    """Trains a recipe's model for TFX's Trainer; returns it and the facts of its training."""
+def train(recipe, fn_args, transform_output, kept=None):
+    """Trains a recipe's model for TFX's Trainer; returns it and the facts of its training. `kept` are its `checkpoints.Checkpoints`."""
     from pipeline import language_model_trainer, trainer
 
     train_files = (language_model_trainer if is_language_model(recipe) else trainer).train_transformed
-    return train_files(recipe, fn_args, transform_output)
+    return train_files(recipe, fn_args, transform_output, kept)
 
 
 def export_model(recipe, model, transform_output, directory):

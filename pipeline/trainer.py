@@ -10,12 +10,22 @@ import keras
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from keras_models import losses
+from keras_models import losses, variables
 from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
-from pipeline import configs, heat_maps, preprocessing, scheduled_sampling, segmentation_phases, tasks, training_data
+from pipeline import (
+    checkpoints,
+    configs,
+    heat_maps,
+    preprocessing,
+    scheduled_sampling,
+    segmentation_phases,
+    tasks,
+    training_data,
+)
 from pipeline.recipe_choices import LEXICON_HEADS
 
 HISTORY_FILE = "history.json"  # of a training: see `read_history`
+CHECKPOINTS = "checkpoints"  # key of a Trainer's custom_config
 
 
 def head_options(recipe):
@@ -118,6 +128,8 @@ class Schedule(keras.callbacks.Callback):
     falls to its end instead of being cut off in the middle.
     """
 
+    remembered = ("step", "updates")  # by a checkpoint
+
     def __init__(self, config, steps_per_epoch):
         super().__init__()
         self.config = config
@@ -149,6 +161,8 @@ class Schedule(keras.callbacks.Callback):
 class Progress(keras.callbacks.Callback):
     """Says on standard output how the training goes, and keeps the curve."""
 
+    remembered = ("curve",)  # by a checkpoint
+
     def __init__(self, label, epochs):
         super().__init__()
         self.label = label
@@ -176,14 +190,116 @@ class Progress(keras.callbacks.Callback):
         )
 
 
+class BestWeights(keras.callbacks.EarlyStopping):
+    """Gives the model the weights of its best epoch by eval loss when the training has ended."""
+
+    remembered = ("wait", "best", "best_epoch", "best_weights")  # by a checkpoint
+
+    def __init__(self, epochs):
+        super().__init__("val_loss", patience=epochs, restore_best_weights=True)
+
+
+class Checkpointing(keras.callbacks.Callback):
+    """Writes checkpoints, and begins where the last one was written. It must be the last of the callbacks.
+
+    Args:
+        kept: a `checkpoints.Checkpoints`.
+        state: what it loaded, or None.
+        callbacks: the others; of each, the attributes named by its `remembered` are in a checkpoint. Their `started` is set so
+            that the time of earlier processes counts.
+        steps_per_epoch: updates of an epoch.
+
+    Attributes:
+        started: when the training began, by `time.monotonic`, or would have begun without the time in which it stood still.
+        epoch, batch: how many epochs are done, and updates of the one after; at first those of the checkpoint.
+        stopped: whether an epoch's end was the training's, although not all epochs are done.
+    """
+
+    def __init__(self, kept, state, callbacks, steps_per_epoch):
+        super().__init__()
+        self._kept = kept
+        self._state = state
+        self._others = {type(callback).__name__: callback for callback in callbacks if hasattr(callback, "remembered")}
+        self._steps_per_epoch = steps_per_epoch
+        self.epoch, self.batch, self.stopped = 0, 0, False
+        if state:
+            self.epoch, self.batch, self.stopped = state["epoch"], state["batch"], state["stopped"]
+        self.started = None
+
+    def _variables(self):
+        return [*self.model.variables, *self.model.optimizer.variables]
+
+    def on_train_begin(self, logs=None):
+        self.started = time.monotonic()
+        if not self._state:
+            return
+        self.started -= self._state["seconds"]
+        variables.assign(self._variables(), self._state["variables"])
+        for name, callback in self._others.items():
+            for attribute, value in self._state["callbacks"][name].items():
+                setattr(callback, attribute, value)
+            if hasattr(callback, "started"):
+                callback.started = self.started
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch = epoch
+        if self._state and self.batch:
+            # Keras has just begun the mean of the epoch's losses anew.
+            variables.assign(self.model.metrics_variables, self._state["metrics"])
+        self._state = None
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.batch += 1
+        # What follows the last batch belongs to the epoch's end.
+        if self.batch < self._steps_per_epoch and not self.model.stop_training and self._kept.due():
+            self._save()
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epoch, self.batch, self.stopped = epoch + 1, 0, self.model.stop_training
+        if self._kept.due(at_epoch_end=True):
+            self._save()
+
+    def _save(self):
+        self._kept.save(
+            {
+                "epoch": self.epoch,
+                "batch": self.batch,
+                "stopped": self.stopped,
+                "seconds": time.monotonic() - self.started,
+                "variables": variables.values_of(self._variables()),
+                "metrics": variables.values_of(self.model.metrics_variables),
+                "callbacks": {
+                    name: {attribute: getattr(callback, attribute) for attribute in callback.remembered}
+                    for name, callback in self._others.items()
+                },
+            }
+        )
+
+
+class _OneTraining(keras.callbacks.CallbackList):
+    """Callbacks of a training that several calls of `fit` are parts of: it begins once and ends once."""
+
+    def on_train_begin(self, logs=None):
+        """Nothing: see `begin`."""
+
+    def on_train_end(self, logs=None):
+        """Nothing: see `end`."""
+
+    def begin(self):
+        super().on_train_begin()
+
+    def end(self):
+        super().on_train_end()
+
+
 def _strategy():
     """One replica a GPU where there are several; else no strategy's overhead."""
     gpus = tf.config.list_physical_devices("GPU")
     return tf.distribute.MirroredStrategy() if len(gpus) > 1 else tf.distribute.get_strategy()
 
 
-def _load_batches(files, name, recipe, shuffle_seed=None):
-    """Returns a split's batches, its number of pairs, and how many of these fit no bucket; says so if there are any."""
+def _load_examples(files, name, recipe):
+    """Returns a split's pairs, their digest, their number, and how many of them fit no bucket; says so if there are any."""
     config = recipe.training
     training_data.check_head(recipe.model.head, files, name)
     features = (
@@ -193,7 +309,7 @@ def _load_batches(files, name, recipe, shuffle_seed=None):
     )
     if config.scheduled_sampling != "none":
         features = (*features, "source_feed_ids")
-    examples = training_data.read_examples(files, features)
+    examples, digest = training_data.read_examples_and_digest(files, features)
     longest = config.bucket_lengths[-1]
     too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
     if too_long == pairs:
@@ -205,8 +321,7 @@ def _load_batches(files, name, recipe, shuffle_seed=None):
             f"  {too_long} of {pairs} {name} pairs are longer than {longest} tokens and left out (training.bucket_lengths).",
             flush=True,
         )
-    batches = training_data.make_batches(examples, config.bucket_lengths, config.batch_tokens, shuffle_seed)
-    return batches, pairs, too_long
+    return examples, digest, pairs, too_long
 
 
 def train(
@@ -220,8 +335,9 @@ def train(
     lexicon=None,
     characters=0,
     target_vocabulary=None,
+    kept=None,
 ):
-    """Trains a recipe's model.
+    """Trains a recipe's model, from its last checkpoint if it was stopped before.
 
     Args:
         recipe: a `Recipe`.
@@ -230,6 +346,7 @@ def train(
         log_directory: where TensorBoard's logs go, if given.
         source_features, lexicon, characters: see `build_model`.
         target_vocabulary: the target's words by id, for the tokens beside TensorBoard's heat maps.
+        kept: the `checkpoints.Checkpoints` to go on from and to write; None keeps none.
 
     Returns:
         The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`, `updates`,
@@ -240,12 +357,20 @@ def train(
     """
     config = recipe.training
     keras.utils.set_random_seed(config.seed)
-    batches, pairs, too_long = _load_batches(train_files, "training", recipe, config.seed)
-    eval_batches, _, _ = _load_batches(eval_files, "eval", recipe)
-    steps_per_epoch = sum(1 for _ in batches)
-    with _strategy().scope():
-        sizes = (source_vocabulary_size, target_vocabulary_size)
-        model = build_model(recipe, *sizes, source_features, lexicon, characters)
+    examples, digest, pairs, too_long = _load_examples(train_files, "training", recipe)
+    eval_examples, eval_digest, _, _ = _load_examples(eval_files, "eval", recipe)
+    sizes = (config.bucket_lengths, config.batch_tokens)
+    eval_batches = training_data.make_batches(eval_examples, *sizes)
+    steps_per_epoch = sum(1 for _ in training_data.make_batches(examples, *sizes, config.seed))
+
+    def batches_from(epoch):
+        """The batches of an epoch, then of those after it."""
+        return training_data.make_batches(examples, *sizes, config.seed, iteration=epoch + 1)
+
+    strategy = _strategy()
+    with strategy.scope():
+        vocabulary_sizes = (source_vocabulary_size, target_vocabulary_size)
+        model = build_model(recipe, *vocabulary_sizes, source_features, lexicon, characters)
         model.compile(
             optimizer=keras.optimizers.Adam(config.learning_rate, global_clipnorm=config.gradient_clip_norm or None),
             loss=losses.negative_log_likelihood,
@@ -259,7 +384,7 @@ def train(
     callbacks = [
         schedule,
         progress,
-        keras.callbacks.EarlyStopping("val_loss", patience=config.epochs, restore_best_weights=True),
+        BestWeights(config.epochs),
         keras.callbacks.TerminateOnNaN(),
     ]
     if config.scheduled_sampling != "none":
@@ -271,15 +396,24 @@ def train(
         names = ("source_ids", "source_extended_ids", "source_feed_ids", *preprocessing.encoder_features(recipe))
         if shown := heat_maps.read_shown(eval_files, names):
             callbacks.append(heat_maps.AttentionPictures(log_directory, *shown, target_vocabulary))
-    started = time.monotonic()
-    model.fit(batches, validation_data=eval_batches, epochs=config.epochs, callbacks=callbacks, verbose=0)
+    kept = kept or checkpoints.Checkpoints()
+    shapes = checkpoints.shapes_of(model)
+    made_from = (recipe.to_dict(), digest, eval_digest, *(lexicon or ()), strategy.num_replicas_in_sync, shapes)
+    state = kept.load(checkpoints.digest_of(*made_from))
+    if state:
+        done = state["callbacks"]["Schedule"]["updates"]
+        print(f"  {recipe.model.head}: goes on from a checkpoint, after {done} updates.", flush=True)
+    checkpointing = Checkpointing(kept, state, callbacks, steps_per_epoch)
+    del state  # As large as model and optimizer together.
+    _fit(model, batches_from, eval_batches, config.epochs, [*callbacks, checkpointing])
     if not progress.curve:
+        kept.clear()
         raise ValueError("The training gave no finite loss: lower training.learning_rate.")
     facts = {
         "head": recipe.model.head,
         "curve": progress.curve,
         "parameters": int(model.count_params()),
-        "seconds": round(time.monotonic() - started, 1),
+        "seconds": round(time.monotonic() - checkpointing.started, 1),
         "steps_per_epoch": steps_per_epoch,
         "updates": schedule.updates,
         "pairs": pairs,
@@ -288,7 +422,25 @@ def train(
     return model, facts
 
 
-def train_transformed(recipe, fn_args, transform_output):
+def _fit(model, batches_from, eval_batches, epochs, callbacks):
+    """Trains a model from where the last of the callbacks, a `Checkpointing`, says, to the end of the epochs."""
+    checkpointing = callbacks[-1]
+    epoch, batch, stopped = checkpointing.epoch, checkpointing.batch, checkpointing.stopped
+    one = _OneTraining(callbacks, add_history=True, model=model, verbose=0, epochs=epochs)
+    one.begin()
+    # What is left of an epoch is a fit of its own: Keras takes the first epoch's number of batches for that of all.
+    parts = [(epoch, epoch + 1, batch), (epoch + 1, epochs, 0)] if batch else [(epoch, epochs, 0)]
+    for first, end, skipped in parts:
+        if first < end and not stopped:
+            batches = batches_from(first)
+            batches = batches.skip(skipped) if skipped else batches
+            options = {"validation_data": eval_batches, "initial_epoch": first, "epochs": end, "verbose": 0}
+            model.fit(batches, callbacks=one, **options)
+            stopped = model.stop_training
+    one.end()
+
+
+def train_transformed(recipe, fn_args, transform_output, kept=None):
     """Trains on the files of TFX's `fn_args`; returns what `train` does."""
     names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
     vocabularies = [preprocessing.read_vocabulary(transform_output, name) for name in names]
@@ -302,7 +454,16 @@ def train_transformed(recipe, fn_args, transform_output):
         lexicon=preprocessing.read_lexicon(transform_output) if recipe.model.head in LEXICON_HEADS else None,
         characters=preprocessing.count_characters(transform_output) if configs.composes(recipe) else 0,
         target_vocabulary=vocabularies[1],
+        kept=kept,
     )
+
+
+def checkpoint_directory(model_run):
+    """Returns the folder of checkpoints of the Trainer whose `model_run` artifact is given: beside those of its executions.
+
+    No setting of the Trainer names it, so it takes no part in the Trainer's cache key.
+    """
+    return os.path.join(os.path.dirname(os.path.dirname(model_run.rstrip("/"))), "checkpoints")
 
 
 def model_path(directory):
@@ -314,15 +475,19 @@ def run_fn(fn_args):
     """Trains; called by TFX's Trainer. Exporter makes of the network what is served.
 
     Args:
-        fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives.
+        fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives, `custom_config["checkpoints"]`, if there is one, the
+            folder of the checkpoints.
     """
     recipe = configs.Recipe.from_json(fn_args.custom_config["recipe"])
-    model, facts = tasks.train(recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path))
+    directory = fn_args.custom_config.get(CHECKPOINTS) or checkpoint_directory(fn_args.model_run_dir)
+    kept = checkpoints.Checkpoints(directory)
+    model, facts = tasks.train(recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path), kept)
     for directory in (fn_args.serving_model_dir, fn_args.model_run_dir):
         tf.io.gfile.makedirs(directory)
     model.save(model_path(fn_args.serving_model_dir))
     with tf.io.gfile.GFile(os.path.join(fn_args.model_run_dir, HISTORY_FILE), "w") as file:
         json.dump(facts, file, indent=1)
+    kept.clear()
 
 
 def read_history(model_run):

@@ -29,15 +29,22 @@ def read_examples(file_patterns, names=preprocessing.ID_FEATURES):
     Returns:
         tf.data.Dataset of dicts of `[length]` tensors, held in memory: int32, string for `SURFACES`.
     """
+    return read_examples_and_digest(file_patterns, names)[0]
+
+
+def read_examples_and_digest(file_patterns, names=preprocessing.ID_FEATURES):
+    """Returns what `read_examples` does, and bytes that are the same where the examples are, in whatever order they were written."""
     columns = {name: [] for name in names}
     for parsed in _read_batches(file_patterns, names):
         for name in names:
             columns[name].append(parsed[name])
     if not columns[names[0]]:
-        return _pairs(_read_batches(file_patterns, names).unbatch())  # there are none
+        return _pairs(_read_batches(file_patterns, names).unbatch()), b""  # there are none
     columns = {name: tf.concat(parts, axis=0) for name, parts in columns.items()}
-    order = np.argsort(_digests(columns.values()), kind="stable")
-    return _pairs(tf.data.Dataset.from_tensor_slices({name: tf.gather(rows, order) for name, rows in columns.items()}))
+    digests = _digests(columns.values())
+    order = np.argsort(digests, kind="stable")
+    ordered = tf.data.Dataset.from_tensor_slices({name: tf.gather(rows, order) for name, rows in columns.items()})
+    return _pairs(ordered), digests[order].tobytes()
 
 
 def _read_batches(file_patterns, names):
@@ -84,14 +91,15 @@ def count_too_long(examples, bucket_lengths):
     return int(too_long), int(total)
 
 
-def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None):
+def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None, iteration=0):
     """Groups pairs of similar length into padded batches.
 
     Args:
         examples: what `read_examples` returned.
         bucket_lengths: rising list of lengths; a pair that fits none is left out (count them with `count_too_long`).
         batch_tokens: source and target tokens of a batch, padding included.
-        shuffle_seed: shuffles, in another order each epoch, if given.
+        shuffle_seed: shuffles, in another order each iteration, if given.
+        iteration: the number of the iteration whose order comes first. So a training can go on where it was.
 
     Returns:
         tf.data.Dataset of `(inputs, labels)`: dict of int32 `[batch, length]`, and int32 `[batch, target_length]`; padding is
@@ -112,7 +120,11 @@ def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None):
     # Ending an iterator waits for the autotuner's thread, which sleeps up to a minute between two looks (TensorFlow 2.16):
     # with two iterators an epoch, training stood still for longer than it ran.
     options.autotune.enabled = False
-    return batches.map(lambda inputs: (inputs, inputs[LABELS])).prefetch(8).with_options(options)
+    batches = batches.map(lambda inputs: (inputs, inputs[LABELS])).prefetch(8).with_options(options)
+    for _ in range(iteration):
+        # Making an iterator draws its order, and costs next to nothing where nothing is read.
+        iter(batches)
+    return batches
 
 
 def check_head(head, file_patterns, split):

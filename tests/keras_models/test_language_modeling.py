@@ -132,3 +132,35 @@ def test_fit_ends_when_its_time_is_used_up_and_says_when_nothing_is_learnt():
     with pytest.raises(ValueError, match="optimizer must be one of adam, sgd; got 'lion'"):
         FitOptions(optimizer="lion").make_optimizer()
     assert numpy(FitOptions(optimizer="sgd").make_optimizer().learning_rate) == 1
+
+
+def test_a_training_goes_on_from_each_of_its_states():
+    ids = np.random.default_rng(0).integers(1, V, size=48)
+    options = FitOptions(batch_size=2, stride=8, learning_rate=0.02, max_epochs=2)
+
+    def train(state=None):
+        """Returns the states of a training, its history without the seconds, and its last weights."""
+        keras.utils.set_random_seed(0)
+        model = LanguageModel(V, "softmax", window=4, embedding_size=4, hidden_size=4, recurrent_layers=1, dropout=0.5)
+        states = []
+
+        def checkpoint(state_now, at_epoch_end):
+            # A copy: an array may be a view of a variable.
+            copy = keras.tree.map_structure(lambda leaf: leaf.copy() if hasattr(leaf, "copy") else leaf, state_now())
+            states.append({**copy, "history": list(copy["history"]), "at_epoch_end": at_epoch_end})
+
+        history = language_modeling.fit(model, ids, ids[:16], options, state=state, checkpoint=checkpoint)
+        assert all(entry.pop("seconds") >= 0 for entry in history)
+        return states, history, [numpy(variable) for variable in model.variables]
+
+    states, history, weights = train()
+    # Three updates an epoch; what follows the last one is the epoch's end.
+    assert [(state["epoch"], state["taken"], state["at_epoch_end"]) for state in states] == [
+        *((1, 1, False), (1, 2, False), (2, 0, True)),
+        *((2, 1, False), (2, 2, False), (3, 0, True)),
+    ]
+    for state in (states[1], states[2], states[5]):
+        _, again, others = train({**state, "history": [{**entry, "seconds": 0.0} for entry in state["history"]]})
+        assert again == history
+        for one, other in zip(weights, others, strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -133,6 +133,36 @@ def test_the_seed_fixes_the_order(examples):
     assert order(5) == order(5) != order(6)
 
 
+def test_the_order_of_a_later_epoch_can_be_had_at_once(examples):
+    from pipeline import training_data
+
+    dataset = examples(random_lengths())
+
+    def epochs(count, **options):
+        batches = training_data.make_batches(dataset, BUCKETS, 64, 5, **options)
+        return [[names(inputs) for inputs, _ in batches] for _ in range(count)]
+
+    one_by_one = epochs(4)
+    for number in range(4):
+        assert epochs(4 - number, iteration=number) == one_by_one[number:]
+    rest = training_data.make_batches(dataset, BUCKETS, 64, 5, iteration=2).skip(3)
+    assert [names(inputs) for inputs, _ in rest] == one_by_one[2][3:]
+
+
+def test_the_digest_is_of_the_examples_alone(tmp_path):
+    from pipeline import training_data
+
+    made = make_examples(random_lengths())
+
+    def digest(name, examples):
+        return training_data.read_examples_and_digest([write_examples(tmp_path / name, examples)])[1]
+
+    assert digest("a.gz", made) == digest("b.gz", made[::-1])
+    assert (
+        len({digest("a.gz", made), digest("c.gz", made[1:]), digest("d.gz", [*made, made[0]]), digest("e.gz", [])}) == 4
+    )
+
+
 def test_batches_hold_one_bucket_and_no_more_tokens_than_allowed(examples):
     import numpy as np
 

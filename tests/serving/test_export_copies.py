@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from pipeline import configs
+from pipeline.recipe_fields import RecipeError
 from tests.serving.tiny_models import make_recipe, trained
 
 pytestmark = pytest.mark.slow
@@ -106,7 +106,7 @@ def test_a_dictionary_writes_what_is_copied_or_unknown(tmp_path, head):
 
 
 def test_a_translation_needs_a_head_whose_copies_are_translations():
-    with pytest.raises(configs.RecipeError, match="'decoding.replace_unknown'.*would translate all that is copied"):
+    with pytest.raises(RecipeError, match="'decoding.replace_unknown'.*would translate all that is copied"):
         make_recipe(data={"dictionary": "d.tsv"}, decoding={"replace_unknown": "dictionary"})
     recipe = make_recipe(model={"head": "softmax"}, decoding={"replace_unknown": "copy"})
     assert dataclasses.replace(recipe, name="other").decoding.replace_unknown == "copy"

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from pipeline import configs
+from pipeline.recipe_choices import HEADS, LEXICON_HEADS
 from tests.serving.tiny_models import export_trained, make_recipe
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ SETTINGS = {
 @pytest.mark.parametrize(
     "head,body",
     # The pointer-generator's recurrent body goes the whole way in tests/end_to_end.
-    [(head, "transformer" if head == "pointer_generator" else "rnn") for head in configs.HEADS if head != "softmax"],
+    [(head, "transformer" if head == "pointer_generator" else "rnn") for head in HEADS if head != "softmax"],
 )
 def test_a_head_answers_over_grpc(head, body, tmp_path):
     """What the network says is not learned here, but every part of an answer is there and fits the others."""
@@ -39,7 +39,7 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
     rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES, 2)]
     # Those that search alike: the others would only take longer to trace.
     signatures = ("serving_default", "n_best", "score")
-    lexicon = {"and": {"and": 1.0}, "greet": {"and": 0.5, "hail": 0.5}} if head in configs.LEXICON_HEADS else None
+    lexicon = {"and": {"and": 1.0}, "greet": {"and": 0.5, "hail": 0.5}} if head in LEXICON_HEADS else None
     model = export_trained(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures, lexicon)
     versions = tmp_path / "versions"
     versions.mkdir()

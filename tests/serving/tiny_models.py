@@ -1,6 +1,7 @@
 """Tiny recipes, trained and exported for the tests of served models."""
 
 from pipeline import configs
+from pipeline.recipe_choices import LEXICON_HEADS
 
 TINY = {
     "training": {
@@ -99,7 +100,7 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
             writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
     sizes = [len(files[name]) for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)]
     features = preprocessing.encoder_feature_sizes(output, recipe)
-    read = preprocessing.read_lexicon(output) if recipe.model.head in configs.LEXICON_HEADS else None
+    read = preprocessing.read_lexicon(output) if recipe.model.head in LEXICON_HEADS else None
     number = preprocessing.count_characters(output) if configs.composes(recipe) else 0
     model, _ = trainer.train(recipe, [path], [path], *sizes, source_features=features, lexicon=read, characters=number)
     export.export_model(model, output, recipe, str(folder / "model"), signatures or export.SIGNATURES)

@@ -18,7 +18,7 @@ BATCH_SIZE = 512
 
 
 def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config=None):
-    """Returns TFMA's extractors, one before them, which makes larger batches, and one after them, which adds features.
+    """Returns TFMA's extractors, one before them, which makes larger batches, and, where features are to be added, one that adds them.
 
     TFX's Evaluator finds this function by its name.
 
@@ -36,10 +36,12 @@ def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config=None
     classes = {metric.class_name for spec in eval_config.metrics_specs for metric in spec.metrics}
     if classes & tfma_metrics.CLASSES_OF_TRAINING_COUNTS:
         names.append(tfma_metrics.TRAINING_COUNTS_FEATURE)
+    larger = tfma.extractors.Extractor(stage_name="MakeLargerBatches", ptransform=MakeLargerBatches(BATCH_SIZE))
+    if not names:
+        return [larger, *extractors]
     added = tfma.extractors.Extractor(
         stage_name="ExtractAddedFeatures", ptransform=_AddFeatures(tuple(names), candidate.model_path)
     )
-    larger = tfma.extractors.Extractor(stage_name="MakeLargerBatches", ptransform=MakeLargerBatches(BATCH_SIZE))
     # The last one makes slice keys of one example's features.
     return [larger, *extractors[:-1], added, extractors[-1]]
 

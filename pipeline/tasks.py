@@ -65,14 +65,12 @@ def compares_with_last_blessed(recipe):
 
 
 def evaluator_module(recipe):
-    """Returns the module with the Evaluator's `custom_extractors`, or None where the recipe needs none."""
+    """Returns the name of the module with the Evaluator's `custom_extractors`, or None where the task has none."""
     if is_language_model(recipe):
         return None
-    from pipeline import extractors, slicing
-    from pipeline.metrics import registry
+    from pipeline import extractors
 
-    needs_counts = any(registry.metric_class(name).needs_training_words for name in recipe.evaluation.metrics)
-    return extractors.MODULE if needs_counts or set(recipe.evaluation.slices) & set(slicing.COMPUTED) else None
+    return extractors.MODULE
 
 
 def train(recipe, fn_args, transform_output, kept=None):

@@ -7,7 +7,8 @@ import tensorflow_model_analysis as tfma
 from apache_beam.testing import util
 from apache_beam.testing.test_pipeline import TestPipeline
 
-from pipeline.extractors import MakeLargerBatches
+from pipeline import configs, tasks
+from pipeline.extractors import MODULE, MakeLargerBatches
 
 
 @pytest.mark.parametrize("size", [4, 100])
@@ -32,3 +33,9 @@ def test_the_examples_of_small_batches_are_put_into_large_ones(size):
     with TestPipeline() as pipeline:
         small = pipeline | beam.Create([[batch(0, 1), batch(1, 2), batch(2, 4), batch(4, 4), batch(4, 10)]])
         util.assert_that(small | beam.FlatMap(lambda batches: batches) | MakeLargerBatches(size), check)
+
+
+def test_every_evaluation_of_texts_decodes_large_batches():
+    """Also one that asks for no feature of ours."""
+    recipe = configs.recipe_from_dict({"name": "plain", "evaluation": {"metrics": ["bleu"]}})
+    assert tasks.evaluator_module(recipe) == MODULE

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_models import language_modeling
 from keras_models.models import LanguageModel
-from pipeline import checkpoints, heat_maps, language_model_preprocessing, preprocessing
+from pipeline import checkpoints, determinism, heat_maps, language_model_preprocessing, preprocessing
 
 
 def build_model(recipe, vocabulary_size):
@@ -127,7 +127,8 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
 
     started = time.monotonic() - (state["seconds"] if state else 0.0)
     try:
-        history = language_modeling.fit(model, train_ids, eval_ids, options, on_epoch, state, checkpoint)
+        with determinism.same_bits(recipe.training.deterministic):
+            history = language_modeling.fit(model, train_ids, eval_ids, options, on_epoch, state, checkpoint)
     except ValueError:
         # Another attempt would end as this one.
         kept.clear()

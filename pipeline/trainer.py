@@ -15,6 +15,7 @@ from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
 from pipeline import (
     checkpoints,
     configs,
+    determinism,
     heat_maps,
     preprocessing,
     scheduled_sampling,
@@ -213,6 +214,7 @@ class Checkpointing(keras.callbacks.Callback):
         started: when the training began, by `time.monotonic`, or would have begun without the time in which it stood still.
         epoch, batch: how many epochs are done, and updates of the one after; at first those of the checkpoint.
         stopped: whether an epoch's end was the training's, although not all epochs are done.
+        steps_per_epoch: see above.
     """
 
     def __init__(self, kept, state, callbacks, steps_per_epoch):
@@ -220,7 +222,7 @@ class Checkpointing(keras.callbacks.Callback):
         self._kept = kept
         self._state = state
         self._others = {type(callback).__name__: callback for callback in callbacks if hasattr(callback, "remembered")}
-        self._steps_per_epoch = steps_per_epoch
+        self.steps_per_epoch = steps_per_epoch
         self.epoch, self.batch, self.stopped = 0, 0, False
         if state:
             self.epoch, self.batch, self.stopped = state["epoch"], state["batch"], state["stopped"]
@@ -251,7 +253,7 @@ class Checkpointing(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         self.batch += 1
         # What follows the last batch belongs to the epoch's end.
-        if self.batch < self._steps_per_epoch and not self.model.stop_training and self._kept.due():
+        if self.batch < self.steps_per_epoch and not self.model.stop_training and self._kept.due():
             self._save()
 
     def on_epoch_end(self, epoch, logs=None):
@@ -277,7 +279,7 @@ class Checkpointing(keras.callbacks.Callback):
 
 
 class _OneTraining(keras.callbacks.CallbackList):
-    """Callbacks of a training that several calls of `fit` are parts of: it begins once and ends once."""
+    """Callbacks of a training whose epochs are a call of `fit` each: it begins once and ends once."""
 
     def on_train_begin(self, logs=None):
         """Nothing: see `begin`."""
@@ -363,9 +365,8 @@ def train(
     eval_batches = training_data.make_batches(eval_examples, *sizes)
     steps_per_epoch = sum(1 for _ in training_data.make_batches(examples, *sizes, config.seed))
 
-    def batches_from(epoch):
-        """The batches of an epoch, then of those after it."""
-        return training_data.make_batches(examples, *sizes, config.seed, iteration=epoch + 1)
+    def batches_of(epoch):
+        return training_data.make_batches(examples, *sizes, config.seed, epoch)
 
     strategy = _strategy()
     with strategy.scope():
@@ -405,7 +406,8 @@ def train(
         print(f"  {recipe.model.head}: goes on from a checkpoint, after {done} updates.", flush=True)
     checkpointing = Checkpointing(kept, state, callbacks, steps_per_epoch)
     del state  # As large as model and optimizer together.
-    _fit(model, batches_from, eval_batches, config.epochs, [*callbacks, checkpointing])
+    with determinism.same_bits(config.deterministic):
+        _fit(model, batches_of, eval_batches, config.epochs, [*callbacks, checkpointing])
     if not progress.curve:
         kept.clear()
         raise ValueError("The training gave no finite loss: lower training.learning_rate.")
@@ -422,21 +424,22 @@ def train(
     return model, facts
 
 
-def _fit(model, batches_from, eval_batches, epochs, callbacks):
+def _fit(model, batches_of, eval_batches, epochs, callbacks):
     """Trains a model from where the last of the callbacks, a `Checkpointing`, says, to the end of the epochs."""
     checkpointing = callbacks[-1]
-    epoch, batch, stopped = checkpointing.epoch, checkpointing.batch, checkpointing.stopped
+    skipped, stopped = checkpointing.batch, checkpointing.stopped
     one = _OneTraining(callbacks, add_history=True, model=model, verbose=0, epochs=epochs)
     one.begin()
-    # What is left of an epoch is a fit of its own: Keras takes the first epoch's number of batches for that of all.
-    parts = [(epoch, epoch + 1, batch), (epoch + 1, epochs, 0)] if batch else [(epoch, epochs, 0)]
-    for first, end, skipped in parts:
-        if first < end and not stopped:
-            batches = batches_from(first)
-            batches = batches.skip(skipped) if skipped else batches
-            options = {"validation_data": eval_batches, "initial_epoch": first, "epochs": end, "verbose": 0}
-            model.fit(batches, callbacks=one, **options)
-            stopped = model.stop_training
+    # Each epoch is a fit of its own: how often Keras begins the batches anew within one, and so which order comes next, is its own affair.
+    for epoch in range(checkpointing.epoch, epochs):
+        if stopped:
+            break
+        batches = batches_of(epoch).skip(skipped)
+        # Without their number Keras asks for a batch too many, and random generators may or may not move on before its end is found.
+        batches = batches.apply(tf.data.experimental.assert_cardinality(checkpointing.steps_per_epoch - skipped))
+        options = {"initial_epoch": epoch, "epochs": epoch + 1, "verbose": 0}
+        model.fit(batches, validation_data=eval_batches, callbacks=one, **options)
+        skipped, stopped = 0, model.stop_training
     one.end()
 
 

@@ -91,15 +91,15 @@ def count_too_long(examples, bucket_lengths):
     return int(too_long), int(total)
 
 
-def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None, iteration=0):
+def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None, epoch=0):
     """Groups pairs of similar length into padded batches.
 
     Args:
         examples: what `read_examples` returned.
         bucket_lengths: rising list of lengths; a pair that fits none is left out (count them with `count_too_long`).
         batch_tokens: source and target tokens of a batch, padding included.
-        shuffle_seed: shuffles, in another order each iteration, if given.
-        iteration: the number of the iteration whose order comes first. So a training can go on where it was.
+        shuffle_seed: shuffles, if given.
+        epoch: the number of the epoch; each has an order of its own, which nothing else decides. So a training can go on where it was.
 
     Returns:
         tf.data.Dataset of `(inputs, labels)`: dict of int32 `[batch, length]`, and int32 `[batch, target_length]`; padding is
@@ -107,7 +107,8 @@ def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None, iter
     """
     examples = examples.filter(lambda pair: pair_length(pair) <= bucket_lengths[-1])
     if shuffle_seed is not None:
-        examples = examples.shuffle(100_000, seed=shuffle_seed, reshuffle_each_iteration=True)
+        (seed,) = np.random.SeedSequence((shuffle_seed % (1 << 63), epoch)).generate_state(1)
+        examples = examples.shuffle(100_000, seed=int(seed), reshuffle_each_iteration=False)
     sizes = [batch_size(length, batch_tokens) for length in bucket_lengths]
     batches = examples.bucket_by_sequence_length(
         pair_length,
@@ -120,11 +121,7 @@ def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None, iter
     # Ending an iterator waits for the autotuner's thread, which sleeps up to a minute between two looks (TensorFlow 2.16):
     # with two iterators an epoch, training stood still for longer than it ran.
     options.autotune.enabled = False
-    batches = batches.map(lambda inputs: (inputs, inputs[LABELS])).prefetch(8).with_options(options)
-    for _ in range(iteration):
-        # Making an iterator draws its order, and costs next to nothing where nothing is read.
-        iter(batches)
-    return batches
+    return batches.map(lambda inputs: (inputs, inputs[LABELS])).prefetch(8).with_options(options)
 
 
 def check_head(head, file_patterns, split):

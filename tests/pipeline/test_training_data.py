@@ -113,8 +113,11 @@ def test_too_long_pairs_are_counted_and_left_out(examples):
 def test_every_pair_appears_exactly_once_an_epoch(examples, seed):
     from pipeline import training_data
 
-    batches = training_data.make_batches(examples(random_lengths()), BUCKETS, 64, seed)
-    epochs = [[names(inputs) for inputs, _ in batches] for _ in range(3)]
+    dataset = examples(random_lengths())
+    epochs = [
+        [names(inputs) for inputs, _ in training_data.make_batches(dataset, BUCKETS, 64, seed, number)]
+        for number in range(3)
+    ]
     for epoch in epochs:
         assert collections.Counter(name for batch in epoch for name in batch) == collections.Counter(range(100, 160))
     # The number of updates is known before training: the learning rate is planned by it.
@@ -133,20 +136,24 @@ def test_the_seed_fixes_the_order(examples):
     assert order(5) == order(5) != order(6)
 
 
-def test_the_order_of_a_later_epoch_can_be_had_at_once(examples):
+def test_each_epoch_has_an_order_of_its_own(examples):
     from pipeline import training_data
 
     dataset = examples(random_lengths())
 
-    def epochs(count, **options):
-        batches = training_data.make_batches(dataset, BUCKETS, 64, 5, **options)
-        return [[names(inputs) for inputs, _ in batches] for _ in range(count)]
+    def order(epoch, seed=5):
+        batches = training_data.make_batches(dataset, BUCKETS, 64, seed, epoch)
+        once, again = ([names(inputs) for inputs, _ in batches] for _ in range(2))
+        assert once == again
+        return once
 
-    one_by_one = epochs(4)
-    for number in range(4):
-        assert epochs(4 - number, iteration=number) == one_by_one[number:]
-    rest = training_data.make_batches(dataset, BUCKETS, 64, 5, iteration=2).skip(3)
-    assert [names(inputs) for inputs, _ in rest] == one_by_one[2][3:]
+    orders = [order(epoch) for epoch in range(4)]
+    assert all(one != two for number, one in enumerate(orders) for two in orders[:number])
+    # Which others were there before does not matter: a training can go on with any.
+    assert order(2) == orders[2] != order(2, seed=6)
+    assert order(2, seed=-1) != orders[2]
+    rest = training_data.make_batches(dataset, BUCKETS, 64, 5, 2).skip(3)
+    assert [names(inputs) for inputs, _ in rest] == orders[2][3:]
 
 
 def test_the_digest_is_of_the_examples_alone(tmp_path):

@@ -1,0 +1,25 @@
+"""Trainings that end with the same bits each time, for what speed they cost."""
+
+import contextlib
+
+import tensorflow as tf
+
+
+@contextlib.contextmanager
+def same_bits(wanted=True):
+    """Within it, what TensorFlow computes in this thread is the same each time on the same machine, to the last bit.
+
+    Two things are not so otherwise. Some kernels, most of them a GPU's, add in the order in which their threads come; TensorFlow has
+    others in their place. And `AddN`, which adds up gradients, begins with whichever of its inputs nobody else reads any more: that
+    depends on which of two operations came first. So operations run one after the other, each still on all cores.
+
+    Args:
+        wanted: False changes nothing.
+    """
+    if not wanted:
+        yield
+        return
+    # Stays on in the process; TensorFlow has no public way back.
+    tf.config.experimental.enable_op_determinism()
+    with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):
+        yield

@@ -1,4 +1,4 @@
-"""Each head, and each body, from training to an answer over gRPC."""
+"""Each head, and each body, from the network to an answer over gRPC."""
 
 import itertools
 import os
@@ -6,7 +6,7 @@ import os
 import pytest
 
 from pipeline.recipe_choices import HEADS, LEXICON_HEADS
-from tests.serving.tiny_models import export_trained, make_recipe
+from tests.serving.tiny_models import export_tiny, make_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ SETTINGS = {
     [(head, "transformer" if head == "pointer_generator" else "rnn") for head in HEADS if head != "softmax"],
 )
 def test_a_head_answers_over_grpc(head, body, tmp_path):
-    """What the network says is not learned here, but every part of an answer is there and fits the others."""
+    """What the network says is not learned, but every part of an answer is there and fits the others."""
     from serving.client import Client
     from serving.server import ModelServer
 
@@ -40,7 +40,9 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
     # Those that search alike: the others would only take longer to trace.
     signatures = ("serving_default", "n_best", "score")
     lexicon = {"and": {"and": 1.0}, "greet": {"and": 0.5, "hail": 0.5}} if head in LEXICON_HEADS else None
-    model = export_trained(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures, lexicon)
+    # An untrained Transformer would say what no text says.
+    train = body == "transformer"
+    model = export_tiny(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures, lexicon, train)
     versions = tmp_path / "versions"
     versions.mkdir()
     os.rename(model, versions / "1")
@@ -67,11 +69,11 @@ def test_a_model_that_composes_words_of_characters(tmp_path):
 
     recipe = make_recipe(
         model={"head": "softmax", "composition": "lookup+ngram", "word_length": 5, "ngram_buckets": 211},
-        training={"epochs": 1},
         decoding={"batch_buckets": [2], "length_buckets": [8, 16], "max_length_offset": 2},
     )
     rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES[:4], 2)]
-    folder = export_trained(tmp_path, recipe, rows, ["greet", "and"], ["and"], ("serving_default", "score"))
+    signatures = ("serving_default", "score")
+    folder = export_tiny(tmp_path, recipe, rows, ["greet", "and"], ["and"], signatures, train=False)
     model = ServedModel(folder)
     sources = [
         "greet zoe and yan now",
@@ -98,7 +100,6 @@ def test_a_model_that_draws(tmp_path):
 
     recipe = make_recipe(
         model={"head": "joint_copy"},
-        training={"epochs": 1},
         decoding={
             **{"beam_size": 1, "n_best": 4, "temperature": 2.0, "top_k": 5, "top_p": 0.95},
             **{"batch_buckets": [2], "length_buckets": [16], "min_length": 2, "max_length_offset": 4},
@@ -106,7 +107,7 @@ def test_a_model_that_draws(tmp_path):
     )
     rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES[:4], 2)]
     signatures = ("serving_default", "serving_default_no_xla", "n_best")
-    folder = export_trained(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures)
+    folder = export_tiny(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures, train=False)
     model = ServedModel(folder)
     source = "greet zoe and yan now"
     (first,) = model.predict([source])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.serving.tiny_models import export_trained, make_recipe
+from tests.serving.tiny_models import export_tiny, make_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ def test_its_words_are_found_served_and_scored(tmp_path, capsys):
     )
     characters = sorted({character for word in names for character in word})
     signatures = ("serving_default", "explain", "score")
-    folder = export_trained(tmp_path, recipe, rows, characters, list(WORDS.values()), signatures)
+    folder = export_tiny(tmp_path, recipe, rows, characters, list(WORDS.values()), signatures)
     model = ServedModel(folder)
     sources = [source for source, _ in held_out]
     answers = model.predict(sources)

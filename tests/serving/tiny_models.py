@@ -1,4 +1,4 @@
-"""Tiny recipes, trained and exported for the tests of served models."""
+"""Tiny recipes, exported for the tests of served models."""
 
 from pipeline import configs
 from pipeline.recipe_choices import LEXICON_HEADS
@@ -23,14 +23,17 @@ def make_recipe(**sections):
 
 
 def trained(*arguments):
-    """Trains and exports a recipe, as `export_trained` does; returns a `ServedModel`."""
+    """Trains and exports a recipe, as `export_tiny` does; returns a `ServedModel`."""
     from pipeline.served_model import ServedModel
 
-    return ServedModel(export_trained(*arguments))
+    return ServedModel(export_tiny(*arguments))
 
 
-def export_trained(folder, recipe, rows, source_words, target_words, signatures=None, lexicon=None):
-    """Trains a recipe on rows of strings, source, target and tags, and exports it; `lexicon` is what Lexicon would have found.
+def export_tiny(folder, recipe, rows, source_words, target_words, signatures=None, lexicon=None, train=True):
+    """Exports a recipe's model of rows of strings, source, target and tags; `lexicon` is what Lexicon would have found.
+
+    Args:
+        train: whether it learns the rows first. If not, its weights are the first ones.
 
     Returns:
         `folder / "model"`, which holds the given signatures, all by default.
@@ -50,7 +53,7 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
         trainer,
         translation_lexicon,
     )
-    from serving import export, transform_graph
+    from serving import export
 
     settings = configs.vocabulary_settings(recipe)
     columns = recipe.data.source_features
@@ -84,10 +87,30 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
         )
         _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
     output = tft.TFTransformOutput(str(folder / "transform"))
+    sizes = [len(files[name]) for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)]
+    features = preprocessing.encoder_feature_sizes(output, recipe)
+    read = preprocessing.read_lexicon(output) if recipe.model.head in LEXICON_HEADS else None
+    number = preprocessing.count_characters(output) if configs.composes(recipe) else 0
+    options = {"source_features": features, "lexicon": read, "characters": number}
+    if train:
+        path = str(folder / "examples.gz")
+        _write_examples(path, output, rows, names)
+        model, _ = trainer.train(recipe, [path], [path], *sizes, **options)
+    else:
+        model = trainer.build_model(recipe, *sizes, **options)
+    export.export_model(model, output, recipe, str(folder / "model"), signatures or export.SIGNATURES)
+    return folder / "model"
+
+
+def _write_examples(path, output, rows, names):
+    """Writes the transformed examples of rows whose columns have these names."""
+    import tensorflow as tf
+
+    from serving import transform_graph
+
     columns_of_rows = {name: tf.constant([[row[place]] for row in rows]) for place, name in enumerate(names)}
     made = transform_graph.TransformGraph(output)(columns_of_rows)
     made = {name: tf.RaggedTensor.from_sparse(value).to_list() for name, value in made.items()}
-    path = str(folder / "examples.gz")
     with tf.io.TFRecordWriter(path, options="GZIP") as writer:
         for number in range(len(rows)):
             feature = {}
@@ -98,10 +121,3 @@ def export_trained(folder, recipe, rows, source_words, target_words, signatures=
                 else:
                     feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
             writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
-    sizes = [len(files[name]) for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)]
-    features = preprocessing.encoder_feature_sizes(output, recipe)
-    read = preprocessing.read_lexicon(output) if recipe.model.head in LEXICON_HEADS else None
-    number = preprocessing.count_characters(output) if configs.composes(recipe) else 0
-    model, _ = trainer.train(recipe, [path], [path], *sizes, source_features=features, lexicon=read, characters=number)
-    export.export_model(model, output, recipe, str(folder / "model"), signatures or export.SIGNATURES)
-    return folder / "model"

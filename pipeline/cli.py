@@ -567,7 +567,7 @@ def _serve(options):
 
 
 def _request(options):
-    from serving import tls
+    from serving import asking, tls
     from serving.client import Client, format_answer
 
     say = _talk(options)
@@ -587,22 +587,54 @@ def _request(options):
         batch_size=options.batch_size,
         wait_for_ready=options.wait,
     ) as client:
-        if options.targets:
-            scores = client.score(texts, _lines(options.targets), features)
-            for score in scores:
-                say(f"{score.log_probability:.4f}  (log-probability, {score.token_count} tokens)")
-            _write_json(options.json, [dataclasses.asdict(score) for score in scores])
-            return
-        if options.continues:
-            answers = [[answer] for answer in client.continue_text(texts)]
-        elif options.n_best:
-            answers = client.n_best(texts, features=features)
-        else:
-            answers = [[answer] for answer in client.predict(texts, features=features)]
-    for beam in answers:
-        for answer in beam:
-            say(format_answer(answer))
-    _write_json(options.json, [[dataclasses.asdict(answer) for answer in beam] for beam in answers])
+        names, columns = list(features), [texts, *features.values()]
+        targets = [_lines(options.targets)] if options.targets else []
+
+        def ask(sources, *others):
+            tags = dict(zip(names, others))
+            if targets:
+                return client.score(sources, others[-1], tags)
+            if options.continues:
+                return client.continue_text(sources)
+            return client.n_best(sources, features=tags) if options.n_best else client.predict(sources, features=tags)
+
+        columns += targets
+        # Columns that do not fit each other the client refuses by name.
+        fit = all(len(column) == len(texts) for column in columns)
+        answers = asking.ask_all(ask, columns, options.batch_size) if fit else ask(*columns)
+        _tell_answers(answers, options, say, _format_score if targets else format_answer)
+
+
+def _format_score(score):
+    return f"{score.log_probability:.4f}  (log-probability, {score.token_count} tokens)"
+
+
+def _tell_answers(answers, options, say, describe):
+    """Prints answers as they come, each one or a list of the best; what is refused goes to standard error, by its number."""
+    from serving.client import RequestError
+
+    written, refused = [], 0
+    try:
+        for number, answer in enumerate(answers, 1):
+            if isinstance(answer, RequestError):
+                where = f"Line {number} of {options.file}" if options.file else f"Text {number}"
+                print(f"verbatim: {where}: {answer}", file=sys.stderr)
+                written.append(None)
+                refused += 1
+                continue
+            beam = answer if isinstance(answer, list) else [answer]
+            for one in beam:
+                say(describe(one))
+            kept = [dataclasses.asdict(one) for one in beam]
+            written.append(kept[0] if options.targets else kept)
+    except RequestError as error:
+        if not written:
+            raise
+        _write_json(options.json, written)
+        raise CommandError(f"{error} The {len(written)} texts before have their answers.") from None
+    _write_json(options.json, written)
+    if refused:
+        raise CommandError(f"{refused} of {len(written)} texts were refused.")
 
 
 def _texts_to_ask(options):

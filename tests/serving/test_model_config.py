@@ -167,7 +167,7 @@ def text(server, model="shouter", label=None):
     if label:
         message.model_spec.version_label = label
     message.inputs["source"].CopyFrom(tf.make_tensor_proto(["a"], tf.string, [1]))
-    response = prediction_service_pb2_grpc.PredictionServiceStub(server.channel).Predict(message, timeout=20)
+    response = prediction_service_pb2_grpc.PredictionServiceStub(server.channel).Predict(message, timeout=120)
     return response.outputs["text"].string_val[0].decode(), response.model_spec.version.value
 
 
@@ -226,7 +226,7 @@ def test_health_follows_a_changed_config(server, folder, tmp_path):
 
     def health(model):
         try:
-            status = stub.Check(health_pb2.HealthCheckRequest(service=model), timeout=20).status
+            status = stub.Check(health_pb2.HealthCheckRequest(service=model), timeout=120).status
         except grpc.RpcError as error:
             return error.code().name
         return health_pb2.HealthCheckResponse.ServingStatus.Name(status)

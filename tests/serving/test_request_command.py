@@ -109,3 +109,29 @@ def test_calls_that_cannot_be_carried_out(said, tmp_path, monkeypatch, arguments
     monkeypatch.chdir(tmp_path)
     (tmp_path / "FILE").write_text("a\n \nb\n")
     assert said("--address", "127.0.0.1:1", *arguments) == (1, "", f"verbatim: {sentence}\n")
+
+
+def test_a_text_that_is_refused_costs_the_others_nothing(said, shared_server, tmp_path):
+    path = tmp_path / "texts"
+    texts = ["x" * 101, "b", "c", "d", "y" * 102, "z" * 103, "g"]  # the server takes 100 bytes
+    path.write_text("".join(f"{text}\n" for text in texts))
+    arguments = ("--address", shared_server.address, "--batch-size", 2, "--file", path)
+    status, out, err = said(*arguments, "--json", tmp_path / "answers")
+    assert status == 1 and out == "B\nC\nD\nG\n"
+    lines = err.splitlines()
+    assert [line.split(": ")[1] for line in lines[:3]] == [f"Line {number} of {path}" for number in (1, 5, 6)]
+    assert "101 bytes" in lines[0] and "102 bytes" in lines[1]
+    assert lines[3:] == ["verbatim: 3 of 7 texts were refused."]
+    answers = json.loads((tmp_path / "answers").read_text())
+    assert [beam and beam[0]["text"] for beam in answers] == [None, "B", "C", "D", None, None, "G"]
+    # What is no matter of a text ends at once, in a sentence.
+    status, out, err = said("--address", shared_server.address, "--tags", "pos=A", "--tags", "pos=B", "a", "b")
+    assert (status, out) == (1, "") and err.count("\n") == 1 and "refused" not in err
+
+
+def test_what_was_answered_before_the_server_left_is_kept(said, scripted_server, tmp_path):
+    scripted_server.script.extend(["a", "b", "INTERNAL"])
+    arguments = ("--address", scripted_server.address, "--batch-size", 1, "--json", tmp_path / "answers")
+    status, out, err = said(*arguments, "a", "b", "c", "d")
+    assert status == 1 and out.startswith("a\n") and err.endswith("The 2 texts before have their answers.\n")
+    assert len(json.loads((tmp_path / "answers").read_text())) == 2

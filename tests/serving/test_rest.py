@@ -192,7 +192,7 @@ def test_requests_have_an_id_and_a_line_in_the_log(shared_server, caplog):
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
         message = predict_pb2.PredictRequest()
         message.inputs["source"].CopyFrom(tf.make_tensor_proto(["a"]))
-        _, answered = stub.Predict.with_call(message, timeout=20, metadata=(("x-request-id", "two-2"),))
+        _, answered = stub.Predict.with_call(message, timeout=120, metadata=(("x-request-id", "two-2"),))
         assert dict(answered.trailing_metadata())["x-request-id"] == "two-2"
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == observing.REQUESTS.name]
     first, second, third = lines

@@ -31,7 +31,7 @@ from serving.servable import Servable, human_sentence
 from serving.server import ModelServer, ServeError, serve
 from serving.versions import ModelVersions
 
-DEADLINE = 20  # seconds after which a wait counts as failed; no test measures time
+DEADLINE = 120  # seconds after which a wait counts as failed; no test measures time
 
 
 def wait_until(condition):

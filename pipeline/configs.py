@@ -214,7 +214,7 @@ class TrainingConfig:
     scheduled_sampling_floor: float = number(0.0, low=0.0, high=1.0)
     bucket_lengths: tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
     seed: int = 1
-    deterministic: bool = False  # the same weights each time, to the last bit; about half as fast on 2 cores
+    deterministic: bool = False  # the same weights each time, on a CPU to the last bit; half as fast on 2 cores
     mixed_precision: bool = False  # compute in bfloat16, keep weights in float32
     max_seconds: float = number(0.0, low=0.0)  # 0: no limit; else learning rate and epochs are fitted into it
 

@@ -11,7 +11,8 @@ def same_bits(wanted=True):
 
     Two things are not so otherwise. Some kernels, most of them a GPU's, add in the order in which their threads come; TensorFlow has
     others in their place. And `AddN`, which adds up gradients, begins with whichever of its inputs nobody else reads any more: that
-    depends on which of two operations came first. So operations run one after the other, each still on all cores.
+    depends on which of two operations came first. So operations run one after the other, each still on all cores. Not where there is a
+    GPU: what runs there and here at once may wait for each other, so there the second reason stays.
 
     Args:
         wanted: False changes nothing.
@@ -21,5 +22,6 @@ def same_bits(wanted=True):
         return
     # Stays on in the process; TensorFlow has no public way back.
     tf.config.experimental.enable_op_determinism()
-    with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):
+    one_by_one = "" if tf.config.list_physical_devices("GPU") else "SINGLE_THREADED_EXECUTOR"
+    with tf.experimental.function_executor_type(one_by_one):
         yield

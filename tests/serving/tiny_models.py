@@ -38,6 +38,7 @@ def export_tiny(folder, recipe, rows, source_words, target_words, signatures=Non
     Returns:
         `folder / "model"`, which holds the given signatures, all by default.
     """
+    import keras
     import tensorflow as tf
     import tensorflow_transform as tft
     import tensorflow_transform.beam as tft_beam
@@ -97,6 +98,8 @@ def export_tiny(folder, recipe, rows, source_words, target_words, signatures=Non
         _write_examples(path, output, rows, names)
         model, _ = trainer.train(recipe, [path], [path], *sizes, **options)
     else:
+        # As training does: the same weights in every process.
+        keras.utils.set_random_seed(recipe.training.seed)
         model = trainer.build_model(recipe, *sizes, **options)
     export.export_model(model, output, recipe, str(folder / "model"), signatures or export.SIGNATURES)
     return folder / "model"

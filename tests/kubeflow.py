@@ -1,16 +1,25 @@
 """Does what Kubeflow does with a compiled pipeline: fills in what its containers are told, and runs them, drivers included.
 
-`run_container` runs one in this process; `run_pipeline` all of them, in order, each as a process of its own.
+`run_container` runs one in this process; `run_pipeline` all of them, in order, each as a process of its own. These processes are forked
+from one that has imported what all containers begin with: an import of TFX takes some ten seconds of a processor.
 """
 
 import graphlib
 import json
+import multiprocessing
 import os
 import pathlib
-import subprocess
+import runpy
 import sys
 
 from google.protobuf import json_format
+
+#: What is imported once for all processes: this module, and those that containers and drivers begin with.
+PRELOADED = [
+    __name__,  # first: a library of the others brings a package `tests` of its own
+    "tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor",
+    "tfx.orchestration.kubeflow.v2.file_based_example_gen.driver",
+]
 
 
 def invocation(spec, name, folder, inputs=None):
@@ -83,6 +92,7 @@ def run_pipeline(spec, folder):
         AssertionError: a container failed; the message is the end of what it printed.
     """
     tasks = spec["root"]["dag"]["tasks"]
+    folder.mkdir(parents=True)
     outputs = {}
     for name in graphlib.TopologicalSorter(
         {name: task.get("dependentTasks", ()) for name, task in tasks.items()}
@@ -97,11 +107,11 @@ def run_pipeline(spec, folder):
         container = spec["deploymentSpec"]["executors"][label]["container"]
         if "lifecycle" in container:
             driver = container["lifecycle"]["preCacheCheck"]
-            _run_process(name, driver, told)
+            _run_process(name, driver, told, folder / f"{name}.driver.log")
             # What the driver found about the inputs stands in the outputs that the executor is given.
             for key, found in _output(told).get("artifacts", {}).items():
                 told["outputs"]["artifacts"][key]["artifacts"][0]["metadata"] = found["artifacts"][0]["metadata"]
-        _run_process(name, container, told)
+        _run_process(name, container, told, folder / f"{name}.log")
         outputs[name] = {
             key: (found["artifacts"][0]["uri"], found["artifacts"][0].get("metadata", {}))
             for key, found in _output(told)["artifacts"].items()
@@ -109,21 +119,27 @@ def run_pipeline(spec, folder):
     return outputs
 
 
-def _run_process(name, container, invocation):
+def _run_process(name, container, invocation, log):
     """Runs a container's command; the image's Python and its installed packages are this environment's."""
-    command, *words = container["command"]
-    assert command == "python"
-    repository = pathlib.Path(__file__).parents[1]  # what the image has as its working directory
-    done = subprocess.run(
-        [sys.executable, *words, *_arguments(container, invocation)],
-        cwd=repository,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert done.returncode == 0, f"{name} ended with status {done.returncode}:\n{done.stdout[-4000:]}"
+    command, option, module = container["command"]
+    assert (command, option) == ("python", "-m")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)  # heard by the first process alone, which starts the server
+    process = context.Process(target=_run_module, args=(module, _arguments(container, invocation), str(log)))
+    process.start()
+    process.join()
+    printed = log.read_text(encoding="utf-8", errors="replace")
+    assert process.exitcode == 0, f"{name} ended with status {process.exitcode}:\n{printed[-4000:]}"
+
+
+def _run_module(module, arguments, log):
+    """What `python -m module` does, in a forked process, with what it prints in a file."""
+    with open(log, "w", encoding="utf-8") as file, open(os.devnull, encoding="utf-8") as nothing:
+        for source, target in ((nothing, 0), (file, 1), (file, 2)):
+            os.dup2(source.fileno(), target)
+    os.chdir(pathlib.Path(__file__).parents[1])  # what the image has as its working directory
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def _arguments(container, invocation):

@@ -27,33 +27,45 @@ def compiled(function):
     return jax.jit(function)
 
 
-def value_and_gradients(function, inputs, layer):
-    """Value of the scalar `function(*inputs)` and its gradients for the inputs and the layer's weights.
+def gradient_function(function, layer):
+    """Returns what gives the scalar `function(*inputs)` and its gradients, for the inputs and for the layer's weights.
+
+    To be called more than once where a test trains: JAX compiles it at the first call.
 
     Args:
-        inputs: list of float arrays.
-        layer: a built layer or model whose trainable weights the function reads.
+        layer: a built layer or model whose trainable weights the function reads, as they are at each call.
     """
-    inputs = [keras.ops.convert_to_tensor(x, dtype="float32") for x in inputs]
     if TENSORFLOW:
         import tensorflow as tf
 
-        with tf.GradientTape() as tape:
-            tape.watch(inputs)
-            value = function(*inputs)
-        # TensorFlow's own variables: it does not know the types of Keras' where they are unconnected.
-        sources = [*inputs, *(weight.value for weight in layer.trainable_weights)]
-        gradients = tape.gradient(value, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        return float(value), [numpy(tf.convert_to_tensor(gradient)) for gradient in gradients]
+        def eager(*inputs):
+            with tf.GradientTape() as tape:
+                tape.watch(inputs)
+                value = function(*inputs)
+            # TensorFlow's own variables: it does not know the types of Keras' where they are unconnected.
+            sources = [*inputs, *(weight.value for weight in layer.trainable_weights)]
+            gradients = tape.gradient(value, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+            return float(value), [numpy(tf.convert_to_tensor(gradient)) for gradient in gradients]
+
+        return eager
     import jax
 
     def pure(inputs, weights):
         with keras.StatelessScope(state_mapping=list(zip(layer.trainable_weights, weights))):
             return function(*inputs)
 
-    weights = [weight.value for weight in layer.trainable_weights]
-    value, gradients = jax.jit(jax.value_and_grad(pure, argnums=(0, 1)))(inputs, weights)
-    return float(value), [np.asarray(gradient) for part in gradients for gradient in part]
+    both = jax.jit(jax.value_and_grad(pure, argnums=(0, 1)))
+
+    def jitted(*inputs):
+        value, gradients = both(inputs, [weight.value for weight in layer.trainable_weights])
+        return float(value), [np.asarray(gradient) for part in gradients for gradient in part]
+
+    return jitted
+
+
+def value_and_gradients(function, inputs, layer):
+    """As `gradient_function`, for one list of float arrays."""
+    return gradient_function(function, layer)(*(keras.ops.convert_to_tensor(x, dtype="float32") for x in inputs))
 
 
 def traced_shapes(function, layer, *arrays):

@@ -94,6 +94,7 @@ def collect(recipe, artifacts, directory, cache_directory, progress=print):
         "comparison": comparison,
         "slices": [],
         "samples": [],
+        "sentences": perplexity_of_text.extremes(stream, scored, results.EXTREMES) if len(scored) == 2 else {},
         "heat_maps": _heat_maps(recipe, artifacts, stream, scored, training_counts),
         "blessed": blessed,
         "blessing_reason": reason,

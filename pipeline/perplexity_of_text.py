@@ -98,12 +98,48 @@ def metrics_of(words, systems, samples=1000):
     return measured, p_values
 
 
-def _sentences(words, log_probability):
-    """Returns (sum of log-probabilities, number of words) of each sentence, its line end included."""
+def _beginnings(words):
+    """Returns where each sentence begins, its line end included in it."""
     ends = [place + 1 for place, word in enumerate(words) if word == text_streams.LINE_END]
-    begins = [0, *(end for end in ends if end < len(words))]
+    return [0, *(end for end in ends if end < len(words))]
+
+
+def _sentences(words, log_probability):
+    """Returns (sum of log-probabilities, number of words) of each sentence."""
+    begins = _beginnings(words)
     sums = np.add.reduceat(np.asarray(log_probability, "float64"), begins)
     return list(zip(sums.tolist(), np.diff([*begins, len(words)]).tolist()))
+
+
+def extremes(words, systems, count):
+    """Returns the sentences on which the first of two models gains and loses most against the second.
+
+    Args:
+        words: the stream, a list of strings.
+        systems: for both models what `ServedLanguageModel.score_stream` returned of it.
+        count: sentences of each kind, at most.
+
+    Returns:
+        {"wins": sentences, "losses": sentences}, the largest first, each {"gain": sum over its words of log p_1 - log p_2, in nats,
+        "words": [str], "probabilities": [p_1, p_2] of each word}.
+    """
+    logs = np.stack([np.asarray(scored["log_probability"], "float64") for scored in systems], axis=1)
+    begins = _beginnings(words)
+    gains = np.add.reduceat(logs[:, 0] - logs[:, 1], begins)
+    spans = list(zip(begins, [*begins[1:], len(words)]))
+
+    def sentences(sign):
+        order = [number for number in np.argsort(-sign * gains, kind="stable").tolist() if sign * gains[number] > 0]
+        return [
+            {
+                "gain": float(gains[number]),
+                "words": words[slice(*spans[number])],
+                "probabilities": np.exp(logs[slice(*spans[number])]).tolist(),
+            }
+            for number in order[:count]
+        ]
+
+    return {"wins": sentences(1), "losses": sentences(-1)}
 
 
 def by_frequency(words, scored, training_counts):

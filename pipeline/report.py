@@ -27,6 +27,7 @@ MAX_SAMPLES = 20
 MAX_HEAT_MAPS = 6
 MAX_EXTREMES = 10  # wins, and losses
 MAX_SLICES = 60
+TOLD_APART = 2.0  # a word that one language model holds for so much likelier than the other is marked
 
 _DEFAULTS = {
     "title": "Verbatim run",
@@ -39,6 +40,7 @@ _DEFAULTS = {
     "samples": [],
     "wins": [],
     "losses": [],
+    "sentences": {},
     "heat_maps": [],
     "slices": [],
     "blessed": None,
@@ -75,6 +77,7 @@ def write_report(directory, facts):
                 "copied_from": [int], "copy_probability": [float], "source_tokens": [str]}}}; positions as in the
                 signature `serving_default`: -1 for a token that was not copied.
             wins, losses: like samples, where the first system gains or loses most against the second, with "gain" in chrF.
+            sentences: of two language models, what `pipeline.perplexity_of_text.extremes` returns.
             slices: what `pipeline.evaluation.read_slices` returns.
             note: one sentence on how far the systems can be compared.
             recipe_differences: list of {"key": str, "values": a text for each system}.
@@ -149,6 +152,14 @@ def render_report(facts):
                 {"title": title, "samples": _samples(facts[key], shown=MAX_EXTREMES)}
                 for key, title in (("wins", "Largest wins"), ("losses", "Largest losses"))
                 if facts[key] and len(facts["systems"]) > 1
+            ],
+            "sentences": [
+                {
+                    "title": title,
+                    "sentences": [_sentence(sentence) for sentence in facts["sentences"][key][:MAX_EXTREMES]],
+                }
+                for key, title in (("wins", "Largest wins"), ("losses", "Largest losses"))
+                if facts["sentences"].get(key)
             ],
             "recipe_differences": facts["recipe_differences"],
             "heat_maps": [_heat_map(heat_map) for heat_map in facts["heat_maps"][:MAX_HEAT_MAPS]],
@@ -515,6 +526,17 @@ def _sample_output(name, output, source, reference):
         "exact": output["text"].strip() == reference.strip(),
         "broken": bool(wanted or found) and wanted != found,
     }
+
+
+def _sentence(sentence):
+    """Returns a sentence that two language models scored, with what they gave the words that tell them apart."""
+    pieces = []
+    for word, (own, other) in zip(sentence["words"], sentence["probabilities"], strict=True):
+        ahead = own >= TOLD_APART * other
+        apart = ahead or other >= TOLD_APART * own
+        title = f"“{word.strip() or 'line end'}”: probability {own:.2g} against {other:.2g}" if apart else ""
+        pieces.append({"text": word.strip() or "¶", "title": title, "ahead": ahead})
+    return {"gain": sentence["gain"], "pieces": pieces}
 
 
 def _counts(counts):

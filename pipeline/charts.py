@@ -1,4 +1,4 @@
-"""Geometry of the report's line charts, for its template to draw as SVG."""
+"""Geometry of the report's charts, for its template to draw as SVG."""
 
 import math
 
@@ -149,4 +149,51 @@ def category_chart(systems, key, category, value, weight):
         "rows": [
             [name, str(sizes[name]), *(_curve_cell(found[index].get(name)) for index, _ in shown)] for name in names
         ],
+    }
+
+
+def scatter_chart(points, label):
+    """Returns a chart of a value against a size, a mark for each system; sizes are on a logarithmic axis.
+
+    Args:
+        points: list of (system's index, its name, size above 0, value).
+        label: the value's name, for the table.
+
+    Returns:
+        Dict of geometry as of `category_chart`.
+    """
+    sizes, values = [math.log10(size) for _, _, size, _ in points], [value for *_, value in points]
+    y_ticks = ticks(min(values), max(values), 5)
+    low, high = min(sizes), max(sizes)
+    margin = max(0.1 * (high - low), 0.01)
+    low, high = low - margin, high + margin
+    left, right = _CATEGORY_CHART["left"], _CATEGORY_CHART["width"] - _CATEGORY_CHART["right"]
+    top, bottom = _CATEGORY_CHART["top"], _CATEGORY_CHART["height"] - _CATEGORY_CHART["bottom"]
+
+    def x(size):
+        return round(left + (size - low) / (high - low) * (right - left), 1)
+
+    def y(number):
+        return round(bottom - (number - y_ticks[0]) / (y_ticks[-1] - y_ticks[0]) * (bottom - top), 1)
+
+    marks = [low + (high - low) * step / 4 for step in range(5)]
+    series = [
+        {
+            "index": index,
+            "name": name,
+            "points": [{"x": x(math.log10(size)), "y": y(value), "title": f"{name}: {size:,}, {_curve_cell(value)}"}],
+        }
+        for index, name, size, value in points
+    ]
+    return {
+        **_CATEGORY_CHART,
+        "plot_right": right,
+        "plot_bottom": bottom,
+        "series": series,
+        "x_ticks": [
+            {"x": x(mark), "label": f"{10**mark:.3g}" if mark < 3 else f"{10**mark / 1000:,.0f}k"} for mark in marks
+        ],
+        "y_ticks": _labelled(y_ticks, y),
+        "columns": ["", "parameters", label],
+        "rows": [[name, f"{size:,}", _curve_cell(value)] for _, name, size, value in points],
     }

@@ -147,6 +147,7 @@ def render_report(facts):
             "metrics": _metric_rows(facts["systems"], facts["comparison"], facts["comparisons"]),
             "charts": charts.loss_charts(facts["systems"]),
             "breakdowns": _breakdowns(facts["systems"]),
+            "sizes": _size_against_quality(facts["systems"]),
             "slices": _slices(facts["slices"]),
             "wins_and_losses": [
                 {"title": title, "samples": _samples(facts[key], shown=MAX_EXTREMES)}
@@ -246,6 +247,26 @@ def _breakdowns(systems):
     return [breakdown for breakdown in found if breakdown["chart"]]
 
 
+def _size_against_quality(systems):
+    """Returns the chart of the first metric against the number of parameters, in a list; none for two systems, which show no trend."""
+    names = (
+        [name for name in systems[0]["metrics"] if all(name in system["metrics"] for system in systems)]
+        if systems
+        else []
+    )
+    for name in names[:1]:
+        label = registry.LABELS.get(name, name)
+        points = [
+            (index, system["name"], system["parameters"], float(system["metrics"][name]["value"]))
+            for index, system in enumerate(systems)
+            if system.get("parameters") and system["metrics"][name]["value"] is not None
+        ]
+        if len(points) > 2:
+            chart = charts.scatter_chart(points, label)
+            return [{"title": "Parameters against quality", "x": "parameters, logarithmic", "y": label, "chart": chart}]
+    return []
+
+
 def _slices(slices):
     """Returns the table of metrics by slice: {"metrics": labels, "rows": [{"name", "n", "cells"}], "left_out": int}."""
     names = list(dict.fromkeys(name for one in slices for name in one["metrics"]))
@@ -286,7 +307,7 @@ def _versus(name, first, system, p_value):
     side = ""
     if p_value < SIGNIFICANT and all(result and result.value is not None for result in results):
         before, after = (result.value for result in results)
-        if before != after:
+        if before != after and name not in registry.NEUTRAL:
             side = "better" if (after > before) != results[0].lower_is_better else "worse"
     return {"p_value": _p_value(p_value), "side": side}
 
@@ -300,7 +321,7 @@ def _metric_row(name, systems, p_value):
     known = [result for result in results if result is not None and result.value is not None]
     lower_is_better = bool(known) and known[0].lower_is_better
     best = None
-    if len({result.value for result in known}) > 1:
+    if name not in registry.NEUTRAL and len({result.value for result in known}) > 1:
         best = (min if lower_is_better else max)(result.value for result in known)
     row = {
         "label": registry.LABELS.get(name, name),
@@ -324,7 +345,7 @@ def _metric_row(name, systems, p_value):
     # The p-value compares the first two systems, so the win goes to one of them, whatever a third may reach.
     compared = [None if result is None else result.value for result in results[:2]]
     if p_value is not None and p_value < SIGNIFICANT and len(compared) == 2 and None not in compared:
-        if compared[0] != compared[1]:
+        if compared[0] != compared[1] and name not in registry.NEUTRAL:
             row["winner"] = int((compared[1] > compared[0]) != lower_is_better)
     return row
 

@@ -7,10 +7,14 @@ import os
 import pathlib
 import platform
 
+import numpy as np
+
 from pipeline import configs, scoring, segmentation_scores
 from pipeline.metrics import registry
+from pipeline.metrics.base import MetricResult
 
 HEAT_MAPS = 4
+EXPLAINED = 200  # test strings whose attention is looked at
 OUTPUTS_FOLDER = "outputs"
 EXTREMES = 10  # wins, and losses
 #: What `write_outputs` says of an answer.
@@ -149,6 +153,8 @@ def collect(recipe, artifacts, directory, cache_directory, progress=print):
     with open(os.path.join(artifacts.counts, "counts.json"), encoding="utf-8") as file:
         counts = json.load(file)
     main = systems[0]["name"]
+    explained = _explain(models[main], sources, features)
+    systems[0]["metrics"].update(attention_entropy(explained))
     return {
         "title": recipe.description or recipe.name,
         "recipe": recipe.to_dict(),
@@ -158,7 +164,7 @@ def collect(recipe, artifacts, directory, cache_directory, progress=print):
         "comparison": comparison,
         "samples": _samples(sources, references, answers),
         **extremes,
-        "heat_maps": _heat_maps(main, models[main], sources, answers, features),
+        "heat_maps": _heat_maps(main, explained),
         "blessed": blessed,
         "blessing_reason": reason,
         "slices": evaluation.read_slices(artifacts.evaluation),
@@ -264,22 +270,53 @@ def _samples(sources, references, answers):
     ]
 
 
-def _heat_maps(name, model_uri, sources, answers, features):
-    """Attention of the main model on a few strings of which it copied several words."""
+def _explain(model_uri, sources, features):
+    """Answers of the signature `explain`, with where attention lay, for strings from the whole of the test split."""
     from pipeline.served_model import ServedModel
 
-    def copied(index):
-        return sum(position >= 0 for position in answers[name][index]["copied_from"])
-
-    fitting = [index for index in range(len(sources)) if 5 <= len(answers[name][index]["tokens"]) <= 14]
-    chosen = sorted(fitting, key=lambda index: (-copied(index), index))[:HEAT_MAPS]
-    if not chosen:
-        return []
+    chosen = range(0, len(sources), -(-len(sources) // EXPLAINED) or 1)
     model = ServedModel(os.path.join(model_uri, "Format-Serving"))
-    explained = model.predict(
+    return model.predict(
         [sources[index] for index in chosen],
         signature="explain",
         features={column: [tags[index] for index in chosen] for column, tags in features.items()},
     )
+
+
+def attention_entropy(explained):
+    """Returns how widely a model spreads its attention, as {"attention_entropy": a result's dict}; empty where it has none.
+
+        H = 1/N sum_t - sum_s a_ts log2 a_ts          bits for each of N output tokens (Arthur 2018, section 3.3.2)
+
+    0 bits: it looks at one token alone; log2(source length) bits: at all alike. It says nothing of quality by itself.
+
+    Args:
+        explained: answers of the signature `explain`, whose rows of `attention` may be short of 1 by what a gate took.
+    """
+    bits, tokens = 0.0, 0
+    for answer in explained:
+        if not answer["tokens"]:
+            continue
+        rows = np.asarray(answer["attention"], "float64")
+        rows = rows[rows.sum(-1) > 0]
+        rows = rows / rows.sum(-1, keepdims=True)
+        bits -= float(np.sum(rows * np.log2(np.where(rows > 0, rows, 1.0))))
+        tokens += len(rows)
+    if not tokens:
+        return {}
+    details = {"tokens": tokens, "texts": len(explained)}
+    signature = f"bits for each output token|{len(explained)} texts from the whole test split"
+    result = MetricResult("attention_entropy", bits / tokens, signature=signature, details=details)
+    return {result.name: result.to_dict()}
+
+
+def _heat_maps(name, explained):
+    """Attention of the main model on a few strings of which it copied several words."""
+
+    def copied(answer):
+        return sum(position >= 0 for position in answer["copied_from"])
+
+    fitting = [answer for answer in explained if 5 <= len(answer["tokens"]) <= 14]
     keys = ("source_tokens", "tokens", "attention", "copy_probability", "copied_from")
-    return [{"system": name, **{key: answer[key] for key in keys}} for answer in explained]
+    chosen = sorted(fitting, key=copied, reverse=True)[:HEAT_MAPS]
+    return [{"system": name, **{key: answer[key] for key in keys}} for answer in chosen]

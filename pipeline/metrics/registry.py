@@ -70,11 +70,16 @@ LABELS = {
     "repetition_rate": "Repetition rate",
     "perplexity": "Perplexity",
     "word_perplexity": "Perplexity per word",
+    # Measured by `pipeline.results`, from a model's attention.
+    "attention_entropy": "Attention entropy, bits",
     # Of language models alone; measured by `pipeline.perplexity_of_text`, not here.
     "perplexity_with_copies": "Perplexity, copied words credited",
     "passage_perplexity": "Perplexity of passages",
     "validation_perplexity": "Perplexity of the validation stream",
 }
+
+#: What describes a model and is better neither large nor small.
+NEUTRAL = ("attention_entropy", "copy_rate")
 
 
 def create_metric(name, **options):

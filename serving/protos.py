@@ -8,6 +8,7 @@ here, an empty module stands in for the package `tensorflow`. It is taken away a
 the files ask for more of it than that, the plain import is used.
 """
 
+import contextlib
 import importlib
 import importlib.util
 import sys
@@ -62,3 +63,19 @@ def load():
         # Imported by predict_pb2 above; taken from the table so that the package itself is not imported.
         modules["types_pb2"] = sys.modules["tensorflow.core.framework.types_pb2"]
         return types.SimpleNamespace(**modules)
+
+
+def service_names():
+    """Returns the full names of PredictionService and ModelService, once their descriptors are known to gRPC's reflection.
+
+    The package's modules of the services were written for an old protobuf: since protobuf 5 they fail behind the line that makes the
+    descriptor known, where they write into it. Nothing but that descriptor is needed of them.
+    """
+    from google.protobuf import descriptor_pool
+
+    for module in ("prediction_service_pb2", "model_service_pb2"):
+        with contextlib.suppress(AttributeError):
+            importlib.import_module(f"tensorflow_serving.apis.{module}")
+    pool = descriptor_pool.Default()
+    services = [pool.FindServiceByName(f"tensorflow.serving.{name}") for name in ("PredictionService", "ModelService")]
+    return tuple(service.full_name for service in services)

@@ -17,14 +17,9 @@ import threading
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
-from tensorflow_serving.apis import (
-    model_service_pb2,
-    model_service_pb2_grpc,
-    prediction_service_pb2,
-    prediction_service_pb2_grpc,
-)
+from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
 
-from serving import grpc_services, observing, rest, tls
+from serving import grpc_services, observing, protos, rest, tls
 from serving.errors import ServeError
 from serving.registry import Registry, configs_of_folders
 from serving.servable import Limits
@@ -33,10 +28,7 @@ __all__ = ["ModelServer", "ServeError", "serve"]
 
 logger = logging.getLogger(__name__)
 
-_SERVICES = (
-    prediction_service_pb2.DESCRIPTOR.services_by_name["PredictionService"].full_name,
-    model_service_pb2.DESCRIPTOR.services_by_name["ModelService"].full_name,
-)
+_SERVICES = protos.service_names()
 
 
 def _why_not_bound(host, port, uses_tls):

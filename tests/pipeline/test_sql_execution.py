@@ -129,7 +129,6 @@ HARMFUL = [
     "SELECT 1\0",
     "SELECT '\ud800'",
     "SELECT '" + "x" * 200_000 + "'",
-    "SELECT " + "(" * 5000 + "1" + ")" * 5000,
     "SELECT name FROM city" + " UNION ALL SELECT name FROM city" * 3000,
     # Too many rows, or too many bytes.
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c",
@@ -160,6 +159,15 @@ def test_what_harms_is_wrong_and_does_nothing(executor, database, query):
     assert executor.run(query).error
     assert executor.same_answer(query, "SELECT name FROM city") is False
     assert snapshot(database) == before
+    assert executor.run("SELECT COUNT(*) FROM city").rows == 1
+
+
+@pytest.mark.parametrize("deep", ["(" * 5000 + "1" + ")" * 5000, "-(" * 5000 + "1" + ")" * 5000])
+def test_deep_nesting_crashes_nothing(executor, deep):
+    """SQLite's parser had a stack of a hundred, and since 3.45 has one that grows; expressions stay limited."""
+    answer = executor.run(f"SELECT {deep}")
+    assert answer.error or (answer.rows == 1 and deep[0] == "(")
+    assert executor.same_answer(f"SELECT {deep}", "SELECT name FROM city") is False
     assert executor.run("SELECT COUNT(*) FROM city").rows == 1
 
 

@@ -152,6 +152,14 @@ def category_chart(systems, key, category, value, weight):
     }
 
 
+def _short(number):
+    """Returns a count in three digits: 950, 12.3k, 4.79M."""
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"
+
+
 def scatter_chart(points, label):
     """Returns a chart of a value against a size, a mark for each system; sizes are on a logarithmic axis.
 
@@ -190,9 +198,7 @@ def scatter_chart(points, label):
         "plot_right": right,
         "plot_bottom": bottom,
         "series": series,
-        "x_ticks": [
-            {"x": x(mark), "label": f"{10**mark:.3g}" if mark < 3 else f"{10**mark / 1000:,.0f}k"} for mark in marks
-        ],
+        "x_ticks": [{"x": x(mark), "label": _short(10**mark)} for mark in marks],
         "y_ticks": _labelled(y_ticks, y),
         "columns": ["", "parameters", label],
         "rows": [[name, f"{size:,}", _curve_cell(value)] for _, name, size, value in points],

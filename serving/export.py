@@ -131,6 +131,7 @@ class ServingModule(tf.Module):
             return_attention=return_attention,
             replace_unknown=self.config.replace_unknown != "none",
             no_repeat_ngram=self.config.no_repeat_ngram,
+            length_unit=self.config.length_unit,
             **drawing,
         )
         return {name: value for name, value in found._asdict().items() if value is not None}

@@ -74,7 +74,7 @@ def beam_search(
         max_length: the longest output, in tokens without the end; int or scalar tensor.
         beam_size: running hypotheses for each source.
         n_best: hypotheses returned, at most `beam_size`.
-        length_alpha: strength of the length normalisation, 0 for none; every token of a copied span counts.
+        length_alpha: strength of the length normalisation, 0 for none.
         coverage_beta: strength of the coverage penalty, 0 for none.
         return_attention: whether to return attention matrices.
         **rules: the others of `keras_models.decoding.search.Rules`, which are
@@ -82,6 +82,7 @@ def beam_search(
             allow_unknown: whether `[UNK]` may stand in the output.
             replace_unknown: whether it may, as the source token that attention looks at most.
             no_repeat_ngram: how many tokens in a row no output says twice, 0 for no such rule.
+            length_unit: `"tokens"`, every token of a copied span counts; or `"choices"`, a span counts once (Zhou et al. 2018).
             protection: a `Protection`, or None.
             max_span, merges: what the head's class says.
             start_id, end_id, unknown_id: special ids.
@@ -90,7 +91,7 @@ def beam_search(
         `Hypotheses`, the best first.
 
     Raises:
-        ValueError: `n_best` exceeds `beam_size`.
+        ValueError: `n_best` exceeds `beam_size`, or the unit of length is unknown.
     """
     if n_best > beam_size:
         raise ValueError(f"n_best ({n_best}) cannot exceed beam_size ({beam_size}).")
@@ -121,6 +122,8 @@ def beam_search(
     running["last"] = ops.full(shape, start_id, dtype="int32")
     if protection is not None:
         running["owed"] = ops.broadcast_to(ops.expand_dims(protection.source, 1), (*shape, source_length))
+    if rules.counts_choices:
+        running["choices"] = ops.zeros(shape, dtype="int32")
     finished = empty_set(ops.full(shape, LOG_ZERO, dtype="float32"))
     finished["scores"] = ops.full(shape, LOG_ZERO, dtype="float32")
     finished["lengths"] = ops.zeros(shape, dtype="int32")
@@ -133,11 +136,13 @@ def beam_search(
         _, index = ops.top_k(joint["scores"], beam_size)
         return {key: _select(value, index) for key, value in joint.items()}
 
-    def promised(index):
-        """By what continuations are ranked, None where they are of one length: the penalty of the tokens that each is sure to have.
+    def promised(index, made):
+        """By what continuations are ranked, None where they are of one length: the penalty of the length that each is sure to have.
 
         A span is paid for whole at its first token; ranked by log-probability alone it would compete, token for nothing, with single words.
         """
+        if made is not None:
+            return ops.expand_dims(length_penalty(made, length_alpha), -1)
         if rules.max_span == 1 or beam_size == 1 or not length_alpha:
             return None
         actions = ops.arange(number_of_actions, dtype="int32")
@@ -155,7 +160,8 @@ def beam_search(
         owed = None if protection is None else _fold(running["owed"])
         log_probs = constrain(output, ops.reshape(running["last"], (-1,)), owed, _fold(running["tokens"]), index)
         total = ops.expand_dims(running["log_probs"], -1) + _unfold(log_probs, beam_size)
-        values, parents, actions = _best_continuations(total, beam_size, promised(index))
+        made = running["choices"] + rules.chooses(running["last"]) if rules.counts_choices else None
+        values, parents, actions = _best_continuations(total, beam_size, promised(index, made))
         # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)
         places = beam_size - ops.sum(ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True)
         values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < places, values, LOG_ZERO)
@@ -165,7 +171,8 @@ def beam_search(
         ended = {key: value for key, value in rows.items() if key in finished}
         ended["log_probs"] = values
         ended["lengths"] = ops.broadcast_to(index, shape)
-        scores = values / length_penalty(index + 1, length_alpha)
+        made = None if made is None else _select(made, parents)
+        scores = values / length_penalty(index + 1 if made is None else made, length_alpha)
         if coverage_beta:
             scores += ops.reshape(coverage_penalty(_fold(rows["coverage"]), rules.source_mask, coverage_beta), shape)
         ended["scores"] = ops.where(ops.logical_and(ends, values > LOG_ZERO / 2), scores, LOG_ZERO)
@@ -188,6 +195,8 @@ def beam_search(
             "coverage": rows["coverage"] + attention,
             "last": actions,
         }
+        if made is not None:
+            new["choices"] = made
         if protection is not None:
             new["owed"] = ops.reshape(rules.pay(_fold(rows["owed"]), tokens), (*shape, source_length))
         if return_attention:
@@ -210,7 +219,7 @@ def _best_continuations(total, beam_size, divisors=None):
     Args:
         total: float `[batch, beam, actions]`, log-probabilities of all continuations.
         beam_size: how many to keep.
-        divisors: float `[actions]`: the best are those of the largest log-probability divided by it; None for 1.
+        divisors: float `[actions]`, or `[batch, beam, 1]`: the best are those of the largest log-probability divided by it; None for 1.
 
     Returns:
         values `[batch, beam_size]`, parents and actions int32 `[batch, beam_size]`.
@@ -219,7 +228,8 @@ def _best_continuations(total, beam_size, divisors=None):
         # A beam wider than the vocabulary: the missing continuations are impossible ones.
         missing = beam_size - total.shape[-1]
         total = ops.pad(total, [[0, 0], [0, 0], [0, missing]], constant_values=2 * LOG_ZERO)
-        divisors = None if divisors is None else ops.pad(divisors, [[0, missing]], constant_values=1.0)
+        if divisors is not None and len(divisors.shape) == 1:
+            divisors = ops.pad(divisors, [[0, missing]], constant_values=1.0)
     ranks = total if divisors is None else total / divisors
     # Two small selections are cheaper than one over beam * actions, and give the same: a hypothesis has at most
     # `beam_size` continuations among the best.

@@ -61,6 +61,8 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
     if rules.protection is not None:
         repeats = batch // ops.shape(rules.protection.source)[0]
         state["owed"] = ops.repeat(rules.protection.source, repeats, axis=0)
+    if rules.counts_choices:
+        state["choices"] = ops.zeros((batch,), dtype="int32")
     if return_attention:
         state["attention"] = ops.zeros((batch, max_length, source_length), dtype="float32")
 
@@ -94,6 +96,8 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
             "last": ops.where(writes, action, end_id),
             "ended": ops.logical_or(state["ended"], ops.equal(action, end_id)),
         }
+        if rules.counts_choices:
+            new["choices"] = state["choices"] + ops.where(running, rules.chooses(state["last"]), 0)
         if rules.protection is not None:
             new["owed"] = rules.pay(state["owed"], token)
         if return_attention:
@@ -101,7 +105,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         return index + 1, new, output.carry
 
     _, state, _ = ops.while_loop(condition, body, (ops.convert_to_tensor(0, dtype="int32"), state, carry))
-    scores = state["log_probs"] / length_penalty(state["lengths"] + 1, length_alpha)
+    scores = state["log_probs"] / length_penalty(state.get("choices", state["lengths"] + 1), length_alpha)
     if coverage_beta:
         scores += coverage_penalty(state["coverage"], rules.source_mask, coverage_beta)
     names = ("tokens", "lengths", "log_probs", "copied_from", "copy_probability", "attention")

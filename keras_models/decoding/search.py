@@ -10,6 +10,10 @@ from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.repetition import repeating_actions
 from keras_models.layers.numerics import LOG_ZERO
 
+#: What the length of an output counts where its score is normalised: its tokens, each copied one among them; or what was chosen, a copied
+#: span once, as Zhou et al. 2018 do. The end counts in both. Without spans they are the same.
+LENGTH_UNITS = ("tokens", "choices")
+
 
 class Rules(typing.NamedTuple):
     """The source and the rules of one search; the same for all its steps.
@@ -22,6 +26,7 @@ class Rules(typing.NamedTuple):
     merges: whether a copied id stands for all positions that hold its word, or for its own position alone.
     replace_unknown: whether `[UNK]` is output as the source token that attention looks at most.
     no_repeat_ngram: no output says the same n tokens twice, but for tokens that are owed and where nothing else is left; 0 for off.
+    length_unit: what an output's length counts, see `LENGTH_UNITS`.
     start_id, end_id, unknown_id: special ids.
     """
 
@@ -36,6 +41,7 @@ class Rules(typing.NamedTuple):
     merges: bool = True
     replace_unknown: bool = False
     no_repeat_ngram: int = 0
+    length_unit: str = LENGTH_UNITS[0]
     start_id: int = START_ID
     end_id: int = END_ID
     unknown_id: int = UNKNOWN_ID
@@ -51,6 +57,22 @@ class Rules(typing.NamedTuple):
     @property
     def number_of_actions(self):
         return self.vocabulary_size + self.max_span * self.source_length
+
+    @property
+    def counts_choices(self):
+        """Whether a search must count choices besides its steps.
+
+        Raises:
+            ValueError: the unit of length is none of `LENGTH_UNITS`.
+        """
+        if self.length_unit not in LENGTH_UNITS:
+            raise ValueError(f"length_unit must be one of {', '.join(LENGTH_UNITS)}; got {self.length_unit!r}.")
+        return self.length_unit == "choices" and self.max_span > 1
+
+    def chooses(self, last):
+        """int32, 1 where something is chosen after these last actions, 0 inside of a span, where one action alone is possible."""
+        lengths = action_space.span_lengths(last, self.vocabulary_size, self.source_length)
+        return ops.cast(lengths == 1, "int32")
 
     def repeat(self, times):
         """The same rules for a batch of which each row stands `times` times."""

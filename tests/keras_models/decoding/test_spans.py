@@ -26,7 +26,7 @@ def sequence(step, row, found, k):
     return said, tuple(found.copied_from[row, k, :length].tolist())
 
 
-@pytest.mark.parametrize("max_span", [1, 2, 3])
+@pytest.mark.parametrize("max_span,unit", [(1, "tokens"), (2, "tokens"), (3, "tokens"), (3, "choices")])
 @settings(max_examples=3 if TENSORFLOW else 2)
 @given(
     seed=st.integers(0, 10**6),
@@ -34,16 +34,17 @@ def sequence(step, row, found, k):
     min_length=st.integers(0, 1),
     alpha=st.sampled_from([0.0, 1.0]),
 )
-def test_a_wide_beam_finds_every_derivation(max_span, seed, max_length, min_length, alpha):
-    """Each span is scored once, its length is that of its tokens, and each token knows where it came from."""
+def test_a_wide_beam_finds_every_derivation(max_span, unit, seed, max_length, min_length, alpha):
+    """Each span is scored once, its length is that of its tokens or one, and each token knows where it came from."""
     step = SpanTableStep(seed, 2, V, 3, max_span)
     # Wide enough for all derivations: at most 179 of 3 tokens, by 2 words and 6 spans.
     beam = 180
-    options = dict(beam_size=beam, n_best=beam, length_alpha=alpha, min_length=min_length)
+    options = dict(beam_size=beam, n_best=beam, length_alpha=alpha, min_length=min_length, length_unit=unit)
     found = numpy(step.search(beam_search, max_length, **options))
+    count = {"tokens": "tokens", "choices": "segments"}[unit]
     for row in range(2):
         expected = decoding_oracles.span_derivations(
-            step.distributions(row), step.ids[row], [4, 5], END, max_length, alpha, min_length
+            step.distributions(row), step.ids[row], [4, 5], END, max_length, alpha, min_length, count
         )
         assert (found.scores[row] > -1e8).sum() == len(expected)
         for k, (score, log_prob, tokens, copied_from, _) in enumerate(expected):
@@ -55,16 +56,32 @@ def test_a_wide_beam_finds_every_derivation(max_span, seed, max_length, min_leng
             assert (found.copied_from[row, k, len(tokens) :] == -1).all()
 
 
-@pytest.mark.parametrize("max_span", [1, 3])
-def test_a_beam_of_one_is_greedy_search(max_span):
+@pytest.mark.parametrize("max_span,unit", [(1, "tokens"), (3, "tokens"), (3, "choices")])
+def test_a_beam_of_one_is_greedy_search(max_span, unit):
     step = SpanTableStep(11, 4, V, 4, max_span)
-    options = dict(coverage_beta=0.2, return_attention=True)
+    options = dict(coverage_beta=0.2, return_attention=True, length_unit=unit)
     greedy = numpy(step.search(greedy_search, 7, **options))
     assert_same(greedy, numpy(step.search(beam_search, 7, beam_size=1, **options)))
     assert (greedy.copied_from >= 0).any() and greedy.lengths.max() <= 7
     for row in range(4):
         # Nothing is copied from beyond the source.
         assert (greedy.copied_from[row] < step.mask[row].sum()).all()
+
+
+def test_a_length_counted_in_choices_ranks_by_the_mean_of_a_choice():
+    """Two choices make a span of three tokens and the end: its score is theirs, not that of four tokens."""
+    step = SpanTableStep(5, 3, V, 4, max_span=3, p_copy=0.9)
+    found = numpy(step.search(greedy_search, 6, length_alpha=1.0, length_unit="choices"))
+    plain = numpy(step.search(greedy_search, 6, length_alpha=1.0))
+    np.testing.assert_array_equal(found.tokens, plain.tokens)
+    choices = found.log_probs / found.scores * 6 - 5
+    np.testing.assert_allclose(choices, np.round(choices), atol=1e-3)
+    assert (choices <= found.lengths + 1.001).all() and (choices < found.lengths + 0.5).any()
+
+
+def test_an_unknown_unit_of_length():
+    with pytest.raises(ValueError, match="length_unit must be one of tokens, choices; got 'words'"):
+        SpanTableStep(5, 3, V, 4, max_span=3).search(greedy_search, 6, length_unit="words")
 
 
 def test_greedy_search_sees_a_span_through():

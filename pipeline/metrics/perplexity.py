@@ -40,8 +40,8 @@ class Perplexity(Metric):
 
 
 def perplexity_of(log_probability, count):
-    """Returns exp(- log_probability / count); infinite where it is beyond all numbers, None where `count` is 0."""
+    """Returns exp(- log_probability / count): infinite beyond all numbers, NaN of NaN (which meets no threshold), None where `count` is 0."""
     if not count:
         return None
     nll = -log_probability / count
-    return math.exp(nll) if nll < 700 else math.inf
+    return math.inf if nll >= 700 else math.exp(nll)

@@ -369,6 +369,8 @@ def _evaluate(options):
 
     say = _talk(options)
     _check_writable(options.json, options.outputs)
+    if options.json and options.outputs and os.path.realpath(options.json) == os.path.realpath(options.outputs):
+        raise CommandError(f"--json and --outputs both name {options.json}: give different files.")
     if options.metrics:
         registry.expand_metric_names(options.metrics)  # a misspelt metric is reported first
     directory = version_directory(options.model)
@@ -377,6 +379,12 @@ def _evaluate(options):
         return _evaluate_language_model(options, directory, recipe, say)
     counts = training_counts.read(str(directory))
     names, left_out = _evaluated_metrics(recipe, options.metrics, counts is not None)
+    for name in names:
+        if counts is None and registry.metric_class(name).needs_training_words:
+            raise CommandError(
+                f"The metric '{name}' needs the counts of the training text, which the model {directory} does not keep: export it "
+                "anew, or leave the metric out."
+            )
     data = _evaluated_data(recipe.data, options)
     metric_options = {**registry.options_of(recipe), **({"database": options.database} if options.database else {})}
     for name in names:
@@ -392,7 +400,8 @@ def _evaluate(options):
     if len(rejected) > 5:
         print(f"verbatim: and {len(rejected) - 5} more left out.", file=sys.stderr)
     if not pairs:
-        raise CommandError(f"None of the {len(rejected)} records of {options.data} can be used.")
+        found = f"none of its {len(rejected)} records can be used" if rejected else "it holds no records"
+        raise CommandError(f"There is nothing to measure in {options.data}: {found}.")
     model = ServedModel(directory)
     sources = [pair.source for pair in pairs]
     features = dict(zip(data.source_features, zip(*(pair.features for pair in pairs))))
@@ -723,6 +732,10 @@ def _compare(options):
 
     say = _talk(options)
     _check_writable(options.json)
+    if os.path.realpath(options.output) in map(os.path.realpath, options.directories):
+        raise CommandError(
+            f"--output {options.output} is a run's own folder, whose report would be lost: give another."
+        )
     facts = comparison.compare(options.directories, options.samples, progress=say)
     path = report.write_report(options.output, facts)
     say(score_tables.format_table({system["name"]: report.metric_results(system) for system in facts["systems"]}))

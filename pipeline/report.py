@@ -29,6 +29,8 @@ MAX_EXTREMES = 10  # wins, and losses
 MAX_SLICES = 60
 TOLD_APART = 2.0  # a word that one language model holds for so much likelier than the other is marked
 
+_HOW_TO_MEND = "repeat the run, or the comparison, that wrote them"
+
 _DEFAULTS = {
     "title": "Verbatim run",
     "recipe": {},
@@ -92,8 +94,8 @@ def write_report(directory, facts):
     Raises:
         ReportError: the folder cannot be written, or the facts do not have this form.
     """
-    facts = _plain({**_DEFAULTS, **facts})
     page = render_report(facts)
+    facts = _plain({**_DEFAULTS, **facts})
     folder = pathlib.Path(directory) / "report"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +109,7 @@ def load_facts(run_directory):
     """Returns the facts that `write_report` stored in a run's folder.
 
     Raises:
-        ReportError: there are none, or they cannot be read.
+        ReportError: there are none, they cannot be read, or no page can be made of them.
     """
     path = pathlib.Path(run_directory) / "report" / "facts.json"
     try:
@@ -118,10 +120,14 @@ def load_facts(run_directory):
         ) from None
     except OSError as error:
         raise ReportError(f"The facts of the report, {path}, cannot be read: {error.strerror}.") from None
-    except ValueError as error:
-        raise ReportError(f"The facts of the report, {path}, are not valid JSON: {error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"The facts of the report, {path}, are not valid JSON: {error}; {_HOW_TO_MEND}.") from None
     if not isinstance(facts, dict):
-        raise ReportError(f"The facts of the report, {path}, must be one JSON object.")
+        raise ReportError(f"The facts of the report, {path}, must be one JSON object; {_HOW_TO_MEND}.")
+    try:
+        render_report(facts)
+    except ReportError as error:
+        raise ReportError(f"The facts of the report, {path}, do not have the expected form; {_HOW_TO_MEND}.") from error
     return facts
 
 
@@ -131,7 +137,6 @@ def render_report(facts):
     Raises:
         ReportError: the facts do not have the form that `write_report` states.
     """
-    facts = _plain({**_DEFAULTS, **facts})
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([TEMPLATES_DIRECTORY, WEB_DIRECTORY]),
         autoescape=True,
@@ -141,6 +146,7 @@ def render_report(facts):
     )
     environment.filters.update(number=_number, seconds=_seconds, decimals=_decimals)
     try:
+        facts = _plain({**_DEFAULTS, **facts})
         view = {
             "facts": facts,
             "systems": [{"segmentation": None, **system} for system in facts["systems"]],
@@ -171,7 +177,15 @@ def render_report(facts):
             "recipe": list(flatten(facts["recipe"])),
         }
         return environment.get_template("report.html.jinja").render(view)
-    except (KeyError, TypeError, AttributeError, IndexError, jinja2.UndefinedError) as error:
+    except (
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        ArithmeticError,
+        RecursionError,
+        jinja2.UndefinedError,
+    ) as error:
         raise ReportError(f"The facts of the report do not have the expected form: {error!r}.") from error
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from pipeline.metrics.base import ScoringError, count_of
 from pipeline.metrics.registry import create_metric, expand_metric_names
 
+MAX_SAMPLES = 1_000_000  # no p-value needs more; their values are held at once
 _BOOTSTRAP_CHUNK_ELEMENTS = 4_000_000  # resampled segment indices held at once: 32 MB of int64
 
 
@@ -90,6 +91,10 @@ class SegmentStatistics:
         systems = [list(hypotheses) for hypotheses in systems]
         for hypotheses in systems:
             self._check_length("hypotheses", hypotheses)
+        if any(metric.needs_scores for metric in self.metrics.values()):
+            for of_system in scores:
+                self._check_length("scores", of_system)
+                self._check_numbers(of_system)
         self._statistics = {
             name: [self._measure(metric, given) for given in (scores if metric.needs_scores else systems)]
             for name, metric in self.metrics.items()
@@ -106,6 +111,14 @@ class SegmentStatistics:
                 "each segment needs one of each."
             )
 
+    @staticmethod
+    def _check_numbers(scores):
+        for segment, score in enumerate(scores):
+            if any(math.isnan(number) for number in score):
+                raise ScoringError(
+                    f"The score of segment {segment} is not a number: the model is damaged, or its training diverged."
+                )
+
     def _measure(self, metric, hypotheses):
         """Returns the statistics of each segment of one system, of which `hypotheses` are the outputs, or the scores."""
         sources = self._sources or [None] * len(hypotheses)
@@ -121,6 +134,7 @@ class SegmentStatistics:
 
         All systems and metrics see the same test sets. Undefined values are NaN.
         """
+        _check_samples(samples, "resampled test sets")
         count = len(self._references)
         generator = np.random.default_rng(seed)
         systems = range(len(next(iter(self._statistics.values()))))
@@ -141,6 +155,7 @@ class SegmentStatistics:
 
         Undefined differences are NaN.
         """
+        _check_samples(trials, "trials")
         count = len(self._references)
         generator = np.random.default_rng(seed)
         differences = {name: np.empty(trials) for name in self.metrics}
@@ -163,6 +178,11 @@ class SegmentStatistics:
         rows = zip(*(tables[system].sums(of_system) for system, of_system in weights.items()))
         found = (evaluate(sum(parts)) for parts in rows)
         return [math.nan if value is None else value for value in found]
+
+
+def _check_samples(number, kind):
+    if number > MAX_SAMPLES:
+        raise ScoringError(f"{number} {kind} are too many: ask for {MAX_SAMPLES} at most.")
 
 
 def as_tuple(references):

@@ -343,6 +343,8 @@ def read_lines(path, kind):
         data = path.read_bytes()
     except FileNotFoundError:
         raise ScoringError(f"The {kind} file {path} does not exist.") from None
+    except IsADirectoryError:
+        raise ScoringError(f"The {kind} file {path} cannot be read: it is a folder; give a text file.") from None
     except OSError as error:
         raise ScoringError(f"The {kind} file {path} cannot be read: {error.strerror}.") from None
     # ASCII letters in UTF-16 are UTF-8 too, with a NUL after or before each.
@@ -361,9 +363,8 @@ def read_lines(path, kind):
     if not lines[-1]:
         lines.pop()
     if not text.strip():
-        raise ScoringError(
-            f"The {kind} file {path} holds no text: all of its {count_of(len(lines), 'line')} are empty."
-        )
+        which = "its only line is" if len(lines) == 1 else f"all of its {len(lines)} lines are"
+        raise ScoringError(f"The {kind} file {path} holds no text: {which} empty.")
     return [line.removesuffix("\r") for line in lines]
 
 

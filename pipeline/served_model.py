@@ -24,8 +24,10 @@ def version_directory(directory):
     path = pathlib.Path(directory)
     if (path / "saved_model.pb").is_file():
         return path
-    if not path.is_dir():
+    if not path.exists():
         raise ModelError(f"The model folder {path} does not exist.")
+    if not path.is_dir():
+        raise ModelError(f"The model folder {path} is a file: give the folder that holds numbered SavedModels.")
     versions = [child for child in path.iterdir() if child.name.isdigit() and (child / "saved_model.pb").is_file()]
     if not versions:
         raise ModelError(f"The model folder {path} holds no version: give the folder that holds numbered SavedModels.")
@@ -70,7 +72,9 @@ class ServedModel:
             self._loaded = tf.saved_model.load(str(self.directory))
         except Exception as error:  # whatever TensorFlow finds wrong with the files
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise ModelError(f"The model {self.directory} cannot be loaded: {reason.rstrip('.')}.") from error
+            raise ModelError(
+                f"The model {self.directory} cannot be loaded ({reason.rstrip('.')}): copy or export it anew."
+            ) from error
         self._constant = tf.constant
         self._invalid_argument = tf.errors.InvalidArgumentError
         self.source_features = self.facts.get("source_features", [])

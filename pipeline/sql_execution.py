@@ -107,6 +107,10 @@ class SqlExecutor:
         self._child = None
         self._answers = {}
         answer = self.run("SELECT COUNT(*) FROM sqlite_master")
+        if not answer.error and not os.path.getsize(self.database):
+            # To SQLite an empty file is a database without tables, on which no reference could be run.
+            self.close()
+            raise SqlExecutionError(f"The database {self.database} is an empty file: check evaluation.database.")
         if answer.error:
             self.close()
             raise SqlExecutionError(f"{self.database} cannot be read as an SQLite database ({answer.error}).")

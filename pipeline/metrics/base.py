@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import itertools
+import math
 import typing
 
 import numpy as np
@@ -141,7 +142,9 @@ class SparseMetric(Metric):
         raise NotImplementedError
 
     def value(self, sums):
-        return self.evaluator(list(sums))(np.array(list(sums.values()), np.float64))
+        # In an order of their own, not that in which workers met them, in which the last digit may be another.
+        keys = sorted(sums, key=repr)
+        return self.evaluator(keys)(np.array([sums[key] for key in keys], np.float64))
 
 
 class _DenseTable:
@@ -189,6 +192,18 @@ class Share(Metric):
     def details(self, sums):
         whole, part = self.counted
         return {whole: int(sums[1]), part: int(sums[0])}
+
+
+def exact_parts(number):
+    """Returns two floats that add up to a number, to 2^-56: the sums of each are exact, in whatever order workers add.
+
+    Multiples of 2^-20 have exact sums below 2^33; what is left, multiples of 2^-56 up to 2^-21, below 2^-3.
+    """
+    number = float(number)
+    if not math.isfinite(number):
+        return number, 0.0
+    coarse = round(number * 2**20) / 2**20
+    return coarse, round((number - coarse) * 2**56) / 2**56
 
 
 def share_or_one(counts):

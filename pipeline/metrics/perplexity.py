@@ -2,7 +2,7 @@
 
 import math
 
-from pipeline.metrics.base import DEFAULT_SEED, Metric, join_signature
+from pipeline.metrics.base import DEFAULT_SEED, Metric, exact_parts, join_signature
 from pipeline.tokenization import Tokenizer
 
 
@@ -17,7 +17,7 @@ class Perplexity(Metric):
     `[UNK]`. Of several references the first is read.
     """
 
-    size = 2
+    size = 3
     lower_is_better = True
     needs_scores = True
 
@@ -27,21 +27,21 @@ class Perplexity(Metric):
 
     def statistics(self, hypothesis, references, source):
         log_probability, tokens = hypothesis
-        return [log_probability, tokens if self._per == "token" else self._count(references[0]) + 1]
+        return [*exact_parts(log_probability), tokens if self._per == "token" else self._count(references[0]) + 1]
 
     def value(self, sums):
-        return perplexity_of(*sums)
+        return perplexity_of(sums[0] + sums[1], sums[2])
 
     def details(self, sums):
-        return {"log_probability": float(sums[0]), f"{self._per}s": int(sums[1])}
+        return {"log_probability": float(sums[0] + sums[1]), f"{self._per}s": int(sums[2])}
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         return join_signature(f"per:{self._per}|end:counted|unknown:copied else [UNK]", samples, seed, references)
 
 
 def perplexity_of(log_probability, count):
-    """Returns exp(- log_probability / count); infinite where it is beyond all numbers, None where `count` is 0."""
+    """Returns exp(- log_probability / count): infinite beyond all numbers, NaN of NaN (which meets no threshold), None where `count` is 0."""
     if not count:
         return None
     nll = -log_probability / count
-    return math.exp(nll) if nll < 700 else math.inf
+    return math.inf if nll >= 700 else math.exp(nll)

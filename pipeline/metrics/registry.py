@@ -98,7 +98,8 @@ def create_metric(name, **options):
 
 
 def _unknown_metric(name):
-    close = difflib.get_close_matches(name, METRICS, n=1)
+    by_lower_case = {known.lower(): known for known in METRICS}
+    close = [by_lower_case[found] for found in difflib.get_close_matches(name.lower(), by_lower_case, n=1)]
     meant = f"did you mean '{close[0]}'? The" if close else "the"
     return ScoringError(f"There is no metric '{name}'; {meant} metrics are {', '.join(METRICS)}.")
 
@@ -135,7 +136,7 @@ def expand_metric_names(names):
     if isinstance(names, str):
         names = names.split(",")
     expanded = []
-    for name in (name.strip() for name in names):
+    for name in filter(None, (name.strip() for name in names)):
         for single in _GROUPS.get(name, (name,)):
             if single not in _FACTORIES:
                 raise _unknown_metric(single)

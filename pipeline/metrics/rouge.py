@@ -4,7 +4,7 @@ import functools
 
 import regex
 
-from pipeline.metrics.base import DEFAULT_SEED, Metric, join_signature, primary_language, ratio
+from pipeline.metrics.base import DEFAULT_SEED, Metric, exact_parts, join_signature, primary_language, ratio
 
 _NO_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}"
 _UNICODE_WORD = regex.compile(rf"[{_NO_SPACES}]|(?:(?![{_NO_SPACES}])[\p{{L}}\p{{M}}\p{{N}}])+")
@@ -23,7 +23,7 @@ class Rouge(Metric):
     characters where words have no spaces between them), lower-cased and not stemmed.
     """
 
-    size = 4
+    size = 7
 
     def __init__(self, kind, measure="f1", language="en", **unused):
         from rouge_score import rouge_scorer
@@ -36,13 +36,14 @@ class Rouge(Metric):
 
     def statistics(self, hypothesis, references, source):
         score = self._scorer.score_multi(references, hypothesis)[self._kind]
-        return [score.fmeasure, score.recall, score.precision, 1]
+        return [*exact_parts(score.fmeasure), *exact_parts(score.recall), *exact_parts(score.precision), 1]
 
     def value(self, sums):
         return self.details(sums)[self._measure]
 
     def details(self, sums):
-        return {name: ratio(100.0 * part, sums[3]) for name, part in zip(("f1", "recall", "precision"), sums)}
+        parts = (sums[place] + sums[place + 1] for place in (0, 2, 4))
+        return {name: ratio(100.0 * part, sums[6]) for name, part in zip(("f1", "recall", "precision"), parts)}
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         from importlib import metadata

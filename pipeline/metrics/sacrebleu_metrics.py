@@ -116,11 +116,21 @@ def sacrebleu_bleu(language, tokenize, tokenization):
 
     # Text that is tokenized already is measured as it is, as published results on such corpora are.
     tokenize = tokenize or ("none" if tokenization == "whitespace" else bleu_tokenizer(language))
+    if tokenize not in sacrebleu.BLEU.TOKENIZERS:
+        names = ", ".join(sacrebleu.BLEU.TOKENIZERS)
+        raise ScoringError(f"BLEU has no usable tokenizer '{tokenize}'; sacrebleu's are {names}.")
     try:
         return sacrebleu.BLEU(tokenize=tokenize), tokenize
-    except (AssertionError, ValueError, KeyError, RuntimeError, ImportError):
-        names = ", ".join(name for name in sacrebleu.BLEU.TOKENIZERS)
-        raise ScoringError(f"BLEU has no usable tokenizer '{tokenize}'; sacrebleu's are {names}.") from None
+    except (ImportError, RuntimeError):
+        raise ScoringError(
+            f"BLEU's tokenizer '{tokenize}' needs packages that are not installed: see sacrebleu's extras, or choose another."
+        ) from None
+    except OSError as error:
+        # Those of sentencepiece fetch their model when they are first used.
+        reason = getattr(error, "reason", None) or error.strerror or error
+        raise ScoringError(
+            f"BLEU's tokenizer '{tokenize}' downloads its model, which cannot be had ({reason}): go online, or choose another."
+        ) from None
 
 
 def bleu_tokenizer(language):

@@ -1,5 +1,6 @@
 """Files, their paths and their lines: local files need Python alone, addresses with a scheme go through TFX, imported only then."""
 
+import codecs
 import os
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -101,6 +102,13 @@ def count_lines(path, files):
             count += block.count(b"\n")
             last = block[-1:]
     return count + (last != b"\n")
+
+
+def is_utf16(path, files):
+    """Whether a file is UTF-16 text: by its byte order mark, or because a quarter of its first bytes, or more, are NUL."""
+    with files.open(path) as handle:
+        head = handle.read(4096)
+    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 < len(head) <= 4 * head.count(b"\0")
 
 
 def decode(raw):

@@ -7,7 +7,7 @@ import os
 
 from pipeline.readers import DataError
 from pipeline.readers.delimited import csv_rows, find_columns
-from pipeline.readers.files import count_lines, decode, files_for, raw_lines, resolve_data_path, split_base
+from pipeline.readers.files import count_lines, decode, files_for, is_utf16, raw_lines, resolve_data_path, split_base
 from pipeline.readers.gettext_catalogues import parse_catalogue
 from pipeline.readers.splits import SPLITS
 
@@ -250,6 +250,9 @@ def _plan_directory(base, config, files):
 
 
 def _check_unit(unit, config, files):
+    for path in unit.paths:
+        if unit.format != "gettext" and is_utf16(path, files):
+            raise DataError(f"{path} is UTF-16 text: convert it to UTF-8.")
     if unit.format == "lines":
         counts = [count_lines(path, files) for path in unit.paths]
         if counts[0] != counts[1]:
@@ -260,8 +263,6 @@ def _check_unit(unit, config, files):
     first = next(raw_lines(unit.paths[0], files), None)
     if first is None:
         raise DataError(f"{unit.paths[0]} is empty: fill it or take it away.")
-    if first[1].startswith((b"\xff\xfe", b"\xfe\xff")) and unit.format != "gettext":
-        raise DataError(f"{unit.paths[0]} is UTF-16 text: convert it to UTF-8.")
     if config.extra_columns and unit.format in ("lines", "gettext"):
         key = "data.source_features" if config.source_features else "data.slice_features"
         raise DataError(f"{unit.paths[0]} has no columns for {key}: give TSV, CSV or JSON Lines, or leave the key out.")

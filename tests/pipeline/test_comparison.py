@@ -111,6 +111,44 @@ def test_bad_calls_are_one_sentence(runs, tmp_path, capsys, make, words):
     assert not (tmp_path / "page").exists()
 
 
+def test_the_page_does_not_take_the_place_of_a_runs_report(runs, capsys):
+    facts = runs["good"] / "report" / "facts.json"
+    before = facts.read_bytes()
+    arguments = ["compare", *map(str, (runs["good"], runs["bad"])), "--output", f"{runs['good']}/."]
+    assert cli.main(arguments) == 1
+    assert "is a run's own folder" in capsys.readouterr().err and facts.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda facts: facts.update(systems="x"),
+        lambda facts: facts.update(systems=3),
+        lambda facts: facts.update(systems=[{}]),
+        lambda facts: facts.update(recipe="x"),
+        lambda facts: facts["systems"][0]["metrics"]["bleu"].update(value=10**400),
+        lambda facts: facts.update(sentences={"wins": [{"gain": 1, "words": ["a", "b"], "probabilities": [[1, 1]]}]}),
+    ],
+)
+def test_damaged_facts_are_one_sentence(runs, tmp_path, capsys, damage):
+    """For `compare` and for `report`, which leaves the page that is there as it is."""
+    facts = report.load_facts(runs["good"])
+    damage(facts)
+    (tmp_path / "run" / "report").mkdir(parents=True)
+    (tmp_path / "run" / "report" / "facts.json").write_text(json.dumps(facts))
+    (tmp_path / "run" / "report" / "index.html").write_text("the page before")
+    for call in (
+        ["compare", str(runs["good"]), str(tmp_path / "run"), "--output", str(tmp_path / "page")],
+        ["report", str(tmp_path / "run")],
+    ):
+        assert cli.main(call) == 1
+        error = capsys.readouterr().err
+        assert f"{tmp_path / 'run' / 'report' / 'facts.json'}, do not have the expected form; repeat the run" in error
+        assert error.count("\n") == 1
+    assert not (tmp_path / "page").exists()
+    assert (tmp_path / "run" / "report" / "index.html").read_text() == "the page before"
+
+
 def test_broken_outputs_are_one_sentence(runs, tmp_path, capsys):
     broken = make_run(tmp_path / "broken", GOOD)
     (broken / "outputs" / "pointer_generator.jsonl").write_text('{"source": "x"}\n')

@@ -332,6 +332,9 @@ def test_errors_are_one_sentence(tmp_path):
     (tmp_path / "report" / "facts.json").write_text("{")
     with pytest.raises(report.ReportError, match="not valid JSON"):
         report.load_facts(tmp_path)
+    (tmp_path / "report" / "facts.json").write_text("[" * 100_000)
+    with pytest.raises(report.ReportError, match="not valid JSON"):
+        report.load_facts(tmp_path)
     (tmp_path / "report" / "facts.json").write_text("[]")
     with pytest.raises(report.ReportError, match="one JSON object"):
         report.load_facts(tmp_path)

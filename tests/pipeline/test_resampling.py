@@ -73,6 +73,8 @@ def test_randomisation_of_the_other_metrics():
     assert found["exact_match"].p_value == 1
     undefined = scoring.paired_randomisation("placeholder_fidelity", ["a"], ["b"], ["a"], ["a"], trials=10)
     assert undefined["placeholder_fidelity"].p_value is None
+    with pytest.raises(ScoringError, match="1000001 trials are too many: ask for 1000000 at most"):
+        scoring.paired_randomisation("bleu", better, worse, references, trials=1_000_001, bootstrap_samples=0)
     with pytest.raises(ScoringError, match="at least 1 trial; got 0"):
         scoring.paired_randomisation("bleu", better, worse, references, trials=0)
 

@@ -51,7 +51,12 @@ def test_score_files_reads_training_words(tmp_path):
             "'unseen_copies' needs the words seen in training",
         ),
         ({"references_paths": "nothing"}, "references file .*nothing does not exist"),
-        ({"references_paths": "."}, "cannot be read"),
+        ({"references_paths": "."}, "cannot be read: it is a folder; give a text file"),
+        ({"hypotheses_path": "one_blank"}, "one_blank holds no text: its only line is empty"),
+        ({"metrics": "BLEU,rougel"}, "no metric 'BLEU'; did you mean 'bleu'"),
+        ({"metrics": "rougel"}, "no metric 'rougel'; did you mean 'rougeL'"),
+        ({"metrics": " , "}, "No metric is named"),
+        ({"bootstrap_samples": 10**14}, "100000000000000 resampled test sets are too many: ask for 1000000 at most"),
         ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot be read; convert"),
         ({"references_paths": "utf-16"}, "references file .*utf-16 is UTF-16 text, or no text at all: convert"),
         ({"references_paths": "utf-16-le"}, "references file .*utf-16-le is UTF-16 text, or no text at all: convert"),
@@ -69,6 +74,7 @@ def test_errors_are_one_sentence(tmp_path, keys, words):
     (tmp_path / "long").write_text("a\nb\nc\n")
     (tmp_path / "empty").write_text("")
     (tmp_path / "blank").write_text(" \n\n")
+    (tmp_path / "one_blank").write_text("\n")
     for encoding in ("utf-16", "utf-16-le"):  # with a byte order mark, and without
         (tmp_path / encoding).write_bytes("a b\nc d\n".encode(encoding))
     keys = {"references_paths": "references", "hypotheses_path": "hypotheses", **keys}
@@ -83,6 +89,20 @@ def test_lists_of_different_lengths_are_refused():
         scoring.score(["bleu"], ["a"], ["a", "b"])
     with pytest.raises(ScoringError, match="empty"):
         scoring.score(["bleu"], [], [])
+
+
+@pytest.mark.parametrize(
+    "scores, words",
+    [
+        ([(-1.0, 2), (float("nan"), 3)], "The score of segment 1 is not a number"),
+        ([(-1.0, 2)], "1 scores for 2 references"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused(scores, words):
+    with pytest.raises(ScoringError, match=words):
+        scoring.score("perplexity", ["", ""], ["a", "b"], scores=scores)
+    with pytest.raises(ScoringError, match=words):
+        scoring.score_pair("perplexity", ["", ""], ["", ""], ["a", "b"], scores=([(-1.0, 2)] * 2, scores))
 
 
 def test_empty_outputs_score_zero():

@@ -216,6 +216,9 @@ def test_a_database_that_cannot_be_used_is_one_sentence(tmp_path):
     (tmp_path / "text.sqlite").write_text("no database, but a text that is long enough to look at" * 100)
     with pytest.raises(SqlExecutionError, match=r"cannot be read as an SQLite database \(file is not a database\)\."):
         SqlExecutor(tmp_path / "text.sqlite")
+    (tmp_path / "empty.sqlite").write_text("")
+    with pytest.raises(SqlExecutionError, match="empty.sqlite is an empty file"):
+        SqlExecutor(tmp_path / "empty.sqlite")
 
 
 def test_importing_needs_the_standard_library_alone():

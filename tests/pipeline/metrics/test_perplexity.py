@@ -25,5 +25,6 @@ def test_perplexity_per_token_and_per_word():
     )
     assert compared["perplexity"].difference == pytest.approx(np.e - np.exp(14 / 9))
     assert perplexity_of(-1e9, 1) == np.inf and perplexity_of(0.0, 0) is None
+    assert np.isnan(perplexity_of(np.nan, 1))
     with pytest.raises(ScoringError, match="'perplexity' needs a model's probabilities"):
         scoring.score("perplexity", [""], ["a"])

@@ -1,10 +1,13 @@
 """BLEU, chrF and TER: sacrebleu's values, and BLEU by length."""
 
+import urllib.error
+
 import pytest
 import sacrebleu
 
 from pipeline import scoring
-from pipeline.metrics.sacrebleu_metrics import bleu_tokenizer
+from pipeline.metrics.base import ScoringError
+from pipeline.metrics.sacrebleu_metrics import bleu_tokenizer, sacrebleu_bleu
 from tests.pipeline.corpora import corpus
 
 
@@ -34,3 +37,20 @@ def test_bleu_by_length_is_the_bleu_of_each_part():
 @pytest.mark.parametrize("language, name", [("en", "13a"), ("fr_CA", "13a"), ("zh-Hans", "zh"), ("ja", "char")])
 def test_bleu_tokenizer(language, name):
     assert bleu_tokenizer(language) == name
+
+
+@pytest.mark.parametrize(
+    "error, words",
+    [
+        (urllib.error.URLError("no route"), "'flores200' downloads its model, which cannot be had (no route)"),
+        (ImportError("\n\nPlease install"), "'flores200' needs packages that are not installed"),
+    ],
+)
+def test_a_tokenizer_that_cannot_be_had_is_one_sentence(monkeypatch, error, words):
+    def fail(self, **options):
+        raise error
+
+    monkeypatch.setattr(sacrebleu.BLEU, "__init__", fail)
+    with pytest.raises(ScoringError) as caught:
+        sacrebleu_bleu("en", "flores200", "text")
+    assert words in str(caught.value) and "\n" not in str(caught.value)

@@ -52,6 +52,11 @@ def test_errors_name_the_file_and_what_to_do(tmp_path):
     fails(write(tmp_path / "c.tsv", "en\tfrench\na\tb\n"), "'fr'", source_column="en", target_column="fr")
     fails(write(tmp_path / "d.tsv", ""), "d.tsv", "empty")
     fails(write(tmp_path / "e.tsv", "a\tb".encode("utf-16")), "e.tsv", "UTF-16")
+    fails(write(tmp_path / "e.tsv", "abc\tb\nabc\tb\n".encode("utf-16-le")), "e.tsv is UTF-16")
+    write(tmp_path / "l.en", "1\n2\n")
+    # Its number of line feeds would be another's.
+    write(tmp_path / "l.fr", "\u010a\n2\n".encode("utf-16"))
+    fails(tmp_path / "l.en", "l.fr is UTF-16 text")
     fails(write(tmp_path / "f.json", '[{"source": "a"}]'), "f.json", "JSON Lines")
     fails(write(tmp_path / "g.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "c" nonsense "d"\nmsgstr "e"\n'), "g.po, line 4")
     fails(write(tmp_path / "h.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "cut"\n'), "h.po, line 4", "msgstr")

@@ -54,6 +54,7 @@ METRIC_RANGES = {
     "unseen_copies": 1.0,
     "rare_word_recall": 1.0,
     "word_f1_by_frequency": 1.0,
+    "word_f1_by_length": 1.0,
 }
 
 #: Names of metrics, as in `pipeline.metrics.registry`.

@@ -253,6 +253,10 @@ def _breakdowns(systems):
                 *("words", "bleu", "reference_length"),
             ),
             (
+                *("By length", "words of the reference", "F1 of words", "f1_by_length"),
+                *("words", "f1", "reference_words"),
+            ),
+            (
                 *("By word frequency", "times that training saw the word", "log perplexity"),
                 *("log_perplexity_by_frequency", "seen", "log_perplexity", "words"),
             ),

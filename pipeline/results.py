@@ -235,9 +235,9 @@ def extreme_samples(sources, references, answers, **options):
 
 
 def _breakdowns(recipe, texts, references, training_words):
-    """Returns a system's quality by length and by how often training saw a word, for two pictures."""
+    """Returns a system's quality by length and by how often training saw a word, for three pictures."""
     found = scoring.score(
-        ("bleu_by_length", "word_f1_by_frequency"),
+        ("bleu_by_length", "word_f1_by_length", "word_f1_by_frequency"),
         texts,
         references,
         training_words=training_words,
@@ -246,6 +246,7 @@ def _breakdowns(recipe, texts, references, training_words):
     )
     return {
         "by_length": found["bleu_by_length"].details["by_length"],
+        "f1_by_length": found["word_f1_by_length"].details["f1_by_length"],
         "by_frequency": found["word_f1_by_frequency"].details["by_frequency"],
     }
 

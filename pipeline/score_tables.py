@@ -56,6 +56,7 @@ def format_breakdowns(results_by_system):
     tables = []
     for metric, key, category, value, weight, title in (
         ("bleu_by_length", "by_length", "words", "bleu", "reference_length", "BLEU by words of the reference"),
+        ("word_f1_by_length", "f1_by_length", "words", "f1", "reference_words", "Word F1 by words of the reference"),
         (
             "word_f1_by_frequency",
             "by_frequency",

@@ -304,6 +304,12 @@ class WordF1ByFrequency(_TextMetric):
     scoring_name = "word_f1_by_frequency"
 
 
+class WordF1ByLength(_TextMetric):
+    """F1 of words, 0 to 1; the run's own table has it by reference length. Reported as `word_f1_by_length`."""
+
+    scoring_name = "word_f1_by_length"
+
+
 class TokenPerplexity(_TextMetric):
     """Perplexity of the references, for each of the model's tokens; reads its signature `score`. Reported as `perplexity`."""
 

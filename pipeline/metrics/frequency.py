@@ -1,4 +1,4 @@
-"""How well words come out by how often training saw them."""
+"""How well words come out: rare ones, and all by how often training saw them and by the length of their sentence."""
 
 import bisect
 import collections
@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from pipeline.metrics.base import DEFAULT_SEED, Metric, Share, join_signature, ratio, share_or_one
-from pipeline.metrics.buckets import FREQUENCY_BUCKETS, bucket_names
+from pipeline.metrics.buckets import FREQUENCY_BUCKETS, LENGTH_BUCKETS, bucket_names
 from pipeline.tokenization import Tokenizer
 
 #: Words that training saw less often are rare (Arthur et al., 2016).
@@ -49,35 +49,37 @@ class RareWordRecall(Share):
         return join_signature(f"case:mixed|rare:<{RARE_BELOW}|words:running, clipped", samples, seed, references)
 
 
-class WordF1ByFrequency(Metric):
-    """F1 of words, and in `details` the same for words of like frequency in training (Neubig et al., 2019, compare-mt).
+class _WordF1(Metric):
+    """F1 of words, and in `details` the same for buckets of words.
 
         precision = matches / output words, recall = matches / reference words, F1 = their harmonic mean
         matches = sum over segments and words w of min(count of w in output, count in reference)
 
-    A bucket counts only its own words, so precision is of the bucket's words in the output. Words and protected tokens
-    count, punctuation does not. Of several references a segment takes the one with the best F1 of all words.
+    Words and protected tokens count, punctuation does not. Of several references a segment takes the one with the best F1 of all words.
     """
 
-    size = 3 * len(FREQUENCY_BUCKETS)
     unit = "share"
-    needs_training_words = True
-    needs_training_counts = True
     always_defined = False
+    bounds = None  # where the buckets begin
+    detail, category = "", ""  # what the list in `details`, and the name of a bucket in it, are called
 
-    def __init__(self, training_words=None, tokenization="text", **unused):
-        self._counts = training_words
+    def __init__(self, tokenization="text", **unused):
         self._words = Tokenizer(tokenization).words
+        self.size = 3 * len(self.bounds)
+
+    def _place(self, word, reference):
+        """Returns what decides the bucket of a word of a segment whose reference is a Counter of words."""
+        raise NotImplementedError
 
     def statistics(self, hypothesis, references, source):
         found = collections.Counter(self._words(hypothesis))
         best = max(
             (collections.Counter(self._words(reference)) for reference in references), key=functools.partial(_f1, found)
         )
-        table = np.zeros((len(FREQUENCY_BUCKETS), 3))
+        table = np.zeros((len(self.bounds), 3))
         for column, counts in enumerate((found & best, found, best)):
             for word, count in counts.items():
-                table[bisect.bisect_right(FREQUENCY_BUCKETS, self._counts.get(word, 0)) - 1, column] += count
+                table[bisect.bisect_right(self.bounds, self._place(word, best)) - 1, column] += count
         return table.ravel()
 
     def value(self, sums):
@@ -89,20 +91,47 @@ class WordF1ByFrequency(Metric):
 
     def details(self, sums):
         return {
-            "by_frequency": [
+            self.detail: [
                 {
-                    "seen": seen,
+                    self.category: name,
                     "f1": self._f1_of(counts),
                     "matches": int(counts[0]),
                     "output_words": int(counts[1]),
                     "reference_words": int(counts[2]),
                 }
-                for seen, counts in zip(bucket_names(FREQUENCY_BUCKETS), sums.reshape(-1, 3))
+                for name, counts in zip(bucket_names(self.bounds), sums.reshape(-1, 3))
             ]
         }
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
         return join_signature("case:mixed|words:running, clipped", samples, seed, references)
+
+
+class WordF1ByFrequency(_WordF1):
+    """F1 of words, and in `details` the same for words of like frequency in training (Neubig et al., 2019, compare-mt).
+
+    See `_WordF1`. A bucket counts only its own words, so precision is of the bucket's words in the output.
+    """
+
+    needs_training_words = True
+    needs_training_counts = True
+    bounds, detail, category = FREQUENCY_BUCKETS, "by_frequency", "seen"
+
+    def __init__(self, training_words=None, **options):
+        super().__init__(**options)
+        self._counts = training_words
+
+    def _place(self, word, reference):
+        return self._counts.get(word, 0)
+
+
+class WordF1ByLength(_WordF1):
+    """F1 of words, and in `details` the same for segments of like reference length, in words; see `_WordF1`."""
+
+    bounds, detail, category = LENGTH_BUCKETS, "f1_by_length", "words"
+
+    def _place(self, word, reference):
+        return reference.total()
 
 
 def _f1(one, other):

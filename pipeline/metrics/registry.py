@@ -6,7 +6,7 @@ import functools
 from pipeline.metrics.accuracy import ExactMatch, ExecutionAccuracy, TokenAccuracy
 from pipeline.metrics.base import ScoringError
 from pipeline.metrics.copying import CopyPrecision, CopyRate, Fidelity, UnseenCopies
-from pipeline.metrics.frequency import RareWordRecall, WordF1ByFrequency
+from pipeline.metrics.frequency import RareWordRecall, WordF1ByFrequency, WordF1ByLength
 from pipeline.metrics.nist import Nist
 from pipeline.metrics.perplexity import Perplexity
 from pipeline.metrics.repetition import RepetitionRate
@@ -35,6 +35,7 @@ _FACTORIES = {
     "unseen_copies": UnseenCopies,
     "rare_word_recall": RareWordRecall,
     "word_f1_by_frequency": WordF1ByFrequency,
+    "word_f1_by_length": WordF1ByLength,
     "repetition_rate": RepetitionRate,
     "perplexity": functools.partial(Perplexity, "token"),
     "word_perplexity": functools.partial(Perplexity, "word"),
@@ -67,6 +68,7 @@ LABELS = {
     "unseen_copies": "Unseen words copied",
     "rare_word_recall": "Rare-word recall",
     "word_f1_by_frequency": "Word F1",
+    "word_f1_by_length": "Word F1 (by length)",
     "repetition_rate": "Repetition rate",
     "perplexity": "Perplexity",
     "word_perplexity": "Perplexity per word",

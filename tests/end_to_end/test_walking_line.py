@@ -95,7 +95,7 @@ def test_metrics_and_report_are_written(finished_run):
     assert "<svg" in page and "pointer_generator" in page
     assert facts["heat_maps"] and facts["samples"] and facts["wins"]
     # Quality by frequency and by length has a picture each, with a line for each model.
-    assert "By word frequency" in page and "By length" in page and page.count('class="line"') == 8
+    assert "By word frequency" in page and "By length" in page and page.count('class="line"') == 10
 
 
 def test_a_blessed_model_is_pushed(finished_run):

@@ -1,4 +1,4 @@
-"""Metrics by how often training saw a word, on hand-counted cases."""
+"""Words by how often training saw them and by the length of their sentence, on hand-counted cases."""
 
 import json
 
@@ -31,4 +31,17 @@ def test_word_f1_by_frequency():
     assert buckets["0"]["f1"] == 0 and buckets["1"]["f1"] is None
     assert (buckets["5-9"]["matches"], buckets["5-9"]["output_words"], buckets["5-9"]["reference_words"]) == (2, 2, 3)
     assert buckets["1000+"]["f1"] == pytest.approx(2 / 3)
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_word_f1_by_length():
+    ten = " ".join(f"w{number}" for number in range(10))
+    outputs, references = ["a a b", f"{ten} more", "", "..."], [["a b c", "z"], [ten], ["x y"], ["!"]]
+    result = scoring.score("word_f1_by_length", outputs, references, bootstrap_samples=20)["word_f1_by_length"]
+    short, long, *rest = result.details["f1_by_length"]
+    assert (short["words"], short["matches"], short["output_words"], short["reference_words"]) == ("0-9", 2, 3, 5)
+    assert (long["words"], long["matches"], long["output_words"], long["reference_words"]) == ("10-19", 10, 11, 10)
+    assert short["f1"] == pytest.approx(4 / 8) and long["f1"] == pytest.approx(20 / 21)
+    assert all(bucket["f1"] is None for bucket in rest) and rest[-1]["words"] == "60+"
+    assert result.value == pytest.approx(2 * 12 / (14 + 15)) and result.low <= result.value <= result.high
     json.dumps(result.to_dict(), allow_nan=False)

@@ -229,9 +229,8 @@ class DecodingConfig:
     max_length_factor: float = number(1.5, low=0.1)  # longest output = factor * source bucket + offset
     max_length_offset: int = number(10, low=1)
     length_penalty: float = number(1.0, low=0.0)
-    length_unit: str = choice(
-        "tokens", "choices", default="tokens"
-    )  # of a copied span, length counts every token, or the span once
+    # Of a copied span, an output's length counts every token, or the span once.
+    length_unit: str = choice("tokens", "choices", default="tokens")
     coverage_penalty: float = number(0.0, low=0.0)
     # 0 searches with a beam. Else n_best outputs are drawn, by the numbers of training.seed: the same request gets the same answer.
     temperature: float = number(0.0, low=0.0)

@@ -267,22 +267,20 @@ def _breakdowns(systems):
 
 def _size_against_quality(systems):
     """Returns the chart of the first metric against the number of parameters, in a list; none for two systems, which show no trend."""
-    names = (
-        [name for name in systems[0]["metrics"] if all(name in system["metrics"] for system in systems)]
-        if systems
-        else []
-    )
-    for name in names[:1]:
-        label = registry.LABELS.get(name, name)
-        points = [
-            (index, system["name"], system["parameters"], float(system["metrics"][name]["value"]))
-            for index, system in enumerate(systems)
-            if system.get("parameters") and system["metrics"][name]["value"] is not None
-        ]
-        if len(points) > 2:
-            chart = charts.scatter_chart(points, label)
-            return [{"title": "Parameters against quality", "x": "parameters, logarithmic", "y": label, "chart": chart}]
-    return []
+    if len(systems) < 3:
+        return []
+    shared = (name for name in systems[0]["metrics"] if all(name in system["metrics"] for system in systems))
+    name = next(shared, None)
+    points = [
+        (index, system["name"], system["parameters"], float(system["metrics"][name]["value"]))
+        for index, system in enumerate(systems)
+        if name and system.get("parameters") and system["metrics"][name]["value"] is not None
+    ]
+    if len(points) < 3:
+        return []
+    label = registry.LABELS.get(name, name)
+    chart = charts.scatter_chart(points, label)
+    return [{"title": "Parameters against quality", "x": "parameters, logarithmic", "y": label, "chart": chart}]
 
 
 def _slices(slices):

@@ -331,7 +331,10 @@ def say_results(facts, say):
         for system in facts["systems"]
     }
     say()
-    say(score_tables.format_table(results))
+    # The first system was tested against the second, its baseline.
+    model, *baseline = results
+    p_values = {model: facts["comparison"]} if baseline else {}
+    say(score_tables.format_table(results, p_values, *baseline[:1]))
     if breakdowns := score_tables.format_breakdowns(results):
         say(breakdowns)
     for system in facts["systems"]:
@@ -513,8 +516,11 @@ def _score(options):
         tokenization=options.tokenization,
         remove=options.remove,
     )
+    segments = len(texts["hypotheses"])
     if empty := sum(not text.strip() for text in texts["hypotheses"]):
-        print(f"verbatim: {empty} of {len(texts['hypotheses'])} hypotheses are empty.", file=sys.stderr)
+        print(f"verbatim: {empty} of {segments} hypotheses are empty.", file=sys.stderr)
+    if empty := sum(not any(text.strip() for text in given) for given in texts["references"]):
+        print(f"verbatim: {empty} of {segments} references are empty.", file=sys.stderr)
     baseline = texts.pop("baseline_hypotheses", None)
     settings = {
         "language": options.language,
@@ -738,7 +744,8 @@ def _compare(options):
         )
     facts = comparison.compare(options.directories, options.samples, progress=say)
     path = report.write_report(options.output, facts)
-    say(score_tables.format_table({system["name"]: report.metric_results(system) for system in facts["systems"]}))
+    results = {system["name"]: report.metric_results(system) for system in facts["systems"]}
+    say(score_tables.format_table(results, facts.get("comparisons"), next(iter(results))))
     say(facts["note"])
     say(f"Report:  {path}")
     _write_json(options.json, report.load_facts(options.output))

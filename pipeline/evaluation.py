@@ -88,6 +88,8 @@ def build_eval_config(recipe):
 def read_metrics(evaluation_directory):
     """Returns the overall metrics that an evaluation wrote, a dict from name to float; undefined ones are None.
 
+    Those of a bucket are among them, as `word_f1_by_length/10-19`.
+
     Args:
         evaluation_directory: the Evaluator's `evaluation` artifact.
     """
@@ -115,6 +117,7 @@ def read_slices(evaluation_directory):
     slices = []
     for name in sorted(results[0], key=_natural_order):
         values, *others = (result[name] for result in results)
+        values = {key: value for key, value in values.items() if tfma_metrics.BUCKET not in key}
         slices.append(
             {
                 "slice": name,

@@ -5,6 +5,7 @@ Any worker can measure any passage; on the whole stream, states carried, `pipeli
     perplexity = exp(- sum of log p(w) / number of words)
 
 over the words that are new in each passage: what it repeats of the passage before was read for its context alone.
+The sum is exact, so it is the same in whatever order workers add.
 """
 
 import json
@@ -15,6 +16,7 @@ import numpy as np
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics import metric_types
 
+from pipeline.metrics.base import exact_parts
 from pipeline.metrics.perplexity import perplexity_of
 
 NAME = "passage_perplexity"
@@ -44,7 +46,7 @@ class _Combiner(beam.CombineFn):
         self._model_name = model_name
 
     def create_accumulator(self):
-        return (0.0, 0)
+        return (0.0, 0.0, 0)
 
     def add_input(self, accumulator, element):
         # Of several models, each has its own.
@@ -54,14 +56,14 @@ class _Combiner(beam.CombineFn):
         )
         context = np.asarray(_dense(element.features[CONTEXT_FEATURE])).reshape(-1)[0]
         new, words = statistics(log_probability, token_count[0], context)
-        return accumulator[0] + new, accumulator[1] + words
+        return self.merge_accumulators([accumulator, (*exact_parts(new), words)])
 
     def merge_accumulators(self, accumulators):
-        accumulators = list(accumulators)
-        return sum(new for new, _ in accumulators), sum(words for _, words in accumulators)
+        return tuple(map(sum, zip(*accumulators)))
 
     def extract_output(self, accumulator):
-        value = perplexity_of(*accumulator)
+        coarse, fine, words = accumulator
+        value = perplexity_of(coarse + fine, words)
         return {self._key: math.nan if value is None else value}
 
 

@@ -15,14 +15,13 @@ import pathlib
 import jinja2
 
 import serving
-from pipeline import charts, score_tables
+from pipeline import charts, resampling, score_tables
 from pipeline.metrics import registry
 from pipeline.metrics.base import MetricResult
 from pipeline.tokenization import JOINER, placeholders
 
 TEMPLATES_DIRECTORY = pathlib.Path(__file__).parent / "templates"
 WEB_DIRECTORY = pathlib.Path(serving.__file__).parent / "web"  # its base.css is both pages'
-SIGNIFICANT = 0.05  # a difference with a smaller p-value is called a win
 MAX_SAMPLES = 20
 MAX_HEAT_MAPS = 6
 MAX_EXTREMES = 10  # wins, and losses
@@ -319,13 +318,8 @@ def _metric_rows(systems, p_values, comparisons=None):
 
 def _versus(name, first, system, p_value):
     """Returns how a system compares with the first on a metric: p-value, and `better` or `worse` where that is clear."""
-    results = [_metric_result(name, one["metrics"].get(name)) for one in (first, system)]
-    side = ""
-    if p_value < SIGNIFICANT and all(result and result.value is not None for result in results):
-        before, after = (result.value for result in results)
-        if before != after and name not in registry.NEUTRAL:
-            side = "better" if (after > before) != results[0].lower_is_better else "worse"
-    return {"p_value": _p_value(p_value), "side": side}
+    results = [_metric_result(name, one["metrics"].get(name)) for one in (system, first)]
+    return {"p_value": _p_value(p_value), "side": resampling.verdict(*results, p_value)}
 
 
 def _p_value(value):
@@ -359,10 +353,8 @@ def _metric_row(name, systems, p_value):
                 cell["interval"] = f"{low.removesuffix(' %')} – {high}"
         row["cells"].append(cell)
     # The p-value compares the first two systems, so the win goes to one of them, whatever a third may reach.
-    compared = [None if result is None else result.value for result in results[:2]]
-    if p_value is not None and p_value < SIGNIFICANT and len(compared) == 2 and None not in compared:
-        if compared[0] != compared[1] and name not in registry.NEUTRAL:
-            row["winner"] = int((compared[1] > compared[0]) != lower_is_better)
+    if len(results) > 1:
+        row["winner"] = {"better": 0, "worse": 1}.get(resampling.verdict(*results[:2], p_value))
     return row
 
 

@@ -10,9 +10,10 @@ import math
 
 import numpy as np
 
+from pipeline.metrics import registry
 from pipeline.metrics.base import ScoringError, count_of
-from pipeline.metrics.registry import create_metric, expand_metric_names
 
+SIGNIFICANT = 0.05  # a difference with a smaller p-value is called better or worse
 MAX_SAMPLES = 1_000_000  # no p-value needs more; their values are held at once
 _BOOTSTRAP_CHUNK_ELEMENTS = 4_000_000  # resampled segment indices held at once: 32 MB of int64
 
@@ -62,7 +63,7 @@ class SegmentStatistics:
     """
 
     def __init__(self, metric_names, systems, references, sources, training_words, options, scores=None):
-        self.names = expand_metric_names(metric_names)
+        self.names = registry.expand_metric_names(metric_names)
         self._references = [as_tuple(texts) for texts in references]
         self._sources = None if sources is None else list(sources)
         if not self._references:
@@ -72,7 +73,9 @@ class SegmentStatistics:
         counts = set(map(len, self._references))
         self.reference_count = counts.pop() if len(counts) == 1 else None
         self._check_length("sources", self._sources)
-        self.metrics = {name: create_metric(name, training_words=training_words, **options) for name in self.names}
+        self.metrics = {
+            name: registry.create_metric(name, training_words=training_words, **options) for name in self.names
+        }
         for name, metric in self.metrics.items():
             if metric.needs_sources and sources is None:
                 raise ScoringError(f"The metric '{name}' compares outputs with sources; give the sources too.")
@@ -225,6 +228,22 @@ def compare(table, resampled, samples, seed, swapped=None):
             signature=f"test:{test}|seed:{seed}",
         )
     return results
+
+
+def verdict(result, baseline, p_value):
+    """Returns `better` or `worse` where a system clearly differs from a baseline on a metric, else an empty string.
+
+    Clearly is with a p-value below `SIGNIFICANT`. What is better neither large nor small (`registry.NEUTRAL`) is neither.
+
+    Args:
+        result, baseline: `MetricResult`s of the two; None where one was not measured.
+        p_value: of their difference; None where it was not tested.
+    """
+    if result is None or baseline is None or p_value is None or p_value >= SIGNIFICANT:
+        return ""
+    if None in (result.value, baseline.value) or result.value == baseline.value or result.name in registry.NEUTRAL:
+        return ""
+    return "better" if (result.value > baseline.value) != result.lower_is_better else "worse"
 
 
 def percentiles(values):

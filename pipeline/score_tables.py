@@ -1,5 +1,6 @@
 """Scores and comparisons as plain-text tables, for people."""
 
+from pipeline import resampling
 from pipeline.metrics.base import MetricResult
 from pipeline.metrics.registry import LABELS, unit_and_direction
 
@@ -17,18 +18,25 @@ def format_value(result, value=None):
     return f"{100 * value:.1f} %" if result.unit == "share" else f"{value:.2f}"
 
 
-def format_table(results_by_system):
-    """Returns a plain-text table: a row for each metric, a column for each system, intervals in brackets.
+#: How a table marks what `pipeline.resampling.verdict` says.
+_MARKS = {"better": " ▲", "worse": " ▼", "": ""}
+
+
+def format_table(results_by_system, p_values=None, baseline=None):
+    """Returns a plain-text table: a row for each metric, a column for each system, intervals in brackets, wins marked.
 
     Args:
         results_by_system: dict from a system's name to the dict that `score` returns.
+        p_values: dict from the name of a system that was tested against `baseline` to a dict from metric to p-value.
+        baseline: name of the system that the others were tested against.
     """
+    p_values = p_values or {}
     names = list(dict.fromkeys(name for results in results_by_system.values() for name in results))
     with_interval = any(result.low is not None for results in results_by_system.values() for result in results.values())
     rows = [["", *results_by_system]]
     for name in names:
         row = [LABELS.get(name, name)]
-        for results in results_by_system.values():
+        for system, results in results_by_system.items():
             result = results.get(name)
             if result is None:
                 row.append("-")
@@ -39,11 +47,18 @@ def format_table(results_by_system):
                 cell += f" [{low.removesuffix(' %')}, {high}]"
             if result.unit == "share" and "n" in result.details:
                 cell += f" n={result.details['n']}"
-            row.append(cell)
+            other = results_by_system.get(baseline, {}).get(name)
+            p_value = p_values.get(system, {}).get(name)
+            row.append(cell + _MARKS[resampling.verdict(result, other, p_value)])
         rows.append(row)
     lines = _aligned(rows)
     if with_interval:
         lines.append("In brackets: 95 % bootstrap interval over segments.")
+    if any(p_values.values()):
+        better, worse = (_MARKS[side].strip() for side in ("better", "worse"))
+        lines.append(
+            f"{better} better, {worse} worse than {baseline}, p < {resampling.SIGNIFICANT} by paired bootstrap."
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -86,21 +101,24 @@ def format_breakdowns(results_by_system):
 
 
 def format_comparisons(comparisons):
-    """Returns a plain-text table: a row for each metric, with difference, its interval and p-value.
+    """Returns a plain-text table: a row for each metric, with difference, its interval, p-value, and whether that is clear.
 
     Args:
         comparisons: the dict that `paired_bootstrap` or `paired_randomisation` returns.
     """
-    rows = [["", "difference", "p-value"]]
+    rows = [["", "difference", "p-value", ""]]
     for name, comparison in comparisons.items():
-        unit, _ = unit_and_direction(name)
+        unit, lower_is_better = unit_and_direction(name)
         difference, low, high = (
             format_value(MetricResult(name, value, unit=unit))
             for value in (comparison.difference, comparison.low, comparison.high)
         )
         interval = "" if comparison.low is None else f" [{low.removesuffix(' %')}, {high}]"
         p_value = "n/a" if comparison.p_value is None else f"{comparison.p_value:.4f}"
-        rows.append([LABELS[name], difference + interval, p_value])
+        results = (MetricResult(name, value, lower_is_better=lower_is_better) for value in (comparison.difference, 0.0))
+        clear = comparison.p_value is not None and comparison.p_value < resampling.SIGNIFICANT
+        said = resampling.verdict(*results, comparison.p_value) or ("differs" if clear else "not clear")
+        rows.append([LABELS[name], difference + interval, p_value, said])
     tests = dict.fromkeys(comparison.signature for comparison in comparisons.values())
     return "\n".join([*_aligned(rows), *tests]) + "\n"
 

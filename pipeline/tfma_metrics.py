@@ -4,6 +4,9 @@ TFMA's own Bleu and Rouge return objects, which no threshold can be compared wit
 `pipeline.metrics` over examples, wherever Beam runs them, and make one float of the sum: the value is the one that
 `pipeline.scoring.score` gives for the same texts, to the last bits of a float64.
 
+A metric by training frequency or by length is several floats: the whole under its own name, and each range under
+`word_f1_by_frequency/5-9`, so that a threshold of an EvalConfig can be set on either.
+
 Name them in an EvalConfig with `MetricConfig(class_name="CorpusBleu", module="pipeline.tfma_metrics")`.
 A value that is undefined (the fidelity of a test set without placeholders) is NaN, which meets no threshold.
 """
@@ -22,15 +25,20 @@ SOURCE_FEATURE = "source"
 #: What the signature `score` gives; where a metric needs it, the EvalConfig names it among `preprocessing_function_names`.
 SCORE_SIGNATURE = "score"
 SCORE_OUTPUTS = ("log_probability", "token_count")
+#: Between a metric's name and that of one of its buckets.
+BUCKET = "/"
 #: How often training saw the words of an example's texts, which `pipeline.extractors` adds: a JSON object.
 TRAINING_COUNTS_FEATURE = "training_counts"
 
 
 class _SumCombiner(beam.CombineFn):
-    """Sums a metric's segment statistics; the accumulator is one float64 vector, or one Counter for NIST."""
+    """Sums a metric's segment statistics; the accumulator is one float64 vector, or one Counter for NIST.
 
-    def __init__(self, key, scoring_name, options, eval_config, model_name, output_name):
-        self._key = key
+    The first of `keys` is that of the metric, the others are those of its buckets.
+    """
+
+    def __init__(self, keys, scoring_name, options, eval_config, model_name, output_name):
+        self._keys = keys
         self._scoring_name = scoring_name
         self._options = options
         self._eval_config = eval_config
@@ -84,8 +92,9 @@ class _SumCombiner(beam.CombineFn):
         return functools.reduce(self._scoring_metric().add, accumulators, self.create_accumulator())
 
     def extract_output(self, accumulator):
-        value = self._scoring_metric().value(accumulator)
-        return {self._key: math.nan if value is None else value}
+        metric = self._scoring_metric()
+        values = [metric.value(accumulator), *metric.by_bucket(accumulator).values()]
+        return {key: math.nan if value is None else value for key, value in zip(self._keys, values, strict=True)}
 
 
 class _SliceGateCombiner(_SumCombiner):
@@ -116,7 +125,7 @@ class _SliceGateCombiner(_SumCombiner):
         if value is None:
             best = {"share": 1.0}.get(metric.unit, 100.0)
             value = 0.0 if metric.lower_is_better else best
-        return {self._key: value}
+        return {self._keys[0]: value}
 
 
 class _TextMetric(metric_types.Metric):
@@ -141,6 +150,8 @@ class _TextMetric(metric_types.Metric):
         features = [SOURCE_FEATURE] if metric.needs_sources else []
         features += [TRAINING_COUNTS_FEATURE] if metric.needs_training_words else []
         needs_scores = metric.needs_scores
+        # What a slice must reach is one number.
+        buckets = metric.buckets if min_slice_size is None else ()
 
         def create_computations(name, eval_config=None, model_names=None, output_names=None, **unused):
             preprocessors = []
@@ -154,10 +165,13 @@ class _TextMetric(metric_types.Metric):
             computations = []
             for model_name in model_names or [""]:
                 for output_name in output_names or [""]:
-                    key = metric_types.MetricKey(name=name, model_name=model_name, output_name=output_name)
-                    combiner = make_combiner(key, scoring_name, options, eval_config, model_name, output_name)
+                    keys = [
+                        metric_types.MetricKey(name=key_name, model_name=model_name, output_name=output_name)
+                        for key_name in (name, *(f"{name}{BUCKET}{bucket}" for bucket in buckets))
+                    ]
+                    combiner = make_combiner(keys, scoring_name, options, eval_config, model_name, output_name)
                     computations.append(
-                        metric_types.MetricComputation(keys=[key], preprocessors=preprocessors, combiner=combiner)
+                        metric_types.MetricComputation(keys=keys, preprocessors=preprocessors, combiner=combiner)
                     )
             return computations
 
@@ -179,7 +193,7 @@ class CorpusChrf(_TextMetric):
 
 
 class BleuByLength(_TextMetric):
-    """As `CorpusBleu`; the run's own table has it by reference length. Reported as `bleu_by_length`."""
+    """As `CorpusBleu`, and by reference length. Reported as `bleu_by_length`, `bleu_by_length/0-9`, ..."""
 
     scoring_name = "bleu_by_length"
 
@@ -299,13 +313,13 @@ class RareWordRecall(_TextMetric):
 
 
 class WordF1ByFrequency(_TextMetric):
-    """F1 of words, 0 to 1; the run's own table has it by frequency in training. Reported as `word_f1_by_frequency`."""
+    """F1 of words, 0 to 1, and by frequency in training. Reported as `word_f1_by_frequency`, `word_f1_by_frequency/0`, ..."""
 
     scoring_name = "word_f1_by_frequency"
 
 
 class WordF1ByLength(_TextMetric):
-    """F1 of words, 0 to 1; the run's own table has it by reference length. Reported as `word_f1_by_length`."""
+    """F1 of words, 0 to 1, and by reference length. Reported as `word_f1_by_length`, `word_f1_by_length/0-9`, ..."""
 
     scoring_name = "word_f1_by_length"
 

@@ -56,6 +56,7 @@ class Metric:
         needs_training_counts: whether it asks how often a word was seen in training, not only whether.
         needs_scores: whether it reads, in the output's place, what a model's signature `score` says of the reference.
         always_defined: whether it has a value for any segments, or may find nothing to measure.
+        buckets: names of the parts that `by_bucket` measures; most metrics have none.
     """
 
     size = 0
@@ -66,6 +67,7 @@ class Metric:
     needs_training_counts = False
     needs_scores = False
     always_defined = True
+    buckets = ()
     # sacrebleu publishes a paired test of its own for its metrics; we use its formula for those.
     uses_sacrebleu_test = False
 
@@ -101,6 +103,10 @@ class Metric:
     def value(self, sums):
         """Returns the corpus value from statistics summed over segments, or None where it is undefined."""
         raise NotImplementedError
+
+    def by_bucket(self, sums):
+        """Returns a dict from each of `buckets` to its value, None where that is undefined."""
+        return {}
 
     def details(self, sums):
         """Returns counts and parts to show beside the value."""

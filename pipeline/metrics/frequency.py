@@ -66,6 +66,7 @@ class _WordF1(Metric):
     def __init__(self, tokenization="text", **unused):
         self._words = Tokenizer(tokenization).words
         self.size = 3 * len(self.bounds)
+        self.buckets = bucket_names(self.bounds)
 
     def _place(self, word, reference):
         """Returns what decides the bucket of a word of a segment whose reference is a Counter of words."""
@@ -89,17 +90,20 @@ class _WordF1(Metric):
     def _f1_of(counts):
         return ratio(2 * counts[0], counts[1] + counts[2])
 
+    def by_bucket(self, sums):
+        return {name: self._f1_of(counts) for name, counts in zip(self.buckets, sums.reshape(-1, 3))}
+
     def details(self, sums):
         return {
             self.detail: [
                 {
                     self.category: name,
-                    "f1": self._f1_of(counts),
+                    "f1": f1,
                     "matches": int(counts[0]),
                     "output_words": int(counts[1]),
                     "reference_words": int(counts[2]),
                 }
-                for name, counts in zip(bucket_names(self.bounds), sums.reshape(-1, 3))
+                for (name, f1), counts in zip(self.by_bucket(sums).items(), sums.reshape(-1, 3))
             ]
         }
 

@@ -62,6 +62,8 @@ class BleuByLength(Bleu):
     The length is in BLEU's own words, of the reference whose length is closest to the output's.
     """
 
+    buckets = bucket_names(LENGTH_BUCKETS)
+
     def __init__(self, **options):
         super().__init__(**options)
         self._segment_size = self.size
@@ -76,11 +78,17 @@ class BleuByLength(Bleu):
     def _score(self, sums):
         return super()._score(sums.reshape(-1, self._segment_size).sum(axis=0))
 
+    def by_bucket(self, sums):
+        return {
+            words: float(super(BleuByLength, self)._score(counts).score) if counts.any() else None
+            for words, counts in zip(self.buckets, sums.reshape(-1, self._segment_size))
+        }
+
     def details(self, sums):
-        by_length = []
-        for words, counts in zip(bucket_names(LENGTH_BUCKETS), sums.reshape(-1, self._segment_size)):
-            bleu = float(super()._score(counts).score) if counts.any() else None
-            by_length.append({"words": words, "bleu": bleu, "reference_length": int(counts[1])})
+        by_length = [
+            {"words": words, "bleu": bleu, "reference_length": int(counts[1])}
+            for (words, bleu), counts in zip(self.by_bucket(sums).items(), sums.reshape(-1, self._segment_size))
+        ]
         return {**super().details(sums), "by_length": by_length}
 
 

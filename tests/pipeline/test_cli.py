@@ -380,6 +380,9 @@ def test_some_empty_outputs_are_scored_and_told(texts, capsys):
     assert cli.main(["score", *files, "--metrics", "exact_match"]) == 0
     said = capsys.readouterr()
     assert "50.0 %" in said.out and said.err == "verbatim: 1 of 2 hypotheses are empty.\n"
+    files[1], files[3] = files[3], files[1]
+    assert cli.main(["score", *files, "--metrics", "exact_match"]) == 0
+    assert capsys.readouterr().err == "verbatim: 1 of 2 references are empty.\n"
 
 
 def test_score_says_a_table_and_writes_json(texts, capsys):

@@ -88,6 +88,10 @@ def test_the_command_writes_a_page(runs, tmp_path, capsys):
     arguments = ["compare", *map(str, (runs["good"], runs["bad"])), "--output", str(tmp_path / "page")]
     assert cli.main([*arguments, "--samples", "100", "--json", str(tmp_path / "facts.json")]) == 0
     said = capsys.readouterr().out
+    row = next(line for line in said.splitlines() if line.startswith("BLEU"))
+    # Only what was tested against the first run is marked.
+    assert row.rstrip().endswith("▼") and row.count("▼") == 1 and "▲" not in row
+    assert "▲ better, ▼ worse than good, p < 0.05" in said
     assert "good" in said and "bad" in said and "the same 40 pairs" in said
     page = (tmp_path / "page" / "report" / "index.html").read_text(encoding="utf-8")
     assert "▼ worse" in page and "Keys that differ" in page and page.count("<polyline") == 4

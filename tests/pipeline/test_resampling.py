@@ -5,7 +5,7 @@ import sacrebleu
 from sacrebleu.significance import PairedTest, _bootstrap_resample, estimate_ci
 
 from pipeline import resampling, scoring
-from pipeline.metrics.base import ScoringError
+from pipeline.metrics.base import MetricResult, ScoringError
 from tests.pipeline.corpora import corpus
 
 
@@ -97,3 +97,23 @@ def test_paired_test_of_shares():
     almost = ["ouvrir %s"] * 39 + ["ouvrir"]
     result = scoring.paired_bootstrap(["placeholder_fidelity"], good, almost, good, sources, bootstrap_samples=500)
     assert result["placeholder_fidelity"].p_value > 0.1
+
+
+@pytest.mark.parametrize(
+    "name, value, p_value, said",
+    [
+        ("bleu", 31.0, 0.049, "better"),
+        ("bleu", 29.0, 0.001, "worse"),
+        ("bleu", 31.0, 0.05, ""),
+        ("bleu", 31.0, None, ""),
+        ("bleu", None, 0.001, ""),
+        ("bleu", 30.0, 0.001, ""),
+        ("ter", 29.0, 0.001, "better"),
+        ("ter", 31.0, 0.001, "worse"),
+        ("copy_rate", 31.0, 0.001, ""),
+    ],
+)
+def test_what_is_called_better(name, value, p_value, said):
+    result, baseline = (MetricResult(name, number, lower_is_better=name == "ter") for number in (value, 30.0))
+    assert resampling.verdict(result, baseline, p_value) == said
+    assert resampling.verdict(None, baseline, p_value) == resampling.verdict(result, None, p_value) == ""

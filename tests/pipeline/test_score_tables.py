@@ -40,3 +40,19 @@ def test_breakdowns_are_tables_of_what_has_words():
         score_tables.format_breakdowns({"one": scoring.score("bleu", references, references, bootstrap_samples=0)})
         == ""
     )
+
+
+def test_a_comparison_says_who_is_clearly_better():
+    references, outputs, worse = corpus()
+    names = ["bleu", "ter", "copy_rate"]
+    texts = {"sources": references, "bootstrap_samples": 100}
+    compared = scoring.paired_bootstrap(names, outputs, worse, references, **texts)
+    lines = score_tables.format_comparisons(compared).splitlines()
+    assert lines[0].split() == ["difference", "p-value"]
+    assert lines[2].startswith("BLEU") and lines[2].endswith("better")
+    assert lines[3].startswith("TER") and lines[3].endswith("better")
+    assert lines[4].startswith("Copy rate") and lines[4].endswith("differs")
+    back = scoring.paired_bootstrap(names, worse, outputs, references, **texts)
+    assert all(line.endswith("worse") for line in score_tables.format_comparisons(back).splitlines()[2:4])
+    same = scoring.paired_bootstrap(names, outputs, outputs, references, **texts)
+    assert all(line.endswith("not clear") for line in score_tables.format_comparisons(same).splitlines()[2:5])

@@ -137,11 +137,20 @@ def test_all_metrics_equal_scoring(model_directory, tmp_path):
     options = {"bootstrap_samples": 0, "database": database, "language": "fr", "scores": scores_of(pairs)}
     options["training_words"] = COUNTS
     expected = scoring.score(names, outputs, targets, sources, **options)
+    assert expected["execution_accuracy"].value == 0.5
     for name in names:
         # Probabilities are float32.
         tolerance = 1e-6 if "perplexity" in name else 0
-        assert values[name] == pytest.approx(expected[name].value, abs=0, rel=tolerance), name
-    assert values["execution_accuracy"] == 0.5
+        assert values.pop(name) == pytest.approx(expected[name].value, abs=0, rel=tolerance), name
+    # What is left is the values by bucket, each a float of its own.
+    for name, detail, category, value in (
+        ("bleu_by_length", "by_length", "words", "bleu"),
+        ("word_f1_by_length", "f1_by_length", "words", "f1"),
+        ("word_f1_by_frequency", "by_frequency", "seen", "f1"),
+    ):
+        for part in expected[name].details[detail]:
+            assert values.pop(f"{name}/{part[category]}") == part[value]
+    assert not values
 
 
 def test_bleu_equals_sacrebleu(model_directory, tmp_path):
@@ -243,7 +252,7 @@ def test_combiner_travels_and_merges(name):
     import dill
 
     key = tfma.metrics.MetricKey(name=name)
-    combiner = tfma_metrics._SumCombiner(key, name, {}, None, "", "")
+    combiner = tfma_metrics._SumCombiner([key], name, {}, None, "", "")
     combiner.create_accumulator()
     combiner = dill.loads(dill.dumps(combiner))
     parts = []
@@ -255,7 +264,7 @@ def test_combiner_travels_and_merges(name):
     value = combiner.extract_output(combiner.merge_accumulators(dill.loads(dill.dumps(parts))))[key]
     assert value == pytest.approx(scoring.score(name, OUTPUTS, TARGETS, bootstrap_samples=0)[name].value, abs=1e-9)
     assert isinstance(value, float)
-    fidelity = tfma_metrics._SumCombiner(key, "placeholder_fidelity", {}, None, "", "")
+    fidelity = tfma_metrics._SumCombiner([key], "placeholder_fidelity", {}, None, "", "")
     assert math.isnan(fidelity.extract_output(fidelity.create_accumulator())[key])
 
 

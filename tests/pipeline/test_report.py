@@ -263,6 +263,17 @@ def test_tokens_join_as_the_tokenizer_says():
     assert report._join_tokens(["Hello", "￭,", "%s", "￭", "%d", "(￭", "a", "￭)", "d'￭", "un"]) == "Hello, %s%d (a) d'un"
 
 
+@pytest.mark.parametrize("count, numbers", [(4, []), (6, ["1", "2", "3", "4", "5", "6"])])
+def test_lines_of_many_systems_have_numbers(facts, count, numbers):
+    """There are four colours, dashes and marks; lines of more systems would look alike."""
+    systems = [{**facts["systems"][0], "name": f"run_{number}"} for number in range(count)]
+    page = report.render_report({**facts, "systems": systems})
+    chart = page[page.index("By word frequency") : page.index("By length")]
+    assert re.findall(r'<text class="axis number"[^>]*>(\d+)<', chart) == numbers
+    legend = re.findall(r'<span class="key k\d"></span>([^<]*)</span>', chart)
+    assert legend == [f"{number + 1} run_{number}" if numbers else f"run_{number}" for number in range(count)]
+
+
 @pytest.mark.parametrize("key", [None, *report._DEFAULTS])
 def test_parts_may_be_missing(facts, tmp_path, key):
     partial = {} if key is None else {name: value for name, value in facts.items() if name != key}
@@ -373,3 +384,29 @@ def test_browser_builds_the_drawings_and_runs_no_injected_script(facts, page_pat
     tags = _Tags()
     tags.feed(run.stdout)
     assert not {tag for tag, _ in tags.tags} & {"script", "img"}
+
+
+@browser.needs_chromium
+def test_a_keyboard_and_a_phone_reach_everything(page_path, tmp_path):
+    """What is wider than its box scrolls, and so it can be focused; the page itself does not scroll sideways."""
+    with browser.Browser(tmp_path) as page:
+        for width in (1200, 390):
+            page.resize(width, 800)
+            page.open(page_path.as_uri())
+            page.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+            assert page.run("document.documentElement.scrollWidth") <= width
+            hidden = page.run(
+                "[...document.querySelectorAll('body *')].filter(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0"
+                " && ['auto', 'scroll', 'hidden'].includes(getComputedStyle(one).overflowX) && one.tabIndex < 0).length"
+            )
+            assert hidden == 0
+        reached = 0
+        expected = page.run("document.querySelectorAll('a[href], summary, [tabindex=\"0\"]').length")
+        page.run("document.querySelectorAll('a[href], summary, [tabindex]').forEach(one => { one.reached = false; })")
+        for _ in range(expected):
+            page.press("Tab", 9)
+            reached += page.run(
+                "(one => { const first = !one.reached && getComputedStyle(one).outlineStyle !== 'none'; one.reached = true; return first; })"
+                "(document.activeElement)"
+            )
+        assert reached == expected > 20 and not page.complaints

@@ -139,6 +139,7 @@ def create_pipeline(
             examples=example_gen.outputs["examples"],
             vocabulary=vocabulary.outputs["vocabulary"],
             recipe_json=recipe_json,
+            subwords=cut_by,
         )
     # Raw text to ids in the extended space; this graph is served too.
     transform = TextTransform(

@@ -258,7 +258,11 @@ def _check_units(recipe):
         )
     blamed = "'data.source_tokenization' = \"\"" if data.source_tokenization else "'data.units' = \"words\""
     for key, uses_words in (
-        ("lexicon.kind", recipe.lexicon.kind != "none"),
+        # What is learned may be of units; a dictionary lists words.
+        (
+            "lexicon.kind",
+            recipe.lexicon.kind != "none" and not (recipe.lexicon.kind == "learned" and data.units != "words"),
+        ),
         ("data.dictionary", bool(recipe.data.dictionary)),
         ("data.copy_lexicon", bool(recipe.data.copy_lexicon)),
         ("data.source_features", bool(recipe.data.source_features)),

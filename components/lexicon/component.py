@@ -24,6 +24,7 @@ class LexiconSpec(types.ComponentSpec):
     INPUTS: typing.ClassVar[dict] = {
         executor.EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples),
         executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
+        executor.SUBWORDS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
     }
     OUTPUTS: typing.ClassVar[dict] = {executor.LEXICON_KEY: component_spec.ChannelParameter(type=simple_artifacts.File)}
 
@@ -39,13 +40,14 @@ class Lexicon(base_beam_component.BaseBeamComponent):
     SPEC_CLASS = LexiconSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
-    def __init__(self, examples, vocabulary, recipe_json):
+    def __init__(self, examples, vocabulary, recipe_json, subwords=None):
         """Creates the component.
 
         Args:
             examples: channel of the examples; its split `train` is learned from.
             vocabulary: channel of what Vocabulary wrote; its counts name the words.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            subwords: channel of what Subwords wrote, where `data.units` are not words: then translations are of units.
         """
         recipe = configs.Recipe.from_json(recipe_json)
         super().__init__(
@@ -53,6 +55,7 @@ class Lexicon(base_beam_component.BaseBeamComponent):
                 **{
                     executor.EXAMPLES_KEY: examples,
                     executor.VOCABULARY_KEY: vocabulary,
+                    **({executor.SUBWORDS_KEY: subwords} if subwords else {}),
                     executor.CONFIG_KEY: json.dumps(dataclasses.asdict(recipe.lexicon), sort_keys=True),
                     executor.TEXT_SETTINGS_KEY: json.dumps(settings_of(recipe), sort_keys=True),
                     executor.LEXICON_KEY: types.Channel(type=simple_artifacts.File),

@@ -8,8 +8,8 @@ from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
-from components.vocabulary.executor import SIDES, read_counts
-from pipeline import configs, lexicons, tokenization, translation_lexicon
+from components.vocabulary.executor import SIDES, SUBWORDS_KEY, read_counts, units_of
+from pipeline import configs, lexicons, tokenization, translation_lexicon, units
 from pipeline import word_alignment as alignment
 
 EXAMPLES_KEY = "examples"
@@ -20,18 +20,31 @@ TEXT_SETTINGS_KEY = "text_settings"
 SHARD_PAIRS = 20_000  # of sentences: their links take some 100 MB
 
 
-class _MakeLinks(beam.DoFn):
-    """Batches of serialized examples to (links, links of the other direction), a shard."""
+def token_counts(settings, vocabulary_uri):
+    """Returns, for source and target, a dict from each token of the train split to its count: words, or what they are cut into."""
+    return [read_counts(vocabulary_uri, units_of(side) if settings.get("units") else side) for side in SIDES]
 
-    def __init__(self, tokenizer, vocabulary_uri):
+
+class _MakeLinks(beam.DoFn):
+    """Batches of serialized examples to (links, links of the other direction), a shard.
+
+    Args:
+        settings, subwords_uri: what `units.tokenizer_of` takes.
+        vocabulary_uri: where the tokens of either side are counted.
+    """
+
+    def __init__(self, settings, vocabulary_uri, subwords_uri):
         super().__init__()
-        self._tokenizer = tokenizer
+        self._settings = settings
         self._uri = vocabulary_uri
+        self._subwords_uri = subwords_uri
 
     def setup(self):
-        # A word's id is its place among the counted ones, from 1.
+        self._tokenizers = [units.tokenizer_of(self._settings, self._subwords_uri, side) for side in SIDES]
+        # A token's id is its place among the counted ones, from 1.
         self._ids = [
-            {token.encode(): place for place, token in enumerate(read_counts(self._uri, side), 1)} for side in SIDES
+            {token.encode(): place for place, token in enumerate(counts, 1)}
+            for counts in token_counts(self._settings, self._uri)
         ]
 
     def process(self, serialized):
@@ -40,8 +53,8 @@ class _MakeLinks(beam.DoFn):
         features = {side: tf.io.FixedLenFeature([], tf.string) for side in SIDES}
         parsed = tf.io.parse_example(tf.constant(serialized), features)
         words = [
-            [[ids[token] for token in row] for row in self._tokenizer.tokenize(parsed[side]).to_list()]
-            for side, ids in zip(SIDES, self._ids)
+            [[ids[token] for token in row] for row in tokenizer.tokenize(parsed[side]).to_list()]
+            for side, tokenizer, ids in zip(SIDES, self._tokenizers, self._ids)
         ]
         yield alignment.make_links(*words), alignment.make_links(*reversed(words))
 
@@ -131,13 +144,14 @@ class Executor(base_beam_executor.BaseBeamExecutor):
     def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
         config = configs.LexiconConfig(**json.loads(exec_properties[CONFIG_KEY]))
         settings = json.loads(exec_properties[TEXT_SETTINGS_KEY])
-        tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
         vocabulary_uri = artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY])
         uri = artifact_utils.get_single_uri(output_dict[LEXICON_KEY])
         fileio.makedirs(uri)
-        counts = [read_counts(vocabulary_uri, side) for side in SIDES]
+        subwords_uri = artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY]) if input_dict.get(SUBWORDS_KEY) else None
+        counts = token_counts(settings, vocabulary_uri)
         manual, skipped = {}, 0
         if config.kind in ("manual", "hybrid"):
+            tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
             dictionary = lexicons.read_dictionary(settings["dictionary"], tokenizer)
             manual, skipped = translation_lexicon.manual_lexicon(dictionary.pairs), dictionary.skipped
 
@@ -174,7 +188,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(pattern)
                 | "Batch" >> beam.BatchElements(min_batch_size=SHARD_PAIRS, max_batch_size=SHARD_PAIRS)
-                | "Link" >> beam.ParDo(_MakeLinks(tokenizer, vocabulary_uri))
+                | "Link" >> beam.ParDo(_MakeLinks(settings, vocabulary_uri, subwords_uri))
             )
             _ = (
                 learn(shards, config, pipeline | "Start" >> beam.Create([None]))

@@ -56,7 +56,7 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
     Component `outputs` contains:
      - `vocabulary`: `simple_artifacts.File`, a folder with `source_vocabulary.txt` and `target_vocabulary.txt` (a token a
        line, the line number is the id), and `source_counts.tsv`, `target_counts.tsv` (all training tokens). Where the recipe
-       has them: `tags_NAME.txt` of each column of tags, and its lexicons, in the form of `pipeline.lexicons`.
+       has them: `source_units_counts.tsv` and `target_units_counts.tsv` where words are cut, `tags_NAME.txt` of each column of tags, and its lexicons, in the form of `pipeline.lexicons`.
     """
 
     SPEC_CLASS = VocabularySpec

@@ -64,7 +64,7 @@ def choose_units(counts, model, protected_min_count):
 
 def units_of(side):
     """Returns the key under which a side's units are counted."""
-    return f"{side} units"
+    return f"{side}_units"
 
 
 class CountTokens(beam.DoFn):
@@ -144,9 +144,10 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     tokens = [token for token in tokens if token not in entities] + entities
                 with fileio.open(os.path.join(uri, name), "w") as file:
                     file.write("".join(f"{token}\n" for token in tokens))
-                with fileio.open(os.path.join(uri, counts_file(side)), "w") as file:
+            for name in dict.fromkeys((*sides, *names)):
+                with fileio.open(os.path.join(uri, counts_file(name)), "w") as file:
                     # JSON keeps a token with a line break on one line.
-                    lines = (f"{json.dumps(t, ensure_ascii=False)}\t{n}\n" for t, n in sorted(counts[side].items()))
+                    lines = (f"{json.dumps(t, ensure_ascii=False)}\t{n}\n" for t, n in sorted(counts[name].items()))
                     file.write("".join(lines))
             if settings.get("characters"):
                 chosen = characters.choose(

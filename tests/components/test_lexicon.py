@@ -1,12 +1,14 @@
 """The lexicon component: learned, listed and joined lexicons, in any number of shards."""
 
+import collections
 import dataclasses
 import itertools
 import json
+import pathlib
 
 import pytest
 
-from pipeline import configs, translation_lexicon
+from pipeline import configs, translation_lexicon, units
 from tests.components.test_vocabulary import write_examples
 
 WORDS = {"red": "rouge", "house": "maison", "water": "eau", "bread": "pain", "stone": "pierre", "tree": "arbre"}
@@ -16,8 +18,8 @@ def pairs():
     return [(f"see {a} and {b}", f"voir {WORDS[a]} et {WORDS[b]}") for a, b in itertools.permutations(WORDS, 2)]
 
 
-def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, **config):
-    """Runs the executor; returns the lexicon and its facts."""
+def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", **config):
+    """Runs the executor; returns the lexicon and its facts. `cut_into` is the recipe's units, where they are not words."""
     from tfx.types import standard_artifacts
     from tfx.types.experimental import simple_artifacts
 
@@ -34,20 +36,59 @@ def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, **config):
         words = [word for row in rows for word in row[place].split()]
         lines = [f"{json.dumps(word)}\t{words.count(word)}\n" for word in sorted(set(words))]
         (tmp_path / "vocabulary" / counts_file(side)).write_text("".join(lines), "utf-8")
+    inputs = {"examples": [examples], "vocabulary": [vocabulary]}
+    if cut_into:
+        inputs["subwords"] = [_cut(tmp_path, rows, cut_into, vocabulary.uri)]
     (tmp_path / "dictionary.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in dictionary), "utf-8")
-    settings = {"tokenizer": {"kind": "whitespace"}, "dictionary": str(tmp_path / "dictionary.tsv")}
+    settings = {"tokenizer": {"kind": "whitespace"}, "dictionary": str(tmp_path / "dictionary.tsv"), "units": cut_into}
     context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
     config = dataclasses.asdict(configs.LexiconConfig(**config))
     with pytest.MonkeyPatch.context() as patch:
         if shard_pairs:
             patch.setattr(executor, "SHARD_PAIRS", shard_pairs)
         executor.Executor(context).Do(
-            {"examples": [examples], "vocabulary": [vocabulary]},
+            inputs,
             {"lexicon": [lexicon]},
             {"lexicon_config": json.dumps(config), "text_settings": json.dumps(settings)},
         )
     facts = json.loads((tmp_path / "lexicon" / "facts.json").read_text("utf-8"))
     return translation_lexicon.read(str(tmp_path / "lexicon")), facts
+
+
+def _cut(tmp_path, rows, kind, vocabulary_uri):
+    """Makes the Subwords artifact of pairs, and counts the units that it cuts them into as Vocabulary does; returns the artifact."""
+    import tensorflow as tf
+    from tfx.types.experimental import simple_artifacts
+
+    from components.subwords.executor import train
+    from components.vocabulary.executor import counts_file, units_of
+
+    (tmp_path / "subwords").mkdir()
+    settings = {"tokenizer": {"kind": "whitespace"}, "units": kind}
+    for place, side in enumerate(("source", "target")):
+        texts = [row[place] for row in rows]
+        words = collections.Counter(" ".join(texts).split())
+        (tmp_path / "subwords" / units.MODEL_FILES[side]).write_bytes(train(words, kind, 300))
+        cut = units.tokenizer_of(settings, str(tmp_path / "subwords"), side).tokenize(tf.constant(texts))
+        counts = collections.Counter(unit.decode() for row in cut.to_list() for unit in row)
+        lines = [f"{json.dumps(unit)}\t{count}\n" for unit, count in sorted(counts.items())]
+        (pathlib.Path(vocabulary_uri) / counts_file(units_of(side))).write_text("".join(lines), "utf-8")
+    subwords = simple_artifacts.File()
+    subwords.uri = str(tmp_path / "subwords")
+    return subwords
+
+
+@pytest.mark.slow
+def test_units_of_words_have_translations(tmp_path):
+    """A cipher of letters: each stands for one other, at a word's beginning and behind it."""
+    cipher = str.maketrans("abcdef", "uvwxyz")
+    words = ["".join(letters) for letters in itertools.permutations("abcdef", 3)]
+    rows = [(f"{a} {b}", f"{a} {b}".translate(cipher)) for a, b in zip(words, words[7:])]
+    lexicon, facts = run(tmp_path, rows=rows, cut_into="characters", kind="learned")
+    assert set(lexicon) == {before + letter for before in ("", "￭") for letter in "abcdef"}
+    for unit, targets in lexicon.items():
+        assert max(targets, key=targets.get) == unit.translate(cipher)
+    assert facts["coverage_of_text"] == 1 and facts["words"] == 12
 
 
 @pytest.mark.slow

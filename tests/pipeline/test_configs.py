@@ -384,7 +384,7 @@ def test_a_training_depends_on_the_lexicon_that_its_model_reads():
 
 def test_what_goes_by_words_needs_words():
     for sections in (
-        {"lexicon": {"kind": "learned"}},
+        {"data": {"dictionary": "a.tsv"}, "lexicon": {"kind": "hybrid"}},
         {"data": {"dictionary": "a.tsv"}},
         {"data": {"copy_lexicon": "a.txt"}},
         {"data": {"surface_features": ["case"]}},
@@ -393,6 +393,8 @@ def test_what_goes_by_words_needs_words():
         assert recipe_from_dict({"name": "x", **sections})
         data = {"data": {**sections.get("data", {}), "units": "subwords"}}
         assert "goes by words" in refusal(recipe_from_dict, {"name": "x", **sections, **data})
+    # What is learned is of whatever units there are.
+    assert recipe_from_dict({"name": "x", "lexicon": {"kind": "learned"}, "data": {"units": "subwords"}})
     settings = configs.text_settings(recipe_from_dict({"name": "x", "data": {"units": "characters"}}))
     assert settings == {"tokenizer": {"kind": "text", "lowercase": False}, "units": "characters"}
     tree = {"name": "x", "task": "language_model", "data": {"units": "subwords", "tokenization": "whitespace"}}

@@ -202,7 +202,28 @@ def _parser():
         "--component-image", action="append", default=[], metavar="ID=IMAGE", help="another for one; repeatable"
     )
     compile_.add_argument("--trainer-gpus", type=int, default=1, metavar="N", help="0 for none (default: 1)")
-    compile_.add_argument("--gpu-type", default="nvidia-tesla-t4")
+    compile_.add_argument("--gpu-type", default="nvidia.com/gpu", metavar="NAME", help="the cluster's name of a GPU")
+    compile_.add_argument(
+        "--resources",
+        action="append",
+        default=[],
+        metavar="ID=LIMITS",
+        help="what a component may use, such as Trainer=cpu:8,memory:32 (GB); repeatable",
+    )
+    compile_.add_argument(
+        "--retries", type=int, default=2, metavar="N", help="of a task that failed (default: 2); a training goes on"
+    )
+    compile_.add_argument("--no-cache", action="store_true", help="run every task, whatever an earlier run did")
+    compile_.add_argument(
+        "--data-parameter", action="store_true", help="ask for the data, a folder, when a run is started"
+    )
+    compile_.add_argument(
+        "--secret",
+        action="append",
+        default=[],
+        metavar="PLACE=SECRET",
+        help="a Kubernetes secret that containers see: VARIABLE=NAME/KEY, or /FOLDER=NAME; repeatable",
+    )
     compile_.add_argument(
         "--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable"
     )
@@ -713,12 +734,15 @@ def _compile(options):
         if not separator or not component or not image:
             raise CommandError(f"--component-image needs ID=IMAGE, for example Trainer=repository/image; got '{item}'.")
         images[component] = image
-    if options.trainer_gpus < 0:
-        raise CommandError(f"--trainer-gpus must be 0 or more; got {options.trainer_gpus}.")
-    os.makedirs(os.path.dirname(os.path.abspath(options.output)), exist_ok=True)
-    _check_writable(options.output)
+    for option, number in (("--trainer-gpus", options.trainer_gpus), ("--retries", options.retries)):
+        if number < 0:
+            raise CommandError(f"{option} must be 0 or more; got {number}.")
     from pipeline import kubeflow_runner
 
+    resources = dict(map(kubeflow_runner.parse_resources, options.resources))
+    secrets = [kubeflow_runner.parse_secret(item) for item in options.secret]
+    os.makedirs(os.path.dirname(os.path.abspath(options.output)), exist_ok=True)
+    _check_writable(options.output)
     path = kubeflow_runner.compile_pipeline(
         recipe,
         options.output,
@@ -728,6 +752,11 @@ def _compile(options):
         component_images=images,
         gpu_count=options.trainer_gpus,
         gpu_type=options.gpu_type,
+        resources=resources,
+        retries=options.retries,
+        enable_cache=not options.no_cache,
+        data_parameter=options.data_parameter,
+        secrets=secrets,
         beam_args=options.beam,
     )
     print(f"Wrote {path}")

@@ -91,7 +91,6 @@ def create_pipeline(
     metadata_config=None,
     beam_args=(),
     enable_cache=True,
-    configure_trainer=None,
     resolve_blessed=last_other_blessed_model,
     answers_directory="",
     checkpoint_directory="",
@@ -102,12 +101,11 @@ def create_pipeline(
         pipeline_name: its name in the metadata.
         pipeline_root: folder of its artifacts.
         recipe: a `Recipe`.
-        data_path: what the recipe's ExampleGen reads.
+        data_path: what the recipe's ExampleGen reads; a `RuntimeParameter` of TFX where that is known when a run is started.
         push_directory: where blessed models go, a folder a version.
         metadata_config: connection of ML Metadata; None where the runner brings its own.
         beam_args: options for Beam, such as `--runner=FlinkRunner`.
         enable_cache: whether unchanged components are skipped.
-        configure_trainer: function applied to each Trainer, for example to ask for a GPU.
         resolve_blessed: function of the candidate's channel; returns the Resolver of the model that it is compared with.
         answers_directory: folder that keeps what models said to the test split from run to run; "" to keep nothing.
         checkpoint_directory: folder that keeps the checkpoints of trainings that have not ended, for runners whose runs share no folder
@@ -198,9 +196,6 @@ def create_pipeline(
         answers_directory=answers_directory,
     )
     components += [*trainers, *exporters, *blessed, evaluator, pusher, reporter]
-    if configure_trainer:
-        for component in trainers:
-            configure_trainer(component)
     return tfx.dsl.Pipeline(
         pipeline_name=pipeline_name,
         pipeline_root=pipeline_root,

@@ -22,7 +22,7 @@ PRELOADED = [
 ]
 
 
-def invocation(spec, name, folder, inputs=None):
+def invocation(spec, name, folder, inputs=None, given=None):
     """What Kubeflow puts in place of `{{$}}` in a container's arguments.
 
     Args:
@@ -30,6 +30,7 @@ def invocation(spec, name, folder, inputs=None):
         name: the task, such as `"Vocabulary"`.
         folder: where its outputs go, a folder each.
         inputs: dict from input artifact to (URI, metadata dict).
+        given: dict from a parameter of the pipeline to its value, where that is not its default.
 
     Returns:
         Dict: the ExecutorInput; its output file is `folder/task/executor_output.json`.
@@ -43,10 +44,18 @@ def invocation(spec, name, folder, inputs=None):
         one = {"name": str(uri), "uri": str(uri), "type": definition["artifactType"], "metadata": metadata}
         return {"artifacts": [one]}
 
+    def value(parameter):
+        if "componentInputParameter" in parameter:
+            of_pipeline = parameter["componentInputParameter"]
+            default = spec["root"]["inputDefinitions"]["parameters"][of_pipeline].get("defaultValue")
+            return (given or {}).get(of_pipeline, default)
+        # Kubeflow's driver knows `constant` alone, not the `constantValue` of the older schema.
+        return parameter["runtimeValue"]["constant"]
+
     definitions = component.get("inputDefinitions", {}).get("artifacts", {})
     return {
         "inputs": {
-            "parameters": {key: value["runtimeValue"]["constantValue"] for key, value in parameters.items()},
+            "parameterValues": {key: value(parameter) for key, parameter in parameters.items()},
             "artifacts": {key: artifact(key, definitions[key], *value) for key, value in (inputs or {}).items()},
         },
         "outputs": {
@@ -59,11 +68,12 @@ def invocation(spec, name, folder, inputs=None):
     }
 
 
-def run_driver(invocation):
+def run_driver(spec, name, invocation):
     """Runs the driver of an example gen; returns what it wrote, as a dict."""
     from tfx.orchestration.kubeflow.v2.file_based_example_gen import driver
 
-    driver.main(driver._parse_flags(["--json_serialized_invocation_args", json.dumps(invocation)]))
+    container = spec["deploymentSpec"]["executors"][f"{name}_executor"]["container"]
+    driver.main(driver._parse_flags(_arguments(container["lifecycle"]["preCacheCheck"], invocation)))
     return _output(invocation)
 
 
@@ -78,12 +88,13 @@ def run_container(spec, name, invocation):
     return json_format.ParseDict(_output(invocation), pipeline_spec_pb2.ExecutorOutput())
 
 
-def run_pipeline(spec, folder):
-    """Runs every task's container, its driver first, when all tasks that it depends on have ended.
+def run_pipeline(spec, folder, given=None):
+    """Runs every task's container, its driver first, when all tasks that it depends on have ended; what fails is tried again.
 
     Args:
         spec: the pipeline specification as a dict, compiled for paths of this machine.
         folder: where the tasks' outputs go, a folder each.
+        given: dict from a parameter of the pipeline to its value, where that is not its default.
 
     Returns:
         Dict from task to a dict from output artifact to (URI, metadata dict).
@@ -102,7 +113,7 @@ def run_pipeline(spec, folder):
         for key, source in sources.items():
             source = source["taskOutputArtifact"]
             inputs[key] = outputs[source["producerTask"]][source["outputArtifactKey"]]
-        told = invocation(spec, name, folder / name, inputs)
+        told = invocation(spec, name, folder / name, inputs, given)
         label = spec["components"][tasks[name]["componentRef"]["name"]]["executorLabel"]
         container = spec["deploymentSpec"]["executors"][label]["container"]
         if "lifecycle" in container:
@@ -111,7 +122,14 @@ def run_pipeline(spec, folder):
             # What the driver found about the inputs stands in the outputs that the executor is given.
             for key, found in _output(told).get("artifacts", {}).items():
                 told["outputs"]["artifacts"][key]["artifacts"][0]["metadata"] = found["artifacts"][0]["metadata"]
-        _run_process(name, container, told, folder / f"{name}.log")
+        tries = 1 + tasks[name].get("retryPolicy", {}).get("maxRetryCount", 0)
+        for left in reversed(range(tries)):
+            try:
+                _run_process(name, container, told, folder / f"{name}.log")
+                break
+            except AssertionError:
+                if not left:
+                    raise
         outputs[name] = {
             key: (found["artifacts"][0]["uri"], found["artifacts"][0].get("metadata", {}))
             for key, found in _output(told)["artifacts"].items()

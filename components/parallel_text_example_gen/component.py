@@ -8,6 +8,7 @@ import typing
 from tfx import types
 from tfx.components.example_gen import component as example_gen
 from tfx.dsl.components.base import executor_spec
+from tfx.orchestration import data_types
 from tfx.proto import example_gen_pb2
 from tfx.types import component_spec, standard_artifacts, standard_component_specs
 from tfx.types.experimental import simple_artifacts
@@ -60,15 +61,23 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
         """Creates the component; it does not look at the data, which may be within reach of the cluster only.
 
         Args:
-            data_path: a file, a folder, or two line-aligned files separated by a comma.
+            data_path: a file, a folder, or two line-aligned files separated by a comma; or a `RuntimeParameter`, of a folder.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
 
         Raises:
             pipeline.recipe_fields.RecipeError: the recipe has an unknown key or impossible value.
         """
-        data_path = resolve_data_path(data_path)
         data_config = configs.Recipe.from_json(recipe_json).data
-        base, splits = _fingerprinted(data_path, data_config)
+        if isinstance(data_path, data_types.RuntimeParameter):
+            base = data_path
+            patterns = _given_patterns(data_config) if data_config.train_files else ["*"]
+        else:
+            data_path = resolve_data_path(data_path)
+            base, patterns = _fingerprinted(data_path, data_config)
+        splits = [
+            example_gen_pb2.Input.Split(name=f"pattern_{number}", pattern=pattern)
+            for number, pattern in enumerate(patterns)
+        ]
         spec = ParallelTextExampleGenSpec(
             **{
                 standard_component_specs.INPUT_BASE_KEY: base,
@@ -88,7 +97,7 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
 
 
 def _fingerprinted(data_path, data_config):
-    """Returns (input base, input splits) whose glob patterns match the files behind a data path.
+    """Returns (input base, glob patterns) that match the files behind a data path.
 
     The patterns suit a file, a folder and a pair of files alike; those that match nothing do no harm, so nothing needs
     to be looked up here. All paths are escaped: a bracket in a folder's name would match nothing and hide every change.
@@ -101,11 +110,7 @@ def _fingerprinted(data_path, data_config):
         base, names = split_base(parts)
         whole = data_path[len(base) :].lstrip("/")
         patterns = [glob.escape(name) for name in dict.fromkeys([whole, *names])] + [glob.escape(whole) + "/*"]
-    splits = [
-        example_gen_pb2.Input.Split(name=f"pattern_{number}", pattern=pattern)
-        for number, pattern in enumerate(patterns)
-    ]
-    return glob.escape(base), splits
+    return glob.escape(base), patterns
 
 
 def _given_patterns(data_config):

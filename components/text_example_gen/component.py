@@ -6,6 +6,7 @@ import typing
 from tfx import types
 from tfx.components.example_gen import component as example_gen
 from tfx.dsl.components.base import executor_spec
+from tfx.orchestration import data_types
 from tfx.proto import example_gen_pb2
 from tfx.types import component_spec, standard_artifacts, standard_component_specs
 from tfx.types.experimental import simple_artifacts
@@ -49,10 +50,14 @@ class TextExampleGen(example_gen.FileBasedExampleGen):
         """Creates the component; it does not look at the data, which may be within reach of the cluster only.
 
         Args:
-            data_path: the folder of the files that the recipe names.
+            data_path: the folder of the files that the recipe names; or a `RuntimeParameter` of it.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives.
         """
-        data_path = resolve_data_path(data_path)
+        base = data_path
+        if not isinstance(data_path, data_types.RuntimeParameter):
+            data_path = resolve_data_path(data_path)
+            # A bracket in a folder's name would match nothing and hide every change.
+            base = glob.escape(data_path)
         recipe = configs.Recipe.from_json(recipe_json)
         entries = (*recipe.data.train_files, *recipe.data.eval_files, *recipe.data.test_files)
         splits = [
@@ -61,8 +66,7 @@ class TextExampleGen(example_gen.FileBasedExampleGen):
         ]
         spec = TextExampleGenSpec(
             **{
-                # A bracket in a folder's name would match nothing and hide every change.
-                standard_component_specs.INPUT_BASE_KEY: glob.escape(data_path),
+                standard_component_specs.INPUT_BASE_KEY: base,
                 standard_component_specs.INPUT_CONFIG_KEY: example_gen_pb2.Input(splits=splits),
                 standard_component_specs.OUTPUT_CONFIG_KEY: example_gen_pb2.Output(),
                 standard_component_specs.OUTPUT_DATA_FORMAT_KEY: example_gen_pb2.FORMAT_TF_EXAMPLE,

@@ -252,7 +252,8 @@ def compiled(tmp_path, data):
     statistics_gen = StatisticsGen(examples=example_gen.outputs["examples"])
     path = tmp_path / "pipeline.json"
     kubeflow_v2_dag_runner.KubeflowV2DagRunner(
-        kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(default_image="image"), output_filename=str(path)
+        kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(default_image="image", use_pipeline_spec_2_1=True),
+        output_filename=str(path),
     ).run(tfx_pipeline.Pipeline("test", str(tmp_path / "root"), components=[example_gen, statistics_gen]))
     return json.loads(path.read_text())["pipelineSpec"]
 
@@ -272,7 +273,7 @@ def test_kubeflow_containers_run_driver_and_executor(tmp_path):
     """Does what the two containers do, with the compiled specification as their input."""
     spec = compiled(tmp_path, write_data(tmp_path / "data"))
     invocation = kubeflow.invocation(spec, "ParallelTextExampleGen", tmp_path)
-    assert "num_files:3" in json.dumps(kubeflow.run_driver(invocation))
+    assert "num_files:3" in json.dumps(kubeflow.run_driver(spec, "ParallelTextExampleGen", invocation))
     output = kubeflow.run_container(spec, "ParallelTextExampleGen", invocation)
     assert set(output.artifacts) == {"examples", "rejects"}
     assert sum(map(len, read_splits(str(tmp_path / "examples")).values())) == 41

@@ -5,7 +5,8 @@ import json
 import pytest
 import yaml
 
-from pipeline import configs
+from pipeline import configs, kubeflow_runner
+from pipeline.kubeflow_runner import Resources, Secret
 from pipeline.recipe_fields import RecipeError
 from tests import kubeflow
 from tests.components.test_vocabulary import SPECIAL, write_examples
@@ -20,10 +21,9 @@ SMALL = ("vocabulary.min_count=1", "vocabulary.protected_min_count=2")
 
 def compiled(path, overrides=SMALL, **options):
     """Compiles the demo's recipe; returns the specification as a dict."""
-    from pipeline import kubeflow_runner
-
     recipe = configs.load_recipe("localization_en_fr", overrides)
-    assert kubeflow_runner.compile_pipeline(recipe, path, "gs://bucket/pairs.tsv", **options) == path
+    options = {"data_path": "gs://bucket/pairs.tsv", **options}
+    assert kubeflow_runner.compile_pipeline(recipe, path, **options) == path
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
@@ -74,8 +74,11 @@ def test_a_component_may_have_an_image_of_its_own(tmp_path):
 def test_only_trainers_ask_for_a_gpu(spec):
     for name, container in containers(spec).items():
         if name in TRAINERS:
-            assert container["resources"]["accelerator"] == {"count": "1", "type": "nvidia-tesla-t4"}
-            assert container["resources"]["cpuLimit"] > 0 and container["resources"]["memoryLimit"] > 0
+            assert container["resources"] == {
+                "accelerator": {"count": "1", "type": "nvidia.com/gpu"},
+                "cpuLimit": 4.0,
+                "memoryLimit": 16.0,
+            }
         else:
             assert "resources" not in container
 
@@ -90,9 +93,94 @@ def test_gpus_can_be_chosen_or_left_out(tmp_path):
 def test_wrong_calls_are_one_sentence(tmp_path):
     with pytest.raises(RecipeError, match="names 'Trainr', but the pipeline has .*Trainer.*"):
         compiled(tmp_path / "p.yaml", component_images={"Trainr": "x"})
-    with pytest.raises(RecipeError, match="0 or more; got -1"):
-        compiled(tmp_path / "p.yaml", gpu_count=-1)
-    assert not (tmp_path / "p.yaml").exists()
+    with pytest.raises(RecipeError, match="--resources names 'Trainr', but the pipeline has .*Trainer.*"):
+        compiled(tmp_path / "p.yaml", resources={"Trainr": Resources()})
+    for keys in ({"gpu_count": -1}, {"retries": -1}):
+        with pytest.raises(RecipeError, match="0 or more; got -1"):
+            compiled(tmp_path / "p.yaml", **keys)
+    with pytest.raises(RecipeError, match="must be a folder; gs://bucket/pairs.tsv reads like files"):
+        compiled(tmp_path / "p.yaml", data_parameter=True)
+    with pytest.raises(RecipeError, match="write p.yaml"):
+        compiled(tmp_path / "p.json", secrets=[Secret("a", path="/a")])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["Trainer", "Trainer=", "=cpu:1", "Trainer=cpu:x", "Trainer=cpu:1,disk:3", "T=cpu:1;"])
+def test_resources_that_make_no_sense_are_refused(text):
+    with pytest.raises(RecipeError, match=r"--resources needs ID=cpu:CORES,memory:GB, .*; got"):
+        kubeflow_runner.parse_resources(text)
+
+
+@pytest.mark.parametrize("text", ["A", "A=", "A=secret", "1A=secret/key", "/a=secret/key", "/a=", "A=Se cret/key"])
+def test_secrets_that_make_no_sense_are_refused(text):
+    with pytest.raises(RecipeError, match=r"--secret needs VARIABLE=NAME/KEY .*; got"):
+        kubeflow_runner.parse_secret(text)
+
+
+def test_components_have_their_limits(tmp_path):
+    given = map(kubeflow_runner.parse_resources, ["Trainer=cpu:8,memory:32", "Evaluator=memory:4.5"])
+    got = containers(compiled(tmp_path / "p.yaml", gpu_count=0, resources=dict(given)))
+    assert got["Trainer"]["resources"] == {"cpuLimit": 8.0, "memoryLimit": 32.0}
+    assert got["Trainer.baseline"]["resources"] == {"cpuLimit": 4.0, "memoryLimit": 16.0}
+    assert got["Evaluator"]["resources"] == {"memoryLimit": 4.5}
+    assert "resources" not in got["Pusher"]
+
+
+def test_failed_tasks_are_tried_again_and_unchanged_ones_cached(spec, tmp_path):
+    tasks = spec["root"]["dag"]["tasks"].values()
+    assert {task["retryPolicy"]["maxRetryCount"] for task in tasks} == {2}
+    assert all(task["cachingOptions"] == {"enableCache": True} for task in tasks)
+    bare = compiled(tmp_path / "p.yaml", retries=0, enable_cache=False)["root"]["dag"]["tasks"].values()
+    assert not any("retryPolicy" in task or task.get("cachingOptions", {}).get("enableCache") for task in bare)
+
+
+def test_secrets_are_named_and_not_written(tmp_path):
+    """The second document of the file is what Kubeflow's own loader reads as the platform's part."""
+    from kfp import components
+
+    given = [kubeflow_runner.parse_secret(text) for text in ("AWS_KEY=storage/access-key", "/secrets/gcp=gcp-key")]
+    path = tmp_path / "p.yaml"
+    recipe = configs.load_recipe("localization_en_fr", SMALL)
+    kubeflow_runner.compile_pipeline(recipe, path, "gs://bucket/pairs.tsv", secrets=given)
+    pipeline, platform = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    executors = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+    assert set(executors) == set(pipeline["deploymentSpec"]["executors"])
+    for executor in executors.values():
+        assert executor == {
+            "secretAsEnv": [{"secretName": "storage", "keyToEnv": [{"secretKey": "access-key", "envVar": "AWS_KEY"}]}],
+            "secretAsVolume": [{"secretName": "gcp-key", "mountPath": "/secrets/gcp"}],
+        }
+    loaded = components.load_component_from_file(str(path))
+    assert loaded.name == "localization-en-fr"
+    assert "kubernetes" in loaded.platform_spec.platforms
+
+
+def test_the_data_may_be_a_parameter(tmp_path):
+    from kfp import components
+
+    path = tmp_path / "p.yaml"
+    spec = compiled(path, data_path="gs://bucket/data", data_parameter=True)
+    assert spec["root"]["inputDefinitions"]["parameters"]["data"]["defaultValue"] == "gs://bucket/data"
+    inputs = spec["root"]["dag"]["tasks"]["ParallelTextExampleGen"]["inputs"]["parameters"]
+    for name in ("data_path", "input_base"):
+        assert inputs[name] == {"componentInputParameter": "data"}
+    (parameter,) = components.load_component_from_file(str(path)).component_spec.inputs.items()
+    assert parameter[0] == "data" and parameter[1].default == "gs://bucket/data"
+
+
+@pytest.mark.slow
+def test_another_folder_of_data_is_read_when_a_run_is_started(tmp_path):
+    """Driver and executor read what the run was started with, not what the file was compiled for."""
+    (tmp_path / "data").mkdir()
+    lines = [f"Open the file {number}\tOuvrir le fichier {number}\n" for number in range(40)]
+    (tmp_path / "data" / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    spec = compiled(tmp_path / "p.yaml", ("data.format=tsv",), data_path="gs://bucket/none", data_parameter=True)
+    given = {"data": str(tmp_path / "data")}
+    invocation = kubeflow.invocation(spec, "ParallelTextExampleGen", tmp_path / "out", given=given)
+    assert "num_files:1" in json.dumps(kubeflow.run_driver(spec, "ParallelTextExampleGen", invocation))
+    output = kubeflow.run_container(spec, "ParallelTextExampleGen", invocation)
+    counts = json.loads((tmp_path / "out" / "rejects" / "counts.json").read_text(encoding="utf-8"))
+    assert set(output.artifacts) == {"examples", "rejects"} and counts["read"] == 40
 
 
 def test_settings_reach_the_cluster(tmp_path):
@@ -108,7 +196,7 @@ def test_settings_reach_the_cluster(tmp_path):
 
     def constants(name):
         parameters = spec["root"]["dag"]["tasks"][name]["inputs"]["parameters"]
-        return json.dumps([value["runtimeValue"]["constantValue"] for value in parameters.values()])
+        return json.dumps([value["runtimeValue"]["constant"] for value in parameters.values()])
 
     assert "gs://bucket/root/models/My_Recipe" in constants("Pusher")
     assert "gs://bucket/pairs.tsv" in constants("ParallelTextExampleGen")
@@ -127,12 +215,10 @@ def test_the_last_blessed_model_is_looked_up_where_a_change_is_demanded(tmp_path
     baseline = tasks["Evaluator"]["inputs"]["artifacts"]["baseline_model"]["taskOutputArtifact"]
     assert baseline["producerTask"] == "LastBlessedModel-model-resolver"
     module = tasks["Evaluator"]["inputs"]["parameters"]["module_path"]["runtimeValue"]
-    assert module["constantValue"] == {"stringValue": "pipeline.extractors"}
+    assert module["constant"] == "pipeline.extractors"
 
 
 def test_json_can_be_written_too(tmp_path):
-    from pipeline import kubeflow_runner
-
     path = kubeflow_runner.compile_pipeline(
         configs.load_recipe("localization_en_fr"), tmp_path / "p.json", "gs://bucket/pairs.tsv"
     )

@@ -1,4 +1,4 @@
-"""What the README shows, works."""
+"""What the README and the pages under docs/ show, works."""
 
 import pathlib
 import re
@@ -6,10 +6,11 @@ import re
 from pipeline import cli
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
+PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
 
 
-def code_blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+def code_blocks(language, page=README):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def test_the_functional_model_trains_saves_and_loads(tmp_path, monkeypatch):
@@ -25,15 +26,29 @@ def test_the_functional_model_trains_saves_and_loads(tmp_path, monkeypatch):
 
 
 def test_the_commands_parse():
-    """Every `verbatim` line of the README is one that the command line understands."""
-    lines = [line for block in code_blocks("sh") for line in block.splitlines() if "verbatim " in line]
-    assert len(lines) >= 4
+    """Every `verbatim` line of these pages is one that the command line understands."""
+    blocks = [block.replace("\\\n", " ") for page in PAGES for block in code_blocks("sh", page)]
+    lines = [line for block in blocks for line in block.splitlines() if re.search(r"(^|/)verbatim ", line)]
+    assert len(lines) >= 6
     for line in lines:
         words = line.split("verbatim ", 1)[1].rstrip(" &")
         arguments = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', words)]
         assert cli._parser().parse_args(arguments).command
 
 
-def test_the_files_it_names_exist():
-    for target in re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8")):
-        assert (README.parent / target).exists(), target
+def test_options_that_pages_describe_exist():
+    """The first column of a table of options, in a page that says how to compile."""
+    page = (README.parent / "docs" / "kubeflow.md").read_text(encoding="utf-8")
+    described = {
+        option
+        for row in re.findall(r"^\| (.*?) \|", page, flags=re.MULTILINE)
+        for option in re.findall(r"--[a-z-]+", row)
+    }
+    known = set(re.findall(r"--[a-z-]+", cli._parser()._subparsers._group_actions[0].choices["compile"].format_help()))
+    assert len(described) >= 10 and described <= known, described - known
+
+
+def test_the_files_they_name_exist():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert "://" in target or (page.parent / target).exists(), (page, target)

@@ -471,7 +471,11 @@ def test_compile_refuses_bad_input(refused, texts):
 
     for item in ("Trainer", "Trainer=", "=image"):
         assert item in compile_("--component-image", item)
-    assert "--trainer-gpus must be 0 or more" in compile_("--trainer-gpus", "-1")
+    for option in ("--trainer-gpus", "--retries"):
+        assert f"{option} must be 0 or more" in compile_(option, "-1")
+    assert "--resources needs" in compile_("--resources", "Trainer=8")
+    assert "--secret needs" in compile_("--secret", "key")
+    assert "must be a folder" in compile_("--data-parameter", "--data", "gs://bucket/pairs.tsv")
     assert "it is a folder" in compile_(output=texts)
     assert "cannot be used" in compile_(output=texts / "pairs.tsv" / "p.yaml")
     assert "'model.head'" in compile_("--set", "model.head=magic")

@@ -737,7 +737,7 @@ def _compile(options):
     for option, number in (("--trainer-gpus", options.trainer_gpus), ("--retries", options.retries)):
         if number < 0:
             raise CommandError(f"{option} must be 0 or more; got {number}.")
-    from pipeline import kubeflow_runner, tasks
+    from pipeline import kubeflow_runner
 
     resources = dict(map(kubeflow_runner.parse_resources, options.resources))
     secrets = [kubeflow_runner.parse_secret(item) for item in options.secret]
@@ -759,12 +759,6 @@ def _compile(options):
         secrets=secrets,
         beam_args=options.beam,
     )
-    if tasks.compares_with_last_blessed(recipe):
-        print(
-            "verbatim: a change from the last blessed model is demanded: Vertex AI finds that model, Kubeflow's own back end refuses such "
-            "a file (docs/kubeflow.md).",
-            file=sys.stderr,
-        )
     print(f"Wrote {path}")
 
 

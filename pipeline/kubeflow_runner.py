@@ -97,8 +97,10 @@ def compile_pipeline(
     from tfx.orchestration import data_types
     from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
+    from components.last_pushed_model.component import LastPushedModel
     from pipeline import pipeline
 
+    push_directory = f"{pipeline_root.rstrip('/')}/models/{recipe.name}"
     gpus = {"type": gpu_type, "count": gpu_count} if gpu_count else None
     recipe = configs.with_database_path(recipe, data_path)
     if data_parameter:
@@ -109,13 +111,13 @@ def compile_pipeline(
         pipeline_root=pipeline_root,
         recipe=recipe,
         data_path=data_path,
-        push_directory=f"{pipeline_root.rstrip('/')}/models/{recipe.name}",
+        push_directory=push_directory,
         beam_args=beam_args,
         enable_cache=enable_cache,
         # Each run has folders of its own there; a training is known by what it is made from, whichever run began it.
         checkpoint_directory=f"{pipeline_root.rstrip('/')}/checkpoints",
-        # Kubeflow knows no strategy but TFX's: there a run that is repeated compares a model with itself.
-        resolve_blessed=pipeline.last_blessed_model,
+        # Kubeflow's own back end has no Resolvers.
+        resolve_blessed=lambda candidate: LastPushedModel(candidate, push_directory),
     )
     ids = [component.id for component in tfx_pipeline.components]
     images = {kubeflow_v2_dag_runner._DEFAULT_IMAGE_PATH_KEY: image, **(component_images or {})}
@@ -134,9 +136,7 @@ def compile_pipeline(
     labels = {name: component["executorLabel"] for name, component in spec["components"].items()}
     executors = spec["deploymentSpec"]["executors"]
     for name, label in labels.items():
-        container = executors[label].get("container")
-        if container is not None:
-            _limit(container, limits.get(name), gpus if name in trainers else None)
+        _limit(executors[label]["container"], limits.get(name), gpus if name in trainers else None)
     for task in spec["root"]["dag"]["tasks"].values():
         if retries:
             task["retryPolicy"] = {"maxRetryCount": retries, **_RETRY}
@@ -147,8 +147,7 @@ def compile_pipeline(
         spec["root"]["inputDefinitions"]["parameters"][DATA_PARAMETER].update(
             {"defaultValue": data_path.default, "isOptional": True, "description": "the folder of the data"}
         )
-    containers = [label for label in executors if "container" in executors[label]]
-    _write(output, job, _platform(containers, secrets))
+    _write(output, job, _platform(executors, secrets))
     return output
 
 
@@ -175,7 +174,7 @@ def _limit(container, resources, gpus):
         container["resources"] = limits
 
 
-def _platform(containers, secrets):
+def _platform(executors, secrets):
     """Returns the part of the file that only Kubernetes understands, or None where there is nothing to say."""
     if not secrets:
         return None
@@ -189,8 +188,7 @@ def _platform(containers, secrets):
     mounted = [secret for secret in secrets if secret.path]
     if mounted:
         given["secretAsVolume"] = [{"secretName": secret.name, "mountPath": secret.path} for secret in mounted]
-    executors = {label: given for label in containers}
-    return {"platforms": {"kubernetes": {"deploymentSpec": {"executors": executors}}}}
+    return {"platforms": {"kubernetes": {"deploymentSpec": {"executors": dict.fromkeys(executors, given)}}}}
 
 
 def _write(output, job, platform):

@@ -4,6 +4,7 @@ import dataclasses
 
 import tfx.v1 as tfx
 
+from components.evaluator.component import Evaluator
 from components.exporter.component import Exporter
 from components.lexicon.component import Lexicon
 from components.reporter.component import Reporter
@@ -14,7 +15,6 @@ from pipeline import configs, resolvers, tasks
 
 RUN_FN = "pipeline.trainer.run_fn"
 BASELINE = "baseline"
-LAST_BLESSED = "LastBlessedModel"
 
 
 def trainer(recipe, transform, schema, suffix=None, checkpoint_directory=""):
@@ -58,28 +58,17 @@ def baseline_recipe(recipe):
     )
 
 
-def last_blessed_model(candidate):
-    """Returns the Resolver of the model that the Evaluator blessed last, in this pipeline's earlier runs, by TFX's own strategy."""
-    return tfx.dsl.Resolver(
-        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy, **_blessed_channels()
-    ).with_id(LAST_BLESSED)
-
-
 def last_other_blessed_model(candidate):
-    """Returns the same, but for the candidate itself, which a repeated run would find."""
+    """Returns the Resolver of the model that the Evaluator blessed last in this pipeline's earlier runs, the candidate itself apart."""
+    types = tfx.types.standard_artifacts
     return tfx.dsl.Resolver(
         strategy_class=resolvers.LastOtherBlessedModelStrategy,
-        **{resolvers.CANDIDATE: candidate},
-        **_blessed_channels(),
-    ).with_id(LAST_BLESSED)
-
-
-def _blessed_channels():
-    types = tfx.types.standard_artifacts
-    return {
-        resolvers.MODEL: tfx.dsl.Channel(type=types.Model),
-        resolvers.BLESSING: tfx.dsl.Channel(type=types.ModelBlessing),
-    }
+        **{
+            resolvers.CANDIDATE: candidate,
+            resolvers.MODEL: tfx.dsl.Channel(type=types.Model),
+            resolvers.BLESSING: tfx.dsl.Channel(type=types.ModelBlessing),
+        },
+    ).with_id("LastBlessedModel")
 
 
 def create_pipeline(
@@ -106,7 +95,7 @@ def create_pipeline(
         metadata_config: connection of ML Metadata; None where the runner brings its own.
         beam_args: options for Beam, such as `--runner=FlinkRunner`.
         enable_cache: whether unchanged components are skipped.
-        resolve_blessed: function of the candidate's channel; returns the Resolver of the model that it is compared with.
+        resolve_blessed: function of the candidate's channel; returns the node that finds the model that it is compared with.
         answers_directory: folder that keeps what models said to the test split from run to run; "" to keep nothing.
         checkpoint_directory: folder that keeps the checkpoints of trainings that have not ended, for runners whose runs share no folder
             of a Trainer; "" is that folder.
@@ -165,7 +154,7 @@ def create_pipeline(
         blessed = [resolve_blessed(exporters[0].outputs["model"])]
         comparison["baseline_model"] = blessed[0].outputs["model"]
     # Decodes the test split from raw text, measures, and blesses what reaches the recipe's thresholds.
-    evaluator = tfx.components.Evaluator(
+    evaluator = Evaluator(
         examples=example_gen.outputs["examples"],
         example_splits=[tasks.evaluated_split(recipe)],
         model=exporters[0].outputs["model"],

@@ -20,7 +20,10 @@ def executed(data_file, tmp_path_factory):
     from pipeline import kubeflow_runner
 
     # What the pushed model does not depend on is left out: each task costs the start of a process.
-    recipe = configs.load_recipe("localization_en_fr", (*OVERRIDES, "baseline.head=", "lexicon.kind=none"))
+    without = ("baseline.head=", "lexicon.kind=none")
+    # There is nothing to compare with yet: the task that looks for it finds nothing, and the model is pushed all the same.
+    demanded = ("evaluation.change_thresholds.bleu=-1",)
+    recipe = configs.load_recipe("localization_en_fr", (*OVERRIDES, *without, *demanded))
     root = tmp_path_factory.mktemp("kubeflow")
     path = kubeflow_runner.compile_pipeline(recipe, root / "pipeline.yaml", str(data_file), pipeline_root=str(root))
     return root, kubeflow.run_pipeline(yaml.safe_load(path.read_text(encoding="utf-8")), root / "tasks")
@@ -45,6 +48,13 @@ def test_it_pushes_the_model_that_the_local_run_pushes(executed, finished_run):
     for name in numeric:
         # Threads add the parts of a sum in any order.
         np.testing.assert_allclose(of_cluster[name], of_local[name], atol=1e-4)
+
+
+def test_it_says_that_no_model_was_blessed_before(executed):
+    root, outputs = executed
+    assert not list(pathlib.Path(outputs["LastPushedModel"]["model"][0]).rglob("saved_model.pb"))
+    log = (root / "tasks" / "LastPushedModel.log").read_text(encoding="utf-8")
+    assert "No other model has been pushed yet" in log
 
 
 def test_it_writes_the_report_and_the_card(executed, finished_run):

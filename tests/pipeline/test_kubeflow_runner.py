@@ -203,17 +203,21 @@ def test_settings_reach_the_cluster(tmp_path):
     assert "epochs" in constants("Trainer") and "pipeline.trainer.run_fn" in constants("Trainer")
 
 
-def test_the_last_blessed_model_is_looked_up_where_a_change_is_demanded(tmp_path):
-    """Kubeflow has two steps for it; both must come before the Evaluator, which gets the model as its baseline."""
+def test_the_last_pushed_model_is_looked_up_where_a_change_is_demanded(tmp_path):
+    """By a container: Kubeflow's own back end runs no Resolver."""
     spec = compiled(
         tmp_path / "p.yaml",
         ("evaluation.change_thresholds.bleu=-0.5", 'evaluation.slices=["source_length"]'),
+        pipeline_root="gs://bucket/root",
     )
     tasks = spec["root"]["dag"]["tasks"]
-    resolvers = {"LastBlessedModel-model-blessing-resolver", "LastBlessedModel-model-resolver"}
-    assert set(tasks) == COMPONENTS | resolvers
+    assert set(tasks) == set(containers(spec)) == COMPONENTS | {"LastPushedModel"}
     baseline = tasks["Evaluator"]["inputs"]["artifacts"]["baseline_model"]["taskOutputArtifact"]
-    assert baseline["producerTask"] == "LastBlessedModel-model-resolver"
+    assert baseline["producerTask"] == "LastPushedModel"
+    inputs = tasks["LastPushedModel"]["inputs"]
+    assert inputs["artifacts"]["candidate"]["taskOutputArtifact"]["producerTask"] == "Exporter"
+    pushed_to = inputs["parameters"]["push_directory"]["runtimeValue"]["constant"]
+    assert pushed_to == "gs://bucket/root/models/localization_en_fr"
     module = tasks["Evaluator"]["inputs"]["parameters"]["module_path"]["runtimeValue"]
     assert module["constant"] == "pipeline.extractors"
 

@@ -1,0 +1,1 @@
+"""TFX's Evaluator, where there may be no model to compare with yet."""

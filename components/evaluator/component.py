@@ -1,0 +1,12 @@
+"""The TFX component that judges a model."""
+
+import tfx.components
+from tfx.dsl.components.base import executor_spec
+
+from components.evaluator import executor
+
+
+class Evaluator(tfx.components.Evaluator):
+    """TFX's own Evaluator; an empty `baseline_model`, as `components.last_pushed_model` may give, is none."""
+
+    EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)

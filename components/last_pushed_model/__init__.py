@@ -1,0 +1,1 @@
+"""Finds the model that was pushed last."""

@@ -8,6 +8,8 @@ from keras_models.layers.numerics import rowwise
 # Two numbers that are prime, so that n-grams spread over the buckets.
 _HASH_FACTOR = 1009
 DEFAULT_BUCKETS = 50_021
+# Characters of a word in running text, by which the first vectors are scaled.
+_TYPICAL_LENGTH = 6
 
 
 def ngram_buckets(characters, length, buckets):
@@ -45,6 +47,9 @@ class CharacterComposition(keras.layers.Layer):
         bilstm:   tanh(W [forward_n; backward_1] + b)                              (eq. 4.8)
         cnn:      max_j (tanh(sum_{l < window} W_l f_{j+l}) + b), zeros behind the word     (eq. 4.9)
         ngram:    tanh(W c + b), c the counts of the word's n-grams of 1 to `ngram` characters     (eq. 4.10)
+
+    Before training, the vector of a word of six characters has a variance near 1, or what tanh leaves of it, as that of a looked-up word
+    has: so neither rules their sum, and kernels behind see enough of it (see `layers/embeddings.py`).
 
     The thesis numbers the n-grams of the training text; here each falls into one of `buckets` (Bojanowski et al. 2017), so that no table
     of them is needed and those of unseen words count too.
@@ -100,7 +105,8 @@ class CharacterComposition(keras.layers.Layer):
 
     def build(self, characters_shape=None):
         rows = self.buckets + 1 if self.function == "ngram" else self.characters
-        self.embeddings = self.add_weight(shape=(rows, self.units), initializer="uniform", name="embeddings")
+        initializer = keras.initializers.RandomNormal(stddev=self._stddev())
+        self.embeddings = self.add_weight(shape=(rows, self.units), initializer=initializer, name="embeddings")
         if self.lstm is not None:
             self.lstm.build((None, None, self.units))
         taps = {"bilstm": 1, "cnn": self.window}.get(self.function, 0)
@@ -108,6 +114,13 @@ class CharacterComposition(keras.layers.Layer):
             self.kernel = self.add_weight(shape=(taps * self.units, self.units), name="kernel")
         if taps or self.function == "ngram":
             self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
+
+    def _stddev(self):
+        """The deviation of the embeddings by which a composed vector has a variance near 1."""
+        if self.function == "average":
+            return _TYPICAL_LENGTH**0.5
+        summed = {"sum": _TYPICAL_LENGTH, "ngram": sum(max(_TYPICAL_LENGTH - n, 0) for n in range(self.ngram))}
+        return summed.get(self.function, 1) ** -0.5
 
     def call(self, characters):
         characters = ops.cast(characters, "int32")

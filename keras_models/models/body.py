@@ -50,7 +50,7 @@ class Seq2Seq(keras.Model):
             inputs must have int `[batch, source_length * word_length]` `source_characters`, as many places for each word.
         composition_options: dict of `word_length` and of arguments of `CharacterComposition` (`characters` and, where wanted, others); for
             compositions with characters.
-        embedding_stddev: of the first vectors of features; a body's own choice.
+        embedding_stddev: of the first vectors of features and composed words; a body's own choice.
 
     Raises:
         ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`; or an unknown composition.
@@ -86,6 +86,7 @@ class Seq2Seq(keras.Model):
             name: token_embedding(size, feature_size, self.dtype_policy, f"{name}_embedding", embedding_stddev)
             for name, size in sorted((source_features or {}).items())
         }
+        self.embedding_stddev = embedding_stddev
         self.features_size = feature_size * len(self.feature_embeddings)
         # `lookup`, `sum` or `lookup+sum`.
         self.looks_up = composition.split("+")[0] == "lookup"
@@ -178,7 +179,8 @@ class Seq2Seq(keras.Model):
             words = self.source_embedding(ops.cast(inputs["source_ids"], "int32"))
         if self.composer is not None:
             shape = (*ops.shape(inputs["source_ids"]), self.composition_options["word_length"])
-            words = words + self.composer(ops.reshape(inputs["source_characters"], shape))
+            composed = self.composer(ops.reshape(inputs["source_characters"], shape))
+            words = words + composed * ops.cast(self.embedding_stddev, composed.dtype)
         parts = [words]
         parts += [layer(ops.cast(inputs[name], "int32")) for name, layer in self.feature_embeddings.items()]
         return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=-1)

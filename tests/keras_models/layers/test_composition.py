@@ -85,3 +85,14 @@ def test_what_does_not_fit():
         CharacterComposition("bilstm", 5, 3)
     with pytest.raises(ValueError, match="buckets must be between"):
         CharacterComposition("ngram", 5, 4, buckets=0)
+
+
+@pytest.mark.parametrize("function", CharacterComposition.FUNCTIONS)
+def test_a_word_begins_with_a_variance_near_1(function):
+    """As a looked-up word's vector does; the functions that end with tanh cannot quite."""
+    keras.utils.set_random_seed(1)
+    layer = CharacterComposition(function, 60, 64)
+    layer.build()
+    words = np.random.default_rng(1).integers(1, 60, (200, 6)).astype("int32")
+    least = 0.03 if function in ("bilstm", "cnn") else 0.3
+    assert least < numpy(layer(np.pad(words, ((0, 0), (0, 4))))).var() < 1.5

@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 
-from pipeline import configs, scoring
+from pipeline import configs, recipe_choices, scoring
 from pipeline.metrics import registry
 
 #: What distinguishes each variant, as `--set` takes it.
@@ -40,6 +40,8 @@ VARIANTS = {
     "lexicon_linear_hybrid": ("model.head=lexicon_linear", "lexicon.kind=hybrid"),
     "lexicon_linear_state": ("model.head=lexicon_linear", "model.lexicon_gate=state", "lexicon.kind=learned"),
     "lexicon_copy": ("model.head=lexicon_copy", "lexicon.kind=learned"),
+    # What a source word's vector is made of.
+    **{composition: (f"model.composition={composition}",) for composition in recipe_choices.COMPOSITIONS},
 }
 
 

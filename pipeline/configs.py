@@ -50,6 +50,8 @@ class DataConfig:
     copy_lexicon: str = ""
     # What a token is: a word, or what a word is cut into by a model that is learned from the training text.
     units: str = choice("words", "characters", "subwords", default="words")
+    # The source's own: `words` leaves its words whole where `units` cuts the target's.
+    source_units: str = choice("", "words", default="")
     # `text` cuts at words and punctuation; `whitespace` takes text that is tokenized already.
     tokenization: str = choice("text", "whitespace", default="text")
     # The source's own: `characters` cuts it into characters and forgets its white space, for the encoder that finds words itself.
@@ -460,7 +462,8 @@ def text_settings(recipe):
         recipe: a `Recipe`.
 
     Returns:
-        Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`; `units`, where words are cut, what into.
+        Dict that JSON can hold; `tokenizer` has the arguments of `pipeline.tokenization.Tokenizer`; `units`, where words are cut, what into;
+        `source_units`, where those of the source are not.
     """
     settings = {"tokenizer": {"kind": recipe.data.tokenization, "lowercase": recipe.data.lowercase}}
     if recipe.data.source_tokenization:
@@ -469,6 +472,8 @@ def text_settings(recipe):
         settings.update(task=recipe.task, unknown_word=recipe.language_model.unknown_word)
     if recipe.data.units != "words":
         settings["units"] = recipe.data.units
+        if recipe.data.source_units:
+            settings["source_units"] = recipe.data.source_units
     return settings
 
 

@@ -331,7 +331,7 @@ def preprocessing_fn(inputs, custom_config):
             functools.partial(units.tokenizer_of, custom_config, custom_config.get("subwords_uri"), side),
             name=f"{side} units",
         )
-        if custom_config.get("units")
+        if units.cuts(custom_config, side)
         else units.tokenizer_of(custom_config, None, side)
         for side in ("source", "target")
     ]

@@ -246,6 +246,14 @@ def _check_data(data):
 def _check_units(recipe):
     """What goes by words needs words as units."""
     data = recipe.data
+    if data.source_units and data.units == "words":
+        raise RecipeError(
+            "The recipe key 'data.source_units' needs 'data.units' other than \"words\": it spares the source what cuts the target."
+        )
+    if data.source_units and recipe.vocabulary.joint:
+        raise RecipeError(
+            "The recipe key 'vocabulary.joint' must be false: 'data.source_units' cuts the two sides differently."
+        )
     if data.units == "words" and not data.source_tokenization:
         return
     if data.units != "words" and data.source_tokenization:

@@ -65,6 +65,11 @@ def word_tokenizer(settings, side):
     return tokenization.Tokenizer(**(own or settings["tokenizer"]))
 
 
+def cuts(settings, side):
+    """Whether a side's words are cut into units, by `configs.text_settings`."""
+    return bool(settings.get("units")) and not (side == "source" and settings.get("source_units") == "words")
+
+
 def tokenizer_of(settings, folder, side):
     """Returns what cuts a side's texts: a `SegmentingTokenizer`, or the side's own tokenizer.
 
@@ -74,7 +79,7 @@ def tokenizer_of(settings, folder, side):
         side: `"source"` or `"target"`.
     """
     tokenizer = word_tokenizer(settings, side)
-    return SegmentingTokenizer(tokenizer, read_model(folder, side)) if settings.get("units") else tokenizer
+    return SegmentingTokenizer(tokenizer, read_model(folder, side)) if cuts(settings, side) else tokenizer
 
 
 class SegmentingTokenizer:

@@ -8,7 +8,7 @@ from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
-from components.vocabulary.executor import SIDES, SUBWORDS_KEY, read_counts, units_of
+from components.vocabulary.executor import SIDES, SUBWORDS_KEY, counted_as, read_counts
 from pipeline import configs, lexicons, tokenization, translation_lexicon, units
 from pipeline import word_alignment as alignment
 
@@ -22,7 +22,7 @@ SHARD_PAIRS = 20_000  # of sentences: their links take some 100 MB
 
 def token_counts(settings, vocabulary_uri):
     """Returns, for source and target, a dict from each token of the train split to its count: words, or what they are cut into."""
-    return [read_counts(vocabulary_uri, units_of(side) if settings.get("units") else side) for side in SIDES]
+    return [read_counts(vocabulary_uri, counted_as(settings, side)) for side in SIDES]
 
 
 class _MakeLinks(beam.DoFn):

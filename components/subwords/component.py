@@ -43,8 +43,7 @@ class Subwords(base_beam_component.BaseBeamComponent):
         """
         recipe = configs.Recipe.from_json(recipe_json)
         config = {
-            "tokenizer": configs.text_settings(recipe)["tokenizer"],
-            "units": recipe.data.units,
+            **configs.text_settings(recipe),
             "pieces": recipe.vocabulary.pieces,
             "joint": recipe.vocabulary.joint,
             "longest": recipe.decoding.length_buckets[-1],

@@ -77,15 +77,13 @@ def train(counts, kind, size):
 class _Lengths(beam.DoFn):
     """Batches of serialized examples to (units of the longer side, what it says)."""
 
-    def __init__(self, tokenizer, models):
+    def __init__(self, settings, folder):
         super().__init__()
-        self._tokenizer = tokenizer
-        self._models = models
+        self._settings = settings
+        self._folder = folder
 
     def setup(self):
-        self._cut = {
-            side: units.SegmentingTokenizer(self._tokenizer, model) for side, model in zip(SIDES, self._models)
-        }
+        self._cut = {side: units.tokenizer_of(self._settings, self._folder, side) for side in SIDES}
 
     def process(self, serialized):
         import tensorflow as tf
@@ -141,13 +139,12 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 )
 
         # What cannot be served must be known before a training, not when the model is measured.
-        models = [units.read_model(uri, side) for side in SIDES]
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(files("test"))
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Cut" >> beam.ParDo(_Lengths(tokenizer, models))
+                | "Cut" >> beam.ParDo(_Lengths(config, uri))
                 | "Longest" >> beam.CombineGlobally(lambda found: max(found, default=None)).with_defaults()
                 | "Check" >> beam.Map(check)
             )

@@ -67,6 +67,11 @@ def units_of(side):
     return f"{side}_units"
 
 
+def counted_as(settings, side):
+    """Returns the key under which what a side's texts are cut into is counted: its units, or its words."""
+    return units_of(side) if units.cuts(settings, side) else side
+
+
 class CountTokens(beam.DoFn):
     """Batches of serialized examples to (side, token) pairs, (column, tag) pairs, and (side's units, unit) pairs.
 
@@ -84,11 +89,11 @@ class CountTokens(beam.DoFn):
         self._subwords_uri = subwords_uri
 
     def setup(self):
-        self._units = {}
-        if self._settings.get("units"):
-            self._units = {
-                side: units.tokenizer_of(self._settings, self._subwords_uri, side) for side in self._tokenizers
-            }
+        self._units = {
+            side: units.tokenizer_of(self._settings, self._subwords_uri, side)
+            for side in self._tokenizers
+            if units.cuts(self._settings, side)
+        }
 
     def process(self, serialized):
         import tensorflow as tf
@@ -124,17 +129,17 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         write_lexicons(uri, settings, tokenizer)
 
         def write(counted):
-            names = [units_of(side) if settings.get("units") else side for side in sides]
+            names = [counted_as(settings, side) for side in sides]
             counts = {name: {} for name in (*sides, *columns, *names)}
             for (side, token), count in counted:
                 counts[side][token] = count
-            for side, counted_as in zip(sides, names):
+            for side, of_side in zip(sides, names):
                 name = (
                     preprocessing.SOURCE_VOCABULARY_FILE if side == "source" else preprocessing.TARGET_VOCABULARY_FILE
                 )
                 size = config.source_size if side == "source" else config.target_size
-                chosen_from = join_counts([counts[key] for key in names]) if config.joint else counts[counted_as]
-                if settings.get("units"):
+                chosen_from = join_counts([counts[key] for key in names]) if config.joint else counts[of_side]
+                if units.cuts(settings, side):
                     tokens = choose_units(chosen_from, units.read_model(subwords_uri, side), config.protected_min_count)
                 else:
                     tokens = choose_tokens(chosen_from, size, config.min_count, config.protected_min_count)

@@ -18,7 +18,7 @@ def pairs():
     return [(f"see {a} and {b}", f"voir {WORDS[a]} et {WORDS[b]}") for a, b in itertools.permutations(WORDS, 2)]
 
 
-def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", **config):
+def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", source_units="", **config):
     """Runs the executor; returns the lexicon and its facts. `cut_into` is the recipe's units, where they are not words."""
     from tfx.types import standard_artifacts
     from tfx.types.experimental import simple_artifacts
@@ -40,7 +40,8 @@ def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", **con
     if cut_into:
         inputs["subwords"] = [_cut(tmp_path, rows, cut_into, vocabulary.uri)]
     (tmp_path / "dictionary.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in dictionary), "utf-8")
-    settings = {"tokenizer": {"kind": "whitespace"}, "dictionary": str(tmp_path / "dictionary.tsv"), "units": cut_into}
+    settings = {"tokenizer": {"kind": "whitespace"}, "dictionary": str(tmp_path / "dictionary.tsv")}
+    settings.update(units=cut_into, source_units=source_units)
     context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
     config = dataclasses.asdict(configs.LexiconConfig(**config))
     with pytest.MonkeyPatch.context() as patch:
@@ -89,6 +90,16 @@ def test_units_of_words_have_translations(tmp_path):
     for unit, targets in lexicon.items():
         assert max(targets, key=targets.get) == unit.translate(cipher)
     assert facts["coverage_of_text"] == 1 and facts["words"] == 12
+
+
+@pytest.mark.slow
+def test_whole_words_of_the_source_have_units_for_translations(tmp_path):
+    cipher = str.maketrans("abcdef", "uvwxyz")
+    rows = [(letters, letters.translate(cipher)) for letters in "abcdef"] * 5
+    lexicon, _ = run(tmp_path, rows=rows, cut_into="characters", source_units="words", kind="learned")
+    assert {word: list(targets) for word, targets in lexicon.items()} == {
+        letter: [letter.translate(cipher)] for letter in "abcdef"
+    }
 
 
 @pytest.mark.slow

@@ -395,6 +395,10 @@ def test_what_goes_by_words_needs_words():
         assert "goes by words" in refusal(recipe_from_dict, {"name": "x", **sections, **data})
     # What is learned is of whatever units there are.
     assert recipe_from_dict({"name": "x", "lexicon": {"kind": "learned"}, "data": {"units": "subwords"}})
+    assert "'data.source_units' needs" in refusal(recipe_from_dict, {"name": "x", "data": {"source_units": "words"}})
+    whole = {"name": "x", "data": {"source_units": "words", "units": "subwords"}}
+    assert "'vocabulary.joint' must be false" in refusal(recipe_from_dict, {**whole, "vocabulary": {"joint": True}})
+    assert configs.text_settings(recipe_from_dict(whole))["source_units"] == "words"
     settings = configs.text_settings(recipe_from_dict({"name": "x", "data": {"units": "characters"}}))
     assert settings == {"tokenizer": {"kind": "text", "lowercase": False}, "units": "characters"}
     tree = {"name": "x", "task": "language_model", "data": {"units": "subwords", "tokenization": "whitespace"}}

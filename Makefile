@@ -43,7 +43,7 @@ endef
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test lint format lock clean
+.PHONY: help install demo test lint format lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -100,6 +100,20 @@ lock: $(BIN)/uv ## write the locks again (UPGRADE=1: with the newest versions)
 	@$(uv_settings); \
 	$(COMPILE) --python-version 3.10 --python-platform x86_64-manylinux_2_28 requirements/tfx-1.16-py310.in -o requirements/tfx-1.16-py310.txt; \
 	$(COMPILE) --python-version 3.11 --universal requirements/tfx-1.21.in -o requirements/tfx-1.21.txt
+
+LOCKS := $(wildcard requirements/*.txt)
+sbom: $(BIN)/uv ## write a bill of materials of each lock into build/ (CycloneDX)
+	@mkdir -p build; $(uv_settings); \
+	for lock in $(filter-out %/demo-catalogues.txt,$(LOCKS)); do \
+	  $(BIN)/uv tool run --quiet --from cyclonedx-bom cyclonedx-py requirements $$lock --output-reproducible --output-file build/sbom-$$(basename $$lock .txt).json; \
+	  echo "Wrote build/sbom-$$(basename $$lock .txt).json"; \
+	done
+
+audit: $(BIN)/uv ## look up known vulnerabilities of each lock
+	@$(uv_settings); failed=0; \
+	for lock in $(filter-out %/demo-catalogues.txt,$(LOCKS)); do \
+	  echo "$$lock"; $(BIN)/uv tool run --quiet pip-audit --requirement $$lock --no-deps --disable-pip || failed=1; \
+	done; exit $$failed
 
 clean: ## remove .venv and what tools left
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

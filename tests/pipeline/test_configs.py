@@ -524,7 +524,8 @@ def test_only_heads_that_learn_from_spans_ask_the_transform_for_them():
 def test_shipped_recipes_measure_against_a_baseline_where_they_name_files(name):
     recipe = load_recipe(name)
     if recipe.task == "seq2seq" and recipe.data.train_files and not recipe.data.synthetic:
-        if configs.segments(recipe):  # its baselines have another encoder, so they are runs of their own
+        if configs.segments(recipe) or configs.composes(recipe):
+            # Their baselines have another encoder, or other vectors, so they are runs of their own.
             assert recipe.baseline.head == ""
         else:
             assert recipe.baseline.head == "softmax" and recipe.model.head != "softmax"

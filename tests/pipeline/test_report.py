@@ -270,6 +270,10 @@ def test_lines_of_many_systems_have_numbers(facts, count, numbers):
     page = report.render_report({**facts, "systems": systems})
     chart = page[page.index("By word frequency") : page.index("By length")]
     assert re.findall(r'<text class="axis number"[^>]*>(\d+)<', chart) == numbers
+    # Each of four has a mark of its own form, so that no colour is needed to tell them apart.
+    groups = chart.split('<g class="lines ')[1:]
+    forms = [set(re.findall(r'<path class="point" d="M[\d.]+ [\d.]+([^"]*)"', group)) for group in groups]
+    assert all(len(form) == 1 for form in forms) and len(set.union(*forms)) == min(count, 4)
     legend = re.findall(r'<span class="key k\d"></span>([^<]*)</span>', chart)
     assert legend == [f"{number + 1} run_{number}" if numbers else f"run_{number}" for number in range(count)]
 

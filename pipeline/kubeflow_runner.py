@@ -101,7 +101,7 @@ def compile_pipeline(
     from pipeline import pipeline
 
     push_directory = f"{pipeline_root.rstrip('/')}/models/{recipe.name}"
-    gpus = {"type": gpu_type, "count": gpu_count} if gpu_count else None
+    accelerator = {"type": gpu_type, "count": str(gpu_count)} if gpu_count else None
     recipe = configs.with_database_path(recipe, data_path)
     if data_parameter:
         data_path = data_types.RuntimeParameter(name=DATA_PARAMETER, ptype=str, default=data_path)
@@ -136,7 +136,7 @@ def compile_pipeline(
     labels = {name: component["executorLabel"] for name, component in spec["components"].items()}
     executors = spec["deploymentSpec"]["executors"]
     for name, label in labels.items():
-        _limit(executors[label]["container"], limits.get(name), gpus if name in trainers else None)
+        _limit(executors[label]["container"], limits.get(name), accelerator if name in trainers else None)
     for task in spec["root"]["dag"]["tasks"].values():
         if retries:
             task["retryPolicy"] = {"maxRetryCount": retries, **_RETRY}
@@ -162,14 +162,14 @@ def _check(recipe, output, data_path, gpu_count, retries, data_parameter, secret
         raise RecipeError(f"As a parameter of the pipeline the data must be a folder; {data_path} reads like files.")
 
 
-def _limit(container, resources, gpus):
+def _limit(container, resources, accelerator):
     """Puts the limits of a component in its container."""
     limits = {}
     if resources is not None:
         limits = {"cpuLimit": float(resources.cpu), "memoryLimit": float(resources.memory)}
     limits = {key: value for key, value in limits.items() if value}
-    if gpus:
-        limits["accelerator"] = {"type": gpus["type"], "count": str(gpus["count"])}
+    if accelerator:
+        limits["accelerator"] = accelerator
     if limits:
         container["resources"] = limits
 

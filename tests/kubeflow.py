@@ -88,13 +88,14 @@ def run_container(spec, name, invocation):
     return json_format.ParseDict(_output(invocation), pipeline_spec_pb2.ExecutorOutput())
 
 
-def run_pipeline(spec, folder, given=None):
-    """Runs every task's container, its driver first, when all tasks that it depends on have ended; what fails is tried again.
+def run_pipeline(spec, folder):
+    """Runs every task's container, its driver first, when all tasks that it depends on have ended.
+
+    Nothing is tried again, whatever its policy of retries: a failure shall be seen.
 
     Args:
         spec: the pipeline specification as a dict, compiled for paths of this machine.
         folder: where the tasks' outputs go, a folder each.
-        given: dict from a parameter of the pipeline to its value, where that is not its default.
 
     Returns:
         Dict from task to a dict from output artifact to (URI, metadata dict).
@@ -113,7 +114,7 @@ def run_pipeline(spec, folder, given=None):
         for key, source in sources.items():
             source = source["taskOutputArtifact"]
             inputs[key] = outputs[source["producerTask"]][source["outputArtifactKey"]]
-        told = invocation(spec, name, folder / name, inputs, given)
+        told = invocation(spec, name, folder / name, inputs)
         label = spec["components"][tasks[name]["componentRef"]["name"]]["executorLabel"]
         container = spec["deploymentSpec"]["executors"][label]["container"]
         if "lifecycle" in container:
@@ -122,14 +123,7 @@ def run_pipeline(spec, folder, given=None):
             # What the driver found about the inputs stands in the outputs that the executor is given.
             for key, found in _output(told).get("artifacts", {}).items():
                 told["outputs"]["artifacts"][key]["artifacts"][0]["metadata"] = found["artifacts"][0]["metadata"]
-        tries = 1 + tasks[name].get("retryPolicy", {}).get("maxRetryCount", 0)
-        for left in reversed(range(tries)):
-            try:
-                _run_process(name, container, told, folder / f"{name}.log")
-                break
-            except AssertionError:
-                if not left:
-                    raise
+        _run_process(name, container, told, folder / f"{name}.log")
         outputs[name] = {
             key: (found["artifacts"][0]["uri"], found["artifacts"][0].get("metadata", {}))
             for key, found in _output(told)["artifacts"].items()

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.numerics import rowwise
+from keras_models.layers.recurrent import bidirectional
 
 # Two numbers that are prime, so that n-grams spread over the buckets.
 _HASH_FACTOR = 1009
@@ -101,7 +102,7 @@ class CharacterComposition(keras.layers.Layer):
         self.lstm = None
         if function == "bilstm":
             cell = keras.layers.LSTM(units // 2, dtype=self.dtype_policy)
-            self.lstm = keras.layers.Bidirectional(cell, dtype=self.dtype_policy, name="lstm")
+            self.lstm = bidirectional(cell, dtype=self.dtype_policy, name="lstm")
 
     def build(self, characters_shape=None):
         rows = self.buckets + 1 if self.function == "ngram" else self.characters

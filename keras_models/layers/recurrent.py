@@ -1,9 +1,23 @@
-"""Recurrent cells for decoders that feed back their own output."""
+"""Recurrent layers: both directions of an encoder, and cells for decoders that feed back their own output."""
 
 import keras
 from keras import ops
 
 from keras_models.layers.numerics import rowwise
+
+
+def bidirectional(layer, **options):
+    """`keras.layers.Bidirectional(layer, **options)`, which can be built while Keras loads a model.
+
+    Bidirectional copies `layer` by its configuration and then drops it. While Keras loads a model, it knows what it has
+    copied by `id` only; a later layer that is given the id of a dropped one is taken for the same, and gets the other's
+    copy ("Forward layer and backward layer should have different `go_backwards` value", or weights in common). Here the
+    layer lives as long as the wrapper, so that its id is nobody else's.
+    """
+    wrapper = keras.layers.Bidirectional(layer, **options)
+    # Past Keras' own attributes: what is set there is tracked, and would be saved with the model.
+    object.__setattr__(wrapper, "_copied_layer", layer)
+    return wrapper
 
 
 @keras.saving.register_keras_serializable("verbatim")

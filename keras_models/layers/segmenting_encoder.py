@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_models import segmentation
 from keras_models.layers.numerics import repeat_rows
-from keras_models.layers.recurrent import FeedbackCell
+from keras_models.layers.recurrent import FeedbackCell, bidirectional
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -58,15 +58,15 @@ class SegmentingEncoder(keras.layers.Layer):
         self.composes = composes
         policy = self.dtype_policy
 
-        def bidirectional(name, **options):
+        def bilstm(name, **options):
             lstm = keras.layers.LSTM(units // 2, return_sequences=True, dtype=policy, **options)
-            return keras.layers.Bidirectional(lstm, dtype=policy, name=name)
+            return bidirectional(lstm, dtype=policy, name=name)
 
-        self.character_encoder = bidirectional("characters")
+        self.character_encoder = bilstm("characters")
         self.projection = keras.layers.Dense(units, dtype=policy, name="projection")
         self.policy = keras.layers.Dense(1, dtype="float32", name="policy")
         self.composer = FeedbackCell(units, "lstm", feedback=False, dtype=policy, name="composer")
-        self.word_encoder = bidirectional("words", return_state=True)
+        self.word_encoder = bilstm("words", return_state=True)
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
 
     def build(self, embedded_shape):

@@ -9,7 +9,7 @@ from keras_models.layers.attention import SourceAttention
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
 from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, repeat_rows
-from keras_models.layers.recurrent import FeedbackCell
+from keras_models.layers.recurrent import FeedbackCell, bidirectional
 from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
 from keras_models.layers.segmenting_encoder import SegmentingEncoder
 from keras_models.models.body import BODY_OPTIONS, Seq2Seq
@@ -153,7 +153,7 @@ class RecurrentSeq2Seq(Seq2Seq):
             ]
         else:
             layers = [
-                keras.layers.Bidirectional(
+                bidirectional(
                     _ENCODERS[cell](hidden_size // 2, return_sequences=True, return_state=True, dtype=policy),
                     dtype=policy,
                     name=f"encoder_{index}",

@@ -1,8 +1,10 @@
+import gc
+
 import keras
 import numpy as np
 import pytest
 
-from keras_models.layers.recurrent import FeedbackCell
+from keras_models.layers.recurrent import FeedbackCell, bidirectional
 from tests.keras_models import oracles
 from tests.keras_models.backends import numpy, randomize
 
@@ -40,3 +42,34 @@ def test_config_round_trip_and_errors():
     assert layer.get_config()["cell"] == "lstm" and layer.get_config()["feedback"] is False
     with pytest.raises(ValueError, match="cell must be one of gru, lstm; got 'rnn'"):
         FeedbackCell(3, "rnn")
+
+
+@keras.saving.register_keras_serializable("verbatim_tests")
+class ManyEncoders(keras.Model):
+    """Builds many wrappers, and lets go of what nobody holds in between."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.encoders = []
+        for index in range(8):
+            self.encoders.append(bidirectional(keras.layers.GRU(1), name=f"encoder_{index}"))
+            gc.collect()
+
+    def call(self, inputs):
+        return sum(encoder(inputs) for encoder in self.encoders)
+
+    def get_config(self):
+        return {}
+
+
+def test_loading_keeps_wrapped_layers_apart(tmp_path):
+    """Keras knows a layer that is copied by its id alone, which a later layer may have again (fails without the wrapper
+    that keeps it)."""
+    model, inputs = ManyEncoders(), np.ones((1, 2, 3), "float32")
+    expected = numpy(model(inputs))
+    assert len(model.trainable_weights) == 8 * 2 * 3  # What is kept has no weights and is no part of the model.
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    layers = {id(layer) for encoder in loaded.encoders for layer in (encoder.forward_layer, encoder.backward_layer)}
+    assert len(layers) == 2 * 8
+    np.testing.assert_allclose(numpy(loaded(inputs)), expected, rtol=1e-6)

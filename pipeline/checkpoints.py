@@ -50,13 +50,15 @@ class Checkpoints:
     Args:
         directory: folder, or address, of the checkpoints of all trainings; made when it is needed. None keeps none.
         say: function of one sentence for people.
+        writes: whether this process writes and removes them; where several train together, one does, and the others read.
 
     Attributes:
         directory: this training's own, known after `load`; None keeps none.
     """
 
-    def __init__(self, directory=None, say=lambda sentence: print(f"  {sentence}", flush=True)):
+    def __init__(self, directory=None, say=lambda sentence: print(f"  {sentence}", flush=True), writes=True):
         self.directory = None
+        self._writes = writes
         self._of_all = directory
         self._say = say
         self._written = time.monotonic()
@@ -76,6 +78,8 @@ class Checkpoints:
                 with tf.io.gfile.GFile(path, "rb") as file:
                     return _unpack(file.read())
             except (ValueError, OSError, tf.errors.OpError) as error:
+                if not self._writes:
+                    continue
                 self._say(
                     f"The checkpoint {path} cannot be used ({_reason(error)}): the training goes on from the one before, or begins anew."
                 )
@@ -86,7 +90,7 @@ class Checkpoints:
 
     def due(self, at_epoch_end=False):
         """Whether it is time for a checkpoint: `SECONDS` after the last, at an epoch's end sooner; never so often that writing costs much."""
-        if not self.directory:
+        if not self.directory or not self._writes:
             return False
         least = 0.0 if at_epoch_end else SECONDS
         return time.monotonic() - self._written >= max(least, TIMES_WRITING * self._took)
@@ -118,7 +122,7 @@ class Checkpoints:
 
     def clear(self):
         """Removes them all: the training has ended and its model is kept."""
-        if self.directory and tf.io.gfile.isdir(self.directory):
+        if self._writes and self.directory and tf.io.gfile.isdir(self.directory):
             tf.io.gfile.rmtree(self.directory)
             if "://" not in self._of_all:
                 # An empty folder says nothing; one with another training's stays.

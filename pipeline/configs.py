@@ -219,6 +219,10 @@ class TrainingConfig:
     deterministic: bool = False  # the same weights each time, on a CPU to the last bit; half as fast on 2 cores
     mixed_precision: bool = False  # compute in bfloat16, keep weights in float32
     max_seconds: float = number(0.0, low=0.0)  # 0: no limit; else learning rate and epochs are fitted into it
+    # The gradients of so many batches make one update: a large batch where memory holds a small one.
+    accumulated_batches: int = number(1, low=1)
+    # Processes on this machine, each with its share of every batch, and its own GPU where there are any.
+    workers: int = number(1, low=1, high=64)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -72,6 +72,10 @@ def check_together(recipe):
     _check_lexicons(recipe)
     if recipe.training.learning_rate <= 0:
         raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
+    if recipe.training.deterministic and recipe.training.workers > 1:
+        raise RecipeError(
+            "The recipe key 'training.deterministic' needs 'training.workers' = 1: in which order several workers add up is not said."
+        )
 
 
 def _check_model(recipe):
@@ -157,6 +161,9 @@ def _check_segmentation(recipe):
 def _check_language_model(recipe):
     """Rules of the task `language_model`."""
     settings = recipe.language_model
+    for key in ("workers", "accumulated_batches"):
+        if getattr(recipe.training, key) != 1:
+            raise RecipeError(f"The recipe key 'training.{key}' must be 1 for a language model.")
     if recipe.lexicon.kind != "none":
         raise RecipeError(
             "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in one language."

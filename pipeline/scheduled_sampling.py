@@ -73,7 +73,7 @@ class ScheduledSampling(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
         config = self.config
         probability = gold_probability(
-            self.step,
+            self.step // config.accumulated_batches,
             config.scheduled_sampling,
             config.scheduled_sampling_half_life,
             config.scheduled_sampling_floor,

@@ -9,13 +9,15 @@ class SegmentationPhases(keras.callbacks.Callback):
     Args:
         config: the recipe's segmentation section. For `warm_up_updates` its `warm_up` is imitated; after that translation and
             segmentation learn together, or, with `alternate_updates` above 0, so many updates the one, then so many the other.
+        accumulated_batches: how many batches make an update.
     """
 
     remembered = ("step",)  # by a checkpoint
 
-    def __init__(self, config):
+    def __init__(self, config, accumulated_batches=1):
         super().__init__()
         self.config = config
+        self.accumulated_batches = accumulated_batches
         self.step = 0
 
     def shares(self, step):
@@ -30,7 +32,7 @@ class SegmentationPhases(keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch, logs=None):
         policy = self.model.policy
-        shares = self.shares(self.step)
+        shares = self.shares(self.step // self.accumulated_batches)
         for weight, value in zip((policy.imitation, policy.translation_share, policy.policy_share), shares):
             weight.assign(value)
         self.step += 1

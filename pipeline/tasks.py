@@ -73,12 +73,26 @@ def evaluator_module(recipe):
     return extractors.MODULE
 
 
-def train(recipe, fn_args, transform_output, kept=None):
-    """Trains a recipe's model for TFX's Trainer; returns it and the facts of its training. `kept` are its `checkpoints.Checkpoints`."""
+def train(recipe, fn_args, transform_output, kept=None, workers=None):
+    """Trains a recipe's model for TFX's Trainer; returns it and the facts of its training.
+
+    Args:
+        recipe: a `Recipe`.
+        fn_args: TFX's.
+        transform_output: a `tft.TFTransformOutput`.
+        kept: its `checkpoints.Checkpoints`.
+        workers: the `data_parallel.Workers` to train with, if any.
+
+    Raises:
+        ValueError: several workers and a language model.
+    """
     from pipeline import language_model_trainer, trainer
 
-    train_files = (language_model_trainer if is_language_model(recipe) else trainer).train_transformed
-    return train_files(recipe, fn_args, transform_output, kept)
+    if not is_language_model(recipe):
+        return trainer.train_transformed(recipe, fn_args, transform_output, kept, workers)
+    if workers:
+        raise ValueError("A language model is trained by one process: unset TF_CONFIG.")
+    return language_model_trainer.train_transformed(recipe, fn_args, transform_output, kept)
 
 
 def export_model(recipe, model, transform_output, directory):

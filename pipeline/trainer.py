@@ -2,26 +2,27 @@
 
 import dataclasses
 import json
-import math
 import os
-import time
 
 import keras
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from keras_models import losses, variables
 from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
 from pipeline import (
     checkpoints,
     configs,
+    data_parallel,
     determinism,
     heat_maps,
     preprocessing,
+    replicas,
     scheduled_sampling,
     segmentation_phases,
     tasks,
+    training_callbacks,
     training_data,
+    worker_processes,
 )
 from pipeline.recipe_choices import LEXICON_HEADS
 
@@ -107,199 +108,6 @@ def build_model(
     return model
 
 
-def learning_rate_at(progress, step, config):
-    """Linear warm-up over steps times a half cosine over progress.
-
-        rate = learning_rate * min(1, step / warmup_steps) * (f + (1 - f) (1 + cos(pi progress)) / 2)
-
-    Args:
-        progress: share of the training done, 0 to 1.
-        step: update number, from 1.
-        config: the recipe's training section; f is `final_learning_rate_share`.
-    """
-    floor = config.final_learning_rate_share
-    decay = floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
-    return config.learning_rate * min(1.0, step / max(config.warmup_steps, 1)) * decay
-
-
-class Schedule(keras.callbacks.Callback):
-    """Sets the learning rate by progress, and ends the training when its time is used up.
-
-    Progress is the larger of the share of the epochs and the share of `max_seconds`, so that on a slow machine the rate still
-    falls to its end instead of being cut off in the middle.
-    """
-
-    remembered = ("step", "updates")  # by a checkpoint
-
-    def __init__(self, config, steps_per_epoch):
-        super().__init__()
-        self.config = config
-        self.steps_per_epoch = steps_per_epoch
-        self.step = 0
-        self.updates = 0
-        self.started = None
-
-    def _progress(self):
-        share = self.step / (self.steps_per_epoch * self.config.epochs)
-        if self.config.max_seconds:
-            share = max(share, (time.monotonic() - self.started) / self.config.max_seconds)
-        return share
-
-    def on_train_begin(self, logs=None):
-        self.started = time.monotonic()
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.step += 1
-        self.model.optimizer.learning_rate.assign(learning_rate_at(self._progress(), self.step, self.config))
-
-    def on_train_batch_end(self, batch, logs=None):
-        # Not the optimizer's number: Keras begins one step more an epoch, which finds no batch.
-        self.updates += 1
-        if self.config.max_seconds and time.monotonic() - self.started > self.config.max_seconds:
-            self.model.stop_training = True
-
-
-class Progress(keras.callbacks.Callback):
-    """Says on standard output how the training goes, and keeps the curve."""
-
-    remembered = ("curve",)  # by a checkpoint
-
-    def __init__(self, label, epochs):
-        super().__init__()
-        self.label = label
-        self.epochs = epochs
-        self.curve = []
-
-    def on_train_begin(self, logs=None):
-        self.started = time.monotonic()
-
-    def on_epoch_end(self, epoch, logs=None):
-        logs = logs or {}
-        point = {
-            "epoch": epoch + 1,
-            "seconds": round(time.monotonic() - self.started, 1),
-            "loss": float(logs["loss"]),
-            "eval_loss": float(logs["val_loss"]),
-        }
-        # A loss that is not finite ends the training (TerminateOnNaN); JSON has no word for it, and a curve no point.
-        if math.isfinite(point["loss"]) and math.isfinite(point["eval_loss"]):
-            self.curve.append(point)
-        print(
-            f"  {self.label}: epoch {point['epoch']}/{self.epochs}  loss {point['loss']:.3f}  "
-            f"eval loss {point['eval_loss']:.3f}  {point['seconds']:.0f} s",
-            flush=True,
-        )
-
-
-class BestWeights(keras.callbacks.EarlyStopping):
-    """Gives the model the weights of its best epoch by eval loss when the training has ended."""
-
-    remembered = ("wait", "best", "best_epoch", "best_weights")  # by a checkpoint
-
-    def __init__(self, epochs):
-        super().__init__("val_loss", patience=epochs, restore_best_weights=True)
-
-
-class Checkpointing(keras.callbacks.Callback):
-    """Writes checkpoints, and begins where the last one was written. It must be the last of the callbacks.
-
-    Args:
-        kept: a `checkpoints.Checkpoints`.
-        state: what it loaded, or None.
-        callbacks: the others; of each, the attributes named by its `remembered` are in a checkpoint. Their `started` is set so
-            that the time of earlier processes counts.
-        steps_per_epoch: updates of an epoch.
-
-    Attributes:
-        started: when the training began, by `time.monotonic`, or would have begun without the time in which it stood still.
-        epoch, batch: how many epochs are done, and updates of the one after; at first those of the checkpoint.
-        stopped: whether an epoch's end was the training's, although not all epochs are done.
-        steps_per_epoch: see above.
-    """
-
-    def __init__(self, kept, state, callbacks, steps_per_epoch):
-        super().__init__()
-        self._kept = kept
-        self._state = state
-        self._others = {type(callback).__name__: callback for callback in callbacks if hasattr(callback, "remembered")}
-        self.steps_per_epoch = steps_per_epoch
-        self.epoch, self.batch, self.stopped = 0, 0, False
-        if state:
-            self.epoch, self.batch, self.stopped = state["epoch"], state["batch"], state["stopped"]
-        self.started = None
-
-    def _variables(self):
-        return [*self.model.variables, *self.model.optimizer.variables]
-
-    def on_train_begin(self, logs=None):
-        self.started = time.monotonic()
-        if not self._state:
-            return
-        self.started -= self._state["seconds"]
-        variables.assign(self._variables(), self._state["variables"])
-        for name, callback in self._others.items():
-            for attribute, value in self._state["callbacks"][name].items():
-                setattr(callback, attribute, value)
-            if hasattr(callback, "started"):
-                callback.started = self.started
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self.epoch = epoch
-        if self._state and self.batch:
-            # Keras has just begun the mean of the epoch's losses anew.
-            variables.assign(self.model.metrics_variables, self._state["metrics"])
-        self._state = None
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.batch += 1
-        # What follows the last batch belongs to the epoch's end.
-        if self.batch < self.steps_per_epoch and not self.model.stop_training and self._kept.due():
-            self._save()
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.epoch, self.batch, self.stopped = epoch + 1, 0, self.model.stop_training
-        if self._kept.due(at_epoch_end=True):
-            self._save()
-
-    def _save(self):
-        self._kept.save(
-            {
-                "epoch": self.epoch,
-                "batch": self.batch,
-                "stopped": self.stopped,
-                "seconds": time.monotonic() - self.started,
-                "variables": variables.values_of(self._variables()),
-                "metrics": variables.values_of(self.model.metrics_variables),
-                "callbacks": {
-                    name: {attribute: getattr(callback, attribute) for attribute in callback.remembered}
-                    for name, callback in self._others.items()
-                },
-            }
-        )
-
-
-class _OneTraining(keras.callbacks.CallbackList):
-    """Callbacks of a training whose epochs are a call of `fit` each: it begins once and ends once."""
-
-    def on_train_begin(self, logs=None):
-        """Nothing: see `begin`."""
-
-    def on_train_end(self, logs=None):
-        """Nothing: see `end`."""
-
-    def begin(self):
-        super().on_train_begin()
-
-    def end(self):
-        super().on_train_end()
-
-
-def _strategy():
-    """One replica a GPU where there are several; else no strategy's overhead."""
-    gpus = tf.config.list_physical_devices("GPU")
-    return tf.distribute.MirroredStrategy() if len(gpus) > 1 else tf.distribute.get_strategy()
-
-
 def _load_examples(files, name, recipe):
     """Returns a split's pairs, their digest, their number, and how many of them fit no bucket; says so if there are any."""
     config = recipe.training
@@ -338,6 +146,7 @@ def train(
     characters=0,
     target_vocabulary=None,
     kept=None,
+    workers=None,
 ):
     """Trains a recipe's model, from its last checkpoint if it was stopped before.
 
@@ -349,6 +158,7 @@ def train(
         source_features, lexicon, characters: see `build_model`.
         target_vocabulary: the target's words by id, for the tokens beside TensorBoard's heat maps.
         kept: the `checkpoints.Checkpoints` to go on from and to write; None keeps none.
+        workers: the `data_parallel.Workers` to train with; None trains alone.
 
     Returns:
         The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`, `updates`,
@@ -368,46 +178,55 @@ def train(
     def batches_of(epoch):
         return training_data.make_batches(examples, *sizes, config.seed, epoch)
 
-    strategy = _strategy()
+    # Several workers have plain variables: see `data_parallel`.
+    strategy = tf.distribute.get_strategy() if workers else replicas.strategy()
+    is_chief = workers is None or workers.is_chief
     with strategy.scope():
         vocabulary_sizes = (source_vocabulary_size, target_vocabulary_size)
         model = build_model(recipe, *vocabulary_sizes, source_features, lexicon, characters)
         model.compile(
-            optimizer=keras.optimizers.Adam(config.learning_rate, global_clipnorm=config.gradient_clip_norm or None),
-            loss=losses.negative_log_likelihood,
+            optimizer=replicas.Adam(
+                config.learning_rate, config.gradient_clip_norm or None, config.accumulated_batches
+            ),
+            loss=replicas.loss(strategy.num_replicas_in_sync),
             # XLA on a CPU gains nothing here, and compiles each of the many bucket shapes anew.
             jit_compile=False,
         )
         # With all variables there, the first step's graph is made once; TensorFlow makes one that creates variables twice.
         model.optimizer.build(model.trainable_variables)
-    progress = Progress(recipe.model.head, config.epochs)
-    schedule = Schedule(config, steps_per_epoch)
+    progress = training_callbacks.Progress(recipe.model.head if is_chief else None, config.epochs)
+    schedule = training_callbacks.Schedule(config, steps_per_epoch)
     callbacks = [
         schedule,
         progress,
-        BestWeights(config.epochs),
+        training_callbacks.BestWeights(config.epochs),
         keras.callbacks.TerminateOnNaN(),
     ]
     if config.scheduled_sampling != "none":
         callbacks.append(scheduled_sampling.ScheduledSampling(config))
     if configs.segments(recipe):
-        callbacks.append(segmentation_phases.SegmentationPhases(recipe.segmentation))
-    if log_directory:
+        callbacks.append(segmentation_phases.SegmentationPhases(recipe.segmentation, config.accumulated_batches))
+    if log_directory and is_chief:
         callbacks.append(keras.callbacks.TensorBoard(log_directory))
         names = ("source_ids", "source_extended_ids", "source_feed_ids", *preprocessing.encoder_features(recipe))
         if shown := heat_maps.read_shown(eval_files, names):
             callbacks.append(heat_maps.AttentionPictures(log_directory, *shown, target_vocabulary))
     kept = kept or checkpoints.Checkpoints()
     shapes = checkpoints.shapes_of(model)
-    made_from = (recipe.to_dict(), digest, eval_digest, *(lexicon or ()), strategy.num_replicas_in_sync, shapes)
-    state = kept.load(checkpoints.digest_of(*made_from))
-    if state:
-        done = state["callbacks"]["Schedule"]["updates"]
+    count = workers.count if workers else strategy.num_replicas_in_sync
+    made_from = checkpoints.digest_of(recipe.to_dict(), digest, eval_digest, *(lexicon or ()), count, shapes)
+    state = kept.load(made_from)
+    if state and is_chief:
+        done = state["callbacks"]["Schedule"]["batches"] // config.accumulated_batches
         print(f"  {recipe.model.head}: goes on from a checkpoint, after {done} updates.", flush=True)
-    checkpointing = Checkpointing(kept, state, callbacks, steps_per_epoch)
+    checkpointing = training_callbacks.Checkpointing(kept, state, callbacks, steps_per_epoch)
     del state  # As large as model and optimizer together.
+    arguments = (batches_of, eval_batches, config.epochs, [*callbacks, checkpointing])
     with determinism.same_bits(config.deterministic):
-        _fit(model, batches_of, eval_batches, config.epochs, [*callbacks, checkpointing])
+        if workers:
+            data_parallel.fit(model, workers, *arguments, made_from)
+        else:
+            _fit(model, *arguments)
     if not progress.curve:
         kept.clear()
         raise ValueError("The training gave no finite loss: lower training.learning_rate.")
@@ -415,9 +234,10 @@ def train(
         "head": recipe.model.head,
         "curve": progress.curve,
         "parameters": int(model.count_params()),
-        "seconds": round(time.monotonic() - checkpointing.started, 1),
+        "seconds": round(checkpointing.seconds, 1),
         "steps_per_epoch": steps_per_epoch,
         "updates": schedule.updates,
+        "workers": count,
         "pairs": pairs,
         "too_long": too_long,
     }
@@ -428,7 +248,7 @@ def _fit(model, batches_of, eval_batches, epochs, callbacks):
     """Trains a model from where the last of the callbacks, a `Checkpointing`, says, to the end of the epochs."""
     checkpointing = callbacks[-1]
     skipped, stopped = checkpointing.batch, checkpointing.stopped
-    one = _OneTraining(callbacks, add_history=True, model=model, verbose=0, epochs=epochs)
+    one = training_callbacks.OneTraining(callbacks, add_history=True, model=model, verbose=0, epochs=epochs)
     one.begin()
     # Each epoch is a fit of its own: how often Keras begins the batches anew within one, and so which order comes next, is its own affair.
     for epoch in range(checkpointing.epoch, epochs):
@@ -443,7 +263,7 @@ def _fit(model, batches_of, eval_batches, epochs, callbacks):
     one.end()
 
 
-def train_transformed(recipe, fn_args, transform_output, kept=None):
+def train_transformed(recipe, fn_args, transform_output, kept=None, workers=None):
     """Trains on the files of TFX's `fn_args`; returns what `train` does."""
     names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
     vocabularies = [preprocessing.read_vocabulary(transform_output, name) for name in names]
@@ -458,6 +278,7 @@ def train_transformed(recipe, fn_args, transform_output, kept=None):
         characters=preprocessing.count_characters(transform_output) if configs.composes(recipe) else 0,
         target_vocabulary=vocabularies[1],
         kept=kept,
+        workers=workers,
     )
 
 
@@ -482,9 +303,27 @@ def run_fn(fn_args):
             folder of the checkpoints.
     """
     recipe = configs.Recipe.from_json(fn_args.custom_config["recipe"])
-    directory = fn_args.custom_config.get(CHECKPOINTS) or checkpoint_directory(fn_args.model_run_dir)
-    kept = checkpoints.Checkpoints(directory)
-    model, facts = tasks.train(recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path), kept)
+    folder = fn_args.custom_config.get(CHECKPOINTS) or checkpoint_directory(fn_args.model_run_dir)
+    if worker_processes.wanted(recipe):
+        worker_processes.train(recipe, fn_args, folder)
+    else:
+        train_and_save(fn_args, folder)
+
+
+def train_and_save(fn_args, folder, workers=None):
+    """Trains in this process and writes the trained network and the facts of its training.
+
+    Args:
+        fn_args: TFX's, or what has the attributes of it that are read here.
+        folder: of the checkpoints of all trainings.
+        workers: the `data_parallel.Workers` to train with, whose chief writes; None trains alone.
+    """
+    recipe = configs.Recipe.from_json(fn_args.custom_config["recipe"])
+    is_chief = workers is None or workers.is_chief
+    kept = checkpoints.Checkpoints(folder, writes=is_chief)
+    model, facts = tasks.train(recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path), kept, workers)
+    if not is_chief:
+        return
     for directory in (fn_args.serving_model_dir, fn_args.model_run_dir):
         tf.io.gfile.makedirs(directory)
     model.save(model_path(fn_args.serving_model_dir))

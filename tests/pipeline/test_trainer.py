@@ -48,7 +48,7 @@ def recipe(**training):
 
 
 def test_learning_rate_warms_up_and_decays():
-    from pipeline.trainer import learning_rate_at
+    from pipeline.training_callbacks import learning_rate_at
 
     config = TrainingConfig(learning_rate=0.4, warmup_steps=10, final_learning_rate_share=0.1)
     assert learning_rate_at(0.0, 1, config) == pytest.approx(0.04)
@@ -61,7 +61,7 @@ def test_learning_rate_warms_up_and_decays():
 
 
 def test_learning_rate_without_warmup_or_decay():
-    from pipeline.trainer import learning_rate_at
+    from pipeline.training_callbacks import learning_rate_at
 
     config = TrainingConfig(learning_rate=0.4, warmup_steps=0, final_learning_rate_share=1.0)
     assert [learning_rate_at(progress, 1, config) for progress in (0.0, 0.3, 1.0)] == [pytest.approx(0.4)] * 3
@@ -82,12 +82,12 @@ def schedule(monkeypatch, **training):
     """A Schedule of 2 epochs of 10 steps on a fake model, and its clock."""
     import keras
 
-    from pipeline import trainer
+    from pipeline import training_callbacks
 
     clock = Clock()
-    monkeypatch.setattr(trainer, "time", types.SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(training_callbacks, "time", types.SimpleNamespace(monotonic=clock))
     config = TrainingConfig(epochs=2, warmup_steps=0, final_learning_rate_share=0.0, learning_rate=1.0, **training)
-    callback = trainer.Schedule(config, steps_per_epoch=10)
+    callback = training_callbacks.Schedule(config, steps_per_epoch=10)
     optimizer = types.SimpleNamespace(learning_rate=keras.Variable(0.5))
     callback.set_model(types.SimpleNamespace(optimizer=optimizer, stop_training=False))
     callback.on_train_begin()
@@ -179,7 +179,8 @@ def test_training_lowers_the_loss_and_tells_the_facts(tmp_path, capsys):
     model, facts = trainer.train(
         recipe(epochs=8), [*train, str(tmp_path / "long.gz")], held_out, VOCABULARY, VOCABULARY, str(tmp_path / "logs")
     )
-    assert set(facts) == {"head", "curve", "parameters", "seconds", "steps_per_epoch", "updates", "pairs", "too_long"}
+    counted = {"parameters", "seconds", "steps_per_epoch", "updates", "workers", "pairs", "too_long"}
+    assert set(facts) == {"head", "curve", *counted} and facts["workers"] == 1
     assert facts["head"] == "pointer_generator"
     assert (facts["pairs"], facts["too_long"]) == (39, 3)  # a label [END] makes the long ones 9
     assert facts["steps_per_epoch"] == 36 / (96 // 16)
@@ -204,7 +205,7 @@ def test_training_lowers_the_loss_and_tells_the_facts(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_time_limit_ends_a_training_early_with_a_model(tmp_path, monkeypatch):
-    from pipeline import trainer
+    from pipeline import trainer, training_callbacks
 
     clock = Clock()
 
@@ -212,7 +213,7 @@ def test_the_time_limit_ends_a_training_early_with_a_model(tmp_path, monkeypatch
         clock.now += 1
         return clock.now
 
-    monkeypatch.setattr(trainer, "time", types.SimpleNamespace(monotonic=tick))
+    monkeypatch.setattr(training_callbacks, "time", types.SimpleNamespace(monotonic=tick))
     files = write_pairs(tmp_path / "pairs.gz", count=18)
     _, facts = trainer.train(recipe(epochs=1000, max_seconds=12.0), files, files, VOCABULARY, VOCABULARY)
     assert 1 <= len(facts["curve"]) < 20

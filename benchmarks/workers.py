@@ -1,0 +1,114 @@
+"""How fast several workers train, each on one core as far as there are so many, against one worker on one core.
+
+    python -m benchmarks.workers --workers 1,2,4 --rounds 3
+
+Trains a model of a small translation recipe's size on made-up pairs of one length, by the Trainer's own `run_fn`, and counts target
+tokens a second from the end of the first epoch on, start-up and tracing left out. Rounds are interleaved; each figure is their median.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import types
+
+from pipeline import configs
+
+LENGTH = 19  # tokens of a source, and of a target without its end
+PAIRS, EPOCHS = 1280, 3
+RECIPE = {
+    "name": "workers",
+    "data": {"max_tokens": LENGTH},
+    "model": {"embedding_size": 192, "hidden_size": 256, "coverage": False},
+    "training": {"epochs": EPOCHS, "batch_tokens": 2560, "bucket_lengths": [20], "learning_rate": 0.002},
+}
+
+
+def write_pairs(path, count, vocabulary, seed):
+    """Writes made-up transformed pairs."""
+    import numpy as np
+    import tensorflow as tf
+
+    rng = np.random.default_rng(seed)
+    with tf.io.TFRecordWriter(str(path), options="GZIP") as writer:
+        for _ in range(count):
+            source, target = rng.integers(4, vocabulary, (2, LENGTH)).tolist()
+            ids = {
+                "source_ids": source,
+                "source_extended_ids": source,
+                "source_feed_ids": source,
+                "target_input_ids": [2, *target],
+                "target_extended_ids": [*target, 3],
+            }
+            features = {
+                name: tf.train.Feature(int64_list=tf.train.Int64List(value=value)) for name, value in ids.items()
+            }
+            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+
+
+def train(folder, workers):
+    """Trains once with so many workers; called in a process of its own."""
+    from pipeline import preprocessing, trainer
+
+    assets = folder / "graph" / "transform_fn" / "assets"
+    if not assets.exists():
+        assets.mkdir(parents=True)
+        size = configs.recipe_from_dict(RECIPE).vocabulary.target_size
+        for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE):
+            (assets / name).write_text("".join(f"word{number}\n" for number in range(size)))
+        write_pairs(folder / "train.gz", PAIRS, size, seed=1)
+        write_pairs(folder / "eval.gz", 64, size, seed=2)
+    recipe = configs.recipe_from_dict({**RECIPE, "training": {**RECIPE["training"], "workers": workers}})
+    run = folder / f"run-{workers}"
+    trainer.run_fn(
+        types.SimpleNamespace(
+            train_files=[str(folder / "train.gz")],
+            eval_files=[str(folder / "eval.gz")],
+            transform_graph_path=str(folder / "graph"),
+            serving_model_dir=str(run / "model"),
+            model_run_dir=str(run),
+            custom_config={"recipe": recipe.to_json(), "checkpoints": str(run / "checkpoints")},
+        )
+    )
+    seconds = [point["seconds"] for point in trainer.read_history(str(run))["curve"]]
+    return PAIRS * (LENGTH + 1) * (EPOCHS - 1) / (seconds[-1] - seconds[0])
+
+
+def main():
+    """Measures all numbers of workers, round by round, and prints a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--workers", default="1,2,4")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=pathlib.Path, help="file for the facts")
+    parser.add_argument("--once", nargs=2, metavar=("FOLDER", "WORKERS"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.once:
+        # As many cores as workers: `run_fn` trains in this process, or starts workers, which have its cores in equal parts.
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[: int(options.once[1])])
+        print(train(pathlib.Path(options.once[0]), int(options.once[1])))
+        return
+    counts = [int(number) for number in options.workers.split(",")]
+    rates = {count: [] for count in counts}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(options.rounds):
+            for count in counts:
+                command = [sys.executable, "-m", __spec__.name, "--once", folder, str(count)]
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+                rates[count].append(float(done.stdout.split()[-1]))
+                print(f"{count} workers: {rates[count][-1]:.0f} target tokens/s", file=sys.stderr, flush=True)
+    alone = statistics.median(rates[counts[0]])
+    print(f"| workers | target tokens/s (smallest to largest) | times {counts[0]} worker |\n|---|---|---|")
+    for count, found in rates.items():
+        middle = statistics.median(found)
+        print(f"| {count} | {middle:,.0f} ({min(found):,.0f} to {max(found):,.0f}) | {middle / alone:.2f} |")
+    if options.json:
+        options.json.write_text(json.dumps({"target_tokens_per_second": rates}) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The optimizer; and training on several GPUs by one process (`MirroredStrategy`), with the loss and the clipping of a training on one.
+
+Keras 3 hands a loss that is a function to each replica as it is, so that n replicas' gradients add up to n times one's; and it clips
+each replica's gradients before they are added up, which is another clipping than that of their sum. Both are put right here.
+(Replicas of an update weigh alike, although one may have some tokens fewer.)
+"""
+
+import keras
+import tensorflow as tf
+
+from keras_models import losses
+
+
+def strategy():
+    """Returns a strategy with one replica a GPU where there are several; else the default one, without overhead."""
+    gpus = tf.config.list_physical_devices("GPU")
+    return tf.distribute.MirroredStrategy() if len(gpus) > 1 else tf.distribute.get_strategy()
+
+
+def loss(count):
+    """Returns a replica's part of the loss, for `compile`: mean over replicas of `losses.negative_log_likelihood`."""
+    if count == 1:
+        return losses.negative_log_likelihood
+    return lambda targets, target_log_prob: losses.negative_log_likelihood(targets, target_log_prob) / count
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class Adam(keras.optimizers.Adam):
+    """Keras' Adam, which clips the sum of a batch's and of all replicas' gradients by its global norm.
+
+    Args:
+        learning_rate: a number.
+        clip_norm: the largest global norm; None clips nothing.
+        accumulated_batches: how many batches' gradients make one update.
+        name: Keras' name of it.
+
+    Raises:
+        ValueError: several replicas and accumulated batches, which Keras cannot do.
+    """
+
+    def __init__(self, learning_rate, clip_norm=None, accumulated_batches=1, name="adam"):
+        count = tf.distribute.get_strategy().num_replicas_in_sync
+        several = count > 1
+        if several and accumulated_batches > 1:
+            raise ValueError(
+                f"On {count} GPUs batches cannot be accumulated by one process: set training.workers = {count}, a process for each, or "
+                "training.accumulated_batches = 1."
+            )
+        steps = accumulated_batches if accumulated_batches > 1 else None
+        clips_later = None if several else clip_norm
+        super().__init__(learning_rate, global_clipnorm=clips_later, gradient_accumulation_steps=steps, name=name)
+        self._own = {"clip_norm": clip_norm, "accumulated_batches": accumulated_batches}
+        self._summed_clip_norm = clip_norm if several else None
+
+    def apply(self, grads, trainable_variables=None):
+        # A word that stands in a batch twice is two rows of an embedding's gradient, until they are added up here: Keras would take the
+        # norm, and Adam's second moment, of the rows as they are.
+        grads = [None if grad is None else tf.convert_to_tensor(grad) for grad in grads]
+        if self._summed_clip_norm:
+            grads = self._sum_and_clip(grads)
+        super().apply(grads, trainable_variables)
+
+    def _sum_and_clip(self, grads):
+        context = tf.distribute.get_replica_context()
+        learnt = [number for number, grad in enumerate(grads) if grad is not None]
+        summed = context.all_reduce(tf.distribute.ReduceOp.SUM, [grads[number] for number in learnt])
+        clipped, _ = tf.clip_by_global_norm(summed, self._summed_clip_norm)
+        for number, grad in zip(learnt, clipped):
+            # Keras adds them up once more.
+            grads[number] = grad / context.num_replicas_in_sync
+        return grads
+
+    def get_config(self):
+        config = super().get_config()
+        return {"learning_rate": config["learning_rate"], "name": config["name"], **self._own}

@@ -6,7 +6,6 @@ import threading
 
 import grpc
 import numpy as np
-import tensorflow as tf
 
 from serving.errors import RequestRefused
 
@@ -74,7 +73,7 @@ class Batcher:
     while it waited is left out when its batch runs.
 
     Args:
-        run: function of a dict of tensors, texts on the first axis; returns a dict of arrays with as many rows.
+        run: function of a dict of arrays, texts on the first axis; returns a dict of arrays with as many rows.
         batching: the `Batching`.
     """
 
@@ -87,10 +86,10 @@ class Batcher:
         self._slots = threading.Semaphore(batching.parallel)
 
     def __call__(self, inputs, given_up=waits):
-        """Returns the outputs for a dict of tensors.
+        """Returns the outputs for a dict of arrays.
 
         Args:
-            inputs: the tensors.
+            inputs: the arrays.
             given_up: function that returns None while the client waits for the answer, else the `RequestRefused` that
                 says why it does not. It is asked when the batch runs, perhaps in another thread.
 
@@ -98,8 +97,8 @@ class Batcher:
             RequestRefused: RESOURCE_EXHAUSTED, too many requests wait; what `given_up` returned; or what `run` raises
                 for these inputs.
         """
-        size = next(iter(inputs.values())).shape[0]
-        key = tuple((name, tensor.dtype, tuple(tensor.shape[1:])) for name, tensor in sorted(inputs.items()))
+        size = len(next(iter(inputs.values())))
+        key = tuple((name, array.dtype, array.shape[1:]) for name, array in sorted(inputs.items()))
         with self._one_more():
             with self._lock:
                 batch = self._open.get(key)
@@ -170,7 +169,7 @@ class Batcher:
 
     def _together(self, batch, places):
         inputs = [batch.inputs[place] for place in places]
-        outputs = self._run({name: tf.concat([one[name] for one in inputs], axis=0) for name in inputs[0]})
+        outputs = self._run({name: np.concatenate([one[name] for one in inputs]) for name in inputs[0]})
         sizes = [batch.sizes[place] for place in places]
         return [
             {name: array[end - size : end] for name, array in outputs.items()}

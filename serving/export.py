@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
 from pipeline import characters, configs, preprocessing, source_features, tokenization, units
-from serving import buckets, checks, transform_graph
+from serving import buckets, checks, kept_weights, transform_graph
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
 EXTRA_DIRECTORY = "assets.extra"
@@ -46,7 +46,7 @@ class ServingModule(tf.Module):
 
     def __init__(self, model, transform_output, recipe):
         super().__init__(name="verbatim")
-        self.model = model
+        kept_weights.keep(self, model)
         self.transform = transform_graph.TransformGraph(transform_output)
         self.config = recipe.decoding
         self.seed = recipe.training.seed

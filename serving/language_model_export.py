@@ -13,7 +13,7 @@ from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
 from keras_models.layers.pointer_sentinel import NO_WORD
 from pipeline import language_model_preprocessing, preprocessing, tokenization
-from serving import buckets, checks, transform_graph
+from serving import buckets, checks, kept_weights, transform_graph
 from serving.export import EXTRA_DIRECTORY, FACTS_FILE, WARMUP_FILE, own_version
 
 _TEXTS = tf.TensorSpec([None], tf.string)
@@ -34,7 +34,7 @@ class LanguageModelModule(tf.Module):
 
     def __init__(self, model, transform_output, recipe):
         super().__init__(name="verbatim_language_model")
-        self.model = model
+        kept_weights.keep(self, model)
         self.transform = transform_graph.TransformGraph(transform_output)
         self.buckets = recipe.decoding
         self.config = recipe.language_model

@@ -5,6 +5,7 @@ Nothing here knows of folders, versions that come and go, or the network.
 
 import dataclasses
 import functools
+import logging
 import math
 import pathlib
 import re
@@ -94,7 +95,7 @@ def _shape_name(sizes):
 
 
 def _decode(name, tensor, info, limits):
-    """Returns the `tf.Tensor` of one input.
+    """Returns the array of one input.
 
     Args:
         name: the input's name in the signature.
@@ -132,7 +133,7 @@ def _decode(name, tensor, info, limits):
             raise invalid(f'Input "{name}" cannot be read: its shape needs {count} values, it holds {len(values)}.')
         if limits is not None:
             _check_texts(name, values, limits)
-        return tf.constant(values, tf.string, shape=sizes)
+        return np.array(values, dtype=object).reshape(sizes)
     if tensor.tensor_content:
         holds = len(tensor.tensor_content) / tf.as_dtype(tensor.dtype).size
     else:
@@ -140,7 +141,7 @@ def _decode(name, tensor, info, limits):
     if holds != count:
         raise invalid(f'Input "{name}" cannot be read: its shape needs {count} values, it holds {holds:g}.')
     try:
-        return tf.constant(tf.make_ndarray(tensor))
+        return tf.make_ndarray(tensor)
     except (TypeError, ValueError, OverflowError, tf.errors.OpError):
         raise invalid(f'Input "{name}" cannot be read: its values do not fit its type.') from None
 
@@ -172,8 +173,29 @@ def _encode(array):
     return proto
 
 
+def _open_session(path, tags):
+    """Returns a session with a SavedModel's graph, restored and initialized."""
+    log = logging.getLogger("tensorflow")
+    level = log.level
+    with tf.Graph().as_default() as graph:
+        session = tf.compat.v1.Session(graph=graph)
+        try:
+            log.setLevel(logging.ERROR)  # that sessions are of TensorFlow 1 is no news for whoever serves a model
+            tf.compat.v1.saved_model.load(session, list(tags), str(path))
+        except BaseException:
+            session.close()
+            raise
+        finally:
+            log.setLevel(level)
+    return session
+
+
 class Servable:
-    """One version of a model in memory.
+    """One version of a model in memory, in a session of its own as in TensorFlow Serving.
+
+    What the session holds, compiled programs among it, goes when it is closed; loaded as objects (`tf.saved_model.load`), versions
+    would share the process' one runtime, which keeps every compiled program to the end. And a SavedModel that TensorFlow
+    Serving cannot run, cannot be run here either.
 
     Args:
         path: the SavedModel's folder.
@@ -197,16 +219,20 @@ class Servable:
         # A SavedModel for training may hold several graphs; the one tagged "serve" is what is served.
         graphs = [graph for graph in proto.meta_graphs if "serve" in graph.meta_info_def.tags] or proto.meta_graphs
         self.signature_defs = dict(graphs[0].signature_def)
-        self._loaded = tf.saved_model.load(str(path))  # kept: the signatures hold its variables weakly
-        self._signatures = dict(self._loaded.signatures)
+        self._session = _open_session(path, graphs[0].meta_info_def.tags)
+        self._signatures = {name: sig for name, sig in self.signature_defs.items() if sig.outputs and name[:2] != "__"}
         if not self._signatures:
             raise ValueError("it has no signature")
         self._batchers = {}
         if batching:
-            for name, signature in self.signature_defs.items():
-                if name in self._signatures and can_batch(signature):
+            for name, signature in self._signatures.items():
+                if can_batch(signature):
                     run = functools.partial(self._run, name, wanted=sorted(signature.outputs))
                     self._batchers[name] = Batcher(run, batching)
+
+    def close(self):
+        """Frees what the version holds; nobody may use it any more."""
+        self._session.close()
 
     def warm_up(self, path):
         """Runs the requests that came with the model, so that no client waits for tracing or compilation.
@@ -262,14 +288,15 @@ class Servable:
         return response
 
     def _run(self, name, inputs, wanted):
-        """Calls a signature with a dict of tensors; returns the wanted outputs as arrays.
+        """Calls a signature with a dict of arrays; returns the wanted outputs as arrays.
 
         Raises:
             RequestRefused: the graph refuses the inputs.
         """
         try:
-            outputs = self._signatures[name](**inputs)
-            return {key: outputs[key].numpy() for key in wanted}
+            signature = self._signatures[name]
+            fed = {signature.inputs[key].name: array for key, array in inputs.items()}
+            return self._session.run({key: signature.outputs[key].name for key in wanted}, fed)
         except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError) as error:
             raise invalid(human_sentence(error.message)) from None
         except tf.errors.ResourceExhaustedError:
@@ -289,12 +316,12 @@ class Servable:
                 f'The inputs do not match signature "{name}" ({"; ".join(parts)}); '
                 f"it takes {', '.join(sorted(signature.inputs))}."
             )
-        tensors = {key: _decode(key, inputs[key], info, limits) for key, info in signature.inputs.items()}
-        sizes = {key: tensor.shape[0] for key, tensor in tensors.items() if tensor.shape.rank}
+        arrays = {key: _decode(key, inputs[key], info, limits) for key, info in signature.inputs.items()}
+        sizes = {key: len(array) for key, array in arrays.items() if array.ndim}
         if len(set(sizes.values())) > 1:
             held = ", ".join(f"{key} {size}" for key, size in sorted(sizes.items()))
             raise invalid(f"The inputs must hold the same number of texts; got {held}.")
-        return tensors
+        return arrays
 
     @staticmethod
     def _outputs_wanted(name, signature, output_filter):

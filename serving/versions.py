@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import gc
 import logging
 import os
 import pathlib
@@ -130,7 +131,9 @@ class ModelVersions:
         finally:
             with self._lock:
                 loaded.running -= 1
-                self._end_if_idle(loaded)
+                ended = self._ends(loaded)
+            if ended:
+                loaded.servable.close()
 
     def load_first(self):
         """Loads the versions that the policy asks for; of the latest, those that can be loaded.
@@ -240,6 +243,7 @@ class ModelVersions:
         """Loads and warms up one version and lets it answer; returns whether that went well."""
         self._set_state(version, "LOADING")
         logger.info("Loading %s version %d from %s.", self.name, version, path)
+        servable = None
         try:
             servable = Servable(path, version, self._batching)
             if (path / WARMUP_FILE).is_file():
@@ -249,6 +253,8 @@ class ModelVersions:
                 raise ValueError("its files changed while it was loaded")
         except Exception as error:  # whatever is wrong with a new version, the old one must keep answering
             reason = human_sentence(str(error)) if str(error) else type(error).__name__
+            if servable is not None:
+                servable.close()
             self._failed[version] = fingerprint
             self._set_state(version, "END", reason)
             logger.warning("%s version %d cannot be loaded and is skipped: %s", self.name, version, reason)
@@ -267,19 +273,27 @@ class ModelVersions:
             self._retire([version for version in self._loaded if version not in versions])
 
     def _retire(self, versions):
+        ended = []
         with self._lock:
             for version in versions:
                 loaded = self._loaded.pop(version)
                 loaded.retired = True
                 self._states[version] = VersionState(version, "UNLOADING")
-                self._end_if_idle(loaded)
+                if self._ends(loaded):
+                    ended.append(loaded)
+        for loaded in ended:
+            loaded.servable.close()
+        if versions:
+            gc.collect()  # graphs go round in circles
 
-    def _end_if_idle(self, loaded):
-        """Notes the end of a retired version once nobody uses it; its memory goes with the last reference."""
+    def _ends(self, loaded):
+        """Whether a version is retired and nobody uses it, so that it is to be closed; notes its end. The lock is held."""
+        if not loaded.retired or loaded.running:
+            return False
         version = loaded.servable.version
-        # The same version may have been taken up anew since.
-        if loaded.retired and not loaded.running and version not in self._loaded:
+        if version not in self._loaded:  # else the same version has been taken up anew since
             self._states[version] = VersionState(version, "END")
+        return True
 
     def _set_state(self, version, state, error=""):
         with self._lock:

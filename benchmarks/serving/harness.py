@@ -1,0 +1,180 @@
+"""What the benchmarks of serving share: a server in a process of its own, requests, and a crowd of clients."""
+
+import asyncio
+import contextlib
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import grpc
+import grpc.aio
+
+from serving import protos
+
+NAME = "model"
+_TENSORFLOW_STRING = 7  # DT_STRING
+
+
+def newest_version(model):
+    """Returns the folder of the newest version in a model folder, or the folder itself if it is a version.
+
+    Raises:
+        SystemExit: there is none.
+    """
+    model = pathlib.Path(model)
+    if (model / "saved_model.pb").is_file():
+        return model
+    versions = sorted((path for path in model.glob("[0-9]*") if path.is_dir()), key=lambda path: int(path.name))
+    if not versions:
+        raise SystemExit(f"{model} holds no version of a model: give what `verbatim run` pushed, OUTPUT/models/NAME.")
+    return versions[-1]
+
+
+def read_texts(path, count):
+    """Returns so many lines of a file, repeated if there are fewer."""
+    lines = [line.strip() for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+    return (lines * (count // max(len(lines), 1) + 1))[:count]
+
+
+class Server:
+    """`verbatim serve` in a process of its own, on loopback, with a model folder of its own.
+
+    Args:
+        version: folder of a version, which becomes version 1.
+        *options: more options of `verbatim serve`.
+
+    Attributes:
+        address: `host:port`.
+        folder: the model folder, to push versions to.
+    """
+
+    def __init__(self, version, *options):
+        self._version = version
+        self._temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self._temporary.name) / NAME
+        self.push(1)
+        self._log = open(pathlib.Path(self._temporary.name) / "log", "w+", encoding="utf-8")
+        command = [sys.executable, "-m", "pipeline.cli", "serve", "--model", str(self.folder), "--port", "0", *options]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
+        line = self._process.stdout.readline()
+        found = re.search(r" at (\S+:\d+) \(gRPC", line)
+        if not found:
+            raise SystemExit(f"The server did not start: {line}{self.log()[-2000:]}")
+        self.address = found[1]
+
+    def push(self, number, break_it=False):
+        """Copies a version, file by file as a person would; with `break_it` cuts its graph in half."""
+        target = self.folder / str(number)
+        shutil.copytree(self._version, target)
+        if break_it:
+            graph = target / "saved_model.pb"
+            graph.write_bytes(graph.read_bytes()[: graph.stat().st_size // 2])
+
+    def retire(self, number):
+        """Removes a version's folder."""
+        shutil.rmtree(self.folder / str(number))
+
+    def memory(self):
+        """Returns the resident memory of the server, in MiB."""
+        status = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+    def is_running(self):
+        return self._process.poll() is None
+
+    def log(self):
+        self._log.flush()
+        return pathlib.Path(self._log.name).read_text(encoding="utf-8")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(30)
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+        self._temporary.cleanup()
+
+
+def predict_request(texts, signature="", version=None):
+    """Returns a `PredictRequest`."""
+    request = protos.load().predict_pb2.PredictRequest()
+    request.model_spec.name = NAME
+    request.model_spec.signature_name = signature
+    if version is not None:
+        request.model_spec.version.value = version
+    tensor = request.inputs["source"]
+    tensor.dtype = _TENSORFLOW_STRING
+    tensor.tensor_shape.dim.add(size=len(texts))
+    tensor.string_val.extend(text.encode() for text in texts)
+    return request
+
+
+def answers_of(response):
+    """Returns the texts of a `PredictResponse`."""
+    return [text.decode() for text in response.outputs["text"].string_val]
+
+
+def status_requests():
+    """Returns a `GetModelStatusRequest` for the server's model."""
+    request = protos.load().get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = NAME
+    return request
+
+
+class Connection:
+    """An asyncio connection to a server, without retries; use it in an `async with` statement."""
+
+    def __init__(self, address):
+        self._channel = grpc.aio.insecure_channel(address)
+        loaded = protos.load()
+        self.predict = loaded.prediction_service_pb2_grpc.PredictionServiceStub(self._channel).Predict
+        self.status = loaded.model_service_pb2_grpc.ModelServiceStub(self._channel).GetModelStatus
+
+    async def versions(self):
+        """Returns a dict from version to the name of its state."""
+        response = await self.status(status_requests(), timeout=30)
+        states = type(response).DESCRIPTOR.fields_by_name["model_version_status"].message_type
+        names = states.fields_by_name["state"].enum_type.values_by_number
+        return {status.version: names[status.state].name for status in response.model_version_status}
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *exception):
+        await self._channel.close()
+
+
+async def crowd(clients, jobs, ask):
+    """Lets so many clients ask at the same time, each its next question when the last is answered.
+
+    Args:
+        clients: how many.
+        jobs: iterator of questions, shared by all; may be endless, if `ask` ends it.
+        ask: coroutine function of a question.
+
+    Returns:
+        How many seconds it took.
+    """
+    started = time.perf_counter()
+
+    async def client():
+        for job in jobs:
+            await ask(job)
+
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return time.perf_counter() - started
+
+
+def quantiles(seconds):
+    """Returns the median and the 99th percentile, in milliseconds."""
+    ordered = sorted(seconds)
+    return statistics.median(ordered) * 1e3, ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))] * 1e3

@@ -1,0 +1,100 @@
+"""What serving costs: a served request against the same call in the process, and a crowd of clients against decoding a file.
+
+    python -m benchmarks.serving.speed --model OUTPUT/models/NAME --texts FILE
+
+Both are ratios of figures measured in turn in one go: latency at batch 1 (median over requests), and sentences a second of 64 clients with a
+text each against batches of 32 of the same texts in one process. Everything stays on loopback.
+"""
+
+import argparse
+import asyncio
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+from benchmarks.serving.harness import Connection, Server, crowd, newest_version, predict_request, quantiles, read_texts
+from serving.servable import Limits, Servable
+
+CLIENTS, BATCH = 64, 32
+
+
+async def served_latency(address, texts):
+    """Returns the seconds of requests one after the other."""
+    seconds = []
+    async with Connection(address) as connection:
+        for text in texts:
+            request = predict_request([text])
+            started = time.perf_counter()
+            await connection.predict(request, timeout=120)
+            seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def direct_latency(servable, texts):
+    """Returns the seconds of the same calls in this process."""
+    seconds = []
+    for text in texts:
+        request = predict_request([text])
+        started = time.perf_counter()
+        servable.predict(request, Limits())
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+async def served_rate(address, texts):
+    """Returns sentences a second of a crowd, a text a request."""
+    async with Connection(address) as connection:
+
+        async def ask(text):
+            await connection.predict(predict_request([text]), timeout=300)
+
+        return len(texts) / await crowd(CLIENTS, iter(texts), ask)
+
+
+def direct_rate(servable, texts):
+    """Returns sentences a second in full batches, in the order of the file."""
+    started = time.perf_counter()
+    for start in range(0, len(texts), BATCH):
+        servable.predict(predict_request(texts[start : start + BATCH]), Limits())
+    return len(texts) / (time.perf_counter() - started)
+
+
+def main():
+    """Measures in turn; prints medians and ratios."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--model", required=True, help="a model folder, or one of its versions")
+    parser.add_argument("--texts", required=True, help="file with a text a line")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    version = newest_version(options.model)
+    texts = read_texts(options.texts, 512)
+    servable = Servable(version, 1)
+    servable.warm_up(version / "assets.extra" / "tf_serving_warmup_requests")
+    rounds = []
+    with Server(version) as alone, Server(version, "--batch-size", str(BATCH)) as together:
+        for number in range(options.rounds + 1):
+            served = quantiles(asyncio.run(served_latency(alone.address, texts[:64])))
+            direct = quantiles(direct_latency(servable, texts[:64]))
+            rates = asyncio.run(served_rate(together.address, texts)), direct_rate(servable, texts)
+            if number:  # the first warms up
+                rounds.append(
+                    {"p50 ms": (served[0], direct[0]), "p99 ms": (served[1], direct[1]), "sentences/s": rates}
+                )
+                print(f"  round {number}: {rounds[-1]}", file=sys.stderr, flush=True)
+    print("| | served | in process | ratio, median (smallest to largest) |\n|---|---|---|---|")
+    for name in rounds[0]:
+        served, direct = zip(*(one[name] for one in rounds))
+        ratios = [a / b for a, b in zip(served, direct)]
+        cells = (f"{statistics.median(served):.1f}", f"{statistics.median(direct):.1f}")
+        print(
+            f"| {name} | {' | '.join(cells)} | {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |"
+        )
+    if options.json:
+        options.json.write_text(json.dumps(rounds, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -23,7 +23,8 @@ def number(default, low=None, high=None):
 
 def read_by(function):
     """Returns a dataclass field whose value, a dict, is what a function of key and value makes of that in the recipe."""
-    return dataclasses.field(default_factory=dict, metadata={"read": function})
+    # A dict has no hash; without it equal recipes have equal ones still.
+    return dataclasses.field(default_factory=dict, hash=False, metadata={"read": function})
 
 
 def build(cls, tree, prefix):

@@ -71,6 +71,7 @@ def train(folder, workers):
             transform_graph_path=str(folder / "graph"),
             serving_model_dir=str(run / "model"),
             model_run_dir=str(run),
+            hyperparameters=None,
             custom_config={"recipe": recipe.to_json(), "checkpoints": str(run / "checkpoints")},
         )
     )

@@ -201,7 +201,9 @@ def _parser():
     compile_.add_argument(
         "--component-image", action="append", default=[], metavar="ID=IMAGE", help="another for one; repeatable"
     )
-    compile_.add_argument("--trainer-gpus", type=int, default=1, metavar="N", help="0 for none (default: 1)")
+    compile_.add_argument(
+        "--trainer-gpus", type=int, default=1, metavar="N", help="of the Tuner too; 0 for none (default: 1)"
+    )
     compile_.add_argument("--gpu-type", default="nvidia.com/gpu", metavar="NAME", help="the cluster's name of a GPU")
     compile_.add_argument(
         "--resources",

@@ -16,8 +16,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from pipeline import search_space
 from pipeline.recipe_choices import COMPOSITIONS, FORMATS, HEADS, LANGUAGE_MODEL, LEXICON_HEADS, METRIC_RANGES, TASKS
-from pipeline.recipe_fields import RecipeError, build, choice, number, suggestion
+from pipeline.recipe_fields import RecipeError, build, choice, number, read_by, suggestion
 from pipeline.recipe_rules import check_together
 
 RECIPES_DIRECTORY = pathlib.Path(__file__).parent / "recipes"
@@ -318,7 +319,7 @@ class LanguageModelConfig:
     """What the task `language_model` needs besides; see `keras_models.language_modeling` for the walk along the stream.
 
     Of the other sections it reads: data (files, `lowercase`), vocabulary (`target_size`, `min_count`, `protected_min_count`),
-    model (`head`, `embedding_size`, `hidden_size`, `dropout`), training (`epochs`, `learning_rate`, `gradient_clip_norm`, `seed`,
+    model (`head`, `embedding_size`, `hidden_size`, `dropout`), tuning, training (`epochs`, `learning_rate`, `gradient_clip_norm`, `seed`,
     `deterministic`, `mixed_precision`, `max_seconds`), decoding (both lists of buckets), baseline.
     """
 
@@ -344,6 +345,25 @@ class LanguageModelConfig:
     top_p: float = number(1.0, low=0.01, high=1.0)
 
 
+#: The sections whose keys can be searched.
+SEARCHED_SECTIONS = {"model": ModelConfig, "training": TrainingConfig}
+
+
+@dataclasses.dataclass(frozen=True)
+class TuningConfig:
+    """A search for values of the recipe's keys, before the training, which takes the best instead of the recipe's own."""
+
+    trials: int = number(0, low=0)  # trainings at most; 0 searches nothing
+    # `hyperband` trains many for few epochs and the best of them again for more; each of these trainings is a trial.
+    algorithm: str = choice("random", "bayesian", "hyperband", default="random")
+    epochs: int = number(0, low=0)  # of a trial, with `hyperband` of the longest; 0 for training.epochs
+    seed: int = number(1, low=1)
+    # From a key of the sections model and training to a list of values, or to {low, high, scale = "linear" or "log"}.
+    space: dict[str, tuple | search_space.Range] = read_by(
+        lambda key, tree: search_space.read(key, tree, SEARCHED_SECTIONS)
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class Recipe:
     """All of a run's choices; `name` is the model's name when served."""
@@ -362,13 +382,21 @@ class Recipe:
     evaluation: EvaluationConfig = EvaluationConfig()
     baseline: BaselineConfig = BaselineConfig()
     language_model: LanguageModelConfig = LanguageModelConfig()
+    tuning: TuningConfig = dataclasses.field(default_factory=TuningConfig)
 
     def __post_init__(self):
         check_together(self)
+        _check_tuning(self)
 
     def to_dict(self):
-        """Returns the recipe as plain dicts, lists and scalars."""
-        return json.loads(json.dumps(dataclasses.asdict(self)))
+        """Returns the recipe as plain dicts, lists and scalars; without `tuning` where that is as in a recipe that does not say.
+
+        So what was trained before there was such a section is found in the cache.
+        """
+        tree = json.loads(json.dumps(dataclasses.asdict(self)))
+        if self.tuning == TuningConfig():
+            del tree["tuning"]
+        return tree
 
     def to_json(self):
         """Returns the recipe as one JSON string: how it travels into TFX components."""
@@ -511,6 +539,30 @@ def training_recipe(recipe):
     return export_recipe(dataclasses.replace(recipe, decoding=decoding, evaluation=EvaluationConfig()))
 
 
+def tuning_recipe(recipe):
+    """Returns the recipe as the search for values sees it: as its training does, with the search."""
+    return dataclasses.replace(training_recipe(recipe), tuning=recipe.tuning)
+
+
+def with_values(recipe, values):
+    """Returns the recipe with other values of some keys, such as those that a search found, and without that search.
+
+    Args:
+        recipe: a `Recipe`.
+        values: dict from dotted key, of `SEARCHED_SECTIONS`, to value.
+
+    Raises:
+        RecipeError: they do not fit together.
+    """
+    changed = {section: {} for section in SEARCHED_SECTIONS}
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        changed[section][name] = value
+    sections = {name: dataclasses.replace(getattr(recipe, name), **keys) for name, keys in changed.items()}
+    # What else was to be tried need not fit these values.
+    return dataclasses.replace(recipe, **sections, tuning=TuningConfig())
+
+
 def export_recipe(recipe):
     """Returns the recipe as an exported model sees it: what only judges a model, or concerns another one, is as in a recipe without it.
 
@@ -526,6 +578,7 @@ def export_recipe(recipe):
         evaluation=evaluation,
         baseline=BaselineConfig(),
         language_model=language_model,
+        tuning=TuningConfig(),
     )
     return alone if reads_lexicon(alone) else dataclasses.replace(alone, lexicon=LexiconConfig())
 
@@ -585,6 +638,42 @@ def transform_settings(recipe):
         if getattr(recipe.data, key):
             settings[key] = list(getattr(recipe.data, key))
     return settings
+
+
+#: Keys of `SEARCHED_SECTIONS` that a language model reads and a trial may change.
+_LANGUAGE_MODEL_KEYS = (
+    *("model.embedding_size", "model.hidden_size", "model.dropout"),
+    *("training.learning_rate", "training.gradient_clip_norm", "training.mixed_precision"),
+)
+
+
+def _check_tuning(recipe):
+    """Rules of the section tuning: trials have something to try, share one Transform graph, and each value fits the recipe."""
+    space = recipe.tuning.space
+    if recipe.tuning.trials and not space:
+        raise RecipeError(
+            "The recipe key 'tuning.space' must name a key at least where 'tuning.trials' is above 0, such as "
+            '"training.learning_rate" = [0.001, 0.003].'
+        )
+    for key, values in space.items():
+        if recipe.task == LANGUAGE_MODEL and key not in _LANGUAGE_MODEL_KEYS:
+            raise RecipeError(
+                f"The recipe key 'tuning.space' cannot name '{key}': of a language model it can name {', '.join(_LANGUAGE_MODEL_KEYS)}."
+            )
+        for value in search_space.examples(values):
+            try:
+                changed = with_values(recipe, {key: value})
+            except RecipeError as error:
+                raise RecipeError(f"The recipe key 'tuning.space.{key}' cannot try {value!r}. {error}") from None
+            if _shared_by_trials(changed) != _shared_by_trials(recipe):
+                raise RecipeError(
+                    f"The recipe key 'tuning.space.{key}' cannot try {value!r}: it needs other features, and trials share those of one "
+                    "Transform graph."
+                )
+
+
+def _shared_by_trials(recipe):
+    return transform_settings(recipe), vocabulary_settings(recipe), segments(recipe)
 
 
 def _points_at(pointers, recipe):

@@ -75,9 +75,9 @@ def compile_pipeline(
         pipeline_root: folder of the artifacts, as the cluster sees it; models are pushed to `ROOT/models/NAME`.
         image: container image of all components, built with the project's Dockerfile.
         component_images: dict from component id (`"Trainer"`) to another image.
-        gpu_count: GPUs of each Trainer; 0 for none.
+        gpu_count: GPUs of each Trainer, and of the Tuner; 0 for none.
         gpu_type: the cluster's name of the GPU.
-        resources: dict from component id to `Resources`; Trainers have `TRAINER_RESOURCES` by default.
+        resources: dict from component id to `Resources`; Trainers and the Tuner have `TRAINER_RESOURCES` by default.
         retries: how often a task that failed is tried again; a training goes on from its checkpoint.
         enable_cache: whether tasks of which nothing changed are taken from an earlier run.
         data_parameter: whether the data are a parameter of the pipeline, asked for when a run is started, `data_path` being its
@@ -121,7 +121,7 @@ def compile_pipeline(
     )
     ids = [component.id for component in tfx_pipeline.components]
     images = {kubeflow_v2_dag_runner._DEFAULT_IMAGE_PATH_KEY: image, **(component_images or {})}
-    trainers = [name for name in ids if name.split(".")[0] == "Trainer"]
+    trainers = [name for name in ids if name.split(".")[0] in ("Trainer", "Tuner")]
     limits = {**dict.fromkeys(trainers, TRAINER_RESOURCES), **(resources or {})}
     for option, named in (("--component-image", component_images or {}), ("--resources", resources or {})):
         for component in named:

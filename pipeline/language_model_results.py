@@ -85,9 +85,11 @@ def collect(recipe, artifacts, directory, cache_directory, progress=print):
     blessed, reason = evaluation.read_blessing(artifacts.evaluation, recipe)
     if split == "eval" and blessed:
         reason = reason.replace("on the test split", "on the eval text (the recipe names no test text)")
+    found = trainer.read_history(artifacts.systems[0].model_run).get("tuning", {})
     return {
         "title": recipe.description or recipe.name,
-        "recipe": recipe.to_dict(),
+        "recipe": results.as_trained(recipe, found),
+        "tuning": found,
         "versions": results.versions(),
         "counts": counts,
         "systems": systems,

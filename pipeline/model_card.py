@@ -6,7 +6,7 @@ A card is made when a run has measured its model, that is after the push. It lie
 
 import json
 
-from pipeline import score_tables
+from pipeline import score_tables, search_space
 from pipeline.metrics import registry
 from pipeline.metrics.base import MetricResult
 
@@ -45,6 +45,7 @@ def make_card(version, facts):
             "parameters": system.get("parameters"),
             "training_seconds": system.get("seconds"),
             "updates": system.get("updates"),
+            "tuning": facts.get("tuning", {}),
             "versions": facts["versions"],
         },
         "data": {
@@ -81,6 +82,8 @@ def to_markdown(card):
     if model["training_seconds"]:
         updates = f" and {model['updates']:,} updates" if model["updates"] else ""
         lines.append(f"- Trained for {model['training_seconds']:.0f} s{updates}")
+    if model["tuning"]:
+        lines.append(f"- Hyper-parameters: {_inline(search_space.summary(model['tuning']))}")
     lines.append("- Made with " + ", ".join(f"{name} {version}" for name, version in model["versions"].items()))
     lines += ["", "## Data", ""]
     if "source_language" in data:

@@ -14,17 +14,35 @@ from components.vocabulary.component import Vocabulary
 from pipeline import configs, resolvers, tasks
 
 RUN_FN = "pipeline.trainer.run_fn"
+TUNER_FN = "pipeline.tuner.tuner_fn"
 BASELINE = "baseline"
 
 
-def trainer(recipe, transform, schema, suffix=None, checkpoint_directory=""):
-    """Returns the Trainer of a recipe; `suffix` tells several apart. Checkpoints go to a folder beside its outputs if none is given."""
+def tuner(recipe, transform, schema):
+    """Returns the Tuner of a recipe: what searches for values of its keys."""
+    return tfx.components.Tuner(
+        tuner_fn=TUNER_FN,
+        examples=transform.outputs["transformed_examples"],
+        transform_graph=transform.outputs["transform_graph"],
+        schema=schema,
+        train_args=tfx.proto.TrainArgs(splits=["train"]),
+        eval_args=tfx.proto.EvalArgs(splits=["eval"]),
+        custom_config={"recipe": configs.tuning_recipe(recipe).to_json()},
+    )
+
+
+def trainer(recipe, transform, schema, suffix=None, checkpoint_directory="", hyperparameters=None):
+    """Returns the Trainer of a recipe; `suffix` tells several apart. Checkpoints go to a folder beside its outputs if none is given.
+
+    `hyperparameters` is the channel of what a Tuner found, which the Trainer takes instead of the recipe's own.
+    """
     checkpoints = {"checkpoints": checkpoint_directory} if checkpoint_directory else {}
     component = tfx.components.Trainer(
         run_fn=RUN_FN,
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
         schema=schema,
+        hyperparameters=hyperparameters,
         # Epochs, not steps, end the training: see pipeline.trainer.
         train_args=tfx.proto.TrainArgs(splits=["train"]),
         eval_args=tfx.proto.EvalArgs(splits=["eval"]),
@@ -33,13 +51,14 @@ def trainer(recipe, transform, schema, suffix=None, checkpoint_directory=""):
     return component.with_id(f"Trainer.{suffix}") if suffix else component
 
 
-def exporter(recipe, trained, transform, vocabulary, suffix=None):
-    """Returns the Exporter of what a Trainer trained."""
+def exporter(recipe, trained, transform, vocabulary, suffix=None, hyperparameters=None):
+    """Returns the Exporter of what a Trainer trained, with the same `hyperparameters`."""
     component = Exporter(
         trained_model=trained.outputs["model"],
         transform_graph=transform.outputs["transform_graph"],
         vocabulary=vocabulary.outputs["vocabulary"],
         recipe_json=configs.export_recipe(recipe).to_json(),
+        hyperparameters=hyperparameters,
     )
     return component.with_id(f"Exporter.{suffix}") if suffix else component
 
@@ -139,15 +158,20 @@ def create_pipeline(
     )
     components = [example_gen, statistics_gen, schema_gen, example_validator, vocabulary, transform]
     components += [component for component in (lexicon, subwords) if component]
+    found = {}
+    if recipe.tuning.trials:
+        # Which values of the recipe's keys are best; the model and its baseline are trained with the same.
+        components.append(tuner(recipe, transform, schema_gen.outputs["schema"]))
+        found["hyperparameters"] = components[-1].outputs["best_hyperparameters"]
     # The model that may be pushed.
-    given = {"checkpoint_directory": checkpoint_directory}
+    given = {"checkpoint_directory": checkpoint_directory, **found}
     trainers = [trainer(recipe, transform, schema_gen.outputs["schema"], **given)]
-    exporters = [exporter(recipe, trainers[0], transform, vocabulary)]
+    exporters = [exporter(recipe, trainers[0], transform, vocabulary, **found)]
     # The model it is compared with in the report; never pushed.
     other = baseline_recipe(recipe)
     if other:
         trainers.append(trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE, **given))
-        exporters.append(exporter(other, trainers[-1], transform, vocabulary, suffix=BASELINE))
+        exporters.append(exporter(other, trainers[-1], transform, vocabulary, suffix=BASELINE, **found))
     comparison, blessed = {}, []
     if tasks.compares_with_last_blessed(recipe):
         # Where nothing was blessed yet, it finds nothing, and only the absolute thresholds apply.

@@ -21,6 +21,12 @@ def number(default, low=None, high=None):
     return dataclasses.field(default=default, metadata={"low": low, "high": high})
 
 
+def read_by(function):
+    """Returns a dataclass field whose value, a dict, is what a function of key and value makes of that in the recipe."""
+    # A dict has no hash; without it equal recipes have equal ones still.
+    return dataclasses.field(default_factory=dict, hash=False, metadata={"read": function})
+
+
 def build(cls, tree, prefix):
     """Builds a section, or a whole recipe, of nested dicts.
 
@@ -42,14 +48,27 @@ def build(cls, tree, prefix):
             raise RecipeError(f"The recipe has an unknown key '{prefix}{key}'{suggestion(key, fields)}")
         if dataclasses.is_dataclass(hints[key]):
             values[key] = build(hints[key], value, f"{prefix}{key}.")
+        elif "read" in fields[key].metadata:
+            values[key] = fields[key].metadata["read"](f"{prefix}{key}", value)
         else:
-            values[key] = _check_value(f"{prefix}{key}", value, hints[key], fields[key].metadata)
+            values[key] = check_value(f"{prefix}{key}", value, hints[key], fields[key].metadata)
     if "name" in fields and not values.get("name"):
         raise RecipeError("The recipe needs a 'name'.")
     return cls(**values)
 
 
-def _check_value(key, value, hint, metadata: types.MappingProxyType):
+def check_value(key, value, hint, metadata: types.MappingProxyType):
+    """Returns a key's value, checked, as its dataclass has it.
+
+    Args:
+        key: its name, for messages.
+        value: what the recipe says.
+        hint: its type in the dataclass.
+        metadata: the field's, as `choice` and `number` make it.
+
+    Raises:
+        RecipeError: an impossible value; the sentence names the key.
+    """
     if hint == tuple[str, ...]:
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in value):
             raise RecipeError(f"The recipe key '{key}' must be a list of texts, such as [\"a\"]; got {value!r}.")

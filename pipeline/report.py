@@ -15,7 +15,7 @@ import pathlib
 import jinja2
 
 import serving
-from pipeline import charts, resampling, score_tables
+from pipeline import charts, resampling, score_tables, search_space
 from pipeline.metrics import registry
 from pipeline.metrics.base import MetricResult
 from pipeline.tokenization import JOINER, placeholders
@@ -33,6 +33,7 @@ _HOW_TO_MEND = "repeat the run, or the comparison, that wrote them"
 _DEFAULTS = {
     "title": "Verbatim run",
     "recipe": {},
+    "tuning": {},
     "versions": {},
     "counts": {},
     "systems": [],
@@ -63,7 +64,8 @@ def write_report(directory, facts):
         directory: the run's folder; made if missing.
         facts: a dict; every key may be missing, and its part of the page is then left out.
             title: str.
-            recipe: the recipe as nested dicts.
+            recipe: the recipe as nested dicts, with the values that a search found.
+            tuning: what `pipeline.search_space.read_found` returns, or nothing where there was no search.
             versions: dict from package to version.
             counts: {"read", "kept", "rejected": int, "by_reason": {reason: int}, "by_split": {split: int}}.
             systems: list of {"name": str, "metrics": {name: `MetricResult.to_dict()`, at least "value"}, "curves":
@@ -174,6 +176,7 @@ def render_report(facts):
             "counts": _counts(facts["counts"]),
             "stages": _bars({stage["name"]: stage["seconds"] for stage in facts["stages"]}),
             "recipe": list(flatten(facts["recipe"])),
+            "tuning": search_space.summary(facts["tuning"]) if facts["tuning"] else "",
         }
         return environment.get_template("report.html.jinja").render(view)
     except (

@@ -153,11 +153,13 @@ def collect(recipe, artifacts, directory, cache_directory, progress=print):
     with open(os.path.join(artifacts.counts, "counts.json"), encoding="utf-8") as file:
         counts = json.load(file)
     main = systems[0]["name"]
+    found = trainer.read_history(artifacts.systems[0].model_run).get("tuning", {})
     explained = _explain(models[main], sources, features)
     systems[0]["metrics"].update(attention_entropy(explained))
     return {
         "title": recipe.description or recipe.name,
-        "recipe": recipe.to_dict(),
+        "recipe": as_trained(recipe, found),
+        "tuning": found,
         "versions": versions(),
         "counts": counts,
         "systems": systems,
@@ -182,6 +184,12 @@ def write_outputs(directory, sources, references, answers):
                 record.update({key: answer[key] for key in OUTPUT_KEYS})
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
         partial.replace(directory / f"{name}.jsonl")
+
+
+def as_trained(recipe, found):
+    """Returns a run's recipe as a dict, with the values that a search found, `search_space.read_found`, or with its own."""
+    # The search itself, which `with_values` leaves out, stays.
+    return {**recipe.to_dict(), **configs.with_values(recipe, found.get("values", {})).to_dict()}
 
 
 def versions():

@@ -18,6 +18,7 @@ from pipeline import (
     preprocessing,
     replicas,
     scheduled_sampling,
+    search_space,
     segmentation_phases,
     tasks,
     training_callbacks,
@@ -27,7 +28,8 @@ from pipeline import (
 from pipeline.recipe_choices import LEXICON_HEADS
 
 HISTORY_FILE = "history.json"  # of a training: see `read_history`
-CHECKPOINTS = "checkpoints"  # key of a Trainer's custom_config
+CHECKPOINTS = "checkpoints"  # keys of a Trainer's custom_config
+TUNING = "tuning"
 
 
 def head_options(recipe):
@@ -300,9 +302,14 @@ def run_fn(fn_args):
 
     Args:
         fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives, `custom_config["checkpoints"]`, if there is one, the
-            folder of the checkpoints.
+            folder of the checkpoints. `hyperparameters`, if a Tuner found some, stand in for the recipe's own values.
     """
     recipe = configs.Recipe.from_json(fn_args.custom_config["recipe"])
+    if fn_args.hyperparameters:
+        found = search_space.read_found(fn_args.hyperparameters)
+        recipe = configs.with_values(recipe, found["values"])
+        # Whichever process trains, it finds them there.
+        fn_args.custom_config = {**fn_args.custom_config, "recipe": recipe.to_json(), TUNING: found}
     folder = fn_args.custom_config.get(CHECKPOINTS) or checkpoint_directory(fn_args.model_run_dir)
     if worker_processes.wanted(recipe):
         worker_processes.train(recipe, fn_args, folder)
@@ -324,6 +331,8 @@ def train_and_save(fn_args, folder, workers=None):
     model, facts = tasks.train(recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path), kept, workers)
     if not is_chief:
         return
+    if TUNING in fn_args.custom_config:
+        facts["tuning"] = fn_args.custom_config[TUNING]
     for directory in (fn_args.serving_model_dir, fn_args.model_run_dir):
         tf.io.gfile.makedirs(directory)
     model.save(model_path(fn_args.serving_model_dir))
@@ -333,6 +342,9 @@ def train_and_save(fn_args, folder, workers=None):
 
 
 def read_history(model_run):
-    """Returns the facts of a training from its `model_run` artifact: `head`, `curve`, `parameters`, `seconds`, `updates` and more."""
+    """Returns the facts of a training from its `model_run` artifact: `head`, `curve`, `parameters`, `seconds`, `updates` and more.
+
+    After a search `tuning` is what `search_space.read_found` gave.
+    """
     with open(os.path.join(model_run, HISTORY_FILE), encoding="utf-8") as file:
         return json.load(file)

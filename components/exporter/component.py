@@ -18,6 +18,9 @@ class ExporterSpec(types.ComponentSpec):
         executor.TRAINED_MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model),
         executor.TRANSFORM_GRAPH_KEY: component_spec.ChannelParameter(type=standard_artifacts.TransformGraph),
         executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
+        executor.HYPERPARAMETERS_KEY: component_spec.ChannelParameter(
+            type=standard_artifacts.HyperParameters, optional=True
+        ),
     }
     OUTPUTS: typing.ClassVar[dict] = {
         executor.MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model)
@@ -37,7 +40,7 @@ class Exporter(base_component.BaseComponent):
     SPEC_CLASS = ExporterSpec
     EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
 
-    def __init__(self, trained_model, transform_graph, vocabulary, recipe_json):
+    def __init__(self, trained_model, transform_graph, vocabulary, recipe_json, hyperparameters=None):
         """Creates the component.
 
         Args:
@@ -45,6 +48,7 @@ class Exporter(base_component.BaseComponent):
             transform_graph: channel of the graph that made its features.
             vocabulary: channel of the vocabulary folder, whose counts of the training text lie beside what is exported.
             recipe_json: what `pipeline.configs.Recipe.to_json` gives; `pipeline.configs.export_recipe` leaves in it what matters here.
+            hyperparameters: channel of what a Tuner found and the Trainer trained with, if there was one.
         """
         super().__init__(
             spec=ExporterSpec(
@@ -53,6 +57,7 @@ class Exporter(base_component.BaseComponent):
                     executor.TRANSFORM_GRAPH_KEY: transform_graph,
                     executor.VOCABULARY_KEY: vocabulary,
                     executor.RECIPE_KEY: recipe_json,
+                    **({executor.HYPERPARAMETERS_KEY: hyperparameters} if hyperparameters else {}),
                     executor.MODEL_KEY: types.Channel(type=standard_artifacts.Model),
                 }
             )

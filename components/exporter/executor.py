@@ -1,16 +1,19 @@
 """The work of Exporter: reads the trained network and writes what is served."""
 
+import json
+
 import keras
 import tensorflow_transform as tft
 from tfx.dsl.components.base import base_executor
 from tfx.types import artifact_utils
-from tfx.utils import path_utils
+from tfx.utils import io_utils, path_utils
 
 from components.vocabulary.executor import VOCABULARY_KEY, read_training_counts
-from pipeline import configs, tasks, trainer, training_counts
+from pipeline import configs, search_space, tasks, trainer, training_counts
 
 TRAINED_MODEL_KEY = "trained_model"
 TRANSFORM_GRAPH_KEY = "transform_graph"
+HYPERPARAMETERS_KEY = "hyperparameters"
 MODEL_KEY = "model"
 RECIPE_KEY = "recipe"
 
@@ -21,6 +24,11 @@ class Executor(base_executor.BaseExecutor):
     def Do(self, input_dict, output_dict, exec_properties):
         self._log_startup(input_dict, output_dict, exec_properties)
         recipe = configs.Recipe.from_json(exec_properties[RECIPE_KEY])
+        if input_dict.get(HYPERPARAMETERS_KEY):
+            # What is written beside the model is the recipe that it was trained by.
+            uri = artifact_utils.get_single_uri(input_dict[HYPERPARAMETERS_KEY])
+            config = json.loads(io_utils.read_string_file(io_utils.get_only_uri_in_dir(uri)))
+            recipe = configs.with_values(recipe, search_space.read_found(config)["values"])
         trained = artifact_utils.get_single_uri(input_dict[TRAINED_MODEL_KEY])
         transform_graph = artifact_utils.get_single_uri(input_dict[TRANSFORM_GRAPH_KEY])
         directory = path_utils.serving_model_dir(artifact_utils.get_single_uri(output_dict[MODEL_KEY]))

@@ -29,6 +29,7 @@ def fn_args(folder, name, made):
         transform_graph_path=str(folder / "graph"),
         serving_model_dir=str(folder / name / "model"),
         model_run_dir=str(folder / name / "run"),
+        hyperparameters=None,
         custom_config={"recipe": made.to_json(), "checkpoints": str(folder / name / "checkpoints")},
     )
 

@@ -222,6 +222,28 @@ def test_the_last_pushed_model_is_looked_up_where_a_change_is_demanded(tmp_path)
     assert module["constant"] == "pipeline.extractors"
 
 
+def test_a_search_is_a_task_that_trains(tmp_path):
+    """It has what a Trainer has, and what it finds goes to all that train and export."""
+    from google.protobuf import json_format
+    from kfp import components
+    from kfp.pipeline_spec import pipeline_spec_pb2
+
+    space = ("tuning.trials=3", "tuning.space.training.learning_rate={low=0.001, high=0.01}")
+    spec = compiled(tmp_path / "p.yaml", (*SMALL, *space), resources={"Tuner": Resources(cpu=8.0)})
+    json_format.ParseDict(spec, pipeline_spec_pb2.PipelineSpec())
+    assert components.load_component_from_file(str(tmp_path / "p.yaml")).name == "localization-en-fr"
+    tasks = spec["root"]["dag"]["tasks"]
+    assert set(tasks) == set(containers(spec)) == COMPONENTS | {"Tuner"}
+    given = {"accelerator": {"count": "1", "type": "nvidia.com/gpu"}, "cpuLimit": 8.0}
+    assert containers(spec)["Tuner"]["resources"] == given
+    assert tasks["Tuner"]["dependentTasks"] == ["SchemaGen", "TextTransform"]
+    for name in ("Trainer", "Trainer.baseline", "Exporter", "Exporter.baseline"):
+        found = tasks[name]["inputs"]["artifacts"]["hyperparameters"]["taskOutputArtifact"]
+        assert found == {"producerTask": "Tuner", "outputArtifactKey": "best_hyperparameters"}
+    function = tasks["Tuner"]["inputs"]["parameters"]["tuner_fn"]["runtimeValue"]["constant"]
+    assert function == "pipeline.tuner.tuner_fn"
+
+
 def test_json_can_be_written_too(tmp_path):
     path = kubeflow_runner.compile_pipeline(
         configs.load_recipe("localization_en_fr"), tmp_path / "p.json", "gs://bucket/pairs.tsv"

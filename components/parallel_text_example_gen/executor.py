@@ -68,7 +68,10 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             splits, rejected, tally = pipeline | "Ingest" >> Ingest(plan, config)
             for split, serialized in splits.items():
                 uri = artifact_utils.get_split_uri([examples], split)
-                serialized | f"WriteSplit[{split}]" >> write_split.WriteSplit(uri, file_format)
+                # Not TFX's WriteSplit: it shuffles first, and a runner in memory would hold all examples once more.
+                serialized | f"WriteSplit[{split}]" >> beam.io.WriteToTFRecord(
+                    os.path.join(uri, write_split.DEFAULT_FILE_NAME), file_name_suffix=".gz"
+                )
             rejected | "WriteRejects" >> _write_lines(
                 os.path.join(rejects.uri, REJECTS_FILE), header="\t".join(REJECT_COLUMNS)
             )
@@ -108,8 +111,11 @@ class Ingest(beam.PTransform):
             | "Read" >> beam.ParDo(_ReadUnit(config)).with_outputs(_REJECTED, main="pairs")
         )
         pairs, rejects = read.pairs, [read[_REJECTED]]
-        what_was_read = (read.pairs, read[_REJECTED]) | "All" >> beam.Flatten()
-        tallies = [what_was_read | "TallyRead" >> beam.Map(lambda _: ("read", ""))]
+        # Each branch is counted before the branches are joined: where Flatten is not fused, its input is kept whole.
+        tallies = [
+            read.pairs | "TallyReadPairs" >> _Tally(lambda _: ("read", "")),
+            read[_REJECTED] | "TallyReadRejects" >> _Tally(lambda _: ("read", "")),
+        ]
         if config.drop_duplicates:
             unique = (
                 pairs
@@ -120,21 +126,34 @@ class Ingest(beam.PTransform):
             pairs = unique.pairs
             rejects.append(unique[_REJECTED])
         rejects = rejects | "AllRejects" >> beam.Flatten()
-        tallies.append(rejects | "TallyRejected" >> beam.Map(lambda record: (_REJECTED, reason_kind(record[2]))))
-        tallies.append(rejects | "TallySplitRejected" >> beam.Map(lambda record: (_REJECTED_FROM, record[4])))
+        tallies.append(rejects | "TallyRejected" >> _Tally(lambda record: (_REJECTED, reason_kind(record[2]))))
+        tallies.append(rejects | "TallySplitRejected" >> _Tally(lambda record: (_REJECTED_FROM, record[4])))
 
         divided = pairs | "Divide" >> beam.ParDo(_Divide(config)).with_outputs(*SPLITS)
         splits = {}
         for split in SPLITS:
-            tallies.append(divided[split] | f"TallyKept[{split}]" >> beam.Map(lambda _, name=split: ("kept", name)))
+            tallies.append(divided[split] | f"TallyKept[{split}]" >> _Tally(lambda _, name=split: ("kept", name)))
             splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(_serialize, config.extra_columns)
         tally = (
             tallies
             | "AllTallies" >> beam.Flatten()
-            | "Count" >> beam.combiners.Count.PerElement()
+            | "AddUp" >> beam.CombinePerKey(sum)
             | "CountToJson" >> beam.Map(lambda item: json.dumps([*item[0], item[1]]))
         )
         return splits, rejects | "FormatRejects" >> beam.Map(lambda record: format_reject(record[:4])), tally
+
+
+class _Tally(beam.PTransform):
+    """Counts elements by what a function says of them."""
+
+    def __init__(self, which):
+        """Takes a function of an element, which returns the pair (what, which) that it counts as."""
+        super().__init__()
+        self._which = which
+
+    def expand(self, elements):
+        """Builds the graph; see the class."""
+        return elements | beam.Map(self._which) | beam.combiners.Count.PerElement()
 
 
 # Between the steps a pair is the plain tuple (source, target, file, line, features, split), and a reject (file, line, reason,

@@ -1,0 +1,179 @@
+"""Measures how time and memory of the Beam components grow with the corpus.
+
+    python -m benchmarks.growth translation_en_ja --data PATH --output DIR --pairs 50000,500000 --components ingest,vocabulary
+
+The corpus is two line-aligned files of real text, repeated up to each size: every repetition after the first has numbers of its own
+appended to both sides, so that no pair is a duplicate, the hash divides all of them, and the vocabulary grows as slowly as that of real
+text. Each component runs at each size in a process of its own. The table says how long it worked, and the most memory that process and
+its descendants had resident together, sampled every 0.2 seconds; DIR/growth.json keeps the same facts. `--beam OPTION` is an option for
+Beam, as in `verbatim run`.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from pipeline import configs
+
+COMPONENTS = ("ingest", "vocabulary", "lexicon")
+_SAMPLE_SECONDS = 0.2
+
+
+def grow(source_path, target_path, folder, pairs):
+    """Writes line-aligned files `train.LANGUAGE` of a given number of pairs.
+
+    Args:
+        source_path, target_path: files of real text; their extensions are the languages.
+        folder: where the corpus goes; its other files stay.
+        pairs: how many pairs.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = [path.read_text(encoding="utf-8").splitlines() for path in (source_path, target_path)]
+    with (
+        (folder / f"train{source_path.suffix}").open("w", encoding="utf-8") as sources,
+        (folder / f"train{target_path.suffix}").open("w", encoding="utf-8") as targets,
+    ):
+        for number, (source, target) in enumerate(itertools.islice(itertools.cycle(zip(*texts)), pairs)):
+            repetition = number // len(texts[0])
+            added = f" {repetition} {number % 1000}" if repetition else ""
+            sources.write(f"{source}{added}\n")
+            targets.write(f"{target}{added}\n")
+
+
+def work(component, recipe, data, output, beam_args):
+    """Runs one component's executor; what it reads of others lies in the same output folder.
+
+    Args:
+        component: one of `COMPONENTS`.
+        recipe: a `Recipe`.
+        data: folder of the corpus.
+        output: folder of the artifacts, one for each corpus.
+        beam_args: options for Beam.
+    """
+    from tfx.types import standard_artifacts
+    from tfx.types.experimental import simple_artifacts
+
+    from components.lexicon import component as lexicon
+    from components.parallel_text_example_gen import executor as ingest
+    from components.vocabulary import component as vocabulary
+
+    examples = standard_artifacts.Examples()
+    artifacts = {name: simple_artifacts.File() for name in ("rejects", "vocabulary", "lexicon")}
+    for name, artifact in {"examples": examples, **artifacts}.items():
+        artifact.uri = str(output / name)
+    examples.split_names = '["train", "eval", "test"]'
+    given = {name: [artifact] for name, artifact in {"examples": examples, **artifacts}.items()}
+
+    def execute(module, inputs, outputs, properties):
+        context = module.Executor.Context(beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1")
+        module.Executor(context).Do(
+            {name: given[name] for name in inputs}, {name: given[name] for name in outputs}, properties
+        )
+
+    if component == "ingest":
+        properties = {
+            ingest.DATA_PATH_KEY: str(data),
+            ingest.DATA_CONFIG_KEY: json.dumps(dataclasses.asdict(recipe.data)),
+        }
+        execute(ingest, (), ("examples", "rejects"), properties)
+        return
+    recipe_json = recipe.to_json()
+    if component == "vocabulary":
+        made = vocabulary.Vocabulary(channel(examples), recipe_json)
+        execute(vocabulary.executor, ("examples",), ("vocabulary",), made.exec_properties)
+    else:
+        made = lexicon.Lexicon(channel(examples), channel(artifacts["vocabulary"]), recipe_json)
+        execute(lexicon.executor, ("examples", "vocabulary"), ("lexicon",), made.exec_properties)
+
+
+def channel(artifact):
+    """Returns a channel of an artifact's type, so that a component can be made that says its executor's properties."""
+    from tfx.types import Channel
+
+    return Channel(type=type(artifact))
+
+
+def resident_bytes(pid):
+    """Returns the memory that a process and its descendants have resident together; 0 for what has ended."""
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            total = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        children = []
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children") as file:
+                children += file.read().split()
+    except (OSError, IndexError):
+        return 0
+    return total + sum(map(resident_bytes, children))
+
+
+def measure(arguments):
+    """Runs a command; returns its seconds and its peak of resident bytes.
+
+    Raises:
+        SystemExit: it failed; its own message has been printed.
+    """
+    started, peak = time.monotonic(), 0
+    process = subprocess.Popen(arguments)
+    while process.poll() is None:
+        peak = max(peak, resident_bytes(process.pid))
+        time.sleep(_SAMPLE_SECONDS)
+    if process.returncode:
+        raise SystemExit(f"The component ended with status {process.returncode}: {' '.join(arguments)}")
+    return time.monotonic() - started, peak
+
+
+def table(rows):
+    """Returns the Markdown table of the rows."""
+    lines = ["| component | pairs | seconds | ms a pair | peak, MB |", "|---|---|---|---|---|"]
+    for row in rows:
+        each = 1000 * row["seconds"] / row["pairs"]
+        cells = [row["component"], f"{row['pairs']:,}", f"{row['seconds']:.0f}", f"{each:.2f}"]
+        lines.append("| " + " | ".join([*cells, f"{row['peak_bytes'] / 1e6:,.0f}"]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Measures all components at all sizes and writes the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("recipe")
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder with train.SOURCE and train.TARGET")
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    parser.add_argument("--pairs", default="50000,500000,5000000")
+    parser.add_argument("--components", default="ingest,vocabulary")
+    parser.add_argument("--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable")
+    parser.add_argument("--only", nargs=2, metavar=("COMPONENT", "PAIRS"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    overrides = ["data.eval_files=[]", "data.test_files=[]", "data.eval_share=0.02", "data.test_share=0.02"]
+    recipe = configs.load_recipe(options.recipe, [*overrides, "lexicon.kind=learned"])
+    if options.only:
+        component, pairs = options.only
+        folder = options.output / pairs
+        work(component, recipe, folder / "data", folder / "artifacts", options.beam)
+        return
+    languages = recipe.data.source_language, recipe.data.target_language
+    texts = [options.data / f"train.{language}" for language in languages]
+    rows = []
+    for pairs in map(int, options.pairs.split(",")):
+        folder = options.output / str(pairs)
+        shutil.rmtree(folder, ignore_errors=True)
+        grow(*texts, folder / "data", pairs)
+        for component in options.components.split(","):
+            arguments = [sys.executable, "-m", "benchmarks.growth", options.recipe, "--data", str(options.data)]
+            arguments += ["--output", str(options.output), *(f"--beam={option}" for option in options.beam)]
+            seconds, peak = measure([*arguments, "--only", component, str(pairs)])
+            rows.append({"component": component, "pairs": pairs, "seconds": seconds, "peak_bytes": peak})
+            (options.output / "growth.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            print(table(rows[-1:]).splitlines()[-1], flush=True)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -21,7 +21,7 @@ from benchmarks.serving.harness import (
     Server,
     answers_of,
     crowd,
-    newest_version,
+    model_version,
     predict_request,
     quantiles,
     read_texts,
@@ -159,7 +159,7 @@ async def broken_version(server, texts):
 def main():
     """Runs all parts; prints their facts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", required=True, help="a model folder, or one of its versions")
+    parser.add_argument("--model", required=True, type=model_version, help="a model folder, or one of its versions")
     parser.add_argument("--texts", required=True, help="file with a text a line")
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--versions", type=int, default=20)
@@ -178,7 +178,7 @@ def main():
             flush=True,
         )
 
-    with Server(newest_version(options.model), "--batch-size", str(options.batch_size)) as server:
+    with Server(options.model, "--batch-size", str(options.batch_size)) as server:
         arguments = (server, texts, options.requests, options.versions, options.batch_size)
         note("versions pushed and retired under load", asyncio.run(pushes(*arguments)))
         note("overload", asyncio.run(overload(server, texts, 4000)))

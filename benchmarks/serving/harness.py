@@ -1,5 +1,6 @@
 """What the benchmarks of serving share: a server in a process of its own, requests, and a crowd of clients."""
 
+import argparse
 import asyncio
 import contextlib
 import pathlib
@@ -14,25 +15,23 @@ import time
 import grpc
 import grpc.aio
 
+from pipeline import served_model
 from serving import protos
 
 NAME = "model"
 _TENSORFLOW_STRING = 7  # DT_STRING
 
 
-def newest_version(model):
-    """Returns the folder of the newest version in a model folder, or the folder itself if it is a version.
+def model_version(directory):
+    """The type of an option that names a model: the folder of its newest version, or of the version that it names.
 
     Raises:
-        SystemExit: there is none.
+        argparse.ArgumentTypeError: there is none.
     """
-    model = pathlib.Path(model)
-    if (model / "saved_model.pb").is_file():
-        return model
-    versions = sorted((path for path in model.glob("[0-9]*") if path.is_dir()), key=lambda path: int(path.name))
-    if not versions:
-        raise SystemExit(f"{model} holds no version of a model: give what `verbatim run` pushed, OUTPUT/models/NAME.")
-    return versions[-1]
+    try:
+        return served_model.version_directory(directory)
+    except served_model.ModelError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def read_texts(path, count):
@@ -123,7 +122,7 @@ def answers_of(response):
     return [text.decode() for text in response.outputs["text"].string_val]
 
 
-def status_requests():
+def status_request():
     """Returns a `GetModelStatusRequest` for the server's model."""
     request = protos.load().get_model_status_pb2.GetModelStatusRequest()
     request.model_spec.name = NAME
@@ -141,7 +140,7 @@ class Connection:
 
     async def versions(self):
         """Returns a dict from version to the name of its state."""
-        response = await self.status(status_requests(), timeout=30)
+        response = await self.status(status_request(), timeout=30)
         states = type(response).DESCRIPTOR.fields_by_name["model_version_status"].message_type
         names = states.fields_by_name["state"].enum_type.values_by_number
         return {status.version: names[status.state].name for status in response.model_version_status}

@@ -18,7 +18,7 @@ import sys
 import grpc
 import grpc.aio
 
-from benchmarks.serving.harness import NAME, Server, crowd, newest_version, predict_request
+from benchmarks.serving.harness import NAME, Server, crowd, model_version, predict_request
 
 _METHOD = "/tensorflow.serving.PredictionService/Predict"
 # What a client's own mistake ends in; INTERNAL is what gRPC says of bytes that are no message.
@@ -172,12 +172,12 @@ async def attack(server, requests, seed):
 def main():
     """Attacks a server of its own; prints what came of it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", required=True, help="a model folder, or one of its versions")
+    parser.add_argument("--model", required=True, type=model_version, help="a model folder, or one of its versions")
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    with Server(newest_version(options.model), "--batch-size", "32") as server:
+    with Server(options.model, "--batch-size", "32") as server:
         facts, good = asyncio.run(attack(server, options.requests, options.seed))
         if not server.is_running():
             facts["log"] = server.log()[-2000:]

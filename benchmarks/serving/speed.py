@@ -14,7 +14,7 @@ import statistics
 import sys
 import time
 
-from benchmarks.serving.harness import Connection, Server, crowd, newest_version, predict_request, quantiles, read_texts
+from benchmarks.serving.harness import Connection, Server, crowd, model_version, predict_request, quantiles, read_texts
 from serving.servable import Limits, Servable
 
 CLIENTS, BATCH = 64, 32
@@ -64,17 +64,16 @@ def direct_rate(servable, texts):
 def main():
     """Measures in turn; prints medians and ratios."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", required=True, help="a model folder, or one of its versions")
+    parser.add_argument("--model", required=True, type=model_version, help="a model folder, or one of its versions")
     parser.add_argument("--texts", required=True, help="file with a text a line")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    version = newest_version(options.model)
     texts = read_texts(options.texts, 512)
-    servable = Servable(version, 1)
-    servable.warm_up(version / "assets.extra" / "tf_serving_warmup_requests")
+    servable = Servable(options.model, 1)
+    servable.warm_up(options.model / "assets.extra" / "tf_serving_warmup_requests")
     rounds = []
-    with Server(version) as alone, Server(version, "--batch-size", str(BATCH)) as together:
+    with Server(options.model) as alone, Server(options.model, "--batch-size", str(BATCH)) as together:
         for number in range(options.rounds + 1):
             served = quantiles(asyncio.run(served_latency(alone.address, texts[:64])))
             direct = quantiles(direct_latency(servable, texts[:64]))

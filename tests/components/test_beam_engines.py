@@ -15,6 +15,8 @@ RECIPE = configs.load_recipe(
         "data.test_share=0.2",
         "data.max_rejected_share=0.5",
         "lexicon.kind=learned",
+        "lexicon.model1_iterations=2",
+        "lexicon.diagonal_iterations=1",
         "vocabulary.min_count=1",
     ],
 )

@@ -177,11 +177,12 @@ class LexiconBias(LexiconHead):
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
         targets = self._known(targets)
         log_epsilon = math.log(self.epsilon)
-        logits = self.vocabulary.logits(state["hidden"])
+        chosen, plain = self.vocabulary.target_logits(state["hidden"], targets)
         ids, entries = self._entries(state, memory)
-        weighted = ops.where(entries > LOG_ZERO, ops.take_along_axis(logits, ids, axis=-1) + entries, LOG_ZERO)
-        normaliser = log_add(log_epsilon + ops.logsumexp(logits, axis=-1), ops.logsumexp(weighted, axis=-1))
-        chosen = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(targets, -1), axis=-1), -1)
+        # A row's entries are of the same words at each of its positions.
+        logits = self.vocabulary.logits_at(state["hidden"], ids[:, :1])
+        weighted = ops.where(entries > LOG_ZERO, logits + entries, LOG_ZERO)
+        normaliser = log_add(log_epsilon + plain, ops.logsumexp(weighted, axis=-1))
         mass = ops.logsumexp(ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1)
         return chosen + log_add(mass, ops.full_like(mass, log_epsilon)) - normaliser
 

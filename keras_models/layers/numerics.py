@@ -76,6 +76,9 @@ def rowwise(function, inputs):
 def target_log_softmax(logits, targets):
     """Log-probability of each target under a softmax, without normalising the others.
 
+    The backend's cross-entropy: on TensorFlow one operation, where picking a logit, the sum and their gradients would each build tensors
+    of the logits' size.
+
     Args:
         logits: float tensor `[..., vocabulary]`.
         targets: int tensor `[...]`; ids outside the vocabulary give `LOG_ZERO`.
@@ -84,11 +87,9 @@ def target_log_softmax(logits, targets):
         float32 tensor `[...]`.
     """
     logits = ops.cast(logits, "float32")
-    vocabulary_size = logits.shape[-1]
-    known = targets < vocabulary_size
+    known = targets < logits.shape[-1]
     index = ops.where(known, targets, 0)
-    chosen = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(index, -1), axis=-1), -1)
-    return ops.where(known, chosen - ops.logsumexp(logits, axis=-1), LOG_ZERO)
+    return ops.where(known, -ops.sparse_categorical_crossentropy(index, logits, from_logits=True), LOG_ZERO)
 
 
 def copy_mass(log_weights, extended_ids, size):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_models.layers.numerics import LOG_ZERO, log_add, rowwise
+from keras_models.layers.numerics import LOG_ZERO, log_add, rowwise, target_log_softmax
 
 
 def softmax_candidates(targets, vocabulary_size, size):
@@ -65,40 +65,60 @@ class VocabularySoftmax(keras.layers.Dense):
         """Float32 log-probabilities `[..., V]`."""
         return ops.log_softmax(self.logits(hidden), axis=-1)
 
+    def logits_at(self, hidden, words):
+        """Float32 logits of some words, by the products with their columns alone.
+
+        Args:
+            hidden: `[batch, length, hidden_size]`.
+            words: int `[batch, length]`, one for each position, or `[batch, 1, number]`, the same ones for all positions of a row.
+
+        Returns:
+            `[batch, length]`, or `[batch, length, number]`.
+        """
+        # In float32, as the matrix product of all columns adds up too.
+        kernel, bias, hidden = (
+            ops.cast(ops.cast(value, self.compute_dtype), "float32") for value in (self.kernel, self.bias, hidden)
+        )
+        columns = ops.take(ops.transpose(kernel), words, axis=0)
+        if len(words.shape) == 2:
+            products = ops.sum(hidden * columns, axis=-1)
+        else:
+            products = ops.matmul(hidden, ops.transpose(ops.squeeze(columns, 1), (0, 2, 1)))
+        return products + ops.take(bias, words)
+
     def target_logits(self, hidden, targets, candidates=None):
         """The targets' logits, and the logarithm of the sum of all.
 
         Args:
-            hidden: `[..., hidden_size]`.
-            targets: int `[...]`; ids outside the vocabulary give `LOG_ZERO`.
+            hidden: `[batch, length, hidden_size]`.
+            targets: int `[batch, length]`; ids outside the vocabulary give `LOG_ZERO`.
             candidates: int `[size]`, or None for the whole vocabulary.
 
         Returns:
-            float32 `[...]` logits, and float32 `[...]` log-normalisers.
+            float32 `[batch, length]` logits, and float32 `[batch, length]` log-normalisers.
         """
         known = targets < self.units
         index = ops.where(known, targets, 0)
+        own = self.logits_at(hidden, index)
         if candidates is None:
-            logits = self.logits(hidden)
-            chosen = ops.squeeze(ops.take_along_axis(logits, ops.expand_dims(index, -1), axis=-1), -1)
-            return ops.where(known, chosen, LOG_ZERO), ops.logsumexp(logits, axis=-1)
+            normaliser = own - target_log_softmax(self.logits(hidden), index)
+            return ops.where(known, own, LOG_ZERO), normaliser
         kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.kernel, self.bias))
-        hidden = ops.cast(hidden, self.compute_dtype)
         narrow, offset = ops.take(kernel, candidates, axis=1), ops.take(bias, candidates)
-        logits = ops.cast(rowwise(lambda rows: ops.matmul(rows, narrow) + offset, hidden), "float32")
-        normaliser = ops.logsumexp(logits, axis=-1)
+        hidden = ops.cast(hidden, self.compute_dtype)
+        logits = rowwise(lambda rows: ops.matmul(rows, narrow) + offset, hidden)
         # Where each id stands among the candidates, from 1; 0 if it is none of them.
         rank = ops.arange(1, candidates.shape[0] + 1, dtype="int32")
         rank = ops.take(ops.segment_sum(rank, candidates, num_segments=self.units), index)
-        place = ops.expand_dims(ops.maximum(rank - 1, 0), -1)
-        chosen = ops.squeeze(ops.take_along_axis(logits, place, axis=-1), -1)
+        place = ops.maximum(rank - 1, 0)
+        normaliser = self.logits_at(hidden, ops.take(candidates, place)) - target_log_softmax(logits, place)
         left_out = ops.logical_and(known, rank == 0)
-        own = ops.sum(hidden * ops.take(ops.transpose(kernel), index, axis=0), axis=-1) + ops.take(bias, index)
-        own = ops.cast(own, "float32")
         normaliser = ops.where(left_out, log_add(normaliser, own), normaliser)
-        return ops.where(known, ops.where(left_out, own, chosen), LOG_ZERO), normaliser
+        return ops.where(known, own, LOG_ZERO), normaliser
 
     def target_log_prob(self, hidden, targets, candidates=None):
-        """float32 `[...]` log-probabilities of the targets; arguments as in `target_logits`."""
+        """float32 `[batch, length]` log-probabilities of the targets; arguments as in `target_logits`."""
+        if candidates is None:
+            return target_log_softmax(self.logits(hidden), targets)
         chosen, normaliser = self.target_logits(hidden, targets, candidates)
         return ops.where(targets < self.units, chosen - normaliser, LOG_ZERO)

@@ -5,6 +5,7 @@ carries the joiner as punctuation does: `Zanzibar` may become `Zan ￭zi ￭bar`
 URLs and options are never cut. A unit that is copied brings its own joiner along, so a copied word is spelt as the source spells it.
 """
 
+import hashlib
 import os
 
 import regex
@@ -94,7 +95,10 @@ class SegmentingTokenizer:
         import tensorflow_text as tf_text
 
         self._tokenizer = tokenizer
-        self._pieces = tf_text.SentencepieceTokenizer(model=model, out_type="string")
+        # Once a graph is saved and loaded, the model is found by the name of its node, in what all loaded graphs of a process share: without a
+        # name of its own, the first that was loaded would cut for all of them.
+        name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:32]}"
+        self._pieces = tf_text.SentencepieceTokenizer(model=model, out_type="string", name=name)
 
     def tokenize(self, texts):
         """Returns the units of string `[batch]`, ragged string `[batch, (units)]`."""

@@ -110,3 +110,33 @@ def test_every_piece_is_in_the_vocabulary():
     special = len(tokenization.SPECIAL_TOKENS)
     assert vocabulary[special : special + 2] == ["￭nation", "%s"] and "{0}" not in vocabulary
     assert {"<0x00>", "￭<0xFF>￭", "a", "￭a"} <= set(vocabulary) and len(set(vocabulary)) == len(vocabulary)
+
+
+def save_and_load(tokenizers, folder):
+    """Returns the function that cuts texts by each of some tokenizers, as another program finds it."""
+    import tensorflow as tf
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def cut_by_all(texts):
+        return [made.tokenize(texts).flat_values for made in tokenizers]
+
+    saved = tf.Module()
+    saved.cut, saved.resources = cut_by_all, [made._pieces for made in tokenizers]
+    tf.saved_model.save(saved, str(folder))
+    return tf.saved_model.load(str(folder)).cut
+
+
+def test_models_stay_apart_once_saved(tmp_path):
+    """A graph that was loaded finds a model by a name, in what all graphs of the process share."""
+    import tensorflow as tf
+
+    from components.subwords.executor import train
+
+    texts = tf.constant(["nation 朝食"])
+    english, japanese = model("subwords"), train({"朝食": 30, "朝": 20, "食": 9}, "subwords", 300)
+    for number, models in enumerate([(english, japanese), (japanese, english)]):
+        tokenizers = [units.SegmentingTokenizer(tokenization.Tokenizer("whitespace"), made) for made in models]
+        expected = [made.tokenize(texts).flat_values.numpy().tolist() for made in tokenizers]
+        assert expected[0] != expected[1]
+        found = save_and_load(tokenizers, tmp_path / str(number))(texts)
+        assert [cut_units.numpy().tolist() for cut_units in found] == expected

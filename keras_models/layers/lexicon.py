@@ -180,7 +180,7 @@ class LexiconBias(LexiconHead):
         chosen, plain = self.vocabulary.target_logits(state["hidden"], targets)
         ids, entries = self._entries(state, memory)
         # A row's entries are of the same words at each of its positions.
-        logits = self.vocabulary.logits_at(state["hidden"], ids[:, :1])
+        logits = self.vocabulary.logits_of(state["hidden"], ids[:, 0])
         weighted = ops.where(entries > LOG_ZERO, logits + entries, LOG_ZERO)
         normaliser = log_add(log_epsilon + plain, ops.logsumexp(weighted, axis=-1))
         mass = ops.logsumexp(ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1)

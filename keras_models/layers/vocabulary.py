@@ -65,26 +65,38 @@ class VocabularySoftmax(keras.layers.Dense):
         """Float32 log-probabilities `[..., V]`."""
         return ops.log_softmax(self.logits(hidden), axis=-1)
 
-    def logits_at(self, hidden, words):
-        """Float32 logits of some words, by the products with their columns alone.
-
-        Args:
-            hidden: `[batch, length, hidden_size]`.
-            words: int `[batch, length]`, one for each position, or `[batch, 1, number]`, the same ones for all positions of a row.
-
-        Returns:
-            `[batch, length]`, or `[batch, length, number]`.
-        """
-        # In float32, as the matrix product of all columns adds up too.
+    def _columns(self, hidden, words):
+        """Float32 `hidden`, and of some words the columns, hidden size last, and the bias: in float32 products add up as those of matrices do."""
         kernel, bias, hidden = (
             ops.cast(ops.cast(value, self.compute_dtype), "float32") for value in (self.kernel, self.bias, hidden)
         )
-        columns = ops.take(ops.transpose(kernel), words, axis=0)
-        if len(words.shape) == 2:
-            products = ops.sum(hidden * columns, axis=-1)
-        else:
-            products = ops.matmul(hidden, ops.transpose(ops.squeeze(columns, 1), (0, 2, 1)))
-        return products + ops.take(bias, words)
+        return hidden, ops.take(ops.transpose(kernel), words, axis=0), ops.take(bias, words)
+
+    def logits_at(self, hidden, words):
+        """The logit of one word at each position, without those of the others.
+
+        Args:
+            hidden: `[batch, length, hidden_size]`.
+            words: int `[batch, length]`.
+
+        Returns:
+            float32 `[batch, length]`.
+        """
+        hidden, columns, bias = self._columns(hidden, words)
+        return ops.sum(hidden * columns, axis=-1) + bias
+
+    def logits_of(self, hidden, words):
+        """The logits of some words, the same ones at all positions of a row, without those of the others.
+
+        Args:
+            hidden: `[batch, length, hidden_size]`.
+            words: int `[batch, number]`.
+
+        Returns:
+            float32 `[batch, length, number]`.
+        """
+        hidden, columns, bias = self._columns(hidden, words)
+        return ops.matmul(hidden, ops.transpose(columns, (0, 2, 1))) + ops.expand_dims(bias, 1)
 
     def target_logits(self, hidden, targets, candidates=None):
         """The targets' logits, and the logarithm of the sum of all.

@@ -65,6 +65,27 @@ def test_agrees_with_the_equations(name, seed, size):
     check_against_the_oracle(case, head, arrays, *case.targets(rng, head, arrays))
 
 
+@pytest.mark.skipif(not TENSORFLOW, reason="JAX knows all lengths while it traces.")
+@pytest.mark.parametrize("name", CASES)
+def test_lengths_may_be_unknown_until_it_runs(name):
+    """As in training, where batches come in many lengths and one graph is for all."""
+    import tensorflow as tf
+
+    case, rng = CASES[name], np.random.default_rng(0)
+    head = case.make()
+    arrays = example(rng, *SIZES[0])
+    targets, _ = case.targets(rng, head, arrays)
+    arguments = {**case.arguments(head, arrays), **targets}
+    signature = {}
+    for key, value in arguments.items():
+        # Sizes are the layers' and the lexicon's, lengths the batch's.
+        is_size = key == "lexicon_ids" or value.dtype == np.float32 and key != "attention"
+        size = value.shape[-1] if is_size else None
+        signature[key] = tf.TensorSpec([*[None] * (value.ndim - 1), size], value.dtype)
+    traced = tf.function(lambda arguments: head(**arguments), input_signature=[signature])
+    np.testing.assert_allclose(numpy(traced(arguments)), numpy(head(**arguments)), rtol=1e-5, atol=1e-5)
+
+
 # Three tokens of the source, an empty one last.
 EDGES = np.array([[4, V + 1, 4], [V, V, V + 2], [V, 0, 0], [0, 0, 0]], "int32")
 

@@ -34,7 +34,9 @@ def interpreter(peer, folder=FOLDER):
     """
     path = pathlib.Path(folder) / peer / "bin" / "python"
     if not path.exists():
-        raise SystemExit(f"The peer {peer} is not installed: run python -m benchmarks.peers.environments --peers {peer}.")
+        raise SystemExit(
+            f"The peer {peer} is not installed: run python -m benchmarks.peers.environments --peers {peer}."
+        )
     return path
 
 

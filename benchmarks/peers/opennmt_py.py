@@ -169,7 +169,14 @@ def load(checkpoint, job, folder, forced=True):
     torch.save(mend(torch.load(checkpoint)), mended)
     lengths = {"min_length": job.length, "max_length": job.length} if forced else {"max_length": 34}
     # The length ratio of its own would end outputs of short sources early.
-    values = {"model": mended, "src": "-", "beam_size": job.beam, "batch_type": "sents", "max_length_ratio": 0, **lengths}
+    values = {
+        "model": mended,
+        "src": "-",
+        "beam_size": job.beam,
+        "batch_type": "sents",
+        "max_length_ratio": 0,
+        **lengths,
+    }
     values |= {"output": pathlib.Path(folder) / "outputs", "length_penalty": "avg"}
     parser = ArgumentParser()
     translate_opts(parser)

@@ -11,11 +11,15 @@ A model of ours has lengths, beam and buckets from its recipe; one that was trai
 `ours_model.recipe` sets. With --free lengths are left to both models, which then must be trained; the outputs' BLEU stands beside the seconds, so that
 equal quality can be seen. OpenNMT-py's own maximum of 20 takes 20 steps; ours takes a 21st, in which all hypotheses end.
 
+`--body transformer` compares Transformers of six layers a side without copying, with CTranslate2 and Hugging Face's; `--programs` chooses, for
+instance OpenNMT-tf 2.32 too, whose GRU does not copy. How quality would compare is known of OpenNMT-py alone: only its checkpoints can be given.
+
 Writes DIR/decoding.json, decoding.md, decoding.svg, and each program's outputs and log.
 """
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import pathlib
 import sys
@@ -23,11 +27,30 @@ import sys
 from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
 from benchmarks.peers.job import Job
 
-#: Module, environment (None: this one) and arguments of each program's `decode`.
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """A program that takes part: its module, its environment (None: this one), what its `load` and its `decode` take besides."""
+
+    module: str
+    environment: str | None
+    load: dict
+    decode: dict
+
+
+_TRANSFORMERS = "transformers_and_ctranslate2"
 PROGRAMS = {
-    "ours": ("ours", None, {"signature": "serving_default"}),
-    "ours_no_xla": ("ours", None, {"signature": "serving_default_no_xla"}),
-    "opennmt_py": ("opennmt_py", "opennmt_py", {}),
+    "ours": Side("ours", None, {}, {"signature": "serving_default"}),
+    "ours_no_xla": Side("ours", None, {}, {"signature": "serving_default_no_xla"}),
+    "opennmt_py": Side("opennmt_py", "opennmt_py", {}, {}),
+    "opennmt_tf": Side("opennmt_tf", "opennmt_tf", {}, {}),
+    "ctranslate2": Side(_TRANSFORMERS, "transformers", {"program": "ctranslate2"}, {}),
+    "hugging_face": Side(_TRANSFORMERS, "transformers", {"program": "hugging_face"}, {}),
+}
+#: Who takes part by default; the first peer is the one that the others are compared with.
+DEFAULTS = {
+    "rnn": ("ours", "ours_no_xla", "opennmt_py"),
+    "transformer": ("ours", "ours_no_xla", "ctranslate2", "hugging_face"),
 }
 # Enough for about three seconds of a turn at either batch.
 SENTENCES = {1: 32, 32: 256}
@@ -39,24 +62,16 @@ class WrongLength(RuntimeError):
 
 def start(name, job, options):
     """Starts a program and loads its model; returns it and the facts of its model."""
-    module, environment, _ = PROGRAMS[name]
-    python = environments.interpreter(environment, options.environments) if environment else sys.executable
-    program = processes.Program(python, module, job.threads, options.output / f"{name}.log")
-    folder = options.output / module
+    side = PROGRAMS[name]
+    python = environments.interpreter(side.environment, options.environments) if side.environment else sys.executable
+    program = processes.Program(python, side.module, job.threads, options.output / f"{name}.log")
+    given = {"ours": options.model, "opennmt_py": options.checkpoint}.get(side.module)
+    folder = options.output / name
     folder.mkdir(parents=True, exist_ok=True)
     shared = {"job": job.to_json(), "folder": str(folder)}
-    if module == "ours":
-        facts = {}
-        model = options.model or folder / "model"
-        if not options.model and not (model / "1" / "saved_model.pb").exists():
-            facts = program.ask("make", data=str(options.data), **shared)
-        return program, {**facts, **program.ask("load", model=str(model))}
-    facts = {}
-    checkpoint = options.checkpoint
-    if not checkpoint:
-        facts = program.ask("make", data=str(options.data), **shared)
-        checkpoint = facts["checkpoint"]
-    return program, {**facts, **program.ask("load", checkpoint=str(checkpoint), forced=not options.free, **shared)}
+    made = {} if given else program.ask("make", data=str(options.data), **shared)
+    model = str(given or made["model"])
+    return program, {**made, **program.ask("load", model=model, forced=not options.free, **shared, **side.load)}
 
 
 def check_lengths(name, lengths, wanted):
@@ -72,11 +87,13 @@ def check_lengths(name, lengths, wanted):
 def measure_batch(programs, batch, job, options):
     """Returns the rounds of all programs at one batch size, and each program's outputs."""
     pairs = corpus.read(options.data, "dev")
-    chosen = corpus.sentences(pairs, options.sentences or SENTENCES.get(batch, 8 * batch))
+    count = options.sentences or SENTENCES.get(batch, 8 * batch)
+    # Whole batches: ours pads the last one up.
+    chosen = corpus.sentences(pairs, -(-count // batch) * batch)
     texts, outputs = [pairs[number][0] for number in chosen], {}
 
     def measure(name):
-        answer = programs[name].ask("decode", texts=texts, batch=batch, **PROGRAMS[name][2])
+        answer = programs[name].ask("decode", texts=texts, batch=batch, **PROGRAMS[name].decode)
         if not options.free:
             check_lengths(name, answer["lengths"], job.length)
         outputs[name] = answer["outputs"]
@@ -155,7 +172,8 @@ def parse():
     parser.add_argument("--model", type=pathlib.Path, help="a model folder of ours; by default one is made")
     parser.add_argument("--checkpoint", type=pathlib.Path, help="OpenNMT-py's; by default one is made")
     parser.add_argument("--free", action="store_true", help="leave lengths to the models, and compare their BLEU")
-    parser.add_argument("--programs", default=",".join(PROGRAMS))
+    parser.add_argument("--body", default=Job.body, choices=tuple(DEFAULTS))
+    parser.add_argument("--programs", help=f"some of {', '.join(PROGRAMS)}, with commas; by default those of the body")
     parser.add_argument("--environments", type=pathlib.Path, default=environments.FOLDER)
     parser.add_argument("--batches", default="1,32")
     parser.add_argument("--sentences", type=int, help="of a turn; by default 32 one by one, 256 in batches of 32")
@@ -169,9 +187,10 @@ def main():
     """Measures all programs at all batch sizes and writes the report."""
     options = parse()
     batches = tuple(int(batch) for batch in options.batches.split(","))
-    job = Job(threads=options.threads, attention=options.attention, batches=batches)
-    names = options.programs.split(",")
-    against = "opennmt_py" if "opennmt_py" in names else names[-1]
+    body = {"body": options.body, "embedding": Job.hidden} if options.body == "transformer" else {}
+    job = Job(threads=options.threads, attention=options.attention, batches=batches, **body)
+    names = options.programs.split(",") if options.programs else DEFAULTS[options.body]
+    against = next((name for name in names if not name.startswith("ours")), names[0])
     options.output.mkdir(parents=True, exist_ok=True)
     facts = machine.describe()
     rates = floors.measured_rates(job.threads, options.output / "rates.log")

@@ -40,12 +40,43 @@ class Product:
 
 
 def encoder_products(job, batch, source_length):
-    """Returns the products of reading a batch: a bidirectional GRU, half the hidden size each way, and the first state."""
-    half = job.hidden // 2
+    """Returns the products of reading a batch: a bidirectional GRU, half the hidden size each way, and the first state; or a Transformer."""
+    rows, hidden = batch * source_length, job.hidden
+    if job.body == "transformer":
+        return [
+            *_self_attention(job, batch, source_length, source_length, job.layers),
+            *_feed_forward(job, rows),
+            Product("keys and values of the source", rows, hidden, 2 * hidden, job.layers),
+        ]
+    half = hidden // 2
     return [
-        Product("encoder's inputs", batch * source_length, job.embedding, 3 * half, 2),
+        Product("encoder's inputs", rows, job.embedding, 3 * half, 2),
         Product("encoder's recurrence", batch, half, 3 * half, 2 * source_length),
-        Product("first state", batch, job.hidden, job.hidden),
+        Product("first state", batch, hidden, hidden),
+    ]
+
+
+def _self_attention(job, sources, rows_each, positions, layers):
+    hidden, rows = job.hidden, sources * rows_each
+    return [
+        Product("queries, keys, values", rows, hidden, 3 * hidden, layers),
+        *_attention(job, sources, rows_each, positions, layers),
+        Product("attention's output", rows, hidden, hidden, layers),
+    ]
+
+
+def _attention(job, sources, rows_each, positions, layers):
+    each = job.hidden // job.heads
+    return [
+        Product("attention's scores", rows_each, each, positions, sources * job.heads * layers),
+        Product("attention's context", rows_each, positions, each, sources * job.heads * layers),
+    ]
+
+
+def _feed_forward(job, rows):
+    return [
+        Product("feed-forward, in", rows, job.hidden, job.feed_forward, job.layers),
+        Product("feed-forward, out", rows, job.feed_forward, job.hidden, job.layers),
     ]
 
 
@@ -58,6 +89,16 @@ def step_products(job, sources, rows_each, source_length):
         source_length: tokens of a source.
     """
     rows, hidden = sources * rows_each, job.hidden
+    if job.body == "transformer":
+        return [
+            # Each hypothesis has its own past, on average half of the output.
+            *_self_attention(job, rows, 1, job.length // 2, job.layers),
+            Product("source attention's query", rows, hidden, hidden, job.layers),
+            *_attention(job, sources, rows_each, source_length, job.layers),
+            Product("source attention's output", rows, hidden, hidden, job.layers),
+            *_feed_forward(job, rows),
+            Product("vocabulary", rows, hidden, job.vocabulary),
+        ]
     return [
         # Input feeding: what the last step gave is an input, beside the last word.
         Product("GRU, inputs", rows, job.embedding + hidden, 3 * hidden),
@@ -78,7 +119,7 @@ def decoding_products(job, batch, source_length):
 
 
 def training_products(job, batch, source_length, target_length):
-    """Returns the products of one update: forward, and twice as many backward, for the factors' gradients.
+    """Returns the products of one update of a GRU: forward, and twice as many backward, for the factors' gradients.
 
     What each step needs of the last is a product of `batch` rows a step; the vocabulary's needs nothing of it, so all steps make one.
     """

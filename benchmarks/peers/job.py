@@ -10,6 +10,7 @@ class Job:
 
     vocabulary: ids of each side, special ones among them.
     attention: `bilinear` (a peer's "general"), `additive` or `dot`.
+    body: `rnn`, a GRU with copying, whose layers are one each; `transformer`, of `layers`, `heads` and `feed_forward`, without copying.
     length: tokens of each output, forced, without its end.
     updates: of one round of training.
     """
@@ -18,6 +19,10 @@ class Job:
     embedding: int = 300
     hidden: int = 512
     attention: str = "bilinear"
+    body: str = "rnn"
+    layers: int = 6
+    heads: int = 8
+    feed_forward: int = 2048
     beam: int = 5
     length: int = 20
     batches: tuple[int, ...] = (1, 32)

@@ -138,7 +138,7 @@ def make(job, data, folder):
 
     run_training(training_options(Job.from_json(job), data, folder, 1, 1))
     path = checkpoint_path(folder, 1)
-    return {"checkpoint": str(path), "parameters": count_parameters(torch.load(path))}
+    return {"model": str(path), "parameters": count_parameters(torch.load(path))}
 
 
 def mend(checkpoint):
@@ -149,11 +149,11 @@ def mend(checkpoint):
     return checkpoint
 
 
-def load(checkpoint, job, folder, forced=True):
+def load(model, job, folder, forced):
     """Loads a checkpoint for a beam search.
 
     Args:
-        checkpoint: path of what the training script wrote.
+        model: path of the checkpoint that the training script wrote.
         job: a `Job`, as JSON.
         folder: for files.
         forced: whether outputs have exactly `job.length` tokens.
@@ -166,7 +166,7 @@ def load(checkpoint, job, folder, forced=True):
     job = Job.from_json(job)
     torch.set_num_threads(job.threads)
     mended = pathlib.Path(folder) / "mended.pt"
-    torch.save(mend(torch.load(checkpoint)), mended)
+    torch.save(mend(torch.load(model)), mended)
     lengths = {"min_length": job.length, "max_length": job.length} if forced else {"max_length": 34}
     # The length ratio of its own would end outputs of short sources early.
     values = {

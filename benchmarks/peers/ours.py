@@ -18,11 +18,12 @@ def make(job, data, folder):
 
     recipe = ours_model.recipe(Job.from_json(job))
     graph = ours_model.write_graph(recipe, corpus.read(data, "train"), pathlib.Path(folder) / "graph")
-    return {"parameters": ours_model.export(recipe, graph, pathlib.Path(folder) / "model" / "1")}
+    model = pathlib.Path(folder) / "model"
+    return {"model": str(model), "parameters": ours_model.export(recipe, graph, model / "1")}
 
 
-def load(model):
-    """Loads an exported model."""
+def load(model, job, folder, forced):
+    """Loads an exported model; its recipe says its lengths, forced or not."""
     import tensorflow as tf
 
     from pipeline.served_model import ServedModel

@@ -23,7 +23,8 @@ def recipe(job):
         "vocabulary.source_size": job.vocabulary,
         "vocabulary.target_size": job.vocabulary,
         "vocabulary.min_count": 1,
-        "model.head": "pointer_generator",
+        "model.body": job.body,
+        "model.head": "pointer_generator" if job.body == "rnn" else "softmax",
         "model.attention": job.attention,
         "model.coverage": "false",
         "model.embedding_size": job.embedding,
@@ -39,6 +40,15 @@ def recipe(job):
         "decoding.min_length": job.length,
         "decoding.keep_protected": "false",
     }
+    if job.body == "transformer":
+        values |= {
+            "model.encoder_layers": job.layers,
+            "model.decoder_layers": job.layers,
+            "model.attention_heads": job.heads,
+            "model.feed_forward_size": job.feed_forward,
+            # Of the baseline that is not trained here, but must fit.
+            "baseline.head": "",
+        }
     overrides = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()]
     return configs.load_recipe("translation_en_ja", overrides)
 

@@ -100,6 +100,7 @@ def measure_batch(programs, batch, job, options):
         tokens = sum(answer["lengths"])
         return {
             "ms": 1000 * answer["seconds"] / len(texts),
+            "cpu_ms": 1000 * answer["cpu_seconds"] / len(texts),
             "tokens_per_second": tokens / answer["seconds"],
             "peak_bytes": answer["peak_bytes"],
         }
@@ -111,7 +112,9 @@ def measure_batch(programs, batch, job, options):
 def summarize(batch, found, floor_ms, against):
     """Returns the figures of one batch size, for JSON and table."""
     figures = rounds.figure(found, "ms", against)
+    worked = rounds.figure(found, "cpu_ms")
     for name, one in figures.items():
+        one["cpu_ms"] = worked[name]
         one["share_of_floor"] = floor_ms / one["median"]
         one["peak_bytes"] = max(taken[name]["peak_bytes"] for taken in found)
     return {"batch": batch, "floor_ms": floor_ms, "figures": figures}
@@ -119,7 +122,16 @@ def summarize(batch, found, floor_ms, against):
 
 def table(batches, against):
     """Returns the Markdown table of what `summarize` returned for each batch size."""
-    head = ["batch", "program", "ms a sentence", f"times {against}", "share of the floor", "BLEU", "peak, MB"]
+    head = [
+        "batch",
+        "program",
+        "ms a sentence",
+        f"times {against}",
+        "share of the floor",
+        "CPU ms a sentence",
+        "BLEU",
+        "peak, MB",
+    ]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for one in batches:
         for name, figure in one["figures"].items():
@@ -130,6 +142,7 @@ def table(batches, against):
                 rounds.with_spread(figure, 2),
                 rounds.with_spread(figure["ratio"], 2) if "ratio" in figure else "",
                 f"{figure['share_of_floor']:.0%}",
+                f"{figure['cpu_ms']['median']:.2f}",
                 "" if bleu is None else f"{bleu:.1f}",
                 f"{figure['peak_bytes'] / 1e6:,.0f}",
             ]

@@ -9,7 +9,6 @@ import argparse
 import json
 import pathlib
 import re
-import time
 
 from benchmarks.peers import corpus, processes
 from benchmarks.peers.job import Job
@@ -196,20 +195,19 @@ def decode(texts, batch):
 
     engine, options = _loaded["engine"], argparse.Namespace(**vars(_loaded["options"]))
     options.batch_size = batch
-    started = time.perf_counter()
-    batches = build_dynamic_dataset_iter(
-        options,
-        engine.transforms_cls,
-        engine.vocabs,
-        copy=True,
-        task=CorpusTask.INFER,
-        src=texts,
-        device_id=engine.device_id,
-    )
-    _, found = engine.translator._translate(batches, batches.transforms, False, False)
-    seconds = time.perf_counter() - started
+    with processes.Timer() as timer:
+        batches = build_dynamic_dataset_iter(
+            options,
+            engine.transforms_cls,
+            engine.vocabs,
+            copy=True,
+            task=CorpusTask.INFER,
+            src=texts,
+            device_id=engine.device_id,
+        )
+        _, found = engine.translator._translate(batches, batches.transforms, False, False)
     outputs = [best[0] for best in found]
-    return {"seconds": seconds, "outputs": outputs, "lengths": [len(output.split(" ")) for output in outputs]}
+    return {**timer.facts, "outputs": outputs, "lengths": [len(output.split(" ")) for output in outputs]}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """OpenNMT-tf 2.32.0's side of decoding, in its own environment: the SavedModel that it exports. It has no copying, so its model has none."""
 
 import pathlib
-import time
 
 from benchmarks.peers import corpus, processes
 from benchmarks.peers.job import Job
@@ -29,7 +28,7 @@ def make(job, data, folder):
     model = opennmt.models.SequenceToSequence(
         source_inputter=opennmt.inputters.WordEmbedder(embedding_size=job.embedding),
         target_inputter=opennmt.inputters.WordEmbedder(embedding_size=job.embedding),
-        encoder=opennmt.encoders.RNNEncoder(1, job.hidden, bidirectional=True, cell_class=cell),
+        encoder=opennmt.encoders.RNNEncoder(1, job.hidden // 2, bidirectional=True, cell_class=cell),
         decoder=opennmt.decoders.AttentionalRNNDecoder(
             1,
             job.hidden,
@@ -62,16 +61,15 @@ def decode(texts, batch):
 
     translate = _loaded["model"].signatures["serving_default"]
     outputs = []
-    started = time.perf_counter()
-    for start in range(0, len(texts), batch):
-        words = [text.split() for text in texts[start : start + batch]]
-        longest = max(map(len, words))
-        padded = [line + [""] * (longest - len(line)) for line in words]
-        found = translate(tokens=tf.constant(padded), length=tf.constant([len(line) for line in words], tf.int32))
-        for tokens, length in zip(found["tokens"].numpy(), found["length"].numpy()):
-            outputs.append(" ".join(token.decode("utf-8") for token in tokens[0][: length[0]]))
-    seconds = time.perf_counter() - started
-    return {"seconds": seconds, "outputs": outputs, "lengths": [len(output.split(" ")) for output in outputs]}
+    with processes.Timer() as timer:
+        for start in range(0, len(texts), batch):
+            words = [text.split() for text in texts[start : start + batch]]
+            longest = max(map(len, words))
+            padded = [line + [""] * (longest - len(line)) for line in words]
+            found = translate(tokens=tf.constant(padded), length=tf.constant([len(line) for line in words], tf.int32))
+            for tokens, length in zip(found["tokens"].numpy(), found["length"].numpy()):
+                outputs.append(" ".join(token.decode("utf-8") for token in tokens[0][: length[0]]))
+    return {**timer.facts, "outputs": outputs, "lengths": [len(output.split(" ")) for output in outputs]}
 
 
 if __name__ == "__main__":

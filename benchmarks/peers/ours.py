@@ -1,7 +1,6 @@
 """Our side of a comparison, in a process of its own: the exported model's own signature, and the Trainer's own `run_fn`."""
 
 import pathlib
-import time
 import types
 
 from benchmarks.peers import corpus, processes
@@ -37,12 +36,11 @@ def decode(texts, batch, signature="serving_default"):
     """Answers texts in batches, in their order; returns seconds, outputs and their numbers of tokens."""
     model = _loaded["model"]
     answers = []
-    started = time.perf_counter()
-    for start in range(0, len(texts), batch):
-        answers += model.predict(texts[start : start + batch], signature)
-    seconds = time.perf_counter() - started
+    with processes.Timer() as timer:
+        for start in range(0, len(texts), batch):
+            answers += model.predict(texts[start : start + batch], signature)
     return {
-        "seconds": seconds,
+        **timer.facts,
         "outputs": [answer["text"] for answer in answers],
         "lengths": [len(answer["tokens"]) for answer in answers],
     }

@@ -29,7 +29,10 @@ def recipe(job):
         "model.coverage": "false",
         "model.embedding_size": job.embedding,
         "model.hidden_size": job.hidden,
+        # As the peer's: the same rate from the first update to the last.
         "training.learning_rate": job.learning_rate,
+        "training.warmup_steps": 0,
+        "training.final_learning_rate_share": 1.0,
         "training.bucket_lengths": [8, 10, 12, 14, 16, 24],
         "decoding.beam_size": job.beam,
         "decoding.n_best": 1,

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import time
 
 from benchmarks.peers import corpus, processes
 from benchmarks.peers.job import Job
@@ -81,12 +80,11 @@ def load(model, job, folder, forced, program):
 def decode(texts, batch):
     """Translates texts in batches, in their order; returns seconds, outputs and their numbers of tokens."""
     outputs = []
-    started = time.perf_counter()
-    for start in range(0, len(texts), batch):
-        outputs += _loaded["translate"]([text.split() for text in texts[start : start + batch]])
-    seconds = time.perf_counter() - started
+    with processes.Timer() as timer:
+        for start in range(0, len(texts), batch):
+            outputs += _loaded["translate"]([text.split() for text in texts[start : start + batch]])
     return {
-        "seconds": seconds,
+        **timer.facts,
         "outputs": [" ".join(output) for output in outputs],
         "lengths": [len(output) for output in outputs],
     }

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from benchmarks.peers import corpus, decoding, environments, floors, opennmt_py, picture, rounds, training
+from benchmarks.peers import corpus, decoding, environments, floors, machine, opennmt_py, picture, rounds, training
 from benchmarks.peers.job import Job
 
 
@@ -77,10 +77,12 @@ def test_training_needs_three_times_forward_and_its_vocabulary_is_one_product():
 
 
 def test_tables_have_a_line_for_each_program():
-    found = [{name: {"ms": ms, "peak_bytes": 5e8} for name, ms in (("ours", 10.0), ("opennmt_py", 80.0))}]
+    found = [
+        {name: {"ms": ms, "cpu_ms": 2 * ms, "peak_bytes": 5e8} for name, ms in (("ours", 10.0), ("opennmt_py", 80.0))}
+    ]
     one = decoding.summarize(1, found, 5.0, "opennmt_py")
     lines = decoding.table([one], "opennmt_py").splitlines()
-    assert lines[2] == "| 1 | ours | 10.00 (10.00 to 10.00) | 8.00 (8.00 to 8.00) | 50% |  | 500 |"
+    assert lines[2] == "| 1 | ours | 10.00 (10.00 to 10.00) | 8.00 (8.00 to 8.00) | 50% | 20.00 |  | 500 |"
     assert len(lines) == 4
 
     facts = {"source_rate": 10.0, "pairs_an_update": 64, "losses": [[40, 5.5]], "parameters": 1000, "peak_bytes": 1e9}
@@ -149,3 +151,20 @@ def test_what_cannot_be_installed_is_reported(tmp_path, monkeypatch):
     failed = types.SimpleNamespace(returncode=1, stdout="no matching distribution\n")
     monkeypatch.setattr(environments.subprocess, "run", lambda *arguments, **options: failed)
     assert environments.make("opennmt_py", tmp_path) == "no matching distribution"
+
+
+def test_a_transformer_has_its_own_products():
+    job = Job(vocabulary=100, hidden=8, body="transformer", layers=2, heads=2, feed_forward=16, beam=5, length=6)
+    products = floors.decoding_products(job, 3, 7)
+    feed = [product for product in products if product.name == "feed-forward, in"]
+    # Once over the source's tokens, and once a step over the hypotheses.
+    assert [product.operations for product in feed] == [2 * (3 * 7) * 8 * 16 * 2, 2 * (3 * 5) * 8 * 16 * 2 * 6]
+    # All heads together see the whole width: a position of its source for each of the 6 steps.
+    scores = [product for product in products if product.name == "attention's scores" and product.columns == 7]
+    assert scores[-1].operations == 2 * (3 * 5) * 7 * 8 * 2 * 6
+
+
+def test_busy_machines_are_called_busy():
+    facts = {"processor": "any", "cores": 2, "memory_gb": 8, "system": "any", "load": 3.0}
+    assert "busy (load 3.0)" in machine.sentence(facts, 2)
+    assert "busy" not in machine.sentence({**facts, "load": 0.1}, 2)

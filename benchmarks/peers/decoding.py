@@ -60,18 +60,27 @@ class WrongLength(RuntimeError):
     """Outputs that are not as long as they had to be."""
 
 
-def start(name, job, options):
-    """Starts a program and loads its model; returns it and the facts of its model."""
+def start(name, job, options, made):
+    """Starts a program and loads its model; returns it and the facts of its model.
+
+    Args:
+        made: dict from a module to the facts of the model that was made for it, which its programs share; added to here.
+    """
     side = PROGRAMS[name]
     python = environments.interpreter(side.environment, options.environments) if side.environment else sys.executable
     program = processes.Program(python, side.module, job.threads, options.output / f"{name}.log")
-    given = {"ours": options.model, "opennmt_py": options.checkpoint}.get(side.module)
-    folder = options.output / name
+    folder = options.output / side.module
     folder.mkdir(parents=True, exist_ok=True)
     shared = {"job": job.to_json(), "folder": str(folder)}
-    made = {} if given else program.ask("make", data=str(options.data), **shared)
-    model = str(given or made["model"])
-    return program, {**made, **program.ask("load", model=model, forced=not options.free, **shared, **side.load)}
+    given = {"ours": options.model, "opennmt_py": options.checkpoint}.get(side.module)
+    if given:
+        made[side.module] = {"model": str(given)}
+    elif side.module not in made:
+        print(f"  {name}: makes an untrained model", file=sys.stderr, flush=True)
+        made[side.module] = program.ask("make", data=str(options.data), **shared)
+    facts = made[side.module]
+    loaded = program.ask("load", model=facts["model"], forced=not options.free, **shared, **side.load)
+    return program, {**facts, **loaded}
 
 
 def check_lengths(name, lengths, wanted):
@@ -212,9 +221,9 @@ def main():
     report = {"job": vars(job), "machine": facts, "rates": rates, "source_length": source_length, "against": against}
     report |= {"programs": {}, "batches": []}
     with contextlib.ExitStack() as stack:
-        programs = {}
+        programs, made = {}, {}
         for name in names:
-            programs[name], report["programs"][name] = start(name, job, options)
+            programs[name], report["programs"][name] = start(name, job, options, made)
             stack.enter_context(programs[name])
         for batch in batches:
             found, outputs, references = measure_batch(programs, batch, job, options)

@@ -176,7 +176,8 @@ def load(model, job, folder, forced):
         "max_length_ratio": 0,
         **lengths,
     }
-    values |= {"output": pathlib.Path(folder) / "outputs", "length_penalty": "avg"}
+    # Our default: the normalisation of Wu et al. 2016 at full strength.
+    values |= {"output": pathlib.Path(folder) / "outputs", "length_penalty": "wu", "alpha": 1.0}
     parser = ArgumentParser()
     translate_opts(parser)
     options = parser.parse_args([word for name, value in values.items() for word in (f"-{name}", str(value))])

@@ -49,7 +49,10 @@ def encoder_products(job, batch, source_length):
             Product("keys and values of the source", rows, hidden, 2 * hidden, job.layers),
         ]
     half = hidden // 2
+    # Products with the states of the source are made once, not at each step.
+    keys = [] if job.attention == "dot" else [Product("attention's keys", rows, hidden, hidden)]
     return [
+        *keys,
         Product("encoder's inputs", rows, job.embedding, 3 * half, 2),
         Product("encoder's recurrence", batch, half, 3 * half, 2 * source_length),
         Product("first state", batch, hidden, hidden),
@@ -99,11 +102,12 @@ def step_products(job, sources, rows_each, source_length):
             *_feed_forward(job, rows),
             Product("vocabulary", rows, hidden, job.vocabulary),
         ]
+    query = [Product("attention's query", rows, hidden, hidden)] if job.attention == "additive" else []
     return [
+        *query,
         # Input feeding: what the last step gave is an input, beside the last word.
         Product("GRU, inputs", rows, job.embedding + hidden, 3 * hidden),
         Product("GRU, state", rows, hidden, 3 * hidden),
-        Product("attention's query", rows, hidden, hidden),
         Product("attention's scores", rows_each, hidden, source_length, sources),
         Product("attention's context", rows_each, source_length, hidden, sources),
         Product("output", rows, 2 * hidden, hidden),

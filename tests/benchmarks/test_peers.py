@@ -68,6 +68,17 @@ def test_operations_of_decoding():
     assert products["encoder's inputs"].operations == 2 * (2 * 7) * 3 * (3 * 2) * 2
 
 
+def test_attention_projects_the_source_once_and_the_query_only_where_it_must():
+    def named(attention):
+        job = Job(vocabulary=100, embedding=3, hidden=4, beam=5, length=6, attention=attention)
+        return {product.name: product.operations for product in floors.decoding_products(job, 2, 7)}
+
+    assert named("bilinear")["attention's keys"] == 2 * (2 * 7) * 4 * 4
+    assert "attention's query" not in named("bilinear")
+    assert named("additive")["attention's query"] == 2 * (2 * 5 * 6) * 4 * 4
+    assert "attention's keys" not in named("dot")
+
+
 def test_training_needs_three_times_forward_and_its_vocabulary_is_one_product():
     job = Job(vocabulary=100, embedding=3, hidden=4)
     products = {product.name: product for product in floors.training_products(job, 8, 5, 6)}

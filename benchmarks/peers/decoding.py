@@ -22,6 +22,7 @@ import contextlib
 import dataclasses
 import json
 import pathlib
+import shutil
 import sys
 
 from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
@@ -69,13 +70,16 @@ def start(name, job, options, made):
     side = PROGRAMS[name]
     python = environments.interpreter(side.environment, options.environments) if side.environment else sys.executable
     program = processes.Program(python, side.module, job.threads, options.output / f"{name}.log")
-    folder = options.output / side.module
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = options.output / "work" / side.module
     shared = {"job": job.to_json(), "folder": str(folder)}
     given = {"ours": options.model, "opennmt_py": options.checkpoint}.get(side.module)
     if given:
+        folder.mkdir(parents=True, exist_ok=True)
         made[side.module] = {"model": str(given)}
     elif side.module not in made:
+        # What an earlier comparison left there is of other sizes, maybe.
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         print(f"  {name}: makes an untrained model", file=sys.stderr, flush=True)
         made[side.module] = program.ask("make", data=str(options.data), **shared)
     facts = made[side.module]

@@ -26,7 +26,7 @@ def measure(name, job, options):
     """Trains once with a program, in a new process; returns its facts."""
     module, environment = PROGRAMS[name]
     python = environments.interpreter(environment, options.environments) if environment else sys.executable
-    folder = options.output / name
+    folder = options.output / "work" / name
     # A training must not go on from the last one's checkpoint, nor its log.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -1,0 +1,40 @@
+"""What every program does in a comparison: sizes, lengths, threads. Standard library alone, because peers' environments import it."""
+
+import dataclasses
+import json
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """The same for all programs.
+
+    vocabulary: ids of each side, special ones among them.
+    attention: `bilinear` (a peer's "general"), `additive` or `dot`.
+    body: `rnn`, a GRU with copying, whose layers are one each; `transformer`, of `layers`, `heads` and `feed_forward`, without copying.
+    length: tokens of each output, forced, without its end.
+    updates: of one round of training.
+    """
+
+    vocabulary: int = 8000
+    embedding: int = 300
+    hidden: int = 512
+    attention: str = "bilinear"
+    body: str = "rnn"
+    layers: int = 6
+    heads: int = 8
+    feed_forward: int = 2048
+    beam: int = 5
+    length: int = 20
+    batches: tuple[int, ...] = (1, 32)
+    training_batch: int = 64
+    updates: int = 40
+    learning_rate: float = 0.001
+    threads: int = 2
+
+    def to_json(self):
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text):
+        values = json.loads(text)
+        return cls(**{**values, "batches": tuple(values["batches"])})

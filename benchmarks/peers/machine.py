@@ -1,0 +1,31 @@
+"""What a comparison ran on, for its report."""
+
+import os
+import pathlib
+import platform
+import re
+
+
+def describe():
+    """Returns a dict of facts: processor, cores, memory, system, and how busy the machine was before."""
+    cpus = pathlib.Path("/proc/cpuinfo")
+    model = re.search(r"model name\s*:\s*(.+)", cpus.read_text()) if cpus.exists() else None
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "processor": model[1] if model else platform.processor() or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gb": round(pages / 1e9, 1),
+        "system": platform.platform(),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def sentence(facts, threads):
+    """Returns the facts as a line of Markdown, which says so if others were working."""
+    busy = ""
+    if facts["load"] > 0.5:
+        busy = f" **The machine was busy (load {facts['load']}): these figures mean nothing.**"
+    return (
+        f"{facts['processor']}, {facts['cores']} cores, {facts['memory_gb']} GB, {facts['system']}; "
+        f"{threads} threads for each program.{busy}"
+    )

@@ -1,0 +1,215 @@
+"""OpenNMT-py 3.5.1's side of a comparison, in its own environment: its training script, its translator.
+
+Three things of this version stand in the way of models that copy, and are worked around here: `load_state_dict` finds the copy
+generator's weights only among the model's; `InferenceEngine` builds its iterator without the copy maps; and greedy search fails with
+copying, so that beams of one are not measured.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+
+from benchmarks.peers import corpus, processes
+from benchmarks.peers.job import Job
+
+_loaded = {}
+# What this program calls our kinds of attention.
+ATTENTION = {"bilinear": "general", "additive": "mlp", "dot": "dot"}
+# The program's specials: <unk>, <blank>, <s>, </s>.
+SPECIALS = 4
+REPORTS = 3
+
+
+def training_options(job, data, folder, updates, report_every):
+    """Returns the options of the training script, a list of strings, and writes the files that they name."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs = corpus.read(data, "train")
+    chosen = pairs[: job.training_batch * job.updates]
+    for side, everything, texts in zip(("src", "tgt"), zip(*pairs), zip(*chosen)):
+        words = corpus.frequent_words(everything, job.vocabulary - SPECIALS)
+        (folder / f"vocab.{side}").write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
+        (folder / f"train.{side}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    files = {side: str(folder / f"train.{side}") for side in ("src", "tgt")}
+    config = {
+        "data": {"corpus": {"path_src": files["src"], "path_tgt": files["tgt"], "transforms": [], "weight": 1}},
+        "src_vocab": str(folder / "vocab.src"),
+        "tgt_vocab": str(folder / "vocab.tgt"),
+        "src_vocab_size": job.vocabulary,
+        "tgt_vocab_size": job.vocabulary,
+        "save_model": str(folder / "model"),
+        "encoder_type": "brnn",
+        "decoder_type": "rnn",
+        "rnn_type": "GRU",
+        "layers": 1,
+        "hidden_size": job.hidden,
+        "word_vec_size": job.embedding,
+        "global_attention": ATTENTION[job.attention],
+        "copy_attn": True,
+        # As in our head, the attention that reads is the one that copies.
+        "reuse_copy_attn": True,
+        "dropout": [0.2],
+        "batch_type": "sents",
+        "batch_size": job.training_batch,
+        "bucket_size": len(chosen),
+        "optim": "adam",
+        "learning_rate": job.learning_rate,
+        "max_grad_norm": 1.0,
+        "train_steps": updates,
+        "save_checkpoint_steps": updates,
+        "valid_steps": updates + 1,
+        "report_every": report_every,
+        "log_file": str(folder / "log"),
+        "seed": 1,
+    }
+    # The program reads YAML, which JSON is.
+    path = folder / "config.yaml"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return ["-config", str(path)]
+
+
+def run_training(options):
+    from onmt.bin import train
+    from onmt.utils import parse
+
+    # Its command line's own parser, which wants the configuration file among the arguments.
+    parser = train._get_parser()
+    parsed, _ = parser.parse_known_args(options)
+    assert isinstance(parser, parse.ArgumentParser)
+    train.train(parsed)
+
+
+_REPORT = re.compile(r"Step\s+(\d+)/.*xent:\s*([\d.]+);.*bsz:\s*(\d+)/\s*(\d+)/\s*(\d+);\s*(\d+)/\s*(\d+) tok/s")
+
+
+def read_reports(log):
+    """Returns what the training script said of its progress.
+
+    Returns:
+        List of dicts: `update`, `loss` (nats a target token), `pairs` of an update, `source_rate` and `target_rate` (tokens a second), each of the
+        updates since the last report.
+    """
+    names = ("update", "loss", None, None, "pairs", "source_rate", "target_rate")
+    return [
+        {name: float(value) for name, value in zip(names, found.groups()) if name} for found in _REPORT.finditer(log)
+    ]
+
+
+def train(job, data, folder):
+    """Trains on the corpus' first pairs, as many epochs as ours; returns rates from the end of the first one on."""
+    import torch
+
+    job = Job.from_json(job)
+    options = training_options(job, data, folder, REPORTS * job.updates, job.updates)
+    run_training(options)
+    reports = read_reports((pathlib.Path(folder) / "log").read_text(encoding="utf-8"))
+    measured = reports[1:]
+    if not measured:
+        raise RuntimeError("the training reported no progress")
+
+    def mean_rate(key):
+        # Each report stands for as many tokens: the mean of the seconds that one takes.
+        return len(measured) / sum(1 / report[key] for report in measured)
+
+    return {
+        "version": f"OpenNMT-py 3.5.1, torch {torch.__version__}",
+        "parameters": count_parameters(torch.load(checkpoint_path(folder, REPORTS * job.updates))),
+        "source_rate": mean_rate("source_rate"),
+        "target_rate": mean_rate("target_rate"),
+        "pairs_an_update": reports[-1]["pairs"],
+        "losses": [[int(report["update"]), report["loss"]] for report in reports],
+    }
+
+
+def checkpoint_path(folder, updates):
+    return pathlib.Path(folder) / f"model_step_{updates}.pt"
+
+
+def count_parameters(checkpoint):
+    """Returns the number of a checkpoint's parameters."""
+    return sum(value.numel() for part in ("model", "generator") for value in (checkpoint[part] or {}).values())
+
+
+def make(job, data, folder):
+    """Writes a checkpoint of the job's sizes after one update."""
+    import torch
+
+    run_training(training_options(Job.from_json(job), data, folder, 1, 1))
+    path = checkpoint_path(folder, 1)
+    return {"model": str(path), "parameters": count_parameters(torch.load(path))}
+
+
+def mend(checkpoint):
+    """Moves the copy generator's weights to where this version looks for them."""
+    generator = checkpoint.get("generator") or {}
+    for name in [name for name in generator if name.startswith(("linear.", "linear_copy."))]:
+        checkpoint["model"][f"generator.{name}"] = generator.pop(name)
+    return checkpoint
+
+
+def load(model, job, folder, forced):
+    """Loads a checkpoint for a beam search.
+
+    Args:
+        model: path of the checkpoint that the training script wrote.
+        job: a `Job`, as JSON.
+        folder: for files.
+        forced: whether outputs have exactly `job.length` tokens.
+    """
+    import torch
+    from onmt.inference_engine import InferenceEnginePY
+    from onmt.opts import translate_opts
+    from onmt.utils.parse import ArgumentParser
+
+    job = Job.from_json(job)
+    torch.set_num_threads(job.threads)
+    mended = pathlib.Path(folder) / "mended.pt"
+    torch.save(mend(torch.load(model)), mended)
+    lengths = {"min_length": job.length, "max_length": job.length} if forced else {"max_length": 34}
+    # The length ratio of its own would end outputs of short sources early.
+    values = {
+        "model": mended,
+        "src": "-",
+        "beam_size": job.beam,
+        "batch_type": "sents",
+        "max_length_ratio": 0,
+        **lengths,
+    }
+    # Our default: the normalisation of Wu et al. 2016 at full strength.
+    values |= {"output": pathlib.Path(folder) / "outputs", "length_penalty": "wu", "alpha": 1.0}
+    parser = ArgumentParser()
+    translate_opts(parser)
+    options = parser.parse_args([word for name, value in values.items() for word in (f"-{name}", str(value))])
+    ArgumentParser.validate_translate_opts(options)
+    ArgumentParser._get_all_transform_translate(options)
+    ArgumentParser._validate_transforms_opts(options)
+    ArgumentParser.validate_translate_opts_dynamic(options)
+    _loaded["options"], _loaded["engine"] = options, InferenceEnginePY(options)
+    return {"version": f"OpenNMT-py 3.5.1, torch {torch.__version__}"}
+
+
+def decode(texts, batch):
+    """Translates texts in batches, short ones first; returns seconds, outputs and their numbers of tokens."""
+    from onmt.constants import CorpusTask
+    from onmt.inputters.dynamic_iterator import build_dynamic_dataset_iter
+
+    engine, options = _loaded["engine"], argparse.Namespace(**vars(_loaded["options"]))
+    options.batch_size = batch
+    with processes.Timer() as timer:
+        batches = build_dynamic_dataset_iter(
+            options,
+            engine.transforms_cls,
+            engine.vocabs,
+            copy=True,
+            task=CorpusTask.INFER,
+            src=texts,
+            device_id=engine.device_id,
+        )
+        _, found = engine.translator._translate(batches, batches.transforms, False, False)
+    outputs = [best[0] for best in found]
+    return {**timer.facts, "outputs": outputs, "lengths": [len(output.split(" ")) for output in outputs]}
+
+
+if __name__ == "__main__":
+    processes.serve({"make": make, "load": load, "decode": decode, "train": train})

@@ -1,0 +1,118 @@
+"""Our model of the job's sizes: its recipe, its Transform graph, its SavedModel with first weights, the examples it trains on.
+
+What a run of the pipeline would make of the same words, without ingestion and training; speed does not ask for quality.
+"""
+
+import json
+import pathlib
+
+from benchmarks.peers import corpus
+from components.vocabulary import executor
+from pipeline import configs, preprocessing, tokenization
+
+# Sources have at most 16 tokens. At this factor every bucket adds one token, the offset the rest.
+LENGTH_BUCKETS, FACTOR = (10, 12, 16), 0.1
+
+
+def recipe(job):
+    """Returns the `Recipe` of the job; its decoding gives outputs of exactly `job.length` tokens."""
+    values = {
+        "data.tokenization": "whitespace",
+        "data.target_language": "ja",
+        "data.max_tokens": LENGTH_BUCKETS[-1],
+        "vocabulary.source_size": job.vocabulary,
+        "vocabulary.target_size": job.vocabulary,
+        "vocabulary.min_count": 1,
+        "model.body": job.body,
+        "model.head": "pointer_generator" if job.body == "rnn" else "softmax",
+        "model.attention": job.attention,
+        "model.coverage": "false",
+        "model.embedding_size": job.embedding,
+        "model.hidden_size": job.hidden,
+        # As the peer's: the same rate from the first update to the last.
+        "training.learning_rate": job.learning_rate,
+        "training.warmup_steps": 0,
+        "training.final_learning_rate_share": 1.0,
+        "training.bucket_lengths": [8, 10, 12, 14, 16, 24],
+        "decoding.beam_size": job.beam,
+        "decoding.n_best": 1,
+        "decoding.batch_buckets": list(job.batches),
+        "decoding.length_buckets": list(LENGTH_BUCKETS),
+        "decoding.max_length_factor": FACTOR,
+        "decoding.max_length_offset": job.length - 1,
+        "decoding.min_length": job.length,
+        "decoding.keep_protected": "false",
+    }
+    if job.body == "transformer":
+        values |= {
+            "model.encoder_layers": job.layers,
+            "model.decoder_layers": job.layers,
+            "model.attention_heads": job.heads,
+            "model.feed_forward_size": job.feed_forward,
+            # Of the baseline that is not trained here, but must fit.
+            "baseline.head": "",
+        }
+    overrides = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()]
+    return configs.load_recipe("translation_en_ja", overrides)
+
+
+def write_graph(recipe, pairs, folder):
+    """Writes vocabularies of the pairs and the Transform graph of the recipe; returns its `TFTransformOutput`."""
+    import tensorflow as tf
+    import tensorflow_transform as tft
+    import tensorflow_transform.beam as tft_beam
+    from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
+
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
+    sizes = (recipe.vocabulary.source_size, recipe.vocabulary.target_size)
+    for name, size, lines in zip(names, sizes, zip(*pairs)):
+        specials = tokenization.SPECIAL_TOKENS
+        words = [*specials, *corpus.frequent_words(lines, size - len(specials))]
+        (folder / name).write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
+    executor.write_lexicons(str(folder), configs.vocabulary_settings(recipe), tokenization.Tokenizer.of(recipe.data))
+    spec = {name: tf.io.FixedLenFeature([1], tf.string) for name in ("source", "target")}
+    metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
+    settings = {**configs.transform_settings(recipe), "vocabulary_uri": str(folder)}
+    # Nothing of the graph depends on the data: one pair stands for all.
+    raw = [{"source": [pairs[0][0].encode()], "target": [pairs[0][1].encode()]}]
+    with tft_beam.Context(temp_dir=str(folder / "tmp")):
+        transform_fn = (raw, metadata) | tft_beam.AnalyzeDataset(
+            lambda inputs: preprocessing.preprocessing_fn(inputs, settings)
+        )
+        _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
+    return tft.TFTransformOutput(str(folder / "transform"))
+
+
+def export(recipe, graph, folder):
+    """Writes the SavedModel of an untrained network; returns its number of parameters."""
+    import keras
+
+    from pipeline import trainer
+    from serving import export
+
+    keras.utils.set_random_seed(recipe.training.seed)
+    model = trainer.build_model(recipe, recipe.vocabulary.source_size, recipe.vocabulary.target_size)
+    export.export_model(model, graph, recipe, str(folder), ("serving_default", "serving_default_no_xla"))
+    return int(model.count_params())
+
+
+def write_examples(graph, pairs, path):
+    """Writes the transformed examples of some pairs, as TextTransform does."""
+    import tensorflow as tf
+
+    from serving import transform_graph
+
+    columns = {name: tf.constant([[text] for text in texts]) for name, texts in zip(("source", "target"), zip(*pairs))}
+    made = transform_graph.TransformGraph(graph)(columns)
+    made = {name: tf.RaggedTensor.from_sparse(value).to_list() for name, value in made.items()}
+    with tf.io.TFRecordWriter(str(path), options="GZIP") as writer:
+        for values in zip(*made.values()):
+            feature = {}
+            for name, value in zip(made, values):
+                if name in ("source_tokens", "source_copy_tokens"):
+                    feature[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
+                else:
+                    feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+            writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())

@@ -1,0 +1,119 @@
+"""How fast we train beside OpenNMT-py 3.5.1: the same pairs, sizes and pairs an update.
+
+    python -m benchmarks.peers.training --data PATH --output DIR [--rounds 5] [--updates 40] [--threads 2]
+
+Each turn is a training of its own, in a process of its own: by the Trainer's `run_fn`, and by the peer's training script, over the first 64 x UPDATES pairs
+of small_parallel_enja, three times. Rates are from the end of the first pass on, so start-up and tracing are left out; ours
+include its evaluation after each pass, of 64 pairs. Updates of ours hold pairs of one length each, 64 on average, the peer's 64 pairs. The loss after each pass, in nats
+a target token, stands beside the rates, so that equal progress an update can be seen. Writes DIR/training.json, training.md and training.svg.
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import shutil
+import sys
+
+from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
+from benchmarks.peers.job import Job
+
+#: Module and environment (None: this one) of each program.
+PROGRAMS = {"ours": ("ours", None), "opennmt_py": ("opennmt_py", "opennmt_py")}
+
+
+def measure(name, job, options):
+    """Trains once with a program, in a new process; returns its facts."""
+    module, environment = PROGRAMS[name]
+    python = environments.interpreter(environment, options.environments) if environment else sys.executable
+    folder = options.output / "work" / name
+    # A training must not go on from the last one's checkpoint, nor its log.
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with processes.Program(python, module, job.threads, options.output / f"{name}.log") as program:
+        return program.ask("train", job=job.to_json(), data=str(options.data), folder=str(folder))
+
+
+def floor_rate(job, pairs, rates):
+    """Returns the target tokens a second that the machine allows at most, for updates of pairs of the mean lengths."""
+    source, target = (round(sum(len(pair[side].split()) for pair in pairs) / len(pairs)) for side in (0, 1))
+    products = floors.training_products(job, job.training_batch, source, target + 1)
+    return job.training_batch * (target + 1) / floors.seconds(products, rates)
+
+
+def table(figures, last, floor, against):
+    """Returns the Markdown table.
+
+    Args:
+        figures: dict from a program's name to its `rounds.spread` of target tokens a second.
+        last: dict from a program's name to the facts of its last training.
+        floor: target tokens a second that the machine allows.
+        against: the program that others are compared with.
+    """
+    head = [
+        "program",
+        "target tokens/s",
+        "source tokens/s",
+        f"times {against}",
+        "share of the floor",
+        "pairs an update",
+    ]
+    head += ["loss (update)", "parameters", "peak, MB"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, figure in figures.items():
+        facts = last[name]
+        cells = [
+            name,
+            rounds.with_spread(figure, 0),
+            f"{facts['source_rate']:,.0f}",
+            rounds.with_spread(figure["ratio"], 2),
+            f"{figure['median'] / floor:.0%}",
+            f"{facts['pairs_an_update']:.1f}",
+            ", ".join(f"{loss:.2f} ({update})" for update, loss in facts["losses"]),
+            f"{facts['parameters']:,}",
+            f"{facts['peak_bytes'] / 1e6:,.0f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Trains in turn and writes the report."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja")
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    parser.add_argument("--programs", default=",".join(PROGRAMS))
+    parser.add_argument("--environments", type=pathlib.Path, default=environments.FOLDER)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--updates", type=int, default=Job.updates)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--attention", default=Job.attention, choices=("bilinear", "additive", "dot"))
+    options = parser.parse_args()
+    job = Job(threads=options.threads, attention=options.attention, updates=options.updates)
+    names = options.programs.split(",")
+    against = "opennmt_py" if "opennmt_py" in names else names[-1]
+    options.output.mkdir(parents=True, exist_ok=True)
+    facts = machine.describe()
+    rates = floors.measured_rates(job.threads, options.output / "rates.log")
+    # Every training begins anew: there is nothing to warm up.
+    found = rounds.interleave(names, options.rounds, lambda name: measure(name, job, options), warm_up=0)
+    figures = rounds.figure(found, "target_rate", against, lower_is_better=False)
+    pairs = corpus.read(options.data, "train")[: job.training_batch * job.updates]
+    floor = floor_rate(job, pairs, rates)
+    text = ["# Training beside peers", "", machine.sentence(facts, job.threads), ""]
+    text += [table(figures, found[-1], floor, against), "![Target tokens a second](training.svg)", ""]
+    text += [f"- {name}: {one['version']}" for name, one in found[-1].items()]
+    report = {"job": dataclasses.asdict(job), "machine": facts, "rates": rates, "floor": floor, "figures": figures}
+    report |= {"rounds": found}
+    (options.output / "training.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    (options.output / "training.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    group = {"title": "Target tokens a second, median and range of the rounds", "figures": figures}
+    picture.write(options.output / "training.svg", "Target tokens a second", [group])
+    print("\n".join(text))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except processes.ProgramError as error:
+        raise SystemExit(str(error)) from None

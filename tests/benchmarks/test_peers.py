@@ -1,0 +1,181 @@
+"""What the comparison with peers computes: ratios, floors, tables and pictures, without a peer."""
+
+import types
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from benchmarks.peers import corpus, decoding, environments, floors, machine, opennmt_py, picture, rounds, training
+from benchmarks.peers.job import Job
+
+
+def test_programs_take_turns_and_the_warm_up_does_not_count():
+    asked = []
+
+    def measure(name):
+        asked.append(name)
+        return {"ms": len(asked)}
+
+    found = rounds.interleave(["ours", "peer"], 2, measure)
+
+    assert asked == ["ours", "peer"] * 3
+    assert found == [{"ours": {"ms": 3}, "peer": {"ms": 4}}, {"ours": {"ms": 5}, "peer": {"ms": 6}}]
+
+
+def test_ratios_are_of_one_round():
+    found = [{"ours": {"ms": ours}, "peer": {"ms": peer}} for ours, peer in ((10, 80), (20, 200), (10, 90))]
+
+    figures = rounds.figure(found, "ms", "peer")
+
+    assert figures["ours"]["median"] == 10
+    assert (figures["peer"]["low"], figures["peer"]["high"]) == (80, 200)
+    # Not 90 / 10, the ratio of the medians, by accident: 8, 10 and 9.
+    assert figures["ours"]["ratio"]["values"] == [8, 10, 9]
+    assert figures["peer"]["ratio"]["median"] == 1
+
+
+def test_rates_are_better_when_larger():
+    found = [{"ours": {"rate": 30}, "peer": {"rate": 10}}]
+    assert rounds.figure(found, "rate", "peer", lower_is_better=False)["ours"]["ratio"]["median"] == 3
+
+
+def test_spread_as_text():
+    assert rounds.with_spread(rounds.spread([1234.5, 1000.0, 2000.0]), 1) == "1,234.5 (1,000.0 to 2,000.0)"
+
+
+def test_operations_and_bytes_of_a_product():
+    product = floors.Product("any", 2, 3, 5, 7)
+    assert product.operations == 2 * 2 * 3 * 5 * 7
+    assert product.bytes == 4 * (2 * 3 + 3 * 5 + 2 * 5) * 7
+
+
+def test_the_floor_is_the_slower_of_two_limits():
+    products = [floors.Product("any", 1, 1000, 1000)]
+    by_memory = floors.seconds(products, {"operations": 1e12, "bytes": 1e6})
+    by_operations = floors.seconds(products, {"operations": 1e6, "bytes": 1e12})
+    assert by_memory == pytest.approx(products[0].bytes / 1e6)
+    assert by_operations == pytest.approx(products[0].operations / 1e6)
+
+
+def test_operations_of_decoding():
+    job = Job(vocabulary=100, embedding=3, hidden=4, beam=5, length=6)
+    products = {product.name: product for product in floors.decoding_products(job, 2, 7)}
+    # 2 sources x 5 hypotheses x 6 steps, times a 4 x 100 matrix.
+    assert products["vocabulary"].operations == 2 * (2 * 5 * 6) * 4 * 100
+    # Each hypothesis looks at 7 positions of 4 numbers.
+    assert products["attention's scores"].operations == 2 * (2 * 5 * 6) * 7 * 4
+    # Two directions of half the size.
+    assert products["encoder's inputs"].operations == 2 * (2 * 7) * 3 * (3 * 2) * 2
+
+
+def test_attention_projects_the_source_once_and_the_query_only_where_it_must():
+    def named(attention):
+        job = Job(vocabulary=100, embedding=3, hidden=4, beam=5, length=6, attention=attention)
+        return {product.name: product.operations for product in floors.decoding_products(job, 2, 7)}
+
+    assert named("bilinear")["attention's keys"] == 2 * (2 * 7) * 4 * 4
+    assert "attention's query" not in named("bilinear")
+    assert named("additive")["attention's query"] == 2 * (2 * 5 * 6) * 4 * 4
+    assert "attention's keys" not in named("dot")
+
+
+def test_training_needs_three_times_forward_and_its_vocabulary_is_one_product():
+    job = Job(vocabulary=100, embedding=3, hidden=4)
+    products = {product.name: product for product in floors.training_products(job, 8, 5, 6)}
+    assert products["vocabulary"].operations == 3 * 2 * (8 * 6) * 4 * 100
+    assert products["vocabulary"].times == 3
+    assert products["GRU, state"].operations == 3 * 2 * (8 * 6) * 4 * 12
+
+
+def test_tables_have_a_line_for_each_program():
+    found = [
+        {name: {"ms": ms, "cpu_ms": 2 * ms, "peak_bytes": 5e8} for name, ms in (("ours", 10.0), ("opennmt_py", 80.0))}
+    ]
+    one = decoding.summarize(1, found, 5.0, "opennmt_py")
+    lines = decoding.table([one], "opennmt_py").splitlines()
+    assert lines[2] == "| 1 | ours | 10.00 (10.00 to 10.00) | 8.00 (8.00 to 8.00) | 50% | 20.00 |  | 500 |"
+    assert len(lines) == 4
+
+    facts = {"source_rate": 10.0, "pairs_an_update": 64, "losses": [[40, 5.5]], "parameters": 1000, "peak_bytes": 1e9}
+    figures = rounds.figure([{"ours": {"rate": 100.0}}], "rate", "ours", lower_is_better=False)
+    text = training.table(figures, {"ours": facts}, 400.0, "ours")
+    assert "| ours | 100 (100 to 100) | 10 | 1.00 (1.00 to 1.00) | 25% | 64.0 | 5.50 (40) | 1,000 | 1,000 |" in text
+
+
+def test_outputs_of_another_length_stop_the_comparison():
+    decoding.check_lengths("ours", [20, 20], 20)
+    with pytest.raises(decoding.WrongLength, match="ours gave outputs of 19 to 20 tokens; all must have 20"):
+        decoding.check_lengths("ours", [20, 19], 20)
+
+
+def test_picture(tmp_path):
+    figures = {"ours": rounds.spread([10.0, 11.0, 12.0]), "peer <1>": rounds.spread([90.0, 100.0, 95.0])}
+    picture.write(tmp_path / "bars.svg", "Milliseconds", [{"title": "Batch 1", "figures": figures}])
+    root = ElementTree.parse(tmp_path / "bars.svg").getroot()
+    bars = [one for one in root if one.tag.endswith("rect")]
+    widths = [float(bar.get("width")) for bar in bars]
+    assert widths[1] / widths[0] == pytest.approx(95 / 11, rel=0.02)
+    assert "peer <1>" in [one.text for one in root]
+
+
+def test_sentences_are_the_same_for_all_and_short_ones_first():
+    pairs = [("a b c", ""), ("a", ""), ("a b", "")]
+    assert corpus.sentences(pairs, 4) == [1, 2, 0, 0]
+
+
+def test_vocabularies_are_filled_up_to_the_size():
+    assert corpus.frequent_words(["b a a", "c b a"], 2) == ["a", "b"]
+    assert corpus.frequent_words(["a"], 3) == ["a", "unused0", "unused1"]
+
+
+def test_reports_of_a_training():
+    log = (
+        "[2026-01-01 00:00:00,000 INFO] Step  1/    1; acc: 0.0; ppl: 19793.7; xent: 9.9; lr: 0.00100; sents:      64; "
+        "bsz:  499/ 814/64;   6/ 10 tok/s;     78 sec;\n"
+        "[2026-01-01 00:01:00,000 INFO] Saving checkpoint\n"
+    )
+    assert opennmt_py.read_reports(log) == [
+        {"update": 1.0, "loss": 9.9, "pairs": 64.0, "source_rate": 6.0, "target_rate": 10.0}
+    ]
+
+
+def test_the_copy_generator_is_moved_to_where_it_is_looked_for():
+    checkpoint = {"model": {"encoder.weight": 1}, "generator": {"linear.weight": 2, "linear_copy.bias": 3}}
+    mended = opennmt_py.mend(checkpoint)
+    assert mended["model"] == {"encoder.weight": 1, "generator.linear.weight": 2, "generator.linear_copy.bias": 3}
+    assert mended["generator"] == {}
+
+
+@pytest.mark.parametrize("peer", environments.PEERS)
+def test_every_version_of_a_peer_is_pinned(peer):
+    lines = (environments.REQUIREMENTS / f"{peer}.txt").read_text().splitlines()
+    assert lines and all("==" in line for line in lines)
+
+
+def test_a_peer_that_was_not_installed_is_named(tmp_path):
+    with pytest.raises(SystemExit, match="environments --peers opennmt_py"):
+        environments.interpreter("opennmt_py", tmp_path)
+
+
+def test_what_cannot_be_installed_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(environments, "find_uv", lambda: None)
+    failed = types.SimpleNamespace(returncode=1, stdout="no matching distribution\n")
+    monkeypatch.setattr(environments.subprocess, "run", lambda *arguments, **options: failed)
+    assert environments.make("opennmt_py", tmp_path) == "no matching distribution"
+
+
+def test_a_transformer_has_its_own_products():
+    job = Job(vocabulary=100, hidden=8, body="transformer", layers=2, heads=2, feed_forward=16, beam=5, length=6)
+    products = floors.decoding_products(job, 3, 7)
+    feed = [product for product in products if product.name == "feed-forward, in"]
+    # Once over the source's tokens, and once a step over the hypotheses.
+    assert [product.operations for product in feed] == [2 * (3 * 7) * 8 * 16 * 2, 2 * (3 * 5) * 8 * 16 * 2 * 6]
+    # All heads together see the whole width: a position of its source for each of the 6 steps.
+    scores = [product for product in products if product.name == "attention's scores" and product.columns == 7]
+    assert scores[-1].operations == 2 * (3 * 5) * 7 * 8 * 2 * 6
+
+
+def test_busy_machines_are_called_busy():
+    facts = {"processor": "any", "cores": 2, "memory_gb": 8, "system": "any", "load": 3.0}
+    assert "busy (load 3.0)" in machine.sentence(facts, 2)
+    assert "busy" not in machine.sentence({**facts, "load": 0.1}, 2)

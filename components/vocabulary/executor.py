@@ -187,7 +187,7 @@ def write_lexicons(uri, settings, tokenizer):
         tokenizer: the recipe's `tokenization.Tokenizer`.
 
     Raises:
-        DataError: a file is missing or malformed.
+        DataError: a file cannot be read, or the copy lexicon is malformed.
     """
 
     def write(name, lines):
@@ -199,6 +199,8 @@ def write_lexicons(uri, settings, tokenizer):
         sources, targets = lexicons.dictionary_tables(dictionary.pairs)
         write(lexicons.SOURCES_FILE, sources)
         write(lexicons.TARGETS_FILE, targets)
+        if said := lexicons.describe_malformed(dictionary, path):
+            print(f"  {said}. Malformed lines are skipped.", flush=True)
         if dictionary.skipped:
             print(
                 f"  {dictionary.skipped} of {dictionary.entries} entries of {path} are not one plain word on either side: skipped.",

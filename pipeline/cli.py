@@ -705,16 +705,22 @@ def _segment(options):
         raise CommandError(
             f"The model {directory} finds no words: it was trained with 'model.encoder' = {recipe.model.encoder!r}, not \"segmenting\"."
         )
-    sources = [line for line in scoring.read_lines(options.file, "text") if line.strip()]
+    lines = scoring.read_lines(options.file, "text")
+    sources = [line for line in lines if line.strip()]
     if not sources:
         raise CommandError(f"{options.file} has no text: give a text a line.")
     answers = ServedModel(directory).predict(sources)
-    for answer in answers:
-        say(" ".join(answer["source_tokens"]))
+    # An empty line stays one, so that the lines of both files belong together.
+    remaining = iter(answers)
+    words = [next(remaining)["source_tokens"] if line.strip() else [] for line in lines]
+    for found in words:
+        say(" ".join(found))
+    if len(sources) < len(lines):
+        print(f"verbatim: {len(lines) - len(sources)} of {len(lines)} lines are empty.", file=sys.stderr)
     found = segmentation_scores.of_answers(sources, answers)
     if "word_f1" in found:
         print(segmentation_scores.describe(found), file=sys.stderr)
-    _write_json(options.json, {"scores": found, "words": [answer["source_tokens"] for answer in answers]})
+    _write_json(options.json, {"scores": found, "words": words})
 
 
 def _named_tags(tags):

@@ -45,7 +45,8 @@ class DataConfig:
     slice_features: tuple[
         str, ...
     ] = ()  # columns of one value for each pair, such as its domain, for evaluation.slices
-    # Lexicon files, relative to the data folder. A dictionary has a source word, a tab and a target word a line; a copy lexicon has
+    # Lexicon files, relative to the data folder. A dictionary has a source word, a tab and a target word a line (malformed ones are
+    # skipped, counted and said, up to `max_rejected_share`); a copy lexicon has
     # `phrase :- NP : name:type` (a copy of the phrase's first token writes `name:_type`) or phrase, tab, entity.
     dictionary: str = ""
     copy_lexicon: str = ""

@@ -22,11 +22,15 @@ class Dictionary(typing.NamedTuple):
     pairs: list of (source word, target word), in the file's order.
     entries: how many translations the file has.
     skipped: how many of them are not one plain word on either side.
+    lines: how many lines the file has, empty ones not counted.
+    malformed: list of (number, what is wrong) of the lines that are no entry at all.
     """
 
     pairs: list
     entries: int
     skipped: int
+    lines: int
+    malformed: list
 
 
 class CopyLexicon(typing.NamedTuple):
@@ -41,10 +45,10 @@ class CopyLexicon(typing.NamedTuple):
 
 
 def _lines(path, what):
-    """Yields (number, text) of the lines of a file that are not empty.
+    """Yields (number, text) of the lines of a file that are not empty; the text of one that is not UTF-8 is None.
 
     Raises:
-        DataError: the file is missing or not UTF-8.
+        DataError: the file cannot be read.
     """
     # TFX's file system knows buckets too, but takes seconds to import.
     if "://" in str(path):
@@ -61,7 +65,8 @@ def _lines(path, what):
             try:
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
-                raise DataError(f"Line {number} of {path} ({what}) is not valid UTF-8: mend the file.") from None
+                yield number, None
+                continue
             if text.strip():
                 yield number, text
 
@@ -75,24 +80,32 @@ def read_dictionary(path, tokenizer):
             and their like are kept as they are, so they are no entries either.
 
     Returns:
-        A `Dictionary`.
+        A `Dictionary`; a malformed line costs that line alone.
 
     Raises:
-        DataError: the file is missing, or a line is malformed; the sentence names the line.
+        DataError: the file cannot be read.
     """
 
     def is_plain_word(text):
         return tokenizer.count(text) == 1 and tokenizer.words(text) == [text] and not tokenizer.protected_tokens(text)
 
-    pairs, entries = [], 0
+    pairs, entries, lines, malformed = [], 0, 0, []
     for number, text in _lines(path, "data.dictionary"):
+        lines += 1
+        if text is None:
+            malformed.append((number, "it is not valid UTF-8"))
+            continue
         cells = [cell.strip() for cell in text.split("\t")]
         chosen = {2: (0, 1), 4: (0, 2)}.get(len(cells))
         if chosen is None or not all(cells[index] for index in chosen):
-            raise DataError(
-                f"Line {number} of {path} (data.dictionary) must be a source word, a tab and a target word (or four columns: "
-                f"word, reading, meaning, level); got {text[:80]!r}."
+            malformed.append(
+                (
+                    number,
+                    "it must be a source word, a tab and a target word (or four columns: word, reading, meaning, level); "
+                    f"got {text[:80]!r}",
+                )
             )
+            continue
         # A meaning column lists synonyms, parted by commas: `limit, restriction`.
         translations = cells[chosen[1]].split(",") if len(cells) == 4 else [cells[chosen[1]]]
         for translation in translations:
@@ -100,7 +113,18 @@ def read_dictionary(path, tokenizer):
             source, target = (tokenizer.normalize(word.strip()) for word in (cells[chosen[0]], translation))
             if is_plain_word(source) and is_plain_word(target):
                 pairs.append((source, target))
-    return Dictionary(pairs, entries, entries - len(pairs))
+    return Dictionary(pairs, entries, entries - len(pairs), lines, malformed)
+
+
+def describe_malformed(dictionary, path):
+    """Returns what people are told of a dictionary's malformed lines, without a full stop; "" where there are none."""
+    if not dictionary.malformed:
+        return ""
+    number, reason = dictionary.malformed[0]
+    return (
+        f"{len(dictionary.malformed)} of {dictionary.lines} lines of {path} (data.dictionary) are malformed; the first is line "
+        f"{number}: {reason}"
+    )
 
 
 def read_copy_lexicon(path, tokenizer):
@@ -118,6 +142,8 @@ def read_copy_lexicon(path, tokenizer):
     """
     phrases, ambiguous = {}, 0
     for number, text in _lines(path, "data.copy_lexicon"):
+        if text is None:
+            raise DataError(f"Line {number} of {path} (data.copy_lexicon) is not valid UTF-8: mend the file.")
         phrase, entity = _phrase_and_entity(text)
         phrase, entity = (tokenizer.normalize(" ".join(part.split())) for part in (phrase, entity))
         if not phrase or not entity:
@@ -148,16 +174,22 @@ def check(recipe):
     """Reads the lexicon files that a recipe names, so that a fault is known before anything runs.
 
     Raises:
-        DataError: see `read_dictionary` and `read_copy_lexicon`.
+        DataError: see `read_dictionary` and `read_copy_lexicon`; or more lines of a dictionary are malformed than
+            `data.max_rejected_share` allows, or nothing in it can be used.
     """
     from pipeline import tokenization
 
     tokenizer = tokenization.Tokenizer.of(recipe.data)
-    if recipe.data.dictionary:
-        if not read_dictionary(recipe.data.dictionary, tokenizer).pairs:
+    if path := recipe.data.dictionary:
+        dictionary = read_dictionary(path, tokenizer)
+        allowed = recipe.data.max_rejected_share
+        if len(dictionary.malformed) > allowed * dictionary.lines:
             raise DataError(
-                f"The file {recipe.data.dictionary} (data.dictionary) has no entry of one word on either side."
+                f"{describe_malformed(dictionary, path)}. That is above data.max_rejected_share ({allowed:.1%}): mend the file or raise "
+                "the share."
             )
+        if not dictionary.pairs:
+            raise DataError(f"The file {path} (data.dictionary) has no entry of one word on either side.")
     if recipe.data.copy_lexicon:
         if not read_copy_lexicon(recipe.data.copy_lexicon, tokenizer).phrases:
             raise DataError(f"The file {recipe.data.copy_lexicon} (data.copy_lexicon) is empty.")

@@ -18,6 +18,7 @@ FACTS_FILE = "facts.json"
 # For the graph's tables, whose keys are the text up to a tab: a word that holds a tab or a line break has no row.
 ROWS_FILE = "rows.tsv"  # source token, JSON object from target token to probability; row n is on line n - FIRST_ROW
 BEST_FILE = "best.tsv"  # source token, its likeliest target token
+_NO_TOKEN = " "  # the key of what a table holds where the lexicon is empty, because TensorFlow reads no empty file
 PADDING_ROW, UNCOVERED_ROW, FIRST_ROW = range(3)
 
 
@@ -78,21 +79,26 @@ def write(folder, lexicon, facts):
     """Writes all the files above into a folder that exists, or an address."""
     from tfx.dsl.io import fileio
 
-    with fileio.open(os.path.join(folder, LEXICON_FILE), "w") as file:
-        for source in sorted(lexicon):
-            for target, probability in lexicon[source].items():
-                words = (json.dumps(word, ensure_ascii=False) for word in (source, target))
-                file.write("\t".join((*words, f"{probability:.6g}")) + "\n")
-    rows = [word for word in sorted(lexicon) if not _breaks_line(word)]
-    with fileio.open(os.path.join(folder, ROWS_FILE), "w") as file:
-        for word in rows:
-            targets = {target: float(f"{probability:.6g}") for target, probability in lexicon[word].items()}
-            file.write(f"{word}\t{json.dumps(targets, ensure_ascii=False)}\n")
-    with fileio.open(os.path.join(folder, BEST_FILE), "w") as file:
-        for word in rows:
-            best = max(lexicon[word], key=lexicon[word].get)
-            if not _breaks_line(best):
-                file.write(f"{word}\t{best}\n")
+    def write_lines(name, lines):
+        # In one call, even of nothing: a file that nothing is written to is not made.
+        with fileio.open(os.path.join(folder, name), "w") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+
+    entries = []
+    for source in sorted(lexicon):
+        for target, probability in lexicon[source].items():
+            words = (json.dumps(word, ensure_ascii=False) for word in (source, target))
+            entries.append("\t".join((*words, f"{probability:.6g}")))
+    write_lines(LEXICON_FILE, entries)
+    rows, best = [], []
+    for word in (word for word in sorted(lexicon) if not _breaks_line(word)):
+        targets = {target: float(f"{probability:.6g}") for target, probability in lexicon[word].items()}
+        rows.append(f"{word}\t{json.dumps(targets, ensure_ascii=False)}")
+        likeliest = max(lexicon[word], key=lexicon[word].get)
+        if not _breaks_line(likeliest):
+            best.append(f"{word}\t{likeliest}")
+    write_lines(ROWS_FILE, rows or [f"{_NO_TOKEN}\t{json.dumps({_NO_TOKEN: 1.0})}"])
+    write_lines(BEST_FILE, best or [f"{_NO_TOKEN}\t{_NO_TOKEN}"])
     with fileio.open(os.path.join(folder, FACTS_FILE), "w") as file:
         file.write(json.dumps(facts, indent=1) + "\n")
 

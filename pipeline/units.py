@@ -42,10 +42,14 @@ def read_model(folder, side):
         return file.read()
 
 
-def possible_units(model):
-    """Returns what a word may be cut into: every piece, at a word's beginning and behind it; a byte may touch what follows, too.
+def possible_units(model, touching=True):
+    """Returns what a word may be cut into: every piece, at a word's beginning and behind it.
 
-    (Pieces of punctuation that touches what follows are as many as the training text has.)
+    A byte may touch what follows, too, and so may a piece that ends like punctuation.
+
+    Args:
+        model: the bytes of a sentencepiece model.
+        touching: whether punctuation is cut off words, which it then touches: not in texts that are tokenized already.
     """
     import sentencepiece
 
@@ -54,8 +58,10 @@ def possible_units(model):
     pieces = [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
     pieces = [piece for number, piece in enumerate(pieces) if not processor.is_unknown(number)]
     bare = [piece for piece in pieces if not regex.fullmatch("<0x[0-9A-F]{2}>", piece)]
+    ends = [piece for piece in bare if touching and regex.search(r"[^\p{L}\p{N}_]$", piece)]
     return [
         *(before + piece for before in ("", joiner) for piece in bare),
+        *(before + piece + joiner for before in ("", joiner) for piece in ends),
         *(before + name + behind for before, behind in _MARKS for name in _BYTES),
     ]
 

@@ -149,11 +149,12 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         fileio.makedirs(uri)
         subwords_uri = artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY]) if input_dict.get(SUBWORDS_KEY) else None
         counts = token_counts(settings, vocabulary_uri)
-        manual, skipped = {}, 0
+        manual, skipped, malformed = {}, 0, 0
         if config.kind in ("manual", "hybrid"):
             tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
             dictionary = lexicons.read_dictionary(settings["dictionary"], tokenizer)
-            manual, skipped = translation_lexicon.manual_lexicon(dictionary.pairs), dictionary.skipped
+            manual = translation_lexicon.manual_lexicon(dictionary.pairs)
+            skipped, malformed = dictionary.skipped, len(dictionary.malformed)
 
         def finish(learned):
             lexicon = translation_lexicon.fill_up(learned, manual)
@@ -166,6 +167,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 "learned_words": len(learned),
                 "listed_words": len(manual),
                 "skipped_entries": skipped,
+                "malformed_lines": malformed,
                 "coverage_of_words": distinct,
                 "coverage_of_text": running,
             }

@@ -47,18 +47,19 @@ def choose_tokens(counts, size, min_count, protected_min_count):
     return [*tokenization.SPECIAL_TOKENS, *chosen][:size]
 
 
-def choose_units(counts, model, protected_min_count):
+def choose_units(counts, model, protected_min_count, touching=True):
     """Returns the vocabulary of a side whose words are cut into units: all that its model has, so that nothing is unknown for being rare.
 
     Args:
         counts: dict from unit to count.
         model: the side's sentencepiece model, as bytes.
         protected_min_count: rarer placeholders, tags, URLs and options are left out, so that they are copied.
+        touching: whether the tokenizer cuts punctuation off words; see `units.possible_units`.
 
     Returns:
         As `choose_tokens`.
     """
-    counts = {**dict.fromkeys(units.possible_units(model), 0), **counts}
+    counts = {**dict.fromkeys(units.possible_units(model, touching), 0), **counts}
     return choose_tokens(counts, len(tokenization.SPECIAL_TOKENS) + len(counts), 0, protected_min_count)
 
 
@@ -140,7 +141,9 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 size = config.source_size if side == "source" else config.target_size
                 chosen_from = join_counts([counts[key] for key in names]) if config.joint else counts[of_side]
                 if units.cuts(settings, side):
-                    tokens = choose_units(chosen_from, units.read_model(subwords_uri, side), config.protected_min_count)
+                    model = units.read_model(subwords_uri, side)
+                    touching = units.word_tokenizer(settings, side).kind == "text"
+                    tokens = choose_units(chosen_from, model, config.protected_min_count, touching)
                 else:
                     tokens = choose_tokens(chosen_from, size, config.min_count, config.protected_min_count)
                 if side == "source":
@@ -187,7 +190,7 @@ def write_lexicons(uri, settings, tokenizer):
         tokenizer: the recipe's `tokenization.Tokenizer`.
 
     Raises:
-        DataError: a file is missing or malformed.
+        DataError: a file cannot be read, or the copy lexicon is malformed.
     """
 
     def write(name, lines):
@@ -199,6 +202,8 @@ def write_lexicons(uri, settings, tokenizer):
         sources, targets = lexicons.dictionary_tables(dictionary.pairs)
         write(lexicons.SOURCES_FILE, sources)
         write(lexicons.TARGETS_FILE, targets)
+        if said := lexicons.describe_malformed(dictionary, path):
+            print(f"  {said}. Malformed lines are skipped.", flush=True)
         if dictionary.skipped:
             print(
                 f"  {dictionary.skipped} of {dictionary.entries} entries of {path} are not one plain word on either side: skipped.",

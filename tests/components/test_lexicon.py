@@ -39,7 +39,8 @@ def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", sourc
     inputs = {"examples": [examples], "vocabulary": [vocabulary]}
     if cut_into:
         inputs["subwords"] = [_cut(tmp_path, rows, cut_into, vocabulary.uri)]
-    (tmp_path / "dictionary.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in dictionary), "utf-8")
+    lines = [line if isinstance(line, bytes) else "\t".join(line).encode() for line in dictionary]
+    (tmp_path / "dictionary.tsv").write_bytes(b"".join(line + b"\n" for line in lines))
     settings = {"tokenizer": {"kind": "whitespace"}, "dictionary": str(tmp_path / "dictionary.tsv")}
     settings.update(units=cut_into, source_units=source_units)
     context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
@@ -128,6 +129,31 @@ def test_a_listed_lexicon_is_uniform_and_says_what_it_covers(tmp_path, capsys):
     assert facts["coverage_of_words"] == pytest.approx(1 / 8)
     said = capsys.readouterr().out
     assert "8.3 % of the training text's source words" in said and "below lexicon.min_coverage" in said
+
+
+def test_faulty_lines_and_other_encodings_are_counted_and_the_others_used(tmp_path):
+    dictionary = [("red", "rouge"), b"no tab", b"\xe9t\xe9\tsummer", ("water", "")]
+    lexicon, facts = run(tmp_path, dictionary, kind="manual")
+    assert lexicon == {"red": {"rouge": 1.0}} and facts["malformed_lines"] == 3
+
+
+@pytest.mark.parametrize("dictionary", [[("zebra", "zèbre")], [("ice cream", "glace")], []])
+def test_a_lexicon_that_covers_nothing_is_warned_of_with_the_number(tmp_path, capsys, dictionary):
+    import tensorflow as tf
+
+    from pipeline import copy_lexicon, preprocessing
+
+    lexicon, facts = run(tmp_path, dictionary, kind="manual")
+    assert facts["coverage_of_text"] == 0.0 and len(lexicon) == (dictionary[:1] == [("zebra", "zèbre")])
+    said = capsys.readouterr().out
+    assert "0.0 % of the training text's source words" in said and "below lexicon.min_coverage (20.0 %)" in said
+    # A graph and a model read it all the same: each word is unknown.
+    for table, nothing in ((preprocessing.key_table, -1), (copy_lexicon.text_table, b"")):
+        name = "rows.tsv" if nothing == -1 else "best.tsv"
+        found = table(str(tmp_path / "lexicon" / name)).lookup(tf.constant(["red", ""])).numpy()
+        assert found.tolist() == [nothing, nothing]
+    ids, probabilities = translation_lexicon.read_rows(str(tmp_path / "lexicon" / "rows.tsv"), {}, 1)
+    assert (ids == 1).all() and (probabilities.sum(axis=1) == 1).all()
 
 
 @pytest.mark.slow

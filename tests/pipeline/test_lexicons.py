@@ -4,7 +4,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from pipeline import lexicons, tokenization
+from pipeline import configs, lexicons, tokenization
 from pipeline.readers import DataError
 
 TEXT = tokenization.Tokenizer()
@@ -35,11 +35,33 @@ def test_a_dictionary_of_four_columns_gives_word_and_meaning(tmp_path):
     assert read.pairs == [("見地", "viewpoint"), ("原則", "principle")] and read.skipped == 1
 
 
-@pytest.mark.parametrize("line", ["one column", "a\tb\tc", "\tb", "a\t ", "a\tb\t\td"])
-def test_a_malformed_line_of_a_dictionary_is_named(tmp_path, line):
+@pytest.mark.parametrize(
+    "line", [b"one column", b"a\tb\tc", b"\tb", b"a\t ", b"a\tb\t\td", "\xe9t\xe9\tsummer".encode("latin-1")]
+)
+def test_a_malformed_line_of_a_dictionary_is_counted_and_named(tmp_path, line):
     path = tmp_path / "dictionary.tsv"
-    path.write_text(f"good\tbon\n{line}\n", "utf-8")
-    assert f"Line 2 of {path} (data.dictionary) must be" in refusal(lexicons.read_dictionary, path, TEXT)
+    path.write_bytes(b"good\tbon\n" + line + b"\nnew\tneuf\n")
+    read = lexicons.read_dictionary(path, TEXT)
+    assert read.pairs == [("good", "bon"), ("new", "neuf")] and read.lines == 3
+    ((number, reason),) = read.malformed
+    assert number == 2 and ("must be" in reason or "not valid UTF-8" in reason)
+    assert lexicons.describe_malformed(read, path).startswith(f"1 of 3 lines of {path} (data.dictionary) are malformed")
+
+
+def test_too_many_malformed_lines_stop_the_run_before_it_begins(tmp_path):
+    path = tmp_path / "dictionary.tsv"
+    path.write_text("good\tbon\nbad line\nnew\tneuf\n", "utf-8")
+
+    def recipe(share):
+        data = {"dictionary": str(path), "max_rejected_share": share}
+        return configs.recipe_from_dict({"name": "x", "data": data, "lexicon": {"kind": "manual"}})
+
+    lexicons.check(recipe(0.4))
+    said = refusal(lexicons.check, recipe(0.3))
+    assert "1 of 3 lines" in said and "line 2" in said and "above data.max_rejected_share (30.0%)" in said
+    # A file in another encoding altogether has no line that can be read.
+    path.write_bytes("good\tbon\n".encode("utf-16"))
+    assert "malformed; the first is line 1" in refusal(lexicons.check, recipe(0.9))
 
 
 def test_unreadable_files(tmp_path):

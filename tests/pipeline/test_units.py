@@ -33,6 +33,11 @@ PIECES = [
         "<b>",
         "x.y",
         "(a)",
+        "((a",
+        "nation(s",
+        "'the'",
+        "¿été",
+        "l’a",
         "￭",
         "■",
         "ẞ,",
@@ -85,8 +90,8 @@ def test_texts_come_back(arguments, texts):
         assert cut([text], *arguments)[1] == [row]
     possible = set(units.possible_units(model(arguments[0])))
     for unit in (unit for row in rows for unit in row):
-        before, bare, behind = units.split_marks(unit)
-        assert unit in possible or behind or bare == "￭" or tokenization.Tokenizer("whitespace").protected_tokens(bare)
+        _, bare, _ = units.split_marks(unit)
+        assert unit in possible or bare == "￭" or tokenization.Tokenizer("whitespace").protected_tokens(bare)
 
 
 def test_bytes_that_make_no_character():
@@ -101,6 +106,13 @@ def test_what_cannot_be_learned():
 
     with pytest.raises(ValueError, match="no word to learn units from"):
         train({"%s": 3, "￭": 2}, "subwords", 300)
+
+
+def test_only_punctuation_of_texts_that_are_not_tokenized_touches_what_follows():
+    possible = units.possible_units(model("characters"))
+    assert {"(￭", "￭(￭", "￭)￭"} <= set(possible) and "n￭" not in possible
+    assert not {"(￭", "￭(￭"} & set(units.possible_units(model("characters"), touching=False))
+    assert len(set(possible)) == len(possible)
 
 
 def test_every_piece_is_in_the_vocabulary():

@@ -82,6 +82,35 @@ def test_model_1_is_nltks():
         assert probability == pytest.approx(theirs[f"e{e}"][f"f{f}" if f else None], abs=1e-9)
 
 
+@pytest.mark.parametrize("prior", [wa.Prior(), wa.Prior(0.3, 0.7)])
+def test_a_pass_of_the_diagonal_model_is_nltks_model_2_with_that_alignment_table(prior):
+    """nltk learns a number for each place; given those of the diagonal, its pass finds the same translations."""
+    import collections
+
+    from nltk.translate import AlignedSent, IBMModel2
+
+    sources, targets = corpus(4, pairs=20)
+    targets = [sorted(set(target)) for target in targets]  # see above
+    links = wa.make_links(sources, targets)
+    table = wa.normalize(wa.expected_counts(links))
+    translations = collections.defaultdict(lambda: collections.defaultdict(float))
+    for (f, e), probability in as_dict(*table).items():
+        translations[f"e{e}"][f"f{f}" if f else None] = probability
+    d = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(dict)))
+    for n, m in {(len(source), len(target)) for source, target in zip(sources, targets)}:
+        for i in range(1, m + 1):
+            weights = [math.exp(-prior.tension * abs(i / m - j / n)) for j in range(1, n + 1)]
+            d[0][i][n][m] = prior.null_probability
+            for j, weight in enumerate(weights, 1):
+                d[j][i][n][m] = (1 - prior.null_probability) * weight / sum(weights)
+    words = [
+        AlignedSent([f"e{e}" for e in target], [f"f{f}" for f in source]) for source, target in zip(sources, targets)
+    ]
+    theirs = IBMModel2(words, 1, {"translation_table": translations, "alignment_table": d}).translation_table
+    for (f, e), probability in as_dict(*wa.normalize(wa.expected_counts(links, table, prior))).items():
+        assert theirs[f"e{e}"][f"f{f}" if f else None] == pytest.approx(probability, abs=1e-6)
+
+
 def test_the_likelihood_never_falls_and_the_tension_finds_the_diagonal():
     rng = np.random.default_rng(1)
     sources = [rng.integers(1, 30, size=rng.integers(3, 9)).tolist() for _ in range(200)]

@@ -46,10 +46,12 @@ def test_its_words_are_found_served_and_scored(tmp_path, capsys):
         assert len(row) == 3 and sum(row) == pytest.approx(1, abs=1e-3)
 
     text, scores = tmp_path / "text", tmp_path / "scores.json"
-    text.write_text("".join(" ".join(cut[source]) + "\n" for source in sources), "utf-8")
+    lines = [" ".join(cut[source]) for source in sources]
+    lines.insert(1, "")
+    text.write_text("".join(line + "\n" for line in lines), "utf-8")
     capsys.readouterr()  # what the training said
     assert cli.main(["segment", "--model", str(folder), str(text), "--json", str(scores)]) == 0
     printed = capsys.readouterr()
-    assert printed.out.splitlines() == [" ".join(cut[source]) for source in sources]
-    assert "F1 of words 100.0 %" in printed.err
+    assert printed.out.splitlines() == lines
+    assert "F1 of words 100.0 %" in printed.err and f"1 of {len(lines)} lines are empty" in printed.err
     assert json.loads(scores.read_text("utf-8"))["scores"]["word_f1"] == 1.0

@@ -1,5 +1,7 @@
 """Tiny recipes, exported for the tests of served models."""
 
+import collections
+
 from pipeline import configs
 from pipeline.recipe_choices import LEXICON_HEADS
 
@@ -57,6 +59,8 @@ def export_tiny(folder, recipe, rows, source_words, target_words, signatures=Non
     from serving import export
 
     settings = configs.vocabulary_settings(recipe)
+    if recipe.data.units != "words":
+        source_words, target_words = _write_units(folder, recipe, rows)
     columns = recipe.data.source_features
     entities = [pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))]
     files = {
@@ -78,7 +82,10 @@ def export_tiny(folder, recipe, rows, source_words, target_words, signatures=Non
     # As in a pipeline, the graph has an input that no served text has.
     spec["line"] = tf.io.FixedLenFeature([1], tf.int64)
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
-    config = {**configs.transform_settings(recipe), "vocabulary_uri": str(folder), "lexicon_uri": str(folder)}
+    config = {
+        **configs.transform_settings(recipe),
+        **dict.fromkeys(("vocabulary_uri", "lexicon_uri", "subwords_uri"), str(folder)),
+    }
     if lexicon:
         translation_lexicon.write(str(folder), lexicon, {})
     raw = [{**{name: [text.encode()] for name, text in zip(names, row)}, "line": [1]} for row in rows]
@@ -103,6 +110,23 @@ def export_tiny(folder, recipe, rows, source_words, target_words, signatures=Non
         model = trainer.build_model(recipe, *sizes, **options)
     export.export_model(model, output, recipe, str(folder / "model"), signatures or export.SIGNATURES)
     return folder / "model"
+
+
+def _write_units(folder, recipe, rows):
+    """Learns what words are cut into, one model for both sides or one each; returns the units of either side's vocabulary."""
+    from components.subwords.executor import train
+    from components.vocabulary.executor import choose_units
+    from pipeline import tokenization, units
+
+    sides = [" ".join(row[side] for row in rows) for side in (0, 1)]
+    if recipe.vocabulary.joint:
+        sides = [" ".join(sides)] * 2
+    chosen = []
+    for side, text in zip(("source", "target"), sides):
+        model = train(collections.Counter(text.split()), recipe.data.units, recipe.vocabulary.pieces)
+        (folder / units.MODEL_FILES[side]).write_bytes(model)
+        chosen.append(choose_units({}, model, 1)[len(tokenization.SPECIAL_TOKENS) :])
+    return chosen
 
 
 def _write_examples(path, output, rows, names):

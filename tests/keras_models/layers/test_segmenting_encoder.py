@@ -172,6 +172,30 @@ def test_the_loss_is_that_of_the_equations(options, seed, sentences):
     assert got == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
+def test_new_segments_raise_the_reward():
+    """The bonus is added to log p(E|F) / |E| before anything is made of it."""
+    policy, plain = make_policy(novelty_weight=0.7), make_policy()
+    policy.counts.counts.assign(np.zeros(policy.counts.counts.shape))
+    for one in (policy, plain):
+        one.regression.set_weights([np.zeros((UNITS, 1)), np.array([0.2])])
+    mask, target_mask = np.ones((1, 3), bool), np.ones((1, 2), bool)
+    encoded = {
+        "logits": np.array([[0.3, -0.2, 0.9]], "float32"),
+        "ends": np.array([[True, False, True]]),
+        "characters": np.zeros((1, 3, UNITS), "float32"),
+    }
+    ids, looked = np.array([[4, 5, 6]]), np.full((1, 2, 3), 1 / 3, "float32")
+    log_probs = np.array([[-1.0, -3.0]], "float32")
+
+    def rewarded(by):
+        return float(plain.loss(encoded, ids, mask, log_probs + np.float32(by), target_mask, looked))
+
+    # Each segment is new, then each has been met once.
+    for bonus in (1.0, 1 / math.sqrt(2)):
+        got = float(policy.loss(encoded, ids, mask, log_probs, target_mask, looked))
+        assert got == pytest.approx(rewarded(0.7 * bonus), rel=1e-5)
+
+
 def test_only_the_policy_learns_of_the_reward():
     """Neither the translation nor the encoder's states get a gradient from reward and baseline; the logits get REINFORCE's."""
     policy = make_policy()
@@ -235,6 +259,32 @@ def test_phases_and_imitation():
     policy.translation_share.assign(0.0)
     _, (gradient, *_) = value_and_gradients(lambda x: ops.sum(policy.share(x)), [np.ones((1, 2), "f4")], policy)
     assert not gradient.any()
+
+
+def test_some_sentences_explore_by_the_prior():
+    """Epsilon greedy: of logits that leave nothing to chance, so many rows are cut by drawn lengths, the others as the logits say."""
+    rows, length = 400, 12
+    logits = ops.convert_to_tensor(np.full((rows, length), -50.0, "float32"))
+    mask = ops.convert_to_tensor(np.ones((rows, length), bool))
+    for epsilon, low, high in ((0.0, 0.0, 0.0), (0.3, 0.2, 0.4), (1.0, 1.0, 1.0)):
+        drawn = numpy(make_policy(epsilon=epsilon, mean_length=2.0).draw(logits, mask))
+        # By the logits the last character alone ends a segment; 12 characters in one drawn segment are next to impossible.
+        explored = drawn[:, :-1].any(axis=1)
+        assert low <= explored.mean() <= high and drawn[:, -1].all()
+        if explored.any():
+            # max(k, 1) of Poisson(2) has the mean 2 + exp(-2).
+            assert drawn[explored].sum(axis=1).mean() == pytest.approx(length / (2 + math.exp(-2)), rel=0.15)
+
+
+def test_lengths_of_the_prior_are_a_warm_up_too():
+    policy = make_policy(warm_up="prior", mean_length=3.0)
+    policy.imitation.assign(1.0)
+    logits, mask = np.full((300, 15), -50.0, "float32"), np.ones((300, 15), bool)
+    drawn = numpy(policy.draw(ops.convert_to_tensor(logits), ops.convert_to_tensor(mask)))
+    assert drawn.sum(axis=1).mean() == pytest.approx(15 / (3 + math.exp(-3)), rel=0.15)
+    policy.imitation.assign(0.0)
+    drawn = numpy(policy.draw(ops.convert_to_tensor(logits), ops.convert_to_tensor(mask)))
+    assert (drawn.sum(axis=1) == 1).all()
 
 
 def test_decoding_draws_alike_and_begins_with_the_likeliest():

@@ -27,6 +27,7 @@ class CopyHead(keras.layers.Layer):
         states: `[batch, source_length, memory_size]`, the encoded source.
         extended_ids: int `[batch, source_length]`, the extended id of each source token.
         mask: bool `[batch, source_length]`, false at padding.
+        places: what `numerics.first_places` gives of the extended ids, where copies are added up; heads make it themselves if it is not there.
         lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, where the head needs them: see `LexiconHead`.
         candidates: int `[size]`, in training only: the words that the softmax is normalised over, see `VocabularySoftmax`.
         what `prepare` returned.

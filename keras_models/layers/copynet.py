@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, rowwise
+from keras_models.layers.numerics import LOG_ZERO, add_copies, log_add, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -105,15 +105,11 @@ class JointCopy(CopyHead):
 
     def step_log_probs(self, state, memory):
         scores = self.copy_scores(state["decoder_state"], memory)
-        source_length = ops.shape(scores)[-1]
         # One log-softmax, which takes off the largest score first: however large the scores are, the sum is 1.
         joint = ops.log_softmax(ops.concatenate([self.vocabulary.logits(state["hidden"]), scores], axis=-1), axis=-1)
         copies = ops.where(scores > LOG_ZERO, joint[:, self.vocabulary_size :], LOG_ZERO)
-        words = ops.pad(joint[:, : self.vocabulary_size], [[0, 0], [0, source_length]], constant_values=LOG_ZERO)
-        # Added up as shares of the source, which do not underflow however little of the whole the source has.
-        source_total = ops.logsumexp(copies, axis=-1, keepdims=True)
-        mass = copy_mass(copies - source_total, memory["extended_ids"], self.vocabulary_size + source_length)
-        return log_add(words, mass + source_total), copies
+        words = joint[:, : self.vocabulary_size]
+        return add_copies(words, copies, memory["extended_ids"], memory.get("places")), copies
 
     def get_config(self):
         config = super().get_config()

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, log_distribution, rowwise
+from keras_models.layers.numerics import LOG_ZERO, add_copies, copy_mass, log_add, log_distribution, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -348,11 +348,7 @@ class LexiconCopy(LexiconHead):
     def step_log_probs(self, state, memory):
         gates = self._log_gates(state)
         ids, entries, copies = self._split(state, memory, gates)
-        source_length = ops.shape(state["attention_log_weights"])[-1]
-        size = self.vocabulary_size + source_length
-        lexicon = ops.expand_dims(gates[1], -1) + copy_mass(entries, ids, size)
-        copied = copy_mass(copies, memory["extended_ids"], size)
-        vocabulary = self.vocabulary.log_probs(state["hidden"])
-        extended = ops.pad(vocabulary, [[0, 0], [0, source_length]], constant_values=LOG_ZERO)
-        log_probs = log_add(log_add(ops.expand_dims(gates[0], -1) + extended, lexicon), copied)
+        lexicon = ops.expand_dims(gates[1], -1) + copy_mass(entries, ids, self.vocabulary_size)
+        words = log_add(ops.expand_dims(gates[0], -1) + self.vocabulary.log_probs(state["hidden"]), lexicon)
+        log_probs = add_copies(words, copies, memory["extended_ids"], memory.get("places"))
         return log_probs, copies

@@ -113,6 +113,50 @@ def copy_mass(log_weights, extended_ids, size):
     return safe_log(mass)
 
 
+def first_places(ids):
+    """Where each id of a row stands first: int32 like `ids [batch, length]`."""
+    same = ops.equal(ops.expand_dims(ids, -1), ops.expand_dims(ids, -2))
+    return ops.cast(ops.argmax(same, axis=-1), "int32")
+
+
+def add_copies(log_probs, log_weights, extended_ids, places=None):
+    """Adds what is copied to what is generated, at the words of the source alone.
+
+        log p(w) = log(exp(log_probs(w)) + sum over j with extended_ids[j] = w of exp(log_weights[j]))
+
+    The same as a sum of `copy_mass`, without passes over all words: these would cost a decoding step more than its attention does.
+
+    Args:
+        log_probs: float32 `[batch, V]`, of the vocabulary's words.
+        log_weights: float32 `[batch, source_length]`, `LOG_ZERO` at padding.
+        extended_ids: int `[batch, source_length]`, values in `0..V + source_length - 1`.
+        places: what `first_places(extended_ids)` gives, if it is known already.
+
+    Returns:
+        float32 `[batch, V + source_length]`, `LOG_ZERO` where there is nothing.
+    """
+    batch, source_length = ops.shape(log_weights)
+    size = log_probs.shape[-1] + source_length
+    extended_ids = ops.cast(extended_ids, "int32")
+    places = first_places(extended_ids) if places is None else places
+    rows = ops.expand_dims(ops.arange(batch, dtype="int32"), -1)
+    # As shares of a row's largest weight, which do not underflow however little of the whole it is.
+    largest = ops.max(log_weights, axis=-1, keepdims=True)
+    shares = ops.reshape(ops.exp(log_weights - largest), (-1,))
+    shares = ops.segment_sum(
+        shares, ops.reshape(rows * source_length + places, (-1,)), num_segments=batch * source_length
+    )
+    copied = safe_log(ops.reshape(shares, (batch, source_length))) + largest
+    # One place more, where the later positions of a word write: its first one has all of its weights.
+    extended = ops.pad(log_probs, [[0, 0], [0, source_length + 1]], constant_values=LOG_ZERO)
+    together = log_add(ops.take_along_axis(extended, extended_ids, axis=-1), copied)
+    is_first = ops.equal(places, ops.expand_dims(ops.arange(source_length, dtype="int32"), 0))
+    index = ops.stack([ops.broadcast_to(rows, ops.shape(places)), ops.where(is_first, extended_ids, size)], axis=-1)
+    values = ops.where(is_first, together, LOG_ZERO)
+    written = ops.scatter_update(extended, ops.reshape(index, (-1, 2)), ops.reshape(values, (-1,)))
+    return written[:, :size]
+
+
 def repeat_rows(tree, times):
     """Repeats each row of every tensor of a nest, side by side: `[batch, ...]` to `[batch * times, ...]`."""
     if isinstance(times, int) and times == 1:

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, log_distribution, rowwise
+from keras_models.layers.numerics import LOG_ZERO, add_copies, log_add, log_distribution, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -121,8 +121,6 @@ class PointerGenerator(CopyHead):
         log_generate, log_copy = self._log_gate(state)
         log_generate, log_copy = ops.expand_dims(log_generate, -1), ops.expand_dims(log_copy, -1)
         weights = state["attention_log_weights"]
-        vocabulary = self.vocabulary.log_probs(state["hidden"])
-        extended = ops.pad(vocabulary, [[0, 0], [0, ops.shape(weights)[-1]]], constant_values=LOG_ZERO)
-        size = self.vocabulary_size + ops.shape(weights)[-1]
-        mass = copy_mass(weights, memory["extended_ids"], size)
-        return log_add(log_generate + extended, log_copy + mass), log_copy + weights
+        words = log_generate + self.vocabulary.log_probs(state["hidden"])
+        copies = log_copy + weights
+        return add_copies(words, copies, memory["extended_ids"], memory.get("places")), copies

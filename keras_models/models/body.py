@@ -7,6 +7,7 @@ from keras import ops
 from keras_models.layers.composition import CharacterComposition
 from keras_models.layers.copy_head import LABEL_FEATURES
 from keras_models.layers.embeddings import token_embedding
+from keras_models.layers.numerics import first_places
 from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.heads import make_head
 
@@ -194,6 +195,8 @@ class Seq2Seq(keras.Model):
             "extended_ids": ops.cast(inputs["source_extended_ids"], "int32"),
             **self.head.prepare(states),
         }
+        if self.head.copies and self.head.merges:
+            memory["places"] = first_places(memory["extended_ids"])
         if self.head.needs_lexicon:
             rows = ops.cast(inputs["source_lexicon_rows"], "int32")
             memory["lexicon_ids"] = ops.take(self.lexicon_ids, rows, axis=0)

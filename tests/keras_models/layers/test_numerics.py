@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, masked_log_softmax, target_log_softmax
+from keras_models.layers.numerics import (
+    LOG_ZERO,
+    add_copies,
+    copy_mass,
+    first_places,
+    log_add,
+    masked_log_softmax,
+    target_log_softmax,
+)
 from tests.keras_models.backends import numpy, value_and_gradients
 
 NO_LAYER = keras.layers.Identity()
@@ -52,19 +60,40 @@ def test_target_log_softmax(seed):
                 assert result[b, t] <= LOG_ZERO
 
 
-@settings(max_examples=15)
-@given(seed=st.integers(0, 10**6), batch=st.integers(1, 3), length=st.integers(1, 7))
-def test_copy_mass_adds_all_positions_of_a_word(seed, batch, length):
+def random_copies(seed, batch, length):
+    """Extended ids of a vocabulary of 6, the weights of their positions, some 0, their logarithms, and the sum for each id."""
     rng = np.random.default_rng(seed)
-    size = 6 + length
-    ids = rng.integers(0, size, size=(batch, length))
+    ids = rng.integers(0, 6 + length, size=(batch, length))
     weights = rng.dirichlet(np.ones(length), size=batch)
     weights[rng.random(weights.shape) < 0.3] = 0
     logs = np.where(weights > 0, np.log(np.maximum(weights, 1e-30)), LOG_ZERO).astype("float32")
-    expected = np.zeros((batch, size))
+    sums = np.zeros((batch, 6 + length))
     for row in range(batch):
         for j in range(length):
-            expected[row, ids[row, j]] += weights[row, j]
-    result = numpy(copy_mass(logs, ids, size))
+            sums[row, ids[row, j]] += weights[row, j]
+    return ids, logs, sums
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6), batch=st.integers(1, 3), length=st.integers(1, 7))
+def test_copy_mass_adds_all_positions_of_a_word(seed, batch, length):
+    ids, logs, expected = random_copies(seed, batch, length)
+    result = numpy(copy_mass(logs, ids, 6 + length))
     np.testing.assert_allclose(np.exp(result), expected, atol=1e-6)
     assert (result[expected == 0] == np.float32(LOG_ZERO)).all()
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6), batch=st.integers(1, 3), length=st.integers(1, 7), shift=st.sampled_from([0, -60]))
+def test_add_copies_adds_all_positions_of_a_word(seed, batch, length, shift):
+    """However little is copied of the whole; a row without any copy keeps its words."""
+    ids, logs, sums = random_copies(seed, batch, length)
+    words = np.log(np.random.default_rng(seed).dirichlet(np.ones(6), size=batch)).astype("float32")
+    logs = np.where(logs > LOG_ZERO, logs + shift, LOG_ZERO).astype("float32")
+    generated = np.pad(np.exp(words.astype("float64")), [(0, 0), (0, length)])
+    expected = generated + sums * np.exp(float(shift))
+    result = numpy(add_copies(words, logs, ids))
+    known = expected > 0
+    np.testing.assert_allclose(result[known], np.log(expected[known]), rtol=1e-5, atol=1e-5)
+    assert (np.exp(result[~known]) == 0).all()
+    np.testing.assert_array_equal(numpy(add_copies(words, logs, ids, numpy(first_places(ids)))), result)

@@ -42,6 +42,17 @@ VARIANTS = {
     "lexicon_copy": ("model.head=lexicon_copy", "lexicon.kind=learned"),
     # What a source word's vector is made of.
     **{composition: (f"model.composition={composition}",) for composition in recipe_choices.COMPOSITIONS},
+    # A source without spaces: words that are given, its characters, words that are found; and what finds them, a trick less each.
+    "words": ("model.encoder=rnn", "data.source_tokenization="),
+    "characters": ("model.encoder=rnn",),
+    "segments": (),
+    "segments_without_warm_up": ("segmentation.warm_up=none",),
+    "segments_without_reinforce": ("segmentation.reinforce_weight=0",),
+    "segments_without_length_prior": ("segmentation.length_prior_weight=0",),
+    "segments_without_normalization": ("segmentation.normalize_rewards=false",),
+    "segments_without_novelty": ("segmentation.novelty_weight=0",),
+    "segments_without_confidence_penalty": ("segmentation.confidence_penalty=0",),
+    "segments_linear_baseline": ("segmentation.baseline=linear",),
 }
 
 
@@ -96,7 +107,7 @@ def table(metrics, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rows:
         cells = [row["variant"], ", ".join(map(str, row["seeds"]))]
-        cells += [measured(row["metrics"][metric]) for metric in metrics]
+        cells += [measured(row["metrics"][metric]) if metric in row["metrics"] else "" for metric in metrics]
         cells += ["" if row["p"] is None else f"{row['p']:.3f}", f"{row['parameters']:,}"]
         cells += [
             "–".join(str(round(n)) for n in sorted({min(row[key]), max(row[key])})) for key in ("updates", "seconds")
@@ -122,7 +133,7 @@ def main():
     if recipe.task == "language_model":
         metrics = ["validation_perplexity", "perplexity"]
     seeds = [int(seed) for seed in options.seeds.split(",")]
-    rows, first = [], None
+    columns, rows, first = list(metrics), [], None
     for name in options.variants.split(","):
         overrides = (*options.set, *VARIANTS[name])
         cells = [run(options.recipe, options.data, options.output, name, overrides, seed) for seed in seeds]
@@ -139,6 +150,11 @@ def main():
             "command": cells[0][2],
             "p": None,
         }
+        for measure in ("word_f1", "boundary_f1"):  # of the words that the encoder found, against those of the text
+            found = [(system.get("segmentation") or {}).get(measure) for system in systems]
+            if None not in found:
+                row["metrics"][measure] = [{"value": value} for value in found]
+                columns += [measure] if measure not in columns else []
         if first is None:
             first = texts
         elif texts:
@@ -150,8 +166,8 @@ def main():
             row["p"] = compared[metrics[0]].p_value
         rows.append(row)
         (options.output / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        (options.output / "results.md").write_text(table(metrics, rows), encoding="utf-8")
-    print(table(metrics, rows))
+        (options.output / "results.md").write_text(table(columns, rows), encoding="utf-8")
+    print(table(columns, rows))
 
 
 if __name__ == "__main__":

@@ -187,9 +187,9 @@ class SegmentationConfig:
     )  # weight of the decisions' entropy, which is added to what is maximised
     fertility_weight: float = number(0.0, low=0.0)  # of the penalty on words that do not stand for one target word
     epsilon: float = number(0.0, low=0.0, high=1.0)  # share of sentences whose words' lengths are drawn from the prior
-    # For the first updates words are those of a heuristic, which the policy learns to imitate: lengths drawn from the prior, or runs of
-    # one script (kanji, hiragana, katakana, letters, digits).
-    warm_up: str = choice("none", "prior", "script", default="none")
+    # For the first updates words are those of a heuristic, which the policy learns to imitate: lengths drawn from the prior, runs of
+    # one script (kanji, hiragana, katakana, letters, digits), or these with each hiragana alone.
+    warm_up: str = choice("none", "prior", "script", "kana", default="none")
     warm_up_updates: int = number(500, low=1)
     # Above 0, so many updates train the translation alone, as many the segmentation alone, and so on.
     alternate_updates: int = number(0, low=0)
@@ -601,8 +601,8 @@ def segments(recipe):
 
 
 def imitates_scripts(recipe):
-    """Whether its segmentation begins with runs of one script."""
-    return segments(recipe) and recipe.segmentation.warm_up == "script"
+    """Whether its segmentation begins with runs of one script, hiragana alone or not."""
+    return segments(recipe) and recipe.segmentation.warm_up in ("script", "kana")
 
 
 def transform_settings(recipe):
@@ -632,7 +632,7 @@ def transform_settings(recipe):
     if composes(recipe):
         settings["word_length"] = recipe.model.word_length
     if imitates_scripts(recipe):
-        settings["scripts"] = True
+        settings["scripts"] = recipe.segmentation.warm_up
     if recipe.data.copy_lexicon:
         settings["copy_lexicon"] = True
     for key in ("source_features", "surface_features"):

@@ -240,7 +240,7 @@ def make_features(
     if "word_length" in settings:
         features[characters.FEATURE] = _characters(source_tokens, settings["word_length"], source_table, tables)
     if settings.get("scripts"):
-        features[scripts.FEATURE] = scripts.script_ends(source_tokens)
+        features[scripts.FEATURE] = scripts.script_ends(source_tokens, kana_alone=settings["scripts"] == "kana")
     if settings.get("translate"):
         keep = is_protected(source_tokens.flat_values)
         lookup = tables["translations"].lookup

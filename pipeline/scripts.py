@@ -8,15 +8,18 @@ __all__ = ("FEATURE", "script_ends")
 
 # Valid for RE2. A character of none of them, such as punctuation, stands alone.
 _SCRIPTS = (r"\p{Han}|々", r"\p{Hiragana}", r"\p{Katakana}|ー", r"\p{N}", r"\p{L}")
+_HIRAGANA = 2  # which of them, from 1
 
 
-def script_ends(characters):
+def script_ends(characters, kana_alone=False):
     """Tells where a run of one script ends.
 
     Kanji, hiragana, katakana, digits and other letters are a script each; marks count as their letter does.
 
     Args:
         characters: ragged string `[batch, (length)]`.
+        kana_alone: whether each hiragana stands alone. Japanese writes its particles and endings in them, most of one character or two, without
+            anything between one and the next.
 
     Returns:
         ragged int64 like `characters`: 1 at the last character of each run, else 0.
@@ -30,4 +33,6 @@ def script_ends(characters):
     last = tf.gather(characters.row_limits(), characters.value_rowids()) - 1
     following = tf.concat([script[1:], [0]], axis=0)
     ends = (places == last) | (script != following) | (script == 0)
+    if kana_alone:
+        ends |= script == _HIRAGANA
     return characters.with_flat_values(tf.cast(ends, tf.int64))

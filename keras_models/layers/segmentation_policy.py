@@ -94,7 +94,7 @@ class SegmentationPolicy(keras.layers.Layer):
         reinforce_weight, length_prior_weight, novelty_weight, confidence_penalty, fertility_weight: w_R, w_lambda, w_new, w_c, w_f.
         normalize_rewards: whether to normalise them over the batch.
         epsilon: share of the training's sentences whose segments' lengths are drawn from the prior.
-        warm_up: `"none"`, or the heuristic: `"prior"`, or `"script"`, which the inputs then hold as `source_script_ends`.
+        warm_up: `"none"`, or the heuristic: `"prior"`; or `"script"` or `"kana"`, which the inputs then hold as `source_script_ends`.
         decoding_samples: segmentations of a sentence in decoding, the first the likeliest.
 
     Raises:
@@ -133,8 +133,8 @@ class SegmentationPolicy(keras.layers.Layer):
         super().__init__(**kwargs)
         if baseline not in ("linear", "samples"):
             raise ValueError(f"baseline must be 'linear' or 'samples'; got {baseline!r}.")
-        if warm_up not in ("none", "prior", "script"):
-            raise ValueError(f"warm_up must be 'none', 'prior' or 'script'; got {warm_up!r}.")
+        if warm_up not in ("none", "prior", "script", "kana"):
+            raise ValueError(f"warm_up must be 'none', 'prior', 'script' or 'kana'; got {warm_up!r}.")
         if baseline == "samples" and samples < 2:
             raise ValueError(
                 f"baseline 'samples' compares samples with each other: samples must be at least 2; got {samples}."

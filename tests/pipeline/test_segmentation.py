@@ -48,16 +48,26 @@ def test_python_and_graph_agree(text):
     assert "".join(joined.split()) == "".join("".join(tokenizer.tokens(text)).split())
 
 
-def test_runs_of_one_script():
-    characters = Tokenizer("characters").tokenize(tf.constant(["1994年にABカタカナーを。、見た", "", "々人か\u3099"]))
-    ends = scripts.script_ends(characters).to_list()
+def words_of(characters, ends):
     words, word = [], ""
-    for character, end in zip(characters.to_list()[0], ends[0]):
+    for character, end in zip(characters, ends):
         word += character.decode()
         if end:
             words.append(word)
             word = ""
-    assert words == ["1994", "年", "に", "AB", "カタカナー", "を", "。", "、", "見", "た"]
+    return words
+
+
+def test_runs_of_one_script():
+    characters = Tokenizer("characters").tokenize(
+        tf.constant(["1994年にABカタカナーを。、見ました", "", "々人か\u3099"])
+    )
+    ends = scripts.script_ends(characters).to_list()
+    words = words_of(characters.to_list()[0], ends[0])
+    assert words == ["1994", "年", "に", "AB", "カタカナー", "を", "。", "、", "見", "ました"]
+    assert ends[1:] == [[], [0, 1, 1]]
+    ends = scripts.script_ends(characters, kana_alone=True).to_list()
+    assert words_of(characters.to_list()[0], ends[0]) == [*words[:-1], "ま", "し", "た"]
     assert ends[1:] == [[], [0, 1, 1]]
 
 

@@ -10,6 +10,7 @@ Beam, as in `verbatim run`.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -107,7 +108,10 @@ def resident_bytes(pid):
             total = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         children = []
         for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children") as file:
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{pid}/task/{task}/children") as file,
+            ):  # a thread may end meanwhile
                 children += file.read().split()
     except (OSError, IndexError):
         return 0

@@ -67,7 +67,8 @@ class Protection(typing.NamedTuple):
     fit as are owed, only what pays is possible. Where the model keeps its tokens of its own accord nothing changes; where it gives
     all that is owed a probability of 0, the owed tokens share that of ending equally.
 
-    vocabulary: bool `[vocabulary_size]`, which target words are of a protected kind.
+    vocabulary: bool `[vocabulary_size]`, which target words are of a protected kind; or `[batch, vocabulary_size]`, where each source has
+        words of its own.
     source: bool `[batch, source_length]`, which source tokens are; leave out those that the head cannot output.
     max_span: L, the longest span that is one action.
     """
@@ -120,7 +121,12 @@ class Protection(typing.NamedTuple):
         """
         rows = ops.shape(log_probs)[0]
         source_length = ops.shape(owed)[1]
-        vocabulary_size = ops.shape(self.vocabulary)[0]
+        vocabulary_size = ops.shape(self.vocabulary)[-1]
+        vocabulary = self.vocabulary
+        if len(vocabulary.shape) == 1:
+            vocabulary = ops.expand_dims(vocabulary, 0)
+        else:
+            vocabulary = ops.repeat(vocabulary, rows // ops.shape(vocabulary)[0], axis=0)
         ids = ops.cast(extended_ids, "int32")
         source = ops.repeat(self.source, rows // ops.shape(self.source)[0], axis=0)
         # Which ids are owed: a surface form's occurrences share one id.
@@ -129,7 +135,7 @@ class Protection(typing.NamedTuple):
         # Position j holds the word extended_ids[j], by whatever id it is copied.
         here_owed = ops.take_along_axis(is_owed, ids, axis=1)
         pays = [ops.cast(word_owed, "int32")]
-        breaks = [ops.logical_and(ops.expand_dims(self.vocabulary, 0), ops.logical_not(word_owed))]
+        breaks = [ops.logical_and(vocabulary, ops.logical_not(word_owed))]
         lengths = [ops.ones((1, vocabulary_size), dtype="int32")]
 
         paid = ops.zeros((rows, source_length), dtype="int32")

@@ -19,6 +19,7 @@ def decode(
     protected_vocabulary=None,
     sampling=None,
     uniforms=None,
+    shortlist=None,
     **options,
 ):
     """Searches for the best outputs of a model, or draws some.
@@ -33,6 +34,8 @@ def decode(
             `source_protected` `[batch, source_length]`, and outputs keep these tokens: see `Protection`.
         sampling: dict with `temperature`, `top_k`, `top_p`, see `sample_search`; or None for a search.
         uniforms: the random numbers of a sampling, `draw_uniforms`; how many samples they are for is how many there will be.
+        shortlist: int32 `[batch, N]`, the words of each source that the softmax runs over, such as `choose_words` returns; or None for all.
+            The probabilities are then those among these words and the copies.
         **options: of `beam_search`.
 
     Returns:
@@ -43,25 +46,36 @@ def decode(
     memory, carry = model.encode(inputs, max_length=max_length, **several)
     head = model.head
     copies = beam_size if sampling is None else ops.shape(uniforms)[1]
+    if shortlist is not None:
+        memory = model.shorten(memory, repeat_rows(shortlist, samples))
+        shortlist = memory.pop("shortlist")
+    size = model.target_vocabulary_size if shortlist is None else shortlist.size
     repeated = repeat_rows(memory, copies)
+    if shortlist is not None:
+        # One for each source, however many hypotheses that has.
+        repeated["shortlist"] = shortlist
 
     def step(actions, carry, index):
         return StepOutput(*model.step(actions, carry, repeated, index))
 
     if protected_vocabulary is not None:
         # What the head cannot output cannot be demanded either.
-        possible = memory["extended_ids"] < model.target_vocabulary_size
+        possible = memory["extended_ids"] < size
         possible = ops.logical_or(possible, head.copies)
         protected = repeat_rows(inputs["source_protected"], samples)
         source = ops.logical_and(ops.logical_and(protected, memory["mask"]), possible)
+        if shortlist is not None:
+            protected_vocabulary = ops.take(protected_vocabulary, shortlist.words)
         options["protection"] = Protection(protected_vocabulary, source, head.max_span)
-    extended_size = model.target_vocabulary_size + ops.shape(memory["extended_ids"])[1]
+    extended_size = size + ops.shape(memory["extended_ids"])[1]
     arguments = (step, carry, memory["extended_ids"], memory["mask"], extended_size, max_length)
     options = dict(options, max_span=head.max_span, merges=head.merges)
     if sampling is not None:
-        return sample_search(*arguments, uniforms=uniforms, **sampling, **options)
-    if beam_size == 1:
+        found, samples = sample_search(*arguments, uniforms=uniforms, **sampling, **options), 1
+    elif beam_size == 1:
         found = greedy_search(*arguments, **options)
     else:
         found = beam_search(*arguments, beam_size=beam_size, n_best=n_best, **options)
+    if shortlist is not None:
+        found = found._replace(tokens=shortlist.restore(found.tokens, model.target_vocabulary_size))
     return found if samples == 1 else best_of(found, samples)

@@ -29,6 +29,7 @@ class CopyHead(keras.layers.Layer):
         mask: bool `[batch, source_length]`, false at padding.
         places: what `numerics.first_places` gives of the extended ids, where copies are added up; heads make it themselves if it is not there.
         lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, where the head needs them: see `LexiconHead`.
+        shortlist: in decoding, the `Shortlist` whose words alone the softmax runs over; all ids are then of its space, and V is its size.
         candidates: int `[size]`, in training only: the words that the softmax is normalised over, see `VocabularySoftmax`.
         what `prepare` returned.
 
@@ -39,7 +40,7 @@ class CopyHead(keras.layers.Layer):
         needs_attention: whether `attention_log_weights` are read, which a body without attention does not have.
         needs_lexicon: whether translations of the source tokens are read, `lexicon_ids` and `lexicon_probabilities` of the memory.
 
-    `max_span`, an attribute of each head, is the longest copy that is one decision; a step of a head with max_span > 1 is over the
+    `vocabulary` is its `VocabularySoftmax`, or None for a head that only copies. `max_span`, an attribute of each head, is the longest copy that is one decision; a step of a head with max_span > 1 is over the
     actions of `keras_models.decoding.actions`.
 
     Args:
@@ -50,6 +51,7 @@ class CopyHead(keras.layers.Layer):
     merges = True
     needs_attention = False
     needs_lexicon = False
+    vocabulary = None
     max_span = 1
 
     def __init__(self, vocabulary_size, **kwargs):

@@ -106,9 +106,10 @@ class JointCopy(CopyHead):
     def step_log_probs(self, state, memory):
         scores = self.copy_scores(state["decoder_state"], memory)
         # One log-softmax, which takes off the largest score first: however large the scores are, the sum is 1.
-        joint = ops.log_softmax(ops.concatenate([self.vocabulary.logits(state["hidden"]), scores], axis=-1), axis=-1)
-        copies = ops.where(scores > LOG_ZERO, joint[:, self.vocabulary_size :], LOG_ZERO)
-        words = joint[:, : self.vocabulary_size]
+        logits = self.vocabulary.logits(state["hidden"], memory.get("shortlist"))
+        joint = ops.log_softmax(ops.concatenate([logits, scores], axis=-1), axis=-1)
+        number = logits.shape[-1]
+        words, copies = joint[:, :number], ops.where(scores > LOG_ZERO, joint[:, number:], LOG_ZERO)
         return add_copies(words, copies, memory["extended_ids"], memory.get("places")), copies
 
     def get_config(self):

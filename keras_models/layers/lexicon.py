@@ -110,10 +110,10 @@ class LexiconHead(CopyHead):
         ids, entries = self._entries(state, memory)
         return ops.logsumexp(ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1)
 
-    def _step_mass(self, state, memory):
-        """log p_l of all words, float32 `[batch, V]`."""
+    def _step_mass(self, state, memory, size):
+        """log p_l of all words, float32 `[batch, size]`."""
         ids, entries = self._entries(state, memory)
-        return copy_mass(entries, ids, self.vocabulary_size)
+        return copy_mass(entries, ids, size)
 
     def _without_copies(self, log_probs, memory):
         """Adds the ids that this head cannot output."""
@@ -187,9 +187,10 @@ class LexiconBias(LexiconHead):
         return chosen + log_add(mass, ops.full_like(mass, log_epsilon)) - normaliser
 
     def step_log_probs(self, state, memory):
-        mass = self._step_mass(state, memory)
+        logits = self.vocabulary.logits(state["hidden"], memory.get("shortlist"))
+        mass = self._step_mass(state, memory, logits.shape[-1])
         bias = log_add(mass, ops.full_like(mass, math.log(self.epsilon)))
-        log_probs = ops.log_softmax(self.vocabulary.logits(state["hidden"]) + bias, axis=-1)
+        log_probs = ops.log_softmax(logits + bias, axis=-1)
         return self._without_copies(log_probs, memory)
 
 
@@ -265,8 +266,9 @@ class LexiconLinear(LexiconHead):
 
     def step_log_probs(self, state, memory):
         log_lexicon, log_generate = (ops.expand_dims(gate, -1) for gate in self._log_gate(state))
-        vocabulary = self.vocabulary.log_probs(state["hidden"])
-        log_probs = log_add(log_lexicon + self._step_mass(state, memory), log_generate + vocabulary)
+        vocabulary = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
+        lexicon = self._step_mass(state, memory, vocabulary.shape[-1])
+        log_probs = log_add(log_lexicon + lexicon, log_generate + vocabulary)
         return self._without_copies(log_probs, memory)
 
 
@@ -348,7 +350,8 @@ class LexiconCopy(LexiconHead):
     def step_log_probs(self, state, memory):
         gates = self._log_gates(state)
         ids, entries, copies = self._split(state, memory, gates)
-        lexicon = ops.expand_dims(gates[1], -1) + copy_mass(entries, ids, self.vocabulary_size)
-        words = log_add(ops.expand_dims(gates[0], -1) + self.vocabulary.log_probs(state["hidden"]), lexicon)
+        vocabulary = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
+        lexicon = ops.expand_dims(gates[1], -1) + copy_mass(entries, ids, vocabulary.shape[-1])
+        words = log_add(ops.expand_dims(gates[0], -1) + vocabulary, lexicon)
         log_probs = add_copies(words, copies, memory["extended_ids"], memory.get("places"))
         return log_probs, copies

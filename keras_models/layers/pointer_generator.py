@@ -121,6 +121,6 @@ class PointerGenerator(CopyHead):
         log_generate, log_copy = self._log_gate(state)
         log_generate, log_copy = ops.expand_dims(log_generate, -1), ops.expand_dims(log_copy, -1)
         weights = state["attention_log_weights"]
-        words = log_generate + self.vocabulary.log_probs(state["hidden"])
+        words = log_generate + self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
         copies = log_copy + weights
         return add_copies(words, copies, memory["extended_ids"], memory.get("places")), copies

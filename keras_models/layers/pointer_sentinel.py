@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, rowwise
+from keras_models.layers.numerics import LOG_ZERO, add_copies, copy_mass, log_add, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 NO_WORD = -1  # in a window's words: nothing stands at that position yet
@@ -137,9 +137,9 @@ class PointerSentinel(CopyHead):
     def step_log_probs(self, state, memory):
         hidden = ops.expand_dims(state["hidden"], 1)
         log_weights, log_gate = self._attend(hidden, memory["states"], memory.get("mask"))
-        size = self.vocabulary_size + ops.shape(memory["extended_ids"])[1]
-        log_probs = self._distributions(hidden, log_weights, log_gate, memory["extended_ids"], size)
-        return ops.squeeze(log_probs, 1), ops.squeeze(log_weights, 1)
+        words = log_gate + self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
+        log_weights = ops.squeeze(log_weights, 1)
+        return add_copies(words, log_weights, memory["extended_ids"], memory.get("places")), log_weights
 
 
 @keras.saving.register_keras_serializable("verbatim")

@@ -104,7 +104,7 @@ class PointerSoftmax(CopyHead):
             state["decoder_state"] = decoder_state
         if targets is not None:
             return self.target_log_prob(state, {}, targets, training=training)
-        return self._distribution(state)[0]
+        return self._distribution(state, {})[0]
 
     def _log_switch(self, state, training=False):
         """Returns log P(shortlist) and log P(location), each `[...]`."""
@@ -140,16 +140,16 @@ class PointerSoftmax(CopyHead):
         log_prob = ops.where(copied, log_location + location, log_shortlist + shortlist)
         return ops.maximum(log_prob, LOG_ZERO)
 
-    def _distribution(self, state):
+    def _distribution(self, state, memory):
         log_shortlist, log_location = self._log_switch(state)
         copies = ops.expand_dims(log_location, -1) + state["attention_log_weights"]
         # A sum of two zeros is still a zero, not half of one.
         copies = ops.maximum(copies, LOG_ZERO)
-        words = ops.expand_dims(log_shortlist, -1) + self.vocabulary.log_probs(state["hidden"])
+        words = ops.expand_dims(log_shortlist, -1) + self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
         return ops.concatenate([words, copies], axis=-1), copies
 
     def step_log_probs(self, state, memory):
-        return self._distribution(state)
+        return self._distribution(state, memory)
 
     def get_config(self):
         config = super().get_config()

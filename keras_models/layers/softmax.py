@@ -53,7 +53,8 @@ class SoftmaxHead(CopyHead):
 
     def step_log_probs(self, state, memory):
         no_copy = ops.full_like(ops.cast(memory["extended_ids"], "float32"), LOG_ZERO)
-        return ops.concatenate([self.vocabulary.log_probs(state["hidden"]), no_copy], axis=-1), no_copy
+        words = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
+        return ops.concatenate([words, no_copy], axis=-1), no_copy
 
     def get_config(self):
         config = super().get_config()

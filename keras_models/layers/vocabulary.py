@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.numerics import LOG_ZERO, log_add, rowwise, target_log_softmax
+from keras_models.layers.shortlist import Shortlist
 
 
 def softmax_candidates(targets, vocabulary_size, size):
@@ -57,13 +58,19 @@ class VocabularySoftmax(keras.layers.Dense):
     TensorShape([2, 3, 10])
     """
 
-    def logits(self, hidden):
-        """Float32 logits `[..., V]`, with leading axes folded for the product."""
-        return ops.cast(rowwise(self, hidden), "float32")
+    def logits(self, hidden, shortlist=None):
+        """Float32 logits `[..., V]`, with leading axes folded for the product; `[rows, N]` of a `Shortlist` and `hidden [rows, hidden_size]`."""
+        return ops.cast(rowwise(self, hidden) if shortlist is None else shortlist.logits(hidden), "float32")
 
-    def log_probs(self, hidden):
-        """Float32 log-probabilities `[..., V]`."""
-        return ops.log_softmax(self.logits(hidden), axis=-1)
+    def log_probs(self, hidden, shortlist=None):
+        """Float32 log-probabilities `[..., V]`, or `[rows, N]`: see `logits`."""
+        return ops.log_softmax(self.logits(hidden, shortlist), axis=-1)
+
+    def shortlist(self, words):
+        """Returns the `Shortlist` of int32 words `[batch, N]`."""
+        kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.kernel, self.bias))
+        columns = ops.take(ops.transpose(kernel), words, axis=0)
+        return Shortlist(words, ops.transpose(columns, (0, 2, 1)), ops.take(bias, words))
 
     def _columns(self, hidden, words):
         """Float32 `hidden`, and of some words the columns, hidden size last, and the bias: in float32 products add up as those of matrices do."""

@@ -4,10 +4,12 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_models.decoding.constraints import UNKNOWN_ID
 from keras_models.layers.composition import CharacterComposition
 from keras_models.layers.copy_head import LABEL_FEATURES
 from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import first_places
+from keras_models.layers.shortlist import find
 from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.heads import make_head
 
@@ -205,12 +207,51 @@ class Seq2Seq(keras.Model):
             memory["feed_ids"] = ops.cast(inputs["source_feed_ids"], "int32")
         return memory
 
+    def shorten(self, memory, words):
+        """Restricts what is decoded to a shortlist of words for each source, and the copies: see `Shortlist`.
+
+        Args:
+            memory: what `encode` returned, before any repetition.
+            words: int32 `[batch, N]`, such as `choose_words` returns.
+
+        Returns:
+            The memory of a decoding whose ids are of the list's space, `[UNK]` for translations that are not in it; a token of the source
+            that does not fit is copied from where it stands first.
+
+        Raises:
+            ValueError: the head has no softmax over words.
+        """
+        if self.head.vocabulary is None:
+            raise ValueError(
+                f"The head {self.head_name!r} has no softmax over words that a shortlist could make faster."
+            )
+        ids = memory["extended_ids"]
+        place, found = find(ids, words)
+        shortened = {
+            **memory,
+            "extended_ids": ops.where(found, place, words.shape[-1] + first_places(ids)),
+            "shortlist": self.head.vocabulary.shortlist(words),
+        }
+        if "lexicon_ids" in memory:
+            translations = memory["lexicon_ids"]
+            batch, length, number = ops.shape(translations)
+            place, found = find(ops.reshape(translations, (batch, length * number)), words)
+            place = ops.where(found, place, UNKNOWN_ID)
+            shortened["lexicon_ids"] = ops.reshape(place, (batch, length, number))
+        return shortened
+
+    def number_of_words(self, memory):
+        """How many words a step of this memory chooses among: V, or the size of its shortlist."""
+        return memory["shortlist"].size if "shortlist" in memory else self.target_vocabulary_size
+
     def feed_ids(self, actions, memory):
         """Target vocabulary ids to feed after `actions [batch]`: the word, or the one that stands for the copied token."""
         source_length = ops.shape(memory["extended_ids"])[1]
-        position = ops.maximum(actions - self.target_vocabulary_size, 0) % source_length
+        size = self.number_of_words(memory)
+        position = ops.maximum(actions - size, 0) % source_length
         copied = ops.take_along_axis(memory["feed_ids"], ops.expand_dims(position, -1), axis=1)[:, 0]
-        return ops.where(actions < self.target_vocabulary_size, actions, copied)
+        words = memory["shortlist"].restore(actions, self.target_vocabulary_size) if "shortlist" in memory else actions
+        return ops.where(actions < size, words, copied)
 
     def choose_gold(self, inputs):
         """Draws which inputs of a training step are the gold ones: bool `[batch, target_length]`, the first always.

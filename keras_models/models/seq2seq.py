@@ -273,11 +273,9 @@ class RecurrentSeq2Seq(Seq2Seq):
 
         rho_j is proportional to exp of the last step's copy score, over the positions j that hold the token; 0 if none does.
         """
-        position = ops.expand_dims(ops.maximum(tokens - self.target_vocabulary_size, 0), -1)
-        ids = memory["extended_ids"]
-        surface = ops.where(
-            tokens < self.target_vocabulary_size, tokens, ops.take_along_axis(ids, position, axis=1)[:, 0]
-        )
+        size, ids = self.number_of_words(memory), memory["extended_ids"]
+        position = ops.expand_dims(ops.maximum(tokens - size, 0), -1)
+        surface = ops.where(tokens < size, tokens, ops.take_along_axis(ids, position, axis=1)[:, 0])
         matches = ops.logical_and(ops.equal(ids, ops.expand_dims(surface, -1)), memory["mask"])
         weights = ops.exp(masked_log_softmax(carry["copy_scores"], matches))
         weights = ops.expand_dims(ops.cast(weights, memory["states"].dtype), 1)

@@ -248,6 +248,10 @@ class DecodingConfig:
     # What is put where the model says [UNK]: nothing (another word is chosen), the source token that attention looks at most, or that
     # token's translation (else the token), by data.dictionary or the likeliest of the lexicon.
     replace_unknown: str = choice("none", "copy", "dictionary", "lexicon", default="none")
+    # The softmax runs over so many words of each text, the most frequent and those that the lexicon proposes for its words; 0 for all. An
+    # answer whose tokens have a smaller mean probability (geometric) than `shortlist_confidence` is sought once more, among all words.
+    shortlist_size: int = number(0, low=0)
+    shortlist_confidence: float = number(0.0, low=0.0, high=1.0)
     # Outputs hold each placeholder, tag, URL and option as often as their source does (as far as the head can output it).
     keep_protected: bool = True
     batch_buckets: tuple[int, ...] = (1, 8, 32)
@@ -590,9 +594,14 @@ def composes(recipe):
 
 
 def reads_lexicon(recipe):
-    """Whether the lexicon of translations is part of the recipe's model or its baseline, not only an artifact beside them."""
+    """Whether the lexicon of translations is part of what the recipe serves or of its baseline, not only an artifact beside them."""
+    return recipe.decoding.replace_unknown == "lexicon" or reads_lexicon_rows(recipe)
+
+
+def reads_lexicon_rows(recipe):
+    """Whether the translations of each source word are read by number: by a head, or by the shortlist of decoding."""
     heads = (recipe.model.head, recipe.baseline.head)
-    return recipe.decoding.replace_unknown == "lexicon" or any(head in LEXICON_HEADS for head in heads)
+    return recipe.decoding.shortlist_size > 0 or any(head in LEXICON_HEADS for head in heads)
 
 
 def segments(recipe):
@@ -627,7 +636,7 @@ def transform_settings(recipe):
         settings["entities"] = vocabulary_settings(recipe)["entities"]
     if recipe.decoding.replace_unknown in ("dictionary", "lexicon"):
         settings["translate"] = recipe.decoding.replace_unknown
-    if any(head in LEXICON_HEADS for head in (recipe.model.head, recipe.baseline.head)):
+    if reads_lexicon_rows(recipe):
         settings["lexicon_rows"] = True
     if composes(recipe):
         settings["word_length"] = recipe.model.word_length

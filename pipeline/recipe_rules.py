@@ -168,6 +168,10 @@ def _check_language_model(recipe):
         raise RecipeError(
             "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in one language."
         )
+    if recipe.decoding.shortlist_size:
+        raise RecipeError(
+            "The recipe key 'decoding.shortlist_size' must be 0 for a language model: it needs a lexicon."
+        )
     if recipe.data.units != "words":
         raise RecipeError(
             f"The recipe key 'data.units' must be \"words\" for a language model; got {recipe.data.units!r}."
@@ -317,6 +321,19 @@ def _check_lexicons(recipe):
         raise RecipeError(
             "The recipe key 'decoding.replace_unknown' = \"lexicon\" needs a lexicon: set 'lexicon.kind' to learned, manual or hybrid."
         )
+    if recipe.decoding.shortlist_size:
+        if recipe.lexicon.kind == "none":
+            raise RecipeError(
+                "The recipe key 'decoding.shortlist_size' needs a lexicon, which proposes words: set 'lexicon.kind' to learned, manual or "
+                "hybrid."
+            )
+        for key, value in (("model.head", model.head), ("baseline.head", recipe.baseline.head)):
+            if value == "pointer_network":
+                raise RecipeError(
+                    f"The recipe key 'decoding.shortlist_size' must be 0 where '{key}' is \"pointer_network\": it has no softmax over words."
+                )
+    elif recipe.decoding.shortlist_confidence:
+        raise RecipeError("The recipe key 'decoding.shortlist_confidence' needs a 'decoding.shortlist_size' above 0.")
     if recipe.lexicon.kind in ("manual", "hybrid") and not data.dictionary:
         raise RecipeError(
             f"The recipe key 'lexicon.kind' = \"{recipe.lexicon.kind}\" needs a file of translations: name it in 'data.dictionary'."

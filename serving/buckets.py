@@ -63,3 +63,24 @@ def map_in_buckets(
         name: tf.gather(tf.reshape(value, tf.concat([[chunks * batch], tf.shape(value)[2:]], axis=0)), place)
         for name, value in chunked.items()
     }
+
+
+def scatter_rows(outputs, rows, new, sequences=()):
+    """Puts new rows in the place of some.
+
+    Args:
+        outputs: dict of tensors `[N, ...]`, such as `map_in_buckets` returns.
+        rows: int64 `[M]`, which rows.
+        new: dict of tensors `[M, ...]`; the last axis of `sequences` may be shorter, and is padded with zeros.
+
+    Returns:
+        dict of tensors like `outputs`.
+    """
+    scattered = {}
+    for name, value in outputs.items():
+        replacing = new[name]
+        if name in sequences:
+            missing = tf.shape(value)[-1] - tf.shape(replacing)[-1]
+            replacing = tf.pad(replacing, [[0, 0]] * (value.shape.rank - 1) + [[0, missing]])
+        scattered[name] = tf.tensor_scatter_nd_update(value, rows[:, tf.newaxis], replacing)
+    return scattered

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
+from keras_models.layers.shortlist import choose_words
 from pipeline import characters, configs, preprocessing, source_features, tokenization, units
 from serving import buckets, checks, kept_weights, transform_graph
 
@@ -28,6 +29,8 @@ _FOUND_TYPES = {
     "copied_from": tf.int32,
     "copy_probability": tf.float32,
 }
+# Those whose last axis is time.
+_SEQUENCES = ("tokens", "copied_from", "copy_probability")
 
 
 def longest_output(source_length, config):
@@ -55,6 +58,11 @@ class ServingModule(tf.Module):
         self.columns = recipe.data.source_features
         encoder_features = preprocessing.encoder_features(recipe)
         self.decoder_inputs = (*DECODER_INPUTS, *encoder_features)
+        self.shortlist_lexicon = None
+        if self.config.shortlist_size:
+            self.shortlist_lexicon = [tf.constant(part) for part in preprocessing.read_lexicon(transform_output)]
+            if preprocessing.LEXICON_ROWS not in self.decoder_inputs:
+                self.decoder_inputs += (preprocessing.LEXICON_ROWS,)
         # The characters of a word have as many places for each.
         self.widths = [recipe.model.word_length if name == characters.FEATURE else 1 for name in self.decoder_inputs]
         self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe), *encoder_features)
@@ -109,9 +117,21 @@ class ServingModule(tf.Module):
     # Ids to ids: what XLA compiles.
 
     def _decode(self, *inputs):
+        return self._search(dict(zip(self.decoder_inputs, inputs)), shortlist=self._shortlist(*inputs))
+
+    def _decode_among_all(self, *inputs):
         return self._search(dict(zip(self.decoder_inputs, inputs)))
 
-    def _search(self, inputs, return_attention=False):
+    def _shortlist(self, *inputs):
+        """The words that each source's answer is made of, int32 `[batch, N]`; None for all."""
+        vocabulary_size = self.vocabulary.shape[0]
+        if not 0 < self.config.shortlist_size < vocabulary_size:
+            return None
+        inputs = dict(zip(self.decoder_inputs, inputs))
+        lexicon = [tf.gather(part, inputs[preprocessing.LEXICON_ROWS]) for part in self.shortlist_lexicon]
+        return choose_words(inputs["source_extended_ids"], vocabulary_size, self.config.shortlist_size, *lexicon)
+
+    def _search(self, inputs, return_attention=False, shortlist=None):
         batch, source_length = tf.unstack(tf.shape(inputs["source_ids"]))
         max_length = longest_output(source_length, self.config)
         drawing = {}
@@ -132,6 +152,7 @@ class ServingModule(tf.Module):
             replace_unknown=self.config.replace_unknown != "none",
             no_repeat_ngram=self.config.no_repeat_ngram,
             length_unit=self.config.length_unit,
+            shortlist=shortlist,
             **drawing,
         )
         return {name: value for name, value in found._asdict().items() if value is not None}
@@ -147,10 +168,32 @@ class ServingModule(tf.Module):
             self.config.batch_buckets,
             self.config.length_buckets,
             _FOUND_TYPES,
-            sequences=("tokens", "copied_from", "copy_probability"),
+            sequences=_SEQUENCES,
             output_length=lambda length: longest_output(length, self.config),
             widths=self.widths,
         )
+
+    def _decode_surely(self, features, compiled):
+        """Decodes; of a shortlist, the answers that are not sure once more, among all words.
+
+        That without XLA: which texts they are, nobody knows before, and a compilation is nothing that a request may wait for.
+        """
+        found = self._decode_in_buckets(features, tf.function(self._decode, jit_compile=compiled, autograph=False))
+        if not (self.config.shortlist_size and self.config.shortlist_confidence):
+            return found
+        again = tf.function(self._decode_among_all, autograph=False)
+        rows = tf.where(self._is_unsure(found))[:, 0]
+
+        def among_all():
+            unsure = {name: tf.gather(features[name], rows) for name in self.decoder_inputs}
+            return buckets.scatter_rows(found, rows, self._decode_in_buckets(unsure, again), _SEQUENCES)
+
+        return tf.cond(tf.size(rows) > 0, among_all, lambda: found)
+
+    def _is_unsure(self, found):
+        """Whether the tokens of the best answers, the end included, have too small a mean probability: bool `[N]`."""
+        mean = found["log_probs"][:, 0] / tf.cast(found["lengths"][:, 0] + 1, tf.float32)
+        return tf.exp(mean) < self.config.shortlist_confidence
 
     # Ids to text.
 
@@ -203,12 +246,11 @@ class ServingModule(tf.Module):
         """The `n_best` answers, by a graph that all signatures share."""
         key = "xla" if compiled else "no_xla"
         if key not in self._predictions:
-            decode = tf.function(self._decode, jit_compile=compiled, autograph=False)
 
             def predict(source, *columns):
                 features = self._features(source, tf.zeros_like(source), columns)
                 self._check("source text", features["source_ids"].row_lengths())
-                return self._answers(features, self._decode_in_buckets(features, decode))
+                return self._answers(features, self._decode_surely(features, compiled))
 
             specs = self._specs("source")
             function = tf.function(predict, input_signature=specs, autograph=False)
@@ -238,7 +280,14 @@ class ServingModule(tf.Module):
         features = self._features(source, tf.zeros_like(source), columns)
         self._check("source text", features["source_ids"].row_lengths())
         inputs = {name: features[name].to_tensor() for name in self.decoder_inputs}
-        found = self._search(inputs, return_attention=True)
+        found = self._search(inputs, return_attention=True, shortlist=self._shortlist(*inputs.values()))
+        if self.config.shortlist_size and self.config.shortlist_confidence:
+            unsure = self._is_unsure(found)
+            among_all = self._search(inputs, return_attention=True)
+            found = {
+                name: tf.where(tf.reshape(unsure, [-1] + [1] * (value.shape.rank - 1)), among_all[name], value)
+                for name, value in found.items()
+            }
         answers = self._best(self._answers(features, found))
         answers["attention"] = found["attention"][:, 0, : tf.shape(answers["tokens"])[1]]
         if self.segments:

@@ -5,7 +5,8 @@
 
 PATH is small_parallel_enja. Programs are loaded in processes of their own and take turns, round by round; each gets the same sentences in
 the same batches, text in and text out. Without --model and --checkpoint both sides decode with untrained weights of the same sizes (`job.py`), which changes
-nothing: every output has as many tokens, which is checked. Of ours there are the signatures with XLA (`ours`) and without (`ours_no_xla`).
+nothing: every output has as many tokens, which is checked. Of ours there are the signatures with XLA (`ours`) and without (`ours_no_xla`),
+and both with a shortlist of words (`ours_shortlist`, `ours_shortlist_no_xla`).
 
 A model of ours has lengths, beam and buckets from its recipe; one that was trained is measured by exporting it with the keys of `decoding` that
 `ours_model.recipe` sets. With --free lengths are left to both models, which then must be trained; the outputs' BLEU stands beside the seconds, so that
@@ -31,18 +32,28 @@ from benchmarks.peers.job import Job
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """A program that takes part: its module, its environment (None: this one), what its `load` and its `decode` take besides."""
+    """A program that takes part: its module, its environment (None: this one), what its `load`, its `decode` and its `make` take besides."""
 
     module: str
     environment: str | None
     load: dict
     decode: dict
+    make: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def model(self):
+        """Names the model, which programs may share."""
+        return "_".join([self.module, *(f"{key}_{value}" for key, value in self.make.items())])
 
 
 _TRANSFORMERS = "transformers_and_ctranslate2"
+# Words that decoding chooses among, of 8,000: what `benchmarks.shortlist` finds to lose no quality.
+SHORTLIST = 512
 PROGRAMS = {
     "ours": Side("ours", None, {}, {"signature": "serving_default"}),
     "ours_no_xla": Side("ours", None, {}, {"signature": "serving_default_no_xla"}),
+    "ours_shortlist": Side("ours", None, {}, {"signature": "serving_default"}, {"shortlist": SHORTLIST}),
+    "ours_shortlist_no_xla": Side("ours", None, {}, {"signature": "serving_default_no_xla"}, {"shortlist": SHORTLIST}),
     "opennmt_py": Side("opennmt_py", "opennmt_py", {}, {}),
     "opennmt_tf": Side("opennmt_tf", "opennmt_tf", {}, {}),
     "ctranslate2": Side(_TRANSFORMERS, "transformers", {"program": "ctranslate2"}, {}),
@@ -50,7 +61,7 @@ PROGRAMS = {
 }
 #: Who takes part by default; the first peer is the one that the others are compared with.
 DEFAULTS = {
-    "rnn": ("ours", "ours_no_xla", "opennmt_py"),
+    "rnn": ("ours", "ours_no_xla", "ours_shortlist", "ours_shortlist_no_xla", "opennmt_py"),
     "transformer": ("ours", "ours_no_xla", "ctranslate2", "hugging_face"),
 }
 # Enough for about three seconds of a turn at either batch.
@@ -65,24 +76,24 @@ def start(name, job, options, made):
     """Starts a program and loads its model; returns it and the facts of its model.
 
     Args:
-        made: dict from a module to the facts of the model that was made for it, which its programs share; added to here.
+        made: dict from a model's name to its facts, which programs share; added to here.
     """
     side = PROGRAMS[name]
     python = environments.interpreter(side.environment, options.environments) if side.environment else sys.executable
     program = processes.Program(python, side.module, job.threads, options.output / f"{name}.log")
-    folder = options.output / "work" / side.module
+    folder = options.output / "work" / side.model
     shared = {"job": job.to_json(), "folder": str(folder)}
     given = {"ours": options.model, "opennmt_py": options.checkpoint}.get(side.module)
     if given:
         folder.mkdir(parents=True, exist_ok=True)
-        made[side.module] = {"model": str(given)}
-    elif side.module not in made:
+        made[side.model] = {"model": str(given)}
+    elif side.model not in made:
         # What an earlier comparison left there is of other sizes, maybe.
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         print(f"  {name}: makes an untrained model", file=sys.stderr, flush=True)
-        made[side.module] = program.ask("make", data=str(options.data), **shared)
-    facts = made[side.module]
+        made[side.model] = program.ask("make", data=str(options.data), **shared, **side.make)
+    facts = made[side.model]
     loaded = program.ask("load", model=facts["model"], forced=not options.free, **shared, **side.load)
     return program, {**facts, **loaded}
 

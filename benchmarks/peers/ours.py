@@ -11,11 +11,11 @@ _loaded = {}
 EPOCHS = 3
 
 
-def make(job, data, folder):
-    """Exports an untrained model of the job's sizes to `folder/model/1`."""
+def make(job, data, folder, shortlist=0):
+    """Exports an untrained model of the job's sizes to `folder/model/1`, which answers with a shortlist of so many words, or all."""
     from benchmarks.peers import ours_model
 
-    recipe = ours_model.recipe(Job.from_json(job))
+    recipe = ours_model.recipe(Job.from_json(job), shortlist)
     graph = ours_model.write_graph(recipe, corpus.read(data, "train"), pathlib.Path(folder) / "graph")
     model = pathlib.Path(folder) / "model"
     return {"model": str(model), "parameters": ours_model.export(recipe, graph, model / "1")}

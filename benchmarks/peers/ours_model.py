@@ -3,19 +3,21 @@
 What a run of the pipeline would make of the same words, without ingestion and training; speed does not ask for quality.
 """
 
+import collections
 import json
 import pathlib
 
 from benchmarks.peers import corpus
+from components.lexicon.executor import to_words
 from components.vocabulary import executor
-from pipeline import configs, preprocessing, tokenization
+from pipeline import configs, preprocessing, tokenization, translation_lexicon, word_alignment
 
 # Sources have at most 16 tokens. At this factor every bucket adds one token, the offset the rest.
 LENGTH_BUCKETS, FACTOR = (10, 12, 16), 0.1
 
 
-def recipe(job):
-    """Returns the `Recipe` of the job; its decoding gives outputs of exactly `job.length` tokens."""
+def recipe(job, shortlist=0):
+    """Returns the `Recipe` of the job; its decoding gives outputs of exactly `job.length` tokens, of a shortlist of so many words or of all."""
     values = {
         "data.tokenization": "whitespace",
         "data.target_language": "ja",
@@ -42,6 +44,8 @@ def recipe(job):
         "decoding.max_length_offset": job.length - 1,
         "decoding.min_length": job.length,
         "decoding.keep_protected": "false",
+        "decoding.shortlist_size": shortlist,
+        "lexicon.kind": "learned" if shortlist else "none",
     }
     if job.body == "transformer":
         values |= {
@@ -74,7 +78,9 @@ def write_graph(recipe, pairs, folder):
     executor.write_lexicons(str(folder), configs.vocabulary_settings(recipe), tokenization.Tokenizer.of(recipe.data))
     spec = {name: tf.io.FixedLenFeature([1], tf.string) for name in ("source", "target")}
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
-    settings = {**configs.transform_settings(recipe), "vocabulary_uri": str(folder)}
+    if configs.reads_lexicon(recipe):
+        translation_lexicon.write(str(folder), learn_lexicon(recipe.lexicon, pairs), {})
+    settings = {**configs.transform_settings(recipe), **dict.fromkeys(("vocabulary_uri", "lexicon_uri"), str(folder))}
     # Nothing of the graph depends on the data: one pair stands for all.
     raw = [{"source": [pairs[0][0].encode()], "target": [pairs[0][1].encode()]}]
     with tft_beam.Context(temp_dir=str(folder / "tmp")):
@@ -83,6 +89,19 @@ def write_graph(recipe, pairs, folder):
         )
         _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
     return tft.TFTransformOutput(str(folder / "transform"))
+
+
+def learn_lexicon(config, pairs):
+    """Returns the lexicon of the pairs by IBM Model 1, pruned as the recipe says: its size is what speed asks for, not its quality."""
+    sides = [[line.split() for line in lines] for lines in zip(*pairs)]
+    words = [list(collections.Counter(word for line in lines for word in line)) for lines in sides]
+    numbers = [{word: number for number, word in enumerate(known, 1)} for known in words]
+    ids = [[[number[word] for word in line] for line in lines] for lines, number in zip(sides, numbers)]
+    links, table = word_alignment.make_links(*ids), None
+    for _ in range(config.model1_iterations):
+        counts = word_alignment.expected_counts(links, table)
+        table = word_alignment.normalize(counts)
+    return translation_lexicon.prune(to_words(counts, *words), config.top_k, config.min_probability)
 
 
 def export(recipe, graph, folder):

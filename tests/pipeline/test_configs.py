@@ -559,6 +559,12 @@ def test_the_transform_is_told_what_a_recipe_copies():
         (["model.pointers=dictionary"], "'model.pointers' = \"dictionary\" needs a file of translations"),
         (["decoding.replace_unknown=dictionary"], "'decoding.replace_unknown' = \"dictionary\" needs a file"),
         (["lexicon.kind=hybrid"], "'lexicon.kind' = \"hybrid\" needs a file of translations"),
+        (["decoding.shortlist_size=500"], "'decoding.shortlist_size' needs a lexicon"),
+        (["decoding.shortlist_confidence=0.5"], "needs a 'decoding.shortlist_size' above 0"),
+        (
+            ["decoding.shortlist_size=500", "lexicon.kind=learned", "model.head=pointer_network"],
+            "must be 0 where 'model.head' is \"pointer_network\"",
+        ),
         (["model.pointers=entities"], "'model.entity_feature' must name one of 'data.source_features'"),
         (["decoding.replace_unknown=dictionary", "data.dictionary=d"], "'model.head' is 'pointer_generator'"),
         (
@@ -586,6 +592,15 @@ def test_the_transform_is_told_what_a_recipe_copies():
 )
 def test_copying_that_does_not_fit_together(overrides, words):
     assert words in refusal(load_recipe, "translation", overrides)
+
+
+def test_a_shortlist_reads_the_lexicon_but_trains_as_without():
+    plain = load_recipe("translation", ["lexicon.kind=learned"])
+    short = load_recipe("translation", ["lexicon.kind=learned", "decoding.shortlist_size=500"])
+    assert not configs.reads_lexicon(plain) and configs.reads_lexicon(short)
+    assert configs.transform_settings(short)["lexicon_rows"]
+    assert "lexicon_rows" not in configs.transform_settings(plain)
+    assert configs.training_recipe(short) == configs.training_recipe(plain)
 
 
 def test_lexicons_lie_beside_the_data(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from serving.buckets import map_in_buckets, smallest_bucket
+from serving.buckets import map_in_buckets, scatter_rows, smallest_bucket
 
 BATCHES, LENGTHS = (1, 4), (2, 5, 9)
 
@@ -74,3 +74,11 @@ def test_a_row_beyond_the_last_bucket_is_cut():
     rows, found, _ = run([12, 1])
     assert found["squares"].shape == (2, 9)
     assert found["squares"][0].tolist() == [n * n for n in rows[0][:9]]
+
+
+def test_some_rows_are_replaced_by_shorter_ones():
+    outputs = {"tokens": tf.ones([3, 2, 4], tf.int32), "scores": tf.zeros([3, 2])}
+    new = {"tokens": tf.fill([2, 2, 3], 7), "scores": tf.fill([2, 2], 5.0)}
+    found = scatter_rows(outputs, tf.constant([2, 0], tf.int64), new, ("tokens",))
+    assert found["tokens"][:, 0].numpy().tolist() == [[7, 7, 7, 0], [1, 1, 1, 1], [7, 7, 7, 0]]
+    assert found["scores"].numpy().tolist() == [[5, 5], [0, 0], [5, 5]]

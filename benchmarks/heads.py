@@ -42,6 +42,18 @@ VARIANTS = {
     "lexicon_copy": ("model.head=lexicon_copy", "lexicon.kind=learned"),
     # What a source word's vector is made of.
     **{composition: (f"model.composition={composition}",) for composition in recipe_choices.COMPOSITIONS},
+    # Decoding among so many words; the first, with more than there are, among all. All are the same trained model.
+    **{
+        f"shortlist_{size or 'all'}": (
+            *("model.head=pointer_generator", "lexicon.kind=learned"),
+            f"decoding.shortlist_size={size or 1_000_000}",
+        )
+        for size in (0, 128, 256, 512, 1024)
+    },
+    "shortlist_256_or_all": (
+        *("model.head=pointer_generator", "lexicon.kind=learned"),
+        *("decoding.shortlist_size=256", "decoding.shortlist_confidence=0.4"),
+    ),
     # A source without spaces: words that are given, its characters, words that are found; and what finds them, a trick less each.
     "words": ("model.encoder=rnn", "data.source_tokenization="),
     "characters": ("model.encoder=rnn",),

@@ -20,6 +20,8 @@ DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "sourc
 EXTRA_DIRECTORY = "assets.extra"
 FACTS_FILE = "verbatim.json"
 WARMUP_FILE = "tf_serving_warmup_requests"
+# Bytes of what a model may hold besides its weights so that decoding is faster.
+LARGEST_TABLES = 2**28
 # What a search without attention matrices returns.
 _FOUND_TYPES = {
     "tokens": tf.int32,
@@ -58,9 +60,15 @@ class ServingModule(tf.Module):
         self.columns = recipe.data.source_features
         encoder_features = preprocessing.encoder_features(recipe)
         self.decoder_inputs = (*DECODER_INPUTS, *encoder_features)
-        self.shortlist_lexicon = None
+        # Variables, because a constant would be part of every signature's graph.
+        tables = model.decoding_tables()
+        if sum(table.dtype.size * table.shape.num_elements() for table in tables.values()) > LARGEST_TABLES:
+            tables = {}
+        self.tables = {name: tf.Variable(table, trainable=False) for name, table in tables.items()}
+        self.shortlist_lexicon = []
         if self.config.shortlist_size:
-            self.shortlist_lexicon = [tf.constant(part) for part in preprocessing.read_lexicon(transform_output)]
+            lexicon = preprocessing.read_lexicon(transform_output)
+            self.shortlist_lexicon = [tf.Variable(part, trainable=False) for part in lexicon]
             if preprocessing.LEXICON_ROWS not in self.decoder_inputs:
                 self.decoder_inputs += (preprocessing.LEXICON_ROWS,)
         # The characters of a word have as many places for each.
@@ -153,6 +161,7 @@ class ServingModule(tf.Module):
             no_repeat_ngram=self.config.no_repeat_ngram,
             length_unit=self.config.length_unit,
             shortlist=shortlist,
+            tables={name: tf.convert_to_tensor(table) for name, table in self.tables.items()},
             **drawing,
         )
         return {name: value for name, value in found._asdict().items() if value is not None}

@@ -20,6 +20,7 @@ def decode(
     sampling=None,
     uniforms=None,
     shortlist=None,
+    tables=None,
     **options,
 ):
     """Searches for the best outputs of a model, or draws some.
@@ -36,6 +37,7 @@ def decode(
         uniforms: the random numbers of a sampling, `draw_uniforms`; how many samples they are for is how many there will be.
         shortlist: int32 `[batch, N]`, the words of each source that the softmax runs over, such as `choose_words` returns; or None for all.
             The probabilities are then those among these words and the copies.
+        tables: what `model.decoding_tables()` returned, which is the same for all sources and saves each step a product; or None.
         **options: of `beam_search`.
 
     Returns:
@@ -50,7 +52,7 @@ def decode(
         memory = model.shorten(memory, repeat_rows(shortlist, samples))
         shortlist = memory.pop("shortlist")
     size = model.target_vocabulary_size if shortlist is None else shortlist.size
-    repeated = repeat_rows(memory, copies)
+    repeated = {**repeat_rows(memory, copies), **(tables or {})}
     if shortlist is not None:
         # One for each source, however many hypotheses that has.
         repeated["shortlist"] = shortlist

@@ -240,6 +240,10 @@ class Seq2Seq(keras.Model):
             shortened["lexicon_ids"] = ops.reshape(place, (batch, length, number))
         return shortened
 
+    def decoding_tables(self):
+        """What each step of decoding would compute of the weights alone: a dict of tensors for `decode`; empty where there is nothing."""
+        return {}
+
     def number_of_words(self, memory):
         """How many words a step of this memory chooses among: V, or the size of its shortlist."""
         return memory["shortlist"].size if "shortlist" in memory else self.target_vocabulary_size

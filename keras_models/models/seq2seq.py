@@ -408,21 +408,31 @@ class RecurrentSeq2Seq(Seq2Seq):
         self.add_loss(self.policy.loss(segmented, *arguments))
         return ops.mean(ops.reshape(self.policy.share(log_prob), (-1, samples, ops.shape(log_prob)[1])), axis=1)
 
+    def decoding_tables(self):
+        """`projections` `[V, gates * hidden_size]`: each word's embedding through the cell's input weights, which a step then looks up."""
+        words = ops.arange(self.target_vocabulary_size, dtype="int32")
+        return {"projections": self.cell.project(self.target_embedding(words))}
+
     def step(self, actions, carry, memory, index=None):
         """One decoding step.
 
         Args:
             actions: int `[batch]`, just decoded; extended ids where the head's `max_span` is 1.
             carry: what `encode` or the last `step` returned.
-            memory: what `encode` returned, with `feed_ids`.
+            memory: what `encode` returned, with `feed_ids`; `projections` too, where `decoding_tables` were asked.
             index: unused; other bodies count the steps.
 
         Returns:
             log_probs `[batch, V + max_span * source_length]`, copy_log_probs `[batch, source_length]`, attention `[batch, source_length]`,
             and the next carry.
         """
-        embedded = self.target_embedding(self.feed_ids(actions, memory))
-        carry = self._advance(self.cell.project(embedded), actions, carry, memory)
+        words = self.feed_ids(actions, memory)
+        embedded = self.target_embedding(words)
+        if "projections" in memory:
+            projected = ops.take(memory["projections"], words, axis=0)
+        else:
+            projected = self.cell.project(embedded)
+        carry = self._advance(projected, actions, carry, memory)
         log_probs, copy_log_probs = self.head.step_log_probs(self._head_state(carry, embedded), memory)
         attention = carry["attention_log_weights"]
         attention = ops.zeros_like(attention) if self.attention is None else ops.exp(attention)

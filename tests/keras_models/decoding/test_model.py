@@ -80,6 +80,18 @@ def test_a_beam_of_one_is_greedy_search():
     assert_same(numpy(beam), search(model, small_inputs()))
 
 
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_tables_of_the_weights_change_nothing(cell):
+    model, inputs = small_model(cell=cell), small_inputs()
+    tables = model.decoding_tables()
+    assert set(tables) == {"projections"}
+    expected = search(model, inputs, beam_size=3, n_best=3)
+    assert_same(expected, search(model, inputs, beam_size=3, n_best=3, tables=tables), tolerance=1e-5)
+    # They are what the steps use: with those of another model the answers are others.
+    other = search(model, inputs, beam_size=3, n_best=3, tables=small_model(seed=1, cell=cell).decoding_tables())
+    assert (other.tokens != expected.tokens).any()
+
+
 RULES = {"no_repeat_ngram": 2}
 COMPILED = [
     ("pointer_generator", 1, {}, {}),

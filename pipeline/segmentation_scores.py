@@ -56,9 +56,11 @@ def score(found, expected):
 
 def describe(scores):
     """Returns one line that says the scores."""
+    number = scores.get("left_out", 0)
+    left_out = f"; {number} texts left out, whose characters normalization or limits changed" if number else ""
     return (
         f"F1 of words {100 * scores['word_f1']:.1f} %, of boundaries {100 * scores['boundary_f1']:.1f} %; {scores['mean_length']:.2f} characters "
-        f"a word (the text's own have {scores['expected_mean_length']:.2f})"
+        f"a word (the text's own have {scores['expected_mean_length']:.2f}){left_out}"
     )
 
 
@@ -70,7 +72,8 @@ def of_answers(sources, answers):
         answers: what the model answered, with `source_tokens`.
 
     Returns:
-        `score`'s dict (without it where no source has a space) and `examples`, a list of {"found", "expected"} of the first texts.
+        `score`'s dict (without it where no source has a space), `left_out`, the number of texts whose characters are not those of what was
+        found (they were normalized, or cut), and `examples`, a list of {"found", "expected"} of the first texts.
     """
     # Parted by white space, but for the text inside a placeholder or tag, which is one token.
     found = [answer["source_tokens"] for answer in answers]
@@ -82,5 +85,6 @@ def of_answers(sources, answers):
     has_spaces = any(len(expected) > 1 for _, expected in compared)
     return {
         **(score(*zip(*compared)) if has_spaces else {}),
+        "left_out": len(answers) - len(compared),
         "examples": [{"found": one, "expected": other if has_spaces else None} for one, other in compared[:EXAMPLES]],
     }

@@ -122,9 +122,20 @@ def test_answers_are_compared_where_the_sources_have_spaces():
     facts = segmentation_scores.of_answers(["a bc", "d"], answers)
     assert facts["examples"] == [{"found": ["ab", "c"], "expected": ["a", "bc"]}, {"found": ["d"], "expected": ["d"]}]
     assert facts["word_f1"] == 2 * 1 / 6
+    assert "left out" not in segmentation_scores.describe(facts)
     assert segmentation_scores.of_answers(["abc", "d"], answers) == {
-        "examples": [{"found": ["ab", "c"], "expected": None}, {"found": ["d"], "expected": None}]
+        "left_out": 0,
+        "examples": [{"found": ["ab", "c"], "expected": None}, {"found": ["d"], "expected": None}],
     }
+
+
+def test_texts_that_normalization_changed_are_left_out_and_counted():
+    answers = [{"source_tokens": ["ab", "c"]}, {"source_tokens": ["1", "2"]}]
+    facts = segmentation_scores.of_answers(["a bc", "\N{FULLWIDTH DIGIT ONE} 2"], answers)
+    assert facts["left_out"] == 1 and len(facts["examples"]) == 1
+    assert segmentation_scores.describe(facts).endswith(
+        "; 1 texts left out, whose characters normalization or limits changed"
+    )
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def slices(ends):
     return found
 
 
-def encode(embedded, ends, weights, units, composes):
+def encode(embedded, ends, weights, units, composes, residual=False):
     """One sentence: logits, and the word encoder's states by the place of each segment's last character, and its last states.
 
     Args:
@@ -51,6 +51,9 @@ def encode(embedded, ends, weights, units, composes):
     read = characters if composes == "states" else list(embedded)
     composed = [run_lstm(read[first : last + 1], weights["composer"], units)[1][0] for first, last in slices(ends)]
     states, last_states = bidirectional(composed, *weights["words"], units // 2)
+    if residual:
+        lasts = [characters[last] for _, last in slices(ends)]
+        states = [state + word + character for state, word, character in zip(states, composed, lasts)]
     return logits, {last: state for (_, last), state in zip(slices(ends), states)}, last_states
 
 

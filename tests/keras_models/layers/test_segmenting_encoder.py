@@ -18,8 +18,8 @@ from tests.keras_models.backends import compiled, examples, numpy, randomize, va
 SIZE, UNITS = 3, 4
 
 
-def make(composes="states", seed=0, dtype="float32"):
-    layer = SegmentingEncoder(UNITS, composes=composes, dtype=dtype)
+def make(composes="states", seed=0, dtype="float32", residual=False):
+    layer = SegmentingEncoder(UNITS, composes=composes, residual=residual, dtype=dtype)
     layer.build((None, None, SIZE))
     randomize(layer, seed, 0.9)
     return layer
@@ -52,11 +52,11 @@ def padded(rows, dtype, length=None):
 SEGMENTATIONS = st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_size=1, max_size=4)
 
 
-@pytest.mark.parametrize("composes", ["states", "embeddings"])
+@pytest.mark.parametrize("composes, residual", [("states", False), ("embeddings", False), ("states", True)])
 @settings(max_examples=examples(8))
 @given(rows=SEGMENTATIONS, given_ends=st.booleans(), seed=st.integers(0, 99))
-def test_agrees_with_the_equations(composes, rows, given_ends, seed):
-    layer = make(composes, seed)
+def test_agrees_with_the_equations(composes, residual, rows, given_ends, seed):
+    layer = make(composes, seed, residual=residual)
     rng = np.random.default_rng(seed)
     embedded = [rng.normal(size=(len(row), SIZE)) for row in rows]
     mask = padded([[True] * len(row) for row in rows], bool)
@@ -64,7 +64,7 @@ def test_agrees_with_the_equations(composes, rows, given_ends, seed):
     got = numpy(layer(padded(embedded, "float32"), mask, choose=(lambda logits, mask: chosen) if given_ends else None))
     for number, row in enumerate(rows):
         ends = row if given_ends else None
-        logits, states, last = oracles.encode(embedded[number], ends, weights_of(layer), UNITS, composes)
+        logits, states, last = oracles.encode(embedded[number], ends, weights_of(layer), UNITS, composes, residual)
         np.testing.assert_allclose(got["logits"][number, : len(row)], logits, rtol=1e-5, atol=1e-5)
         assert np.flatnonzero(got["ends"][number]).tolist() == sorted(states)
         for place, state in states.items():

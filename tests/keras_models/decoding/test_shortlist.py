@@ -45,23 +45,18 @@ def check(model, inputs, size=SIZE, **options):
     words = words_of(model, inputs, size)
     found = numpy(decode(model, inputs, shortlist=words, **OPTIONS, **options))
     words = numpy(words)
-    left_out = 0
-    for row in range(len(words)):
+    # JAX compiles the loop anew for each.
+    for row in range(len(words) if TENSORFLOW else 1):
         alone = decoded_with_words_alone(model, row_of(inputs, row), words[row], **options)
         one = type(found)(*(None if value is None else value[row : row + 1] for value in found))
         assert_same(alone, one, tolerance=1e-5)
-        left_out += model.target_vocabulary_size - len(words[row])
-    assert left_out > 0
+    assert words.shape[1] < model.target_vocabulary_size
     return found
 
 
 # Every head, and every body once.
-CHOSEN = [pair for pair in PAIRS if pair[0] == "gru" and pair[1] != "pointer_network"]
-CHOSEN += [
-    pair
-    for pair in PAIRS
-    if pair in (("lstm", "pointer_softmax"), ("transformer", "joint_copy"), ("no attention", "softmax"))
-]
+BODIES = [("lstm", "pointer_softmax"), ("transformer", "joint_copy"), ("no attention", "softmax")]
+CHOSEN = [pair for pair in PAIRS if pair in BODIES or pair[0] == "gru" and pair[1] != "pointer_network"]
 
 
 @pytest.mark.parametrize("body,head", CHOSEN)

@@ -136,7 +136,7 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
         float32 `[batch, V + source_length]`, `LOG_ZERO` where there is nothing.
     """
     batch, source_length = ops.shape(log_weights)
-    size = log_probs.shape[-1] + source_length
+    size = ops.shape(log_probs)[-1] + source_length
     extended_ids = ops.cast(extended_ids, "int32")
     places = first_places(extended_ids) if places is None else places
     rows = ops.expand_dims(ops.arange(batch, dtype="int32"), -1)

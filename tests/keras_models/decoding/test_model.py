@@ -116,7 +116,7 @@ def test_compiled_equals_uncompiled(head, beam, options, rules):
 @pytest.mark.parametrize(
     "head,beam,xla",
     [("pointer_generator", 1, True), ("pointer_generator", 3, True), ("pointer_generator", 3, False)]
-    + [("span_copy", 3, True), ("pointer_network", 1, True)],
+    + [("span_copy", 3, True), ("pointer_network", 1, True), ("joint_copy", 3, False), ("pointer_sentinel", 1, True)],
 )
 def test_one_trace_with_symbolic_sizes_serves_all_sizes(head, beam, xla):
     """As an exported model does."""

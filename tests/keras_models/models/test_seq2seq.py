@@ -98,7 +98,7 @@ def weights_of(model):
     }
     if model.attention is not None:
         weights["attention"] = {weight.name: numpy(weight.value) for weight in model.attention.trainable_weights}
-    if hasattr(model.head, "vocabulary"):
+    if getattr(model.head, "vocabulary", None) is not None:  # a pointer network has none
         weights["vocabulary"] = dense(model.head.vocabulary)
     if hasattr(model.head, "gate"):
         kernel, bias = dense(model.head.gate)

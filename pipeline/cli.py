@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 
-from pipeline import configs
+from pipeline import configs, tensorflow_settings
 from pipeline.recipe_choices import FORMATS, LANGUAGE_MODEL
 
 
@@ -17,8 +17,7 @@ def main(arguments=None):
     """Runs one command; returns the exit status: 0, 1 for an error, 2 for a wrong call, 3 for a model not blessed."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    tensorflow_settings.quiet()
     if not sys.warnoptions:
         # Third parties' deprecations say nothing to whoever runs a command; `python -W default -m pipeline.cli` shows them.
         warnings.simplefilter("ignore")

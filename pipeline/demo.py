@@ -4,7 +4,6 @@ Trains the recipe `localization_en_fr` on the French catalogues of four packages
 softmax, and prints what the difference is.
 """
 
-import os
 import pathlib
 import re
 import resource
@@ -13,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from pipeline import catalogues, cli, configs, local_runner
+from pipeline import catalogues, cli, configs, local_runner, tensorflow_settings
 
 OUTPUT = pathlib.Path("build/demo")
 RECIPE = "localization_en_fr"
@@ -70,8 +69,7 @@ def ask_server(model_directory, questions, log):
 def main():
     """Runs the demo; returns the exit status."""
     started = time.monotonic()
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    tensorflow_settings.quiet()
     try:
         say("Fetching gettext catalogues")
         data = catalogues.fetch_catalogues(OUTPUT / "catalogues", progress=lambda line: say(f"  {line}"))

@@ -10,7 +10,7 @@ import re
 import shutil
 import time
 
-from pipeline import configs, lexicons, sql_execution, tasks
+from pipeline import configs, lexicons, sql_execution, tasks, tensorflow_settings
 from pipeline.readers.files import resolve_data_path
 
 PROGRESS = "verbatim.progress"  # the logger of what components say to people
@@ -109,7 +109,8 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
     if plan.ignored_files:
         progress(f"  ignored, of unknown type: {', '.join(plan.ignored_files)}")
     progress("Loading TFX")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    tensorflow_settings.quiet()
+    tensorflow_settings.for_training()
     import tfx.v1 as tfx
 
     from pipeline import lineage, pipeline, report, results

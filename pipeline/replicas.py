@@ -1,4 +1,4 @@
-"""The optimizer; and training on several GPUs by one process (`MirroredStrategy`), with the loss and the clipping of a training on one.
+"""The optimizer, in one pass over the weights; and training on several GPUs by one process (`MirroredStrategy`), with the loss and the clipping of a training on one.
 
 Keras 3 hands a loss that is a function to each replica as it is, so that n replicas' gradients add up to n times one's; and it clips
 each replica's gradients before they are added up, which is another clipping than that of their sum. Both are put right here.
@@ -28,6 +28,9 @@ def loss(count):
 class Adam(keras.optimizers.Adam):
     """Keras' Adam, which clips the sum of a batch's and of all replicas' gradients by its global norm.
 
+    The update of a weight is one operation of TensorFlow's, which reads and writes everything once; Keras' own is ten, each over all
+    weights, and took a fifth of a small training's time on a CPU. The equations are the same (Kingma and Ba 2014, end of section 2).
+
     Args:
         learning_rate: a number.
         clip_norm: the largest global norm; None clips nothing.
@@ -51,6 +54,7 @@ class Adam(keras.optimizers.Adam):
         super().__init__(learning_rate, global_clipnorm=clips_later, gradient_accumulation_steps=steps, name=name)
         self._own = {"clip_norm": clip_norm, "accumulated_batches": accumulated_batches}
         self._summed_clip_norm = clip_norm if several else None
+        self._several = several
 
     def apply(self, grads, trainable_variables=None):
         # A word that stands in a batch twice is two rows of an embedding's gradient, until they are added up here: Keras would take the
@@ -59,6 +63,37 @@ class Adam(keras.optimizers.Adam):
         if self._summed_clip_norm:
             grads = self._sum_and_clip(grads)
         super().apply(grads, trainable_variables)
+
+    def _clip_gradients(self, grads):
+        if not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        # As Keras does it, without a tensor of all squares.
+        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
+
+    def update_step(self, gradient, variable, learning_rate):
+        if self._several:
+            # Which replica's moments belong to the variable is Keras' affair.
+            super().update_step(gradient, variable, learning_rate)
+            return
+        index = self._get_variable_index(variable)
+        # Keras gives TensorFlow's own variable, whose moments are Keras'.
+        weights, momentum, velocity = variable, self._momentums[index].value, self._velocities[index].value
+        step = keras.ops.cast(self.iterations + 1, weights.dtype)
+        beta_1, beta_2, rate, epsilon = (
+            tf.cast(number, weights.dtype) for number in (self.beta_1, self.beta_2, learning_rate, self.epsilon)
+        )
+        tf.raw_ops.ResourceApplyAdam(
+            var=weights.handle,
+            m=momentum.handle,
+            v=velocity.handle,
+            beta1_power=tf.pow(beta_1, step),
+            beta2_power=tf.pow(beta_2, step),
+            lr=rate,
+            beta1=beta_1,
+            beta2=beta_2,
+            epsilon=epsilon,
+            grad=tf.cast(gradient, weights.dtype),
+        )
 
     def _sum_and_clip(self, grads):
         context = tf.distribute.get_replica_context()

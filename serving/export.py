@@ -61,7 +61,7 @@ class ServingModule(tf.Module):
         encoder_features = preprocessing.encoder_features(recipe)
         self.decoder_inputs = (*DECODER_INPUTS, *encoder_features)
         # Variables, because a constant would be part of every signature's graph.
-        tables = model.decoding_tables()
+        tables = model.decoding_tables(shortlist=bool(self.config.shortlist_size))
         if sum(table.dtype.size * table.shape.num_elements() for table in tables.values()) > LARGEST_TABLES:
             tables = {}
         self.tables = {name: tf.Variable(table, trainable=False) for name, table in tables.items()}

@@ -47,7 +47,7 @@ class Side:
 
 
 _TRANSFORMERS = "transformers_and_ctranslate2"
-# Words that decoding chooses among, of 8,000: what `benchmarks.shortlist` finds to lose no quality.
+# Words that decoding chooses among, of 8,000; `benchmarks.heads` measures what a list of so many costs in quality.
 SHORTLIST = 512
 PROGRAMS = {
     "ours": Side("ours", None, {}, {"signature": "serving_default"}),

@@ -46,9 +46,17 @@ def decode(texts, batch, signature="serving_default"):
     }
 
 
-def train(job, data, folder):
-    """Trains on the corpus' first pairs; returns rates from the end of the first epoch on, and the loss after each epoch."""
+def train(job, data, folder, large_vocabulary=0):
+    """Trains on the corpus' first pairs, with so many words in the softmax of an update, or all (0).
+
+    Returns rates from the end of the first epoch on, and the losses after each epoch; those of the evaluation are over all words.
+    """
     import dataclasses
+
+    from pipeline import tensorflow_settings
+
+    # As `verbatim run` does.
+    tensorflow_settings.for_training()
 
     import tensorflow as tf
 
@@ -63,7 +71,9 @@ def train(job, data, folder):
     buckets = recipe.training.bucket_lengths
     padded = [next(size for size in buckets if size >= pair_length(pair)) for pair in chosen]
     batch_tokens = round(job.training_batch * 2 * sum(padded) / len(padded))
-    training = dataclasses.replace(recipe.training, epochs=EPOCHS, batch_tokens=batch_tokens)
+    training = dataclasses.replace(
+        recipe.training, epochs=EPOCHS, batch_tokens=batch_tokens, large_vocabulary_size=large_vocabulary
+    )
     recipe = dataclasses.replace(recipe, training=training)
     graph = ours_model.write_graph(recipe, pairs, folder / "graph")
     for name, part in {"train": chosen, "eval": pairs[-job.training_batch :]}.items():
@@ -82,13 +92,15 @@ def train(job, data, folder):
     history = trainer.read_history(str(folder / "run"))
     points = history["curve"]
     seconds = (points[-1]["seconds"] - points[0]["seconds"]) / (EPOCHS - 1)
+    updates = [round((n + 1) * history["steps_per_epoch"]) for n in range(len(points))]
     return {
         "version": f"TensorFlow {tf.__version__}",
         "parameters": history["parameters"],
         "source_rate": sum(len(source.split()) for source, _ in chosen) / seconds,
         "target_rate": sum(len(target.split()) + 1 for _, target in chosen) / seconds,
         "pairs_an_update": len(chosen) / history["steps_per_epoch"],
-        "losses": [[round((n + 1) * history["steps_per_epoch"]), point["loss"]] for n, point in enumerate(points)],
+        "losses": [[update, point["loss"]] for update, point in zip(updates, points)],
+        "eval_losses": [[update, point["eval_loss"]] for update, point in zip(updates, points)],
     }
 
 

@@ -22,11 +22,16 @@ class ProgramError(RuntimeError):
 def environment(threads):
     """Returns the environment variables that hold every library to so many threads, and to the CPU."""
     number = str(threads)
-    counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
+    counts = (
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+        "TF_NUM_INTEROP_THREADS",
+    )
     return {
         **os.environ,
         **dict.fromkeys(counts, number),
-        "TF_NUM_INTEROP_THREADS": "1",
         "CUDA_VISIBLE_DEVICES": "",
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "PYTHONPATH": str(ROOT),

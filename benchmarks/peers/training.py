@@ -5,7 +5,8 @@
 Each turn is a training of its own, in a process of its own: by the Trainer's `run_fn`, and by the peer's training script, over the first 64 x UPDATES pairs
 of small_parallel_enja, three times. Rates are from the end of the first pass on, so start-up and tracing are left out; ours
 include its evaluation after each pass, of 64 pairs. Updates of ours hold pairs of one length each, 64 on average, the peer's 64 pairs. The loss after each pass, in nats
-a target token, stands beside the rates, so that equal progress an update can be seen. Writes DIR/training.json, training.md and training.svg.
+a target token, stands beside the rates, so that equal progress an update can be seen. With `ours_large_vocabulary` that loss is over the words of
+its smaller softmax; the evaluation's, over all words, says what the smaller one costs. Writes DIR/training.json, training.md and training.svg.
 """
 
 import argparse
@@ -18,20 +19,26 @@ import sys
 from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
 from benchmarks.peers.job import Job
 
-#: Module and environment (None: this one) of each program.
-PROGRAMS = {"ours": ("ours", None), "opennmt_py": ("opennmt_py", "opennmt_py")}
+# Words in the softmax of an update, of 8,000: those of its targets, and the most frequent (the large-vocabulary trick).
+LARGE_VOCABULARY = 2000
+#: Module, environment (None: this one) and further arguments of each program.
+PROGRAMS = {
+    "ours": ("ours", None, {}),
+    "ours_large_vocabulary": ("ours", None, {"large_vocabulary": LARGE_VOCABULARY}),
+    "opennmt_py": ("opennmt_py", "opennmt_py", {}),
+}
 
 
 def measure(name, job, options):
     """Trains once with a program, in a new process; returns its facts."""
-    module, environment = PROGRAMS[name]
+    module, environment, further = PROGRAMS[name]
     python = environments.interpreter(environment, options.environments) if environment else sys.executable
     folder = options.output / "work" / name
     # A training must not go on from the last one's checkpoint, nor its log.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with processes.Program(python, module, job.threads, options.output / f"{name}.log") as program:
-        return program.ask("train", job=job.to_json(), data=str(options.data), folder=str(folder))
+        return program.ask("train", job=job.to_json(), data=str(options.data), folder=str(folder), **further)
 
 
 def floor_rate(job, pairs, rates):
@@ -58,7 +65,7 @@ def table(figures, last, floor, against):
         "share of the floor",
         "pairs an update",
     ]
-    head += ["loss (update)", "parameters", "peak, MB"]
+    head += ["loss (update)", "eval loss, all words (update)", "parameters", "peak, MB"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, figure in figures.items():
         facts = last[name]
@@ -69,7 +76,10 @@ def table(figures, last, floor, against):
             rounds.with_spread(figure["ratio"], 2),
             f"{figure['median'] / floor:.0%}",
             f"{facts['pairs_an_update']:.1f}",
-            ", ".join(f"{loss:.2f} ({update})" for update, loss in facts["losses"]),
+            *(
+                ", ".join(f"{loss:.2f} ({update})" for update, loss in facts.get(kind, ()))
+                for kind in ("losses", "eval_losses")
+            ),
             f"{facts['parameters']:,}",
             f"{facts['peak_bytes'] / 1e6:,.0f}",
         ]

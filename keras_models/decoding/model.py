@@ -48,11 +48,13 @@ def decode(
     memory, carry = model.encode(inputs, max_length=max_length, **several)
     head = model.head
     copies = beam_size if sampling is None else ops.shape(uniforms)[1]
+    tables = dict(tables or {})
+    columns = tables.pop("columns", None)
     if shortlist is not None:
-        memory = model.shorten(memory, repeat_rows(shortlist, samples))
+        memory = model.shorten(memory, repeat_rows(shortlist, samples), columns)
         shortlist = memory.pop("shortlist")
     size = model.target_vocabulary_size if shortlist is None else shortlist.size
-    repeated = {**repeat_rows(memory, copies), **(tables or {})}
+    repeated = {**repeat_rows(memory, copies), **tables}
     if shortlist is not None:
         # One for each source, however many hypotheses that has.
         repeated["shortlist"] = shortlist

@@ -13,12 +13,13 @@ class Shortlist(typing.NamedTuple):
     hypotheses of a source stand side by side.
 
     words: int32 `[batch, N]`, ids of the vocabulary, rising; so the special ids keep their places.
-    kernel: `[batch, hidden_size, N]`, the softmax' columns of these words.
+    columns: `[batch, N, hidden_size]`, the softmax' weights of these words, each word's side by side: so they are gathered whole, and no step
+        moves them.
     bias: `[batch, N]`.
     """
 
     words: typing.Any
-    kernel: typing.Any
+    columns: typing.Any
     bias: typing.Any
 
     @property
@@ -29,10 +30,11 @@ class Shortlist(typing.NamedTuple):
     def logits(self, hidden):
         """The logits of the words: `hidden [rows, hidden_size]` to `[rows, N]`."""
         rows, units = ops.shape(hidden)
-        batch = ops.shape(self.kernel)[0]
-        grouped = ops.reshape(ops.cast(hidden, self.kernel.dtype), (batch, rows // batch, units))
-        logits = ops.matmul(grouped, self.kernel) + ops.expand_dims(self.bias, 1)
-        return ops.reshape(logits, (rows, self.size))
+        batch = ops.shape(self.columns)[0]
+        grouped = ops.reshape(ops.cast(hidden, self.columns.dtype), (batch, rows // batch, units))
+        # The few hypotheses are turned round, twice, rather than the many words.
+        logits = ops.transpose(ops.matmul(self.columns, ops.transpose(grouped, (0, 2, 1))), (0, 2, 1))
+        return ops.reshape(logits + ops.expand_dims(self.bias, 1), (rows, self.size))
 
     def restore(self, ids, vocabulary_size):
         """The extended ids, of the vocabulary and the source, that ids of the list's space stand for.

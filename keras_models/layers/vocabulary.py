@@ -66,11 +66,16 @@ class VocabularySoftmax(keras.layers.Dense):
         """Float32 log-probabilities `[..., V]`, or `[rows, N]`: see `logits`."""
         return ops.log_softmax(self.logits(hidden, shortlist), axis=-1)
 
-    def shortlist(self, words):
-        """Returns the `Shortlist` of int32 words `[batch, N]`."""
-        kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.kernel, self.bias))
-        columns = ops.take(ops.transpose(kernel), words, axis=0)
-        return Shortlist(words, ops.transpose(columns, (0, 2, 1)), ops.take(bias, words))
+    def columns(self):
+        """The weights of all words, each word's side by side, `[V, hidden_size]`."""
+        return ops.transpose(ops.cast(self.kernel, self.compute_dtype))
+
+    def shortlist(self, words, columns=None):
+        """Returns the `Shortlist` of int32 words `[batch, N]`, given what `columns` returned or not."""
+        columns = self.columns() if columns is None else columns
+        return Shortlist(
+            words, ops.take(columns, words, axis=0), ops.take(ops.cast(self.bias, self.compute_dtype), words)
+        )
 
     def _columns(self, hidden, words):
         """Float32 `hidden`, and of some words the columns, hidden size last, and the bias: in float32 products add up as those of matrices do."""

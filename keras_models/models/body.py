@@ -207,12 +207,13 @@ class Seq2Seq(keras.Model):
             memory["feed_ids"] = ops.cast(inputs["source_feed_ids"], "int32")
         return memory
 
-    def shorten(self, memory, words):
+    def shorten(self, memory, words, columns=None):
         """Restricts what is decoded to a shortlist of words for each source, and the copies: see `Shortlist`.
 
         Args:
             memory: what `encode` returned, before any repetition.
             words: int32 `[batch, N]`, such as `choose_words` returns.
+            columns: those of `decoding_tables`, or None.
 
         Returns:
             The memory of a decoding whose ids are of the list's space, `[UNK]` for translations that are not in it; a token of the source
@@ -230,7 +231,7 @@ class Seq2Seq(keras.Model):
         shortened = {
             **memory,
             "extended_ids": ops.where(found, place, words.shape[-1] + first_places(ids)),
-            "shortlist": self.head.vocabulary.shortlist(words),
+            "shortlist": self.head.vocabulary.shortlist(words, columns),
         }
         if "lexicon_ids" in memory:
             translations = memory["lexicon_ids"]
@@ -240,9 +241,13 @@ class Seq2Seq(keras.Model):
             shortened["lexicon_ids"] = ops.reshape(place, (batch, length, number))
         return shortened
 
-    def decoding_tables(self):
-        """What each step of decoding would compute of the weights alone: a dict of tensors for `decode`; empty where there is nothing."""
-        return {}
+    def decoding_tables(self, shortlist=False):
+        """What decoding would compute of the weights alone, again and again: a dict of tensors for `decode`; empty where there is nothing.
+
+        Args:
+            shortlist: whether decoding has shortlists, which are gathered from `columns`, the softmax' weights word by word.
+        """
+        return {"columns": self.head.vocabulary.columns()} if shortlist and self.head.vocabulary is not None else {}
 
     def number_of_words(self, memory):
         """How many words a step of this memory chooses among: V, or the size of its shortlist."""

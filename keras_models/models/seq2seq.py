@@ -408,10 +408,12 @@ class RecurrentSeq2Seq(Seq2Seq):
         self.add_loss(self.policy.loss(segmented, *arguments))
         return ops.mean(ops.reshape(self.policy.share(log_prob), (-1, samples, ops.shape(log_prob)[1])), axis=1)
 
-    def decoding_tables(self):
-        """`projections` `[V, gates * hidden_size]`: each word's embedding through the cell's input weights, which a step then looks up."""
+    def decoding_tables(self, shortlist=False):
+        """Those of `Seq2Seq`, and `projections` `[V, gates * hidden_size]`: each word's embedding through the cell's input weights, which a step
+        then looks up.
+        """
         words = ops.arange(self.target_vocabulary_size, dtype="int32")
-        return {"projections": self.cell.project(self.target_embedding(words))}
+        return {**super().decoding_tables(shortlist), "projections": self.cell.project(self.target_embedding(words))}
 
     def step(self, actions, carry, memory, index=None):
         """One decoding step.

@@ -68,6 +68,21 @@ def test_every_head_under_every_body(body, head):
     check(model, inputs, beam_size=2, n_best=2)
 
 
+def test_the_softmax_weights_of_a_table_change_nothing():
+    """Tables of the weights hold the words' columns where lists are asked for; they are what lists are gathered from."""
+    model, inputs = small_model(), tensors(small_inputs())
+    words = words_of(model, inputs, 7)
+
+    def search(**options):
+        return numpy(decode(model, inputs, beam_size=2, n_best=2, shortlist=words, **options, **OPTIONS))
+
+    tables, expected = model.decoding_tables(shortlist=True), search()
+    assert set(tables) == {"columns", "projections"}
+    assert_same(expected, search(tables=tables), tolerance=1e-5)
+    other = search(tables=small_model(seed=1).decoding_tables(shortlist=True))
+    assert (other.tokens != expected.tokens).any()
+
+
 def test_a_list_of_all_words_changes_nothing():
     model, inputs = small_model(), tensors(small_inputs())
     expected = numpy(decode(model, inputs, beam_size=3, n_best=3, **OPTIONS))

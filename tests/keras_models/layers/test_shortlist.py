@@ -79,4 +79,4 @@ def test_its_logits_are_those_of_the_vocabulary():
     np.testing.assert_allclose(numpy(shortlist.logits(ops.convert_to_tensor(hidden))), expected, rtol=1e-5, atol=1e-5)
     assert shortlist.size == 7
     half = made(ops.convert_to_tensor(words), dtype="mixed_bfloat16")
-    assert half.kernel.dtype != shortlist.kernel.dtype
+    assert half.columns.dtype != shortlist.columns.dtype

@@ -25,6 +25,7 @@ from pipeline import (
     training_data,
     worker_processes,
 )
+from pipeline.optimizer import Adam
 from pipeline.recipe_choices import LEXICON_HEADS
 
 HISTORY_FILE = "history.json"  # of a training: see `read_history`
@@ -187,9 +188,7 @@ def train(
         vocabulary_sizes = (source_vocabulary_size, target_vocabulary_size)
         model = build_model(recipe, *vocabulary_sizes, source_features, lexicon, characters)
         model.compile(
-            optimizer=replicas.Adam(
-                config.learning_rate, config.gradient_clip_norm or None, config.accumulated_batches
-            ),
+            optimizer=Adam(config.learning_rate, config.gradient_clip_norm or None, config.accumulated_batches),
             loss=replicas.loss(strategy.num_replicas_in_sync),
             # XLA on a CPU gains nothing here, and compiles each of the many bucket shapes anew.
             jit_compile=False,

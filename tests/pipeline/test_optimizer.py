@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipeline import replicas
+from pipeline.optimizer import Adam
 
 SHAPES = ((3, 4), (5,), ())
 RATE, BETA_1, BETA_2, EPSILON = 0.01, 0.9, 0.999, 1e-7
@@ -59,7 +59,7 @@ def check_equal(found, wanted):
 @pytest.mark.parametrize("clip_norm", [None, 0.5, 100.0])
 def test_agrees_with_the_paper(clip_norm):
     given = gradients(7)
-    check_equal(train(replicas.Adam(RATE, clip_norm), given)[0], oracle(given, clip_norm))
+    check_equal(train(Adam(RATE, clip_norm), given)[0], oracle(given, clip_norm))
 
 
 @pytest.mark.parametrize("batches", [1, 3])
@@ -68,7 +68,7 @@ def test_leaves_behind_what_keras_does(batches):
     given = gradients(7)
     steps = batches if batches > 1 else None
     keras_own = keras.optimizers.Adam(RATE, global_clipnorm=0.5, gradient_accumulation_steps=steps)
-    for found, wanted in zip(train(replicas.Adam(RATE, 0.5, batches), given), train(keras_own, given)):
+    for found, wanted in zip(train(Adam(RATE, 0.5, batches), given), train(keras_own, given)):
         check_equal(found, wanted)
 
 
@@ -79,7 +79,7 @@ def test_a_word_that_stands_twice_is_one_row():
     results = []
     for sparse in (True, False):
         variable = keras.Variable(table)
-        optimizer = replicas.Adam(RATE, 1.0)
+        optimizer = Adam(RATE, 1.0)
         optimizer.build([variable])
         grad = tf.IndexedSlices(tf.constant(rows), tf.constant([2, 0, 2]), tf.constant([4, 2]))
         optimizer.apply([grad if sparse else tf.convert_to_tensor(grad)])
@@ -92,10 +92,10 @@ def test_a_gradient_that_is_not_finite_shows():
     """What ends a training by `TerminateOnNaN` must not be clipped away."""
     (given,) = gradients(1)
     given[0][0, 0] = np.inf
-    weights = train(replicas.Adam(RATE, 0.5), [given])[0]
+    weights = train(Adam(RATE, 0.5), [given])[0]
     assert all(np.isnan(value).all() for value in weights)
 
 
 def test_a_saved_one_is_loaded_alike():
-    config = replicas.Adam(RATE, 0.5, 3).get_config()
-    assert replicas.Adam.from_config(config).get_config() == config
+    config = Adam(RATE, 0.5, 3).get_config()
+    assert Adam.from_config(config).get_config() == config

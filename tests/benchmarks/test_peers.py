@@ -96,10 +96,20 @@ def test_tables_have_a_line_for_each_program():
     assert lines[2] == "| 1 | ours | 10.00 (10.00 to 10.00) | 8.00 (8.00 to 8.00) | 50% | 20.00 |  | 500 |"
     assert len(lines) == 4
 
-    facts = {"source_rate": 10.0, "pairs_an_update": 64, "losses": [[40, 5.5]], "parameters": 1000, "peak_bytes": 1e9}
+    facts = {
+        "source_rate": 10.0,
+        "pairs_an_update": 64,
+        "losses": [[40, 5.5]],
+        "eval_losses": [[20, 6.25]],
+        "parameters": 1000,
+        "peak_bytes": 1e9,
+    }
     figures = rounds.figure([{"ours": {"rate": 100.0}}], "rate", "ours", lower_is_better=False)
     text = training.table(figures, {"ours": facts}, 400.0, "ours")
-    assert "| ours | 100 (100 to 100) | 10 | 1.00 (1.00 to 1.00) | 25% | 64.0 | 5.50 (40) | 1,000 | 1,000 |" in text
+    assert (
+        "| ours | 100 (100 to 100) | 10 | 1.00 (1.00 to 1.00) | 25% | 64.0 | 5.50 (40) | 6.25 (20) | 1,000 | 1,000 |"
+        in text
+    )
 
 
 def test_outputs_of_another_length_stop_the_comparison():

@@ -1,7 +1,8 @@
 """Word translation probabilities from sentence pairs, by expectation maximisation: IBM Model 1, and Model 2 with a diagonal prior.
 
 Sparse and vectorised: a shard is the links between the words of its sentence pairs, and a pass over it is a few NumPy operations. What a
-pass finds of several shards is added (`add_counts`), so a corpus may be cut up in any way and passed over by any number of workers.
+pass finds of several shards is added (`add_counts`), so a corpus may be cut up in any way and passed over by any number of workers. Links,
+counts and models are written to files and read again (`write_links`, ...), so that no worker holds more than one shard.
 
 A target word e_i is explained by a source word f_j or by the empty word f_0 (Brown et al. 1993):
 
@@ -112,22 +113,48 @@ def make_links(sources, targets):
         return Links(empty, empty.astype(np.int32), empty, np.zeros(0, np.float32), empty, sizes)
     source_words = np.concatenate([np.concatenate([[NULL], s]) for s, _ in kept]).astype(np.int64)
     target_words = np.concatenate([t for _, t in kept]).astype(np.int64)
+    grid = _grid(sizes)
+    n = sizes[:, 1].astype(np.int64)
+    source_start = np.cumsum(n + 1) - (n + 1)
+    linked = source_words[source_start[grid.sentence] + grid.source]
+    keys, parameter = np.unique(pair_keys(linked, target_words[grid.word]), return_inverse=True)
+    return _links_of(keys, parameter.reshape(-1).astype(np.int32), grid, sizes)
+
+
+class _Grid(typing.NamedTuple):
+    """Where the links of sentence pairs of given sizes are; each array is int64 `[links]` but `first`, `[target words]`.
+
+    sentence, word: the link's sentence pair and target word, counted over the shard.
+    target: i - 1, the target word's place in its sentence.
+    source: j, the source word's place in its sentence from 1; 0 is the empty word.
+    first: each target word's first link.
+    """
+
+    sentence: np.ndarray
+    word: np.ndarray
+    target: np.ndarray
+    source: np.ndarray
+    first: np.ndarray
+
+
+def _grid(sizes):
     m, n = sizes[:, 0].astype(np.int64), sizes[:, 1].astype(np.int64)
-    # For each target word: its sentence pair, its place, and how many links it has.
-    of = np.repeat(np.arange(len(kept)), m)
+    of = np.repeat(np.arange(len(sizes)), m)
     place = np.arange(len(of)) - np.repeat(np.cumsum(m) - m, m)
     number = n[of] + 1
     first = np.cumsum(number) - number
     word = np.repeat(np.arange(len(of)), number)
-    j = np.arange(number.sum()) - first[word]
-    source_start = np.cumsum(n + 1) - (n + 1)
-    linked = source_words[source_start[of][word] + j]
-    pair_of, i = of[word], place[word] + 1
-    distance = np.where(j > 0, np.abs(i / m[pair_of] - j / n[pair_of]), 0.0).astype(np.float32)
+    return _Grid(of[word], word, place[word], np.arange(number.sum()) - first[word], first)
+
+
+def _links_of(keys, parameter, grid, sizes):
+    """Returns `Links`, of which all but the words follows from the sizes of the sentence pairs."""
+    m, n = sizes[:, 0].astype(np.int64), sizes[:, 1].astype(np.int64)
+    of, i, j = grid.sentence, grid.target + 1, grid.source
+    distance = np.where(j > 0, np.abs(i / m[of] - j / n[of]), 0.0).astype(np.float32)
     matrix_start = np.cumsum(m * n) - m * n
-    pair = np.where(j > 0, matrix_start[pair_of] + (i - 1) * n[pair_of] + j - 1, -1)
-    keys, parameter = np.unique(pair_keys(linked, target_words[word]), return_inverse=True)
-    return Links(keys, parameter.reshape(-1).astype(np.int32), first, distance, pair, sizes)
+    pair = np.where(j > 0, matrix_start[of] + (i - 1) * n[of] + j - 1, -1)
+    return Links(keys, parameter, grid.first, distance, pair, sizes)
 
 
 def posteriors(links, table=None, prior=None):
@@ -190,8 +217,13 @@ def add_counts(parts):
         return Counts(np.zeros(0, np.int64), np.zeros(0), 0.0, 0.0, 0.0, {})
     if len(parts) == 1:
         return parts[0]
-    keys, where = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
-    values = np.bincount(where.reshape(-1), np.concatenate([part.values for part in parts]), minlength=len(keys))
+    keys = np.concatenate([part.keys for part in parts])
+    # A stable sort finds the parts' own rising runs and merges them, in time that is linear in their lengths.
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    is_first = np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]
+    values = np.concatenate([part.values for part in parts])[order]
+    keys, values = keys[is_first], np.bincount(np.cumsum(is_first) - 1, values, minlength=int(is_first.sum()))
     sizes = {}
     for part in parts:
         for size, number in part.sizes.items():
@@ -219,6 +251,24 @@ def normalize(counts, with_null=True):
     starts = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
     totals = np.add.reduceat(values, starts)
     return Table(keys, values / np.repeat(totals, np.diff(np.append(starts, len(keys)))))
+
+
+def likeliest(table, top_k, min_probability):
+    """Leaves out of a `Table` what cannot be among the `top_k` likeliest of its source word, or is rarer than `min_probability`.
+
+    Each source word keeps its likeliest entries, and all that are as probable as its last one kept. Probabilities stay as they are.
+    """
+    sources = split_keys(table.keys)[0]
+    if not len(sources):
+        return table
+    order = np.lexsort((-table.probabilities, sources))
+    ranked = table.probabilities[order]
+    starts = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
+    number = np.diff(np.append(starts, len(sources)))
+    last = ranked[starts + np.minimum(number, top_k) - 1]
+    at_least = np.minimum(np.maximum(last, min_probability), ranked[starts])
+    kept = table.probabilities >= np.repeat(at_least, number)
+    return Table(table.keys[kept], table.probabilities[kept])
 
 
 def update_prior(prior, counts):
@@ -276,3 +326,41 @@ def _transposed(links):
     of = np.searchsorted(starts, pairs, side="right") - 1
     row, column = np.divmod(pairs - starts[of], n[of])
     return starts[of] + column * m[of] + row
+
+
+def write_links(file, links):
+    """Writes `Links` to a binary file, but for what follows from the sizes of the sentence pairs."""
+    np.savez(file, keys=links.keys, parameter=links.parameter, sizes=links.sizes)
+
+
+def read_links(file):
+    """Reads what `write_links` wrote."""
+    with np.load(file, allow_pickle=False) as arrays:
+        keys, parameter, sizes = (arrays[name] for name in ("keys", "parameter", "sizes"))
+    return _links_of(keys, parameter, _grid(sizes), sizes)
+
+
+def write_counts(file, counts):
+    """Writes `Counts` to a binary file."""
+    scalars = np.array([counts.log_likelihood, counts.distance, counts.words])
+    sizes = np.array([(*size, number) for size, number in counts.sizes.items()], np.int64).reshape(-1, 3)
+    np.savez(file, keys=counts.keys, values=counts.values, scalars=scalars, sizes=sizes)
+
+
+def read_counts(file):
+    """Reads what `write_counts` wrote."""
+    with np.load(file, allow_pickle=False) as arrays:
+        sizes = {(int(m), int(n)): int(number) for m, n, number in arrays["sizes"]}
+        return Counts(arrays["keys"], arrays["values"], *map(float, arrays["scalars"]), sizes)
+
+
+def write_model(file, table, prior=None):
+    """Writes a `Table`, and a `Prior` if there is one, to a binary file."""
+    np.savez(file, keys=table.keys, probabilities=table.probabilities, prior=np.array([] if prior is None else prior))
+
+
+def read_model(file):
+    """Reads what `write_model` wrote; returns (table, prior)."""
+    with np.load(file, allow_pickle=False) as arrays:
+        prior = arrays["prior"]
+        return Table(arrays["keys"], arrays["probabilities"]), Prior(*map(float, prior)) if len(prior) else None

@@ -101,7 +101,8 @@ def learn_lexicon(config, pairs):
     for _ in range(config.model1_iterations):
         counts = word_alignment.expected_counts(links, table)
         table = word_alignment.normalize(counts)
-    return translation_lexicon.prune(to_words(counts, *words), config.top_k, config.min_probability)
+    lexicon = to_words(counts, *words, config.top_k, config.min_probability)
+    return translation_lexicon.prune(lexicon, config.top_k, config.min_probability)
 
 
 def export(recipe, graph, folder):

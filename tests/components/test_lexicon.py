@@ -23,7 +23,7 @@ def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", sourc
     from tfx.types import standard_artifacts
     from tfx.types.experimental import simple_artifacts
 
-    from components.lexicon import executor
+    from components.lexicon import executor, passes
     from components.vocabulary.executor import counts_file
 
     rows = pairs() if rows is None else rows
@@ -47,7 +47,7 @@ def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", sourc
     config = dataclasses.asdict(configs.LexiconConfig(**config))
     with pytest.MonkeyPatch.context() as patch:
         if shard_pairs:
-            patch.setattr(executor, "SHARD_PAIRS", shard_pairs)
+            patch.setattr(passes, "SHARD_PAIRS", shard_pairs)
         executor.Executor(context).Do(
             inputs,
             {"lexicon": [lexicon]},

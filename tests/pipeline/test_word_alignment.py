@@ -1,10 +1,12 @@
 """Word translation probabilities: the models' equations by loops, nltk's models, any number of shards."""
 
+import io
 import math
 
 import numpy as np
 import pytest
 
+from pipeline import translation_lexicon
 from pipeline import word_alignment as wa
 
 
@@ -173,3 +175,51 @@ def test_empty_sides_and_nothing_at_all():
     # A table that knows none of the words explains none.
     assert wa.expected_counts(links, wa.Table(np.zeros(0, np.int64), np.zeros(0))).values.sum() == 0
     assert len(wa.normalize(wa.expected_counts(links), with_null=False).keys) == 1
+
+
+def written_and_read(write, read, *contents):
+    file = io.BytesIO()
+    write(file, *contents)
+    file.seek(0)
+    return read(file)
+
+
+def assert_equal(found, expected):
+    """Compares named tuples of arrays, types included."""
+    assert type(found) is type(expected)
+    for one, other in zip(found, expected):
+        if isinstance(other, np.ndarray):
+            assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("pairs", [0, 1, 12])
+def test_files_hold_what_was_written(pairs):
+    links = wa.make_links(*corpus(pairs=pairs))
+    assert_equal(written_and_read(wa.write_links, wa.read_links, links), links)
+    counts = wa.expected_counts(links)
+    assert_equal(written_and_read(wa.write_counts, wa.read_counts, counts), counts)
+    for prior in (None, wa.Prior(0.1, 3.25)):
+        table, read_prior = written_and_read(wa.write_model, wa.read_model, wa.normalize(counts), prior)
+        assert_equal(table, wa.normalize(counts))
+        assert read_prior == prior
+
+
+@pytest.mark.parametrize("top_k, min_probability", [(1, 0.0), (2, 0.15), (3, 0.3), (100, 0.0), (100, 0.9)])
+def test_what_is_left_out_early_would_be_pruned(top_k, min_probability):
+    """With equal probabilities too: pruning chooses among them by code point."""
+    rng = np.random.default_rng(5)
+    words = {source: {f"e{e}": float(rng.integers(1, 4)) for e in range(1, 6 + source)} for source in range(1, 20)}
+    entries = sorted((source, int(e[1:]), value) for source, row in words.items() for e, value in row.items())
+    sources, targets, values = map(np.array, zip(*entries))
+    table = wa.normalize(wa.Counts(wa.pair_keys(sources, targets), values, 0.0, 0.0, 0.0, {}))
+    left = wa.likeliest(table, top_k, min_probability)
+
+    def pruned(table):
+        lexicon = {}
+        for (source, target), probability in as_dict(*table).items():
+            lexicon.setdefault(source, {})[f"e{target}"] = probability
+        return translation_lexicon.prune(lexicon, top_k, min_probability)
+
+    assert pruned(left) == pruned(table)
+    assert (len(left.keys) < len(table.keys)) == (top_k < 5 or min_probability > 0)

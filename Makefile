@@ -81,7 +81,7 @@ demo: install ## run the pipeline on real text, serve the model, ask it, and nam
 
 # A test file stays in one process, with the fixtures that its tests share; tests/conftest.py has put the long ones first,
 # and those together that share a pipeline.
-PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
+PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=20
 
 test: lint ## lint, then every test on TensorFlow, then keras_models' tests on JAX
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL)

@@ -111,6 +111,7 @@ def test_what_is_learned_does_not_depend_on_the_shards(tmp_path, symmetrization)
         folder = tmp_path / str(shard_pairs)
         folder.mkdir()
         found.append(run(folder, kind="learned", symmetrization=symmetrization, shard_pairs=shard_pairs))
+        assert not (folder / "1" / "lexicon").exists()  # what the passes exchanged
     (whole, facts), (cut, _) = found
     assert {source: list(targets) for source, targets in whole.items()} == {s: list(t) for s, t in cut.items()}
     for source, targets in whole.items():

@@ -235,7 +235,7 @@ class DecodingConfig:
     beam_size: int = number(4, low=1, high=64)
     n_best: int = number(4, low=1, high=64)
     min_length: int = number(1, low=0)
-    max_length_factor: float = number(1.5, low=0.1)  # longest output = factor * source bucket + offset
+    max_length_factor: float = number(1.5, low=0.0)  # longest output = factor * source bucket + offset
     max_length_offset: int = number(10, low=1)
     length_penalty: float = number(1.0, low=0.0)
     # Of a copied span, an output's length counts every token, or the span once.

@@ -12,6 +12,7 @@ class Job:
     attention: `bilinear` (a peer's "general"), `additive` or `dot`.
     body: `rnn`, a GRU with copying, whose layers are one each; `transformer`, of `layers`, `heads` and `feed_forward`, without copying.
     length: tokens of each output, forced, without its end.
+    source_buckets: lengths that sources are padded to.
     updates: of one round of training.
     """
 
@@ -26,6 +27,7 @@ class Job:
     beam: int = 5
     length: int = 20
     batches: tuple[int, ...] = (1, 32)
+    source_buckets: tuple[int, ...] = (10, 12, 16)
     training_batch: int = 64
     updates: int = 40
     learning_rate: float = 0.001
@@ -37,4 +39,4 @@ class Job:
     @classmethod
     def from_json(cls, text):
         values = json.loads(text)
-        return cls(**{**values, "batches": tuple(values["batches"])})
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})

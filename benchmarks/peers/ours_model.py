@@ -12,16 +12,13 @@ from components.lexicon.executor import to_words
 from components.vocabulary import executor
 from pipeline import configs, preprocessing, tokenization, translation_lexicon, word_alignment
 
-# Sources have at most 16 tokens. At this factor every bucket adds one token, the offset the rest.
-LENGTH_BUCKETS, FACTOR = (10, 12, 16), 0.1
-
 
 def recipe(job, shortlist=0):
     """Returns the `Recipe` of the job; its decoding gives outputs of exactly `job.length` tokens, of a shortlist of so many words or of all."""
     values = {
         "data.tokenization": "whitespace",
         "data.target_language": "ja",
-        "data.max_tokens": LENGTH_BUCKETS[-1],
+        "data.max_tokens": job.source_buckets[-1],
         "vocabulary.source_size": job.vocabulary,
         "vocabulary.target_size": job.vocabulary,
         "vocabulary.min_count": 1,
@@ -35,13 +32,13 @@ def recipe(job, shortlist=0):
         "training.learning_rate": job.learning_rate,
         "training.warmup_steps": 0,
         "training.final_learning_rate_share": 1.0,
-        "training.bucket_lengths": [8, 10, 12, 14, 16, 24],
+        "training.bucket_lengths": [8, 10, 12, 14, 16, job.source_buckets[-1] + 8],
         "decoding.beam_size": job.beam,
         "decoding.n_best": 1,
         "decoding.batch_buckets": list(job.batches),
-        "decoding.length_buckets": list(LENGTH_BUCKETS),
-        "decoding.max_length_factor": FACTOR,
-        "decoding.max_length_offset": job.length - 1,
+        "decoding.length_buckets": list(job.source_buckets),
+        "decoding.max_length_factor": 0.0,
+        "decoding.max_length_offset": job.length,
         "decoding.min_length": job.length,
         "decoding.keep_protected": "false",
         "decoding.shortlist_size": shortlist,

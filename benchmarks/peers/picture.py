@@ -42,9 +42,14 @@ def bars(groups):
 
 def write(path, title, groups):
     """Writes an SVG file of `bars(groups)`."""
+    render(_TEMPLATE, path, title=title, **bars(groups))
+
+
+def render(template, path, **values):
+    """Writes an SVG file of a template, which has `colours`, those of page and report, beside its values."""
     colours = (processes.ROOT / "serving" / "web" / "base.css").read_text(encoding="utf-8")
     # The first rules of the file, up to the first that is not of colours.
     colours = colours[: colours.index("* {")]
-    template = jinja2.Template(_TEMPLATE.read_text(encoding="utf-8"), autoescape=True, trim_blocks=True)
-    text = template.render(title=title, colours=jinja2.utils.markupsafe.Markup(colours), **bars(groups))
+    made = jinja2.Template(template.read_text(encoding="utf-8"), autoescape=True, trim_blocks=True)
+    text = made.render(colours=jinja2.utils.markupsafe.Markup(colours), **values)
     pathlib.Path(path).write_text(text + "\n", encoding="utf-8")

@@ -187,7 +187,7 @@ def test_bad_overrides(override, words):
         ("training.bucket_lengths", [1, "2"]),
         ("decoding.beam_size", 65),
         ("decoding.n_best", 5),
-        ("decoding.max_length_factor", 0.0),
+        ("decoding.max_length_factor", -0.1),
         ("decoding.max_length_offset", 0),
         ("decoding.batch_buckets", None),
         ("evaluation.thresholds.bleu", 101),

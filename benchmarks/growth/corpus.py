@@ -1,11 +1,11 @@
 """Measures how time and memory of the Beam components grow with the corpus.
 
-    python -m benchmarks.growth translation_en_ja --data PATH --output DIR --pairs 50000,500000 --components ingest,vocabulary
+    python -m benchmarks.growth.corpus translation_en_ja --data PATH --output DIR --pairs 50000,500000 --components ingest,vocabulary
 
 The corpus is two line-aligned files of real text, repeated up to each size: every repetition after the first has numbers of its own
 appended to both sides, so that no pair is a duplicate, the hash divides all of them, and the vocabulary grows as slowly as that of real
 text. Each component runs at each size in a process of its own. The table says how long it worked, and the most memory that process and
-its descendants had resident together, sampled every 0.2 seconds; DIR/growth.json keeps the same facts. `--beam OPTION` is an option for
+its descendants had resident together, sampled every 0.2 seconds; DIR/growth.json keeps the same facts, DIR/growth.svg draws them. `--beam OPTION` is an option for
 Beam, as in `verbatim run`.
 """
 
@@ -21,7 +21,8 @@ import subprocess
 import sys
 import time
 
-from pipeline import configs
+from benchmarks.growth import exponents
+from pipeline import configs, tensorflow_settings
 
 COMPONENTS = ("ingest", "vocabulary", "lexicon")
 _SAMPLE_SECONDS = 0.2
@@ -144,6 +145,18 @@ def table(rows):
     return "\n".join(lines) + "\n"
 
 
+def curves(rows):
+    """Returns what `exponents.write` draws of the table's rows: time, then memory, of each component that ran at several sizes."""
+    made = []
+    for component in dict.fromkeys(row["component"] for row in rows):
+        own = [row for row in rows if row["component"] == component]
+        for key, unit, title in (("seconds", 1.0, "seconds"), ("peak_bytes", 1e6, "peak of memory, MB")):
+            points = [(row["pairs"], row[key] / unit) for row in own]
+            if len(points) > 1:
+                made.append({"title": f"{component}: {title}", "x_label": "pairs", "points": points})
+    return made
+
+
 def main():
     """Measures all components at all sizes and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -155,6 +168,7 @@ def main():
     parser.add_argument("--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable")
     parser.add_argument("--only", nargs=2, metavar=("COMPONENT", "PAIRS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    tensorflow_settings.quiet()
     overrides = ["data.eval_files=[]", "data.test_files=[]", "data.eval_share=0.02", "data.test_share=0.02"]
     recipe = configs.load_recipe(options.recipe, [*overrides, "lexicon.kind=learned"])
     if options.only:
@@ -170,12 +184,14 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
         grow(*texts, folder / "data", pairs)
         for component in options.components.split(","):
-            arguments = [sys.executable, "-m", "benchmarks.growth", options.recipe, "--data", str(options.data)]
+            arguments = [sys.executable, "-m", "benchmarks.growth.corpus", options.recipe, "--data", str(options.data)]
             arguments += ["--output", str(options.output), *(f"--beam={option}" for option in options.beam)]
             seconds, peak = measure([*arguments, "--only", component, str(pairs)])
             rows.append({"component": component, "pairs": pairs, "seconds": seconds, "peak_bytes": peak})
             (options.output / "growth.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
             print(table(rows[-1:]).splitlines()[-1], flush=True)
+    if made := curves(rows):
+        exponents.write(options.output / "growth.svg", "Growth with the corpus", made)
     print(table(rows))
 
 

@@ -1,0 +1,156 @@
+"""How decoding's time and memory grow with the source's length, the beam, the batch and the vocabulary.
+
+    python -m benchmarks.growth.decoding --data PATH --output DIR [--axes source,beam,batch,vocabulary] [--repeats 5]
+
+The network is that of `benchmarks.peers`, untrained, exported and run through its own signature (XLA). One size changes at a time; the
+others are a source of 16 tokens, beam 5, one sentence, 8,000 words; outputs have 20 tokens, forced. Each point is a process of its own, so that
+its peak of resident memory is its own; the time is the median of the calls after the first. Writes DIR/decoding.json, decoding.md and decoding.svg.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import json
+import pathlib
+import shutil
+import statistics
+import sys
+
+from benchmarks.growth import exponents
+from benchmarks.peers import corpus, machine, processes
+from benchmarks.peers.decoding import check_lengths
+from benchmarks.peers.job import Job
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """One size that changes: its name in a sentence, its values."""
+
+    label: str
+    sizes: tuple[int, ...]
+
+
+AXES = {
+    "source": Axis("tokens of the source", (16, 32, 64, 128, 256, 512, 1024)),
+    "beam": Axis("beam", (1, 2, 4, 8, 16)),
+    "batch": Axis("sentences of a batch", (1, 2, 4, 8, 16, 32, 64, 128, 256)),
+    "vocabulary": Axis("words of the vocabulary", (2000, 4000, 8000, 16000, 32000, 64000, 128000)),
+}
+BASE = {"source": 16, "beam": 5, "batch": 1, "vocabulary": 8000}
+
+
+def texts_of(pairs, length, count):
+    """Returns texts of exactly so many tokens each: the sources one after the other, cut."""
+    words = itertools.cycle(word for source, _ in pairs for word in source.split())
+    return [" ".join(itertools.islice(words, length)) for _ in range(count)]
+
+
+def job_of(sizes, threads):
+    """Returns the `Job` of some sizes; one model serves all sources and batches."""
+    return Job(
+        vocabulary=sizes["vocabulary"],
+        beam=sizes["beam"],
+        batches=AXES["batch"].sizes,
+        source_buckets=AXES["source"].sizes,
+        threads=threads,
+    )
+
+
+def measure(sizes, options):
+    """Returns the facts of one point: seconds of a call, and the most memory that was resident."""
+    job = job_of(sizes, options.threads)
+    folder = options.output / "work" / f"{job.vocabulary}_{job.beam}"
+    shared = {"job": job.to_json(), "folder": str(folder)}
+    texts = texts_of(corpus.read(options.data, "dev"), sizes["source"], sizes["batch"])
+    log = options.output / "decoding.log"
+    if not (folder / "model" / "1").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with processes.Program(sys.executable, "ours", job.threads, log) as program:
+            program.ask("make", data=str(options.data), **shared)
+    with processes.Program(sys.executable, "ours", job.threads, log) as program:
+        program.ask("load", model=str(folder / "model"), forced=True, **shared)
+        answers = [program.ask("decode", texts=texts, batch=len(texts)) for _ in range(1 + options.repeats)]
+    check_lengths("ours", answers[-1]["lengths"], job.length)
+    seconds = [answer["seconds"] for answer in answers[1:]]
+    return {
+        "first_seconds": answers[0]["seconds"],
+        "seconds": statistics.median(seconds),
+        "low": min(seconds),
+        "high": max(seconds),
+        "peak_bytes": answers[-1]["peak_bytes"],
+    }
+
+
+def table(name, points):
+    """Returns the Markdown table of one axis.
+
+    Args:
+        name: of the axis.
+        points: list of (size, facts).
+    """
+    label = AXES[name].label
+    lines = [f"| {label} | ms a call | peak, MB | first call, s |", "|---|---|---|---|"]
+    for size, facts in points:
+        spread = f"{1e3 * facts['seconds']:,.1f} ({1e3 * facts['low']:,.1f} to {1e3 * facts['high']:,.1f})"
+        lines.append(f"| {size:,} | {spread} | {facts['peak_bytes'] / 1e6:,.0f} | {facts['first_seconds']:.1f} |")
+    if len(points) > 1:
+        sizes, times = [size for size, _ in points], [facts["seconds"] for _, facts in points]
+        exponent, last = exponents.exponent(sizes, times), exponents.last_exponent(sizes, times)
+        lines += ["", f"Time grows with the power {exponent:.2f} of the {label}; at the end {last:.2f}."]
+    return "\n".join(lines) + "\n"
+
+
+def curves(found):
+    """Returns what `exponents.write` draws: time, then memory, of each axis."""
+    made = []
+    for name, points in found.items():
+        if len(points) < 2:
+            continue
+        label = AXES[name].label
+        made.append(
+            {
+                "title": "Milliseconds a call",
+                "x_label": label,
+                "points": [(size, 1e3 * facts["seconds"]) for size, facts in points],
+            }
+        )
+        memory = [(size, facts["peak_bytes"] / 1e6) for size, facts in points]
+        made.append({"title": "Peak of memory, MB", "x_label": label, "points": memory})
+    return made
+
+
+def main():
+    """Measures the axes, and writes the report."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja")
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    parser.add_argument("--axes", default=",".join(AXES))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    names = options.axes.split(",")
+    if unknown := set(names) - set(AXES):
+        parser.error(f"--axes {', '.join(sorted(unknown))}: choose of {', '.join(AXES)}")
+    options.output.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(options.output / "work", ignore_errors=True)
+    facts, found, known = machine.describe(), {}, {}
+    for name in names:
+        found[name] = []
+        for size in AXES[name].sizes:
+            sizes = {**BASE, name: size}
+            key = tuple(sizes.items())  # the axes meet in one point
+            known[key] = known.get(key) or measure(sizes, options)
+            found[name].append((size, known[key]))
+            print(f"  {name} {size:,}: {1e3 * known[key]['seconds']:,.1f} ms", file=sys.stderr, flush=True)
+        report = {"machine": facts, "base": BASE, "axes": found}
+        (options.output / "decoding.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    parts = ["# Growth of decoding", "", machine.sentence(facts, options.threads), ""]
+    parts += [table(name, points) for name, points in found.items()]
+    exponents.write(options.output / "decoding.svg", "Growth of decoding", curves(found))
+    text = "\n".join([*parts, "![Growth of decoding](decoding.svg)", ""])
+    (options.output / "decoding.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -210,8 +210,10 @@ class TrainingConfig:
     warmup_steps: int = number(100, low=0)
     gradient_clip_norm: float = number(1.0, low=0.0)
     coverage_loss_weight: float = number(0.2, low=0.0)
-    # The softmax of an update runs over this many words, those of its targets and the most frequent; 0 for all.
+    # The softmax of an update runs over this many words, those of its targets and the most frequent, and over so many drawn ones, which
+    # stand for all others; 0 of the former for the whole vocabulary.
     large_vocabulary_size: int = number(0, low=0)
+    large_vocabulary_drawn: int = number(500, low=0)
     # Training feeds the gold token less and less often, and the model's own prediction instead; the probability of the gold token
     # is one half at the update `half_life` and never below the floor.
     scheduled_sampling: str = choice("none", "linear", "exponential", "inverse_sigmoid", default="none")

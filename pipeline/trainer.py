@@ -77,6 +77,7 @@ def build_model(
         "dropout": config.dropout,
         "coverage_loss_weight": training.coverage_loss_weight if config.coverage else 0.0,
         "large_vocabulary_size": training.large_vocabulary_size,
+        "large_vocabulary_drawn": training.large_vocabulary_drawn,
         "scheduled_sampling": training.scheduled_sampling != "none",
         "lexicon_shape": lexicon[0].shape if lexicon else None,
         "composition": config.composition,

@@ -30,7 +30,7 @@ class CopyHead(keras.layers.Layer):
         places: what `numerics.first_places` gives of the extended ids, where copies are added up; heads make it themselves if it is not there.
         lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, where the head needs them: see `LexiconHead`.
         shortlist: in decoding, the `Shortlist` whose words alone the softmax runs over; all ids are then of its space, and V is its size.
-        candidates: int `[size]`, in training only: the words that the softmax is normalised over, see `VocabularySoftmax`.
+        candidates: `Candidates`, in training only: the words that the softmax is normalised over, see `VocabularySoftmax`.
         what `prepare` returned.
 
     Class attributes say what a body, a decoder and a recipe must know:

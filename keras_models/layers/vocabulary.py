@@ -1,5 +1,8 @@
 """The softmax over the target vocabulary that the heads share, with the large-vocabulary trick."""
 
+import math
+import typing
+
 import keras
 from keras import ops
 
@@ -7,19 +10,38 @@ from keras_models.layers.numerics import LOG_ZERO, log_add, rowwise, target_log_
 from keras_models.layers.shortlist import Shortlist
 
 
-def softmax_candidates(targets, vocabulary_size, size):
-    """Chooses the words that a batch's softmax is normalised over: those of the batch, then the most frequent.
+class Candidates(typing.NamedTuple):
+    """The words that stand for the whole vocabulary in a softmax, each for as many as its weight says.
 
-    Ids are by falling frequency, so the most frequent words are the lowest ids.
+    words: int32 `[size]`, distinct ids.
+    log_weights: float32 `[size]`, natural logarithms.
+    """
+
+    words: typing.Any
+    log_weights: typing.Any
+
+
+def softmax_candidates(targets, vocabulary_size, size, drawn=0, seed=None):
+    """Chooses the words that a batch's softmax is normalised over: those of the batch, the most frequent, and a sample of the others.
+
+    Ids are by falling frequency, so the most frequent words are the lowest ids. The others are drawn with equal chances, without replacement, and
+    each stands for (V - size) / drawn of them, so that the expected sum of the softmax is the whole vocabulary's:
+
+        E[sum over c of weight_c exp(o_c)] = sum over all w of exp(o_w)
+
+    which is importance sampling with a uniform proposal (Jean et al. 2014, section 3.1) of what the first `size` words leave out. With none drawn, words
+    outside are as if they were not: no update lowers their scores, and an evaluation over all words finds them too likely.
 
     Args:
         targets: int tensor of any shape, extended ids. Of more than `size` different words the least frequent are left out;
             `VocabularySoftmax.target_logits` adds such a target to its own softmax.
         vocabulary_size: V.
-        size: number of words, at most V.
+        size: number of words of the batch and most frequent ones, at most V.
+        drawn: number of other words, at most V - size.
+        seed: of the draw, a `keras.random.SeedGenerator` or int.
 
     Returns:
-        int32 `[size]`, distinct ids.
+        `Candidates` of size + drawn words.
 
     References:
         Jean et al. 2014, https://arxiv.org/abs/1412.2007; Gulcehre et al. 2016, section 5.2
@@ -30,14 +52,22 @@ def softmax_candidates(targets, vocabulary_size, size):
     rank = -ops.arange(vocabulary_size, dtype="int32")
     # float32 holds whole numbers up to 2^24 exactly: vocabularies stay far below half of that.
     priority = ops.cast(ops.where(counts > 0, rank + vocabulary_size, rank), "float32")
-    return ops.cast(ops.top_k(priority, size)[1], "int32")
+    words = ops.cast(ops.top_k(priority, size)[1], "int32")
+    log_weights = ops.zeros((size,), "float32")
+    if not drawn:
+        return Candidates(words, log_weights)
+    chosen = ops.segment_sum(ops.ones_like(words), words, num_segments=vocabulary_size)
+    chances = keras.random.uniform((vocabulary_size,), dtype="float32", seed=seed)
+    others = ops.cast(ops.top_k(ops.where(chosen > 0, -1.0, chances), drawn)[1], "int32")
+    weights = ops.full((drawn,), math.log((vocabulary_size - size) / drawn), "float32")
+    return Candidates(ops.concatenate([words, others]), ops.concatenate([log_weights, weights]))
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class VocabularySoftmax(keras.layers.Dense):
     """p(w) = softmax(W h + b)_w, in log space.
 
-    With `candidates` (training only) the sum of the softmax runs over these words alone, so that a large vocabulary costs as
+    With `candidates` (training only) the sum of the softmax runs over these words alone, each with its weight, so that a large vocabulary costs as
     little as a small one: the large-vocabulary trick; see `softmax_candidates`. A target that is no candidate joins the sum of its step.
 
     Args:
@@ -116,27 +146,34 @@ class VocabularySoftmax(keras.layers.Dense):
         Args:
             hidden: `[batch, length, hidden_size]`.
             targets: int `[batch, length]`; ids outside the vocabulary give `LOG_ZERO`.
-            candidates: int `[size]`, or None for the whole vocabulary.
+            candidates: `Candidates`, or None for the whole vocabulary.
 
         Returns:
             float32 `[batch, length]` logits, and float32 `[batch, length]` log-normalisers.
         """
         known = targets < self.units
         index = ops.where(known, targets, 0)
-        own = self.logits_at(hidden, index)
         if candidates is None:
+            own = self.logits_at(hidden, index)
             normaliser = own - target_log_softmax(self.logits(hidden), index)
             return ops.where(known, own, LOG_ZERO), normaliser
-        kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.kernel, self.bias))
-        narrow, offset = ops.take(kernel, candidates, axis=1), ops.take(bias, candidates)
-        hidden = ops.cast(hidden, self.compute_dtype)
-        logits = rowwise(lambda rows: ops.matmul(rows, narrow) + offset, hidden)
-        # Where each id stands among the candidates, from 1; 0 if it is none of them.
-        rank = ops.arange(1, candidates.shape[0] + 1, dtype="int32")
-        rank = ops.take(ops.segment_sum(rank, candidates, num_segments=self.units), index)
-        place = ops.maximum(rank - 1, 0)
-        normaliser = self.logits_at(hidden, ops.take(candidates, place)) - target_log_softmax(logits, place)
-        left_out = ops.logical_and(known, rank == 0)
+        words, log_weights = candidates
+        number = words.shape[0]
+        kernel, bias, hidden = (ops.cast(value, self.compute_dtype) for value in (self.kernel, self.bias, hidden))
+        # The targets' columns in one go with those of the candidates: the gradient of each gathering is as large as the whole kernel.
+        chosen = ops.concatenate([words, ops.reshape(index, (-1,))])
+        columns, biases = ops.take(kernel, chosen, axis=1), ops.take(bias, chosen)
+        narrow, weighted = columns[:, :number], ops.cast(biases[:number], "float32") + log_weights
+        logits = rowwise(lambda rows: ops.cast(ops.matmul(rows, narrow), "float32") + weighted, hidden)
+        normaliser = ops.logsumexp(logits, axis=-1)
+        # In float32 products add up as those of matrices do.
+        rows = ops.cast(ops.reshape(hidden, (-1, hidden.shape[-1])), "float32")
+        own = ops.sum(rows * ops.transpose(ops.cast(columns[:, number:], "float32")), axis=-1) + ops.cast(
+            biases[number:], "float32"
+        )
+        own = ops.reshape(own, ops.shape(index))
+        is_candidate = ops.segment_sum(ops.ones_like(words), words, num_segments=self.units)
+        left_out = ops.logical_and(known, ops.take(is_candidate, index) == 0)
         normaliser = ops.where(left_out, log_add(normaliser, own), normaliser)
         return ops.where(known, own, LOG_ZERO), normaliser
 

@@ -17,6 +17,7 @@ from keras_models.models.heads import make_head
 BODY_OPTIONS = (
     "head_options",
     "large_vocabulary_size",
+    "large_vocabulary_drawn",
     "source_features",
     "feature_size",
     "scheduled_sampling",
@@ -39,6 +40,7 @@ class Seq2Seq(keras.Model):
         head_options: dict of the head's own arguments, or None.
         large_vocabulary_size: in training the softmax runs over this many words, those of the batch and the most frequent
             (`keras_models.layers.vocabulary`); 0 for all.
+        large_vocabulary_drawn: how many further words are drawn to stand for the others; 0 leaves those out.
         source_features: dict from the name of an extra source input to its number of ids, id 0 padding; or None. Each is embedded
             and joined to the word's embedding (the feature-rich encoder of Zhou et al. 2017).
         feature_size: size of each feature's embedding.
@@ -68,6 +70,7 @@ class Seq2Seq(keras.Model):
         head,
         head_options=None,
         large_vocabulary_size=0,
+        large_vocabulary_drawn=0,
         source_features=None,
         feature_size=16,
         scheduled_sampling=False,
@@ -78,11 +81,13 @@ class Seq2Seq(keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if large_vocabulary_size < 0 or large_vocabulary_size > target_vocabulary_size:
+        if large_vocabulary_size < 0 or large_vocabulary_size + large_vocabulary_drawn >= target_vocabulary_size:
             # A smaller vocabulary than the set leaves nothing to choose.
             large_vocabulary_size = 0
         self.target_vocabulary_size = target_vocabulary_size
         self.large_vocabulary_size = large_vocabulary_size
+        self.large_vocabulary_drawn = large_vocabulary_drawn if large_vocabulary_size else 0
+        self.candidates_seed = keras.random.SeedGenerator() if self.large_vocabulary_drawn else None
         self.head_name = head
         self.head = make_head(head, target_vocabulary_size, dtype=self.dtype_policy, **(head_options or {}))
         self.feature_embeddings = {
@@ -284,6 +289,6 @@ class Seq2Seq(keras.Model):
         targets = ops.cast(inputs["target_extended_ids"], "int32")
         labels = {name: inputs[name] for name in LABEL_FEATURES if name in inputs}
         if training and self.large_vocabulary_size:
-            candidates = softmax_candidates(targets, self.target_vocabulary_size, self.large_vocabulary_size)
-            memory = {**memory, "candidates": candidates}
+            sizes = self.target_vocabulary_size, self.large_vocabulary_size, self.large_vocabulary_drawn
+            memory = {**memory, "candidates": softmax_candidates(targets, *sizes, seed=self.candidates_seed)}
         return self.head.target_log_prob(state, memory, targets, labels, training=training)

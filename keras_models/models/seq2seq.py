@@ -47,7 +47,7 @@ class RecurrentSeq2Seq(Seq2Seq):
         coverage_loss_weight: weight of `losses.coverage_loss`, added to the training loss.
         selective_read: whether the source states of the token just copied are an input of the next step (Gu et al. 2016, eq. 9),
             weighted by the head's copy scores of that step; for head `joint_copy`.
-        head_options, large_vocabulary_size, source_features, feature_size, scheduled_sampling, lexicon_shape, composition, composition_options: see
+        head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size, scheduled_sampling, lexicon_shape, composition, composition_options: see
             `Seq2Seq`.
 
     Raises:

@@ -47,7 +47,7 @@ class TransformerSeq2Seq(Seq2Seq):
         dropout: share of units dropped on embeddings and on what each sub-layer adds.
         coverage_loss_weight: weight of `losses.coverage_loss` of a_t, added to the training loss.
         selective_read: must be false; it is for the recurrent body, as it feeds each step with the copy scores of the one before.
-        head_options, large_vocabulary_size, source_features, feature_size, scheduled_sampling, lexicon_shape, composition, composition_options: see
+        head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size, scheduled_sampling, lexicon_shape, composition, composition_options: see
             `Seq2Seq`. Scheduled
             sampling takes two passes over the target (Mihaylova and Martins 2019).
 

@@ -375,14 +375,18 @@ def candidate_words(batch, frequent, size):
     return sorted(chosen)
 
 
-def candidate_softmax(scores, candidates):
-    """softmax over `candidates` alone: p(w) = exp(score_w) / sum over the candidates; words outside have exactly 0.
+def candidate_softmax(scores, candidates, weights=None):
+    """softmax over `candidates` alone: p(w) = exp(score_w) / sum over the candidates c of weight_c exp(score_c); words outside have exactly 0.
 
     Args:
         scores: `[V]`, of which those outside the candidates are not read.
         candidates: ids; one that stands there twice counts once.
+        weights: dict from id to how many words it stands for, 1 where it is missing.
 
     Returns:
-        `[V]`.
+        `[V]`; its weighted sum is 1.
     """
-    return masked_softmax(scores, sorted({int(word) for word in candidates}), len(scores))
+    weights = weights or {}
+    chosen = sorted({int(word) for word in candidates})
+    total = sum(weights.get(word, 1.0) * np.exp(scores[word]) for word in chosen)
+    return np.array([np.exp(scores[word]) / total if word in chosen else 0.0 for word in range(len(scores))])

@@ -316,7 +316,7 @@ def test_bodies_and_the_options_of_heads_reach_the_model(model, training, expect
 
     config = ModelConfig(embedding_size=6, hidden_size=4, **model)
     made = Recipe(name="x", model=config, training=TrainingConfig(**training))
-    built = trainer.build_model(made, 30, 900)
+    built = trainer.build_model(made, 30, 1200)
     assert type(built).__name__ == ("TransformerSeq2Seq" if config.body == "transformer" else "RecurrentSeq2Seq")
     assert {key: built.get_config()[key] for key in expected} == expected
     assert built.large_vocabulary_size == training.get("large_vocabulary_size", 0)

@@ -225,7 +225,14 @@ def test_padding_changes_nothing(cell):
     np.testing.assert_allclose([float(loss) for loss in model.losses], penalty, atol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{}, {"cell": "lstm", "head": "softmax", "attention": "dot", "coverage": False}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"cell": "lstm", "head": "softmax", "attention": "dot", "coverage": False},
+        {"large_vocabulary_size": 5, "large_vocabulary_drawn": 2},
+    ],
+)
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_training_reduces_the_loss(dtype, options):
     keras.utils.set_random_seed(0)

@@ -12,6 +12,6 @@ def quiet():
 def for_training():
     """Matrix products of oneDNN, which TensorFlow takes by itself on newer processors alone: an update takes a fifth less time with AVX2 too.
 
-    Not for serving without XLA: its products of single rows became slower by a third (`benchmarks/results.md`).
+    Not for serving without XLA: its products of single rows became slower by a third (`benchmarks/speed.md`).
     """
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.numerics import rowwise
-from keras_models.layers.recurrent import bidirectional
+from keras_models.layers.recurrent import LSTM, bidirectional
 
 # Two numbers that are prime, so that n-grams spread over the buckets.
 _HASH_FACTOR = 1009
@@ -101,7 +101,7 @@ class CharacterComposition(keras.layers.Layer):
         self.buckets = buckets
         self.lstm = None
         if function == "bilstm":
-            cell = keras.layers.LSTM(units // 2, dtype=self.dtype_policy)
+            cell = LSTM(units // 2, dtype=self.dtype_policy)
             self.lstm = bidirectional(cell, dtype=self.dtype_policy, name="lstm")
 
     def build(self, characters_shape=None):

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_models import segmentation
 from keras_models.layers.numerics import repeat_rows
-from keras_models.layers.recurrent import FeedbackCell, bidirectional
+from keras_models.layers.recurrent import LSTM, FeedbackCell, bidirectional
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -63,7 +63,7 @@ class SegmentingEncoder(keras.layers.Layer):
         policy = self.dtype_policy
 
         def bilstm(name, **options):
-            lstm = keras.layers.LSTM(units // 2, return_sequences=True, dtype=policy, **options)
+            lstm = LSTM(units // 2, return_sequences=True, dtype=policy, **options)
             return bidirectional(lstm, dtype=policy, name=name)
 
         self.character_encoder = bilstm("characters")

@@ -9,12 +9,12 @@ from keras_models.layers.attention import SourceAttention
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
 from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, repeat_rows
-from keras_models.layers.recurrent import FeedbackCell, bidirectional
+from keras_models.layers.recurrent import GRU, LSTM, FeedbackCell, bidirectional
 from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
 from keras_models.layers.segmenting_encoder import SegmentingEncoder
 from keras_models.models.body import BODY_OPTIONS, Seq2Seq
 
-_ENCODERS = {"gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
+_ENCODERS = {"gru": GRU, "lstm": LSTM}
 
 
 @keras.saving.register_keras_serializable("verbatim")

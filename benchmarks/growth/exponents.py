@@ -26,12 +26,17 @@ def last_exponent(sizes, values):
     return exponent(*zip(*sorted(zip(sizes, values))[-2:]))
 
 
-def _marks(values, at_most):
-    """Returns powers of a step that enclose positive values, powers of two or ten, not many more than `at_most`."""
-    base = next(base for base in (2, 4, 10, 16, 100) if math.log(max(values) / min(values), base) <= at_most)
-    low, high = (math.log(value, base) for value in (min(values), max(values)))
-    first, last = math.floor(low + 1e-9), max(math.ceil(high - 1e-9), math.floor(low + 1e-9) + 1)
-    return [base**power for power in range(first, last + 1)]
+def _marks(values):
+    """Returns the round numbers 1, 2, 5, 10, ... that enclose positive values; powers of ten where those were too many."""
+    first, last = (math.floor(math.log10(value)) for value in (min(values), max(values)))
+    for steps in ((1, 2, 5), (1,)):
+        marks = [step * 10.0**power for power in range(first, last + 2) for step in steps]
+        low = max(mark for mark in marks if mark <= min(values) * (1 + 1e-9))
+        high = min(mark for mark in marks if mark >= max(values) * (1 - 1e-9) and mark > low)
+        marks = [mark for mark in marks if low <= mark <= high]
+        if len(marks) <= 8:
+            break
+    return marks
 
 
 def _label(number):
@@ -57,7 +62,7 @@ def panels(curves):
         right = (column + 1) * _PANEL["width"] - _PANEL["right"]
         bottom = (row + 1) * _PANEL["height"] - _PANEL["bottom"]
         sizes, values = zip(*sorted(curve["points"]))
-        x_marks, y_marks = _marks(sizes, 7), _marks(values, 6)
+        x_marks, y_marks = sizes, _marks(values)
 
         def place(value, marks, start, end):
             return round(start + (end - start) * math.log(value / marks[0]) / math.log(marks[-1] / marks[0]), 1)

@@ -30,6 +30,8 @@ def test_curves_are_drawn_on_logarithmic_scales(tmp_path):
     (x0, y0), (x1, y1), (x2, y2) = [tuple(map(float, point.split(","))) for point in line.get("points").split()]
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2) and y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
     assert 58 <= x0 < x2 <= 304 and 46 <= y2 < y0 <= 206
+    labels = [one.text for one in root if (one.text or "").isdigit()]
+    assert labels[:8] == ["10", "20", "50", "100", "200", "1", "4", "16"]
     texts = [one.text for one in root]
     assert texts.count("exponent 1.00; at the end 1.00") == 3 and "Milliseconds <a call>" in texts
 

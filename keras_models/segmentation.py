@@ -10,6 +10,7 @@ from keras import ops
 
 # A drawn segment is cut off at this length: with the longest sensible prior nothing is lost.
 _LONGEST_DRAWN = 64
+_HASH_FACTOR = 1009
 
 
 def last_places(mask):
@@ -31,6 +32,32 @@ def closed(ends, mask):
 def starts_of(ends):
     """Bool like `ends`: true at the first character of each segment."""
     return ops.concatenate([ops.ones_like(ends[:, :1]), ends[:, :-1]], axis=1)
+
+
+def hashes(ids, ends, buckets):
+    """The bucket of each character's segment up to itself, so at a segment's end that of the segment.
+
+    The segment (x_1, ..., x_n) is in bucket h_n, with h_0 = 0 and h_k = (1009 h_{k-1} + x_k) mod buckets.
+
+    Args:
+        ids: int `[batch, source_length]`, of characters.
+        ends: bool `[batch, source_length]`.
+        buckets: how many there are, at most 2,000,000.
+
+    Returns:
+        int32 `[batch, source_length]`.
+    """
+    ids = ops.cast(ids, "int32")
+    # One tensor, because `ops.scan` over two needs to know their length on TensorFlow.
+    steps = ops.stack([ids, ops.cast(starts_of(ends), "int32")], axis=-1)
+
+    def step(carry, inputs):
+        ids, first = inputs[:, 0], inputs[:, 1]
+        value = ops.mod(carry * (1 - first) * _HASH_FACTOR + ids, buckets)
+        return value, value
+
+    _, values = ops.scan(step, ops.zeros_like(ids[:, 0]), ops.transpose(steps, (1, 0, 2)))
+    return ops.transpose(values, (1, 0))
 
 
 def poisson_log_prob(count, rate, largest):

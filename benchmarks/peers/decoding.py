@@ -6,7 +6,7 @@
 PATH is small_parallel_enja. Programs are loaded in processes of their own and take turns, round by round; each gets the same sentences in
 the same batches, text in and text out. Without --model and --checkpoint both sides decode with untrained weights of the same sizes (`job.py`), which changes
 nothing: every output has as many tokens, which is checked. Of ours there are the signatures with XLA (`ours`) and without (`ours_no_xla`),
-and both with a shortlist of words (`ours_shortlist`, `ours_shortlist_no_xla`).
+and both with a shortlist of 256 words (`ours_shortlist`, `ours_shortlist_no_xla`), or of 128 (`ours_small_shortlist`).
 
 A model of ours has lengths, beam and buckets from its recipe; one that was trained is measured by exporting it with the keys of `decoding` that
 `ours_model.recipe` sets. With --free lengths are left to both models, which then must be trained; the outputs' BLEU stands beside the seconds, so that
@@ -47,13 +47,15 @@ class Side:
 
 
 _TRANSFORMERS = "transformers_and_ctranslate2"
-# Words that decoding chooses among, of 8,000; `benchmarks.heads` measures what a list of so many costs in quality.
-SHORTLIST = 512
+# Words that decoding chooses among, of 8,000; `benchmarks.heads` measures what a list of so many costs in quality: nothing (benchmarks/speed.md).
+SHORTLIST = 256
+SMALL_SHORTLIST = 128
 PROGRAMS = {
     "ours": Side("ours", None, {}, {"signature": "serving_default"}),
     "ours_no_xla": Side("ours", None, {}, {"signature": "serving_default_no_xla"}),
     "ours_shortlist": Side("ours", None, {}, {"signature": "serving_default"}, {"shortlist": SHORTLIST}),
     "ours_shortlist_no_xla": Side("ours", None, {}, {"signature": "serving_default_no_xla"}, {"shortlist": SHORTLIST}),
+    "ours_small_shortlist": Side("ours", None, {}, {"signature": "serving_default"}, {"shortlist": SMALL_SHORTLIST}),
     "opennmt_py": Side("opennmt_py", "opennmt_py", {}, {}),
     "opennmt_tf": Side("opennmt_tf", "opennmt_tf", {}, {}),
     "ctranslate2": Side(_TRANSFORMERS, "transformers", {"program": "ctranslate2"}, {}),
@@ -61,7 +63,7 @@ PROGRAMS = {
 }
 #: Who takes part by default; the first peer is the one that the others are compared with.
 DEFAULTS = {
-    "rnn": ("ours", "ours_no_xla", "ours_shortlist", "ours_shortlist_no_xla", "opennmt_py"),
+    "rnn": ("ours", "ours_no_xla", "ours_shortlist", "ours_shortlist_no_xla", "ours_small_shortlist", "opennmt_py"),
     "transformer": ("ours", "ours_no_xla", "ctranslate2", "hugging_face"),
 }
 # Enough for about three seconds of a turn at either batch.

@@ -25,8 +25,6 @@ class SegmentCounts(keras.layers.Layer):
         buckets: how many counters, at most 2,000,000.
     """
 
-    _FACTOR = 1009
-
     def __init__(self, buckets=100_003, **kwargs):
         super().__init__(**kwargs)
         self.buckets = buckets
@@ -36,22 +34,9 @@ class SegmentCounts(keras.layers.Layer):
             shape=(self.buckets,), initializer="zeros", trainable=False, autocast=False, dtype="float32", name="counts"
         )
 
-    def hashes(self, ids, ends):
-        """A bucket for each character: of its segment up to itself; int32 `[batch, source_length]`."""
-        steps = ops.stack([ops.cast(ids, "int32"), ops.cast(segmentation.starts_of(ends), "int32")], axis=-1)
-
-        def step(carry, inputs):
-            ids, first = inputs[:, 0], inputs[:, 1]
-            value = ops.mod(carry * (1 - first) * self._FACTOR + ids, self.buckets)
-            return value, value
-
-        _, values = ops.scan(step, ops.zeros_like(ids[:, 0]), ops.transpose(steps, (1, 0, 2)))
-        return ops.transpose(values, (1, 0))
-
     def call(self, ids, ends, training=False):
         """Returns each sentence's bonus, float32 `[batch]`; in training counts its segments afterwards."""
-        ids = ops.cast(ids, "int32")
-        buckets = self.hashes(ids, ends)
+        buckets = segmentation.hashes(ids, ends, self.buckets)
         weight = ops.cast(ends, "float32")
         new = weight / ops.sqrt(1.0 + ops.take(self.counts, buckets, axis=0))
         bonus = ops.sum(new, axis=1) / ops.maximum(ops.sum(weight, axis=1), 1.0)

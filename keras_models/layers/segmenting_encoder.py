@@ -4,8 +4,10 @@ import keras
 from keras import ops
 
 from keras_models import segmentation
+from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import repeat_rows
 from keras_models.layers.recurrent import LSTM, FeedbackCell, bidirectional
+from keras_models.layers.transformer import EPSILON
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -16,7 +18,12 @@ class SegmentingEncoder(keras.layers.Layer):
         P(S_i = end | F) = sigmoid(w_s H_i + b_s)                             eq. 5.1
         c_j = LSTM(H_first(j), ..., H_last(j)), its last state                the composer
         states = BiLSTM(c_1, ..., c_J)                                        the word encoder
-        states_j = BiLSTM(c_1, ..., c_J)_j + c_j + H_last(j)                  with `residual`
+
+    Ours, against how slowly three stacked LSTMs begin to learn:
+
+        H, c_j, states_j = LayerNorm of the above; states_j = LayerNorm(BiLSTM(c_1, ..., c_J)_j + c_j + H_last(j))     with `residual`
+        c_j = ... + embedding of the bucket that the characters of segment j fall into                               with `word_buckets`
+        P(S_i = end | F) = sigmoid(w_s H_i + b_s), H_i without gradient                                              with `detached_policy`
 
     Nothing changes its shape: a segment's vector stands at the place of its last character, the composer's state is reset where a
     segment begins, and the word encoder passes over the places between. So one graph serves every segmentation.
@@ -25,8 +32,11 @@ class SegmentingEncoder(keras.layers.Layer):
         units: size of the states; even.
         dropout: share of units dropped between the layers.
         composes: `"states"`, the composer reads H, or `"embeddings"`, it reads the characters themselves.
-        residual: whether a segment's state also has its composed vector and the state of its last character as they are. Ours: without these short
-            ways through three stacked LSTMs training takes far longer to begin.
+        residual: whether a segment's state also has its composed vector and the state of its last character as they are, all normalised.
+        word_buckets: how many vectors of whole segments there are, added to the composed ones; 0 for none. A frequent segment has one
+            nearly for itself, as a word has in a vocabulary (`segmentation.hashes`).
+        detached_policy: whether the decisions learn from the characters' states without changing them: REINFORCE's gradients are noise
+            to what translates.
 
     Call arguments:
         embedded: `[batch, source_length, size]`.
@@ -35,13 +45,14 @@ class SegmentingEncoder(keras.layers.Layer):
             where that is likelier than not.
         samples: segmentations of each sentence, rows = samples * batch, those of a sentence side by side.
         training: whether dropout is on.
+        ids: int `[batch, source_length]`, of the characters; with `word_buckets`.
 
     Returns:
         dict: `states` `[rows, source_length, units]`, whose padding and places inside a segment mean nothing; `ends` and `mask` bool
         `[rows, source_length]`, `last`: the four last states of the word encoder; `logits` float32 and `characters` (H), `[rows, source_length, ...]`.
 
     Raises:
-        ValueError: odd `units`, or an unknown `composes`.
+        ValueError: odd `units`, an unknown `composes`, `word_buckets` out of range, or given without `ids`.
 
     Example:
 
@@ -50,16 +61,22 @@ class SegmentingEncoder(keras.layers.Layer):
     TensorShape([2, 5, 4])
     """
 
-    def __init__(self, units, dropout=0.0, composes="states", residual=False, **kwargs):
+    def __init__(
+        self, units, dropout=0.0, composes="states", residual=False, word_buckets=0, detached_policy=False, **kwargs
+    ):
         super().__init__(**kwargs)
         if units % 2:
             raise ValueError(f"units must be even, one half for each direction; got {units}.")
         if composes not in ("states", "embeddings"):
             raise ValueError(f"composes must be 'states' or 'embeddings'; got {composes!r}.")
+        if not 0 <= word_buckets <= 2_000_000:
+            raise ValueError(f"word_buckets must be between 0 and 2,000,000; got {word_buckets}.")
         self.units = units
         self.dropout = dropout
         self.composes = composes
         self.residual = residual
+        self.word_buckets = word_buckets
+        self.detached_policy = detached_policy
         policy = self.dtype_policy
 
         def bilstm(name, **options):
@@ -72,6 +89,12 @@ class SegmentingEncoder(keras.layers.Layer):
         self.composer = FeedbackCell(units, "lstm", feedback=False, dtype=policy, name="composer")
         self.word_encoder = bilstm("words", return_state=True)
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+        self.normalizations = [
+            keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name=f"normalized_{name}")
+            for name in ("characters", "composed", "states")
+            if residual
+        ]
+        self.word_embedding = token_embedding(word_buckets, units, policy, "word_embedding") if word_buckets else None
 
     def build(self, embedded_shape):
         self.character_encoder.build((None, None, embedded_shape[-1]))
@@ -80,19 +103,28 @@ class SegmentingEncoder(keras.layers.Layer):
         self.policy.build(states)
         self.composer.build(self.units if self.composes == "states" else embedded_shape[-1])
         self.word_encoder.build(states)
+        for layer in self.normalizations:
+            layer.build(states)
 
-    def call(self, embedded, mask, choose=None, samples=1, training=False):
+    def call(self, embedded, mask, choose=None, samples=1, training=False, ids=None):
+        if self.word_buckets and ids is None:
+            raise ValueError("With word_buckets the ids of the characters are needed, too.")
+        normalize = self.normalizations or [lambda x: x] * 3
         characters = self.character_encoder(embedded, mask=mask, training=training)
-        characters = self.drop(self.projection(characters), training=training)
-        logits = ops.squeeze(self.policy(characters), -1)
+        characters = self.drop(normalize[0](self.projection(characters)), training=training)
+        logits = ops.squeeze(self.policy(ops.stop_gradient(characters) if self.detached_policy else characters), -1)
         mask, logits, characters, embedded = repeat_rows((mask, logits, characters, embedded), samples)
         decided = segmentation.closed(logits > 0 if choose is None else choose(logits, mask), mask)
         composed = self._compose(characters if self.composes == "states" else embedded, decided)
+        composed = normalize[1](composed)
+        if self.word_buckets:
+            (ids,) = repeat_rows((ids,), samples)
+            composed = composed + self.word_embedding(segmentation.hashes(ids, decided, self.word_buckets))
         composed = self.drop(composed, training=training)
         states, *last = self.word_encoder(composed, mask=decided, training=training)
         states = self.drop(states, training=training)
         if self.residual:
-            states = states + composed + characters
+            states = normalize[2](states + composed + characters)
         return {
             "states": states,
             "ends": decided,
@@ -120,4 +152,5 @@ class SegmentingEncoder(keras.layers.Layer):
     def get_config(self):
         config = super().get_config()
         config.update(units=self.units, dropout=self.dropout, composes=self.composes, residual=self.residual)
+        config.update(word_buckets=self.word_buckets, detached_policy=self.detached_policy)
         return config

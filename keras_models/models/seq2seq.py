@@ -38,7 +38,7 @@ class RecurrentSeq2Seq(Seq2Seq):
         attention: `"additive"`, `"dot"`, `"bilinear"`, or `"none"`: the decoder then sees the source through its first state alone.
         embedding_size, hidden_size: sizes; `hidden_size` is even for encoder `"rnn"`.
         encoder: `"rnn"`, bidirectional layers of `cell`, `"cnn"`, gated convolutions, or `"segmenting"`, which fits head `softmax`.
-        segmentation: dict of arguments of `SegmentationPolicy`, and `composes` and `residual` of `SegmentingEncoder`, for that encoder; or None.
+        segmentation: dict of arguments of `SegmentationPolicy`, and of those of `SegmentingEncoder` all but units and dropout, for that encoder; or None.
         encoder_layers: stacked layers of the encoder.
         kernel_size: width of the convolutions, odd.
         dropout: share of units dropped on embeddings, source states and decoder outputs.
@@ -140,7 +140,8 @@ class RecurrentSeq2Seq(Seq2Seq):
         self.policy = None
         if encoder == "segmenting":
             options = dict(segmentation or {})
-            own = {name: options.pop(name) for name in ("composes", "residual") if name in options}
+            names = ("composes", "residual", "word_buckets", "detached_policy")
+            own = {name: options.pop(name) for name in names if name in options}
             layers = [SegmentingEncoder(hidden_size, dropout, dtype=policy, name="encoder", **own)]
             self.policy = SegmentationPolicy(hidden_size, dtype="float32", name="policy", **options)
             self.policy.build()
@@ -207,7 +208,8 @@ class RecurrentSeq2Seq(Seq2Seq):
             ends = inputs.get(SCRIPT_ENDS)
             return self.policy.draw(logits, mask, None if ends is None else repeat_rows(ends, samples))
 
-        return self.encoder[0](embedded, mask, choose=choose, samples=samples, training=training)
+        ids = inputs["source_ids"]
+        return self.encoder[0](embedded, mask, choose=choose, samples=samples, training=training, ids=ids)
 
     def segment(self, inputs):
         """Where the likeliest segmentation of each source ends its words: bool `[batch, source_length]`; of encoder `"segmenting"`."""

@@ -36,6 +36,18 @@ def affine(vector, kernel, bias=None):
     return np.array(result)
 
 
+def layer_norm(vector, gamma, beta, epsilon=1e-5):
+    """Ba 2016: gamma (x - mean) / sqrt(variance + epsilon) + beta."""
+    mean = sum(float(x) for x in vector) / len(vector)
+    variance = sum((float(x) - mean) ** 2 for x in vector) / len(vector)
+    return np.array(
+        [
+            float(g) * (float(x) - mean) / math.sqrt(variance + epsilon) + float(b)
+            for x, g, b in zip(vector, gamma, beta)
+        ]
+    )
+
+
 # Attention.
 
 

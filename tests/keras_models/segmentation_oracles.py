@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from tests.keras_models.oracles import lstm, sigmoid
+from tests.keras_models.oracles import layer_norm, lstm, sigmoid
 
 
 def run_lstm(vectors, weights, units):
@@ -36,24 +36,44 @@ def slices(ends):
     return found
 
 
-def encode(embedded, ends, weights, units, composes, residual=False):
+def bucket(ids, buckets):
+    """Where a whole segment's vector stands: its ids as the digits of a number."""
+    value = 0
+    for one in ids:
+        value = (value * 1009 + one) % buckets
+    return value
+
+
+def encode(embedded, ends, weights, units, composes, residual=False, ids=None):
     """One sentence: logits, and the word encoder's states by the place of each segment's last character, and its last states.
 
     Args:
         embedded: `[length, size]`, real characters alone.
         ends: bools, or None: where the decision is likelier than not.
+        ids: the characters', where `weights` has an embedding of whole segments.
     """
+
+    def normalized(vectors, name):
+        return [layer_norm(vector, *weights[name]) for vector in vectors] if residual else vectors
+
     characters, _ = bidirectional(list(embedded), *weights["characters"], units // 2)
     characters = [vector @ weights["projection"][0] + weights["projection"][1] for vector in characters]
+    characters = normalized(characters, "normalized_characters")
     logits = [float((vector @ weights["policy"][0] + weights["policy"][1])[0]) for vector in characters]
     if ends is None:
         ends = [logit > 0 for logit in logits]
     read = characters if composes == "states" else list(embedded)
     composed = [run_lstm(read[first : last + 1], weights["composer"], units)[1][0] for first, last in slices(ends)]
+    composed = normalized(composed, "normalized_composed")
+    if ids is not None:
+        table = weights["word_embedding"]
+        found = [table[bucket(ids[first : last + 1], len(table))] for first, last in slices(ends)]
+        composed = [word + own for word, own in zip(composed, found)]
     states, last_states = bidirectional(composed, *weights["words"], units // 2)
     if residual:
         lasts = [characters[last] for _, last in slices(ends)]
         states = [state + word + character for state, word, character in zip(states, composed, lasts)]
+    states = normalized(states, "normalized_states")
     return logits, {last: state for (_, last), state in zip(slices(ends), states)}, last_states
 
 

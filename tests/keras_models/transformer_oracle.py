@@ -7,9 +7,7 @@ import math
 
 import numpy as np
 
-from tests.keras_models.oracles import affine, attention, pointer_generator, softmax, vocabulary_distribution
-
-EPSILON = 1e-5
+from tests.keras_models.oracles import affine, attention, layer_norm, pointer_generator, softmax, vocabulary_distribution
 
 
 def position_encoding(position, size):
@@ -19,18 +17,6 @@ def position_encoding(position, size):
         angle = position / 10000 ** (2 * (unit // 2) / size)
         result.append(math.cos(angle) if unit % 2 else math.sin(angle))
     return np.array(result)
-
-
-def layer_norm(vector, gamma, beta):
-    """Ba 2016: gamma (x - mean) / sqrt(variance + epsilon) + beta."""
-    mean = sum(float(x) for x in vector) / len(vector)
-    variance = sum((float(x) - mean) ** 2 for x in vector) / len(vector)
-    return np.array(
-        [
-            float(g) * (float(x) - mean) / math.sqrt(variance + EPSILON) + float(b)
-            for x, g, b in zip(vector, gamma, beta)
-        ]
-    )
 
 
 def multi_head_attention(query, memory, mask, heads, weights):

@@ -18,8 +18,11 @@ from tests.keras_models.backends import compiled, examples, numpy, randomize, va
 SIZE, UNITS = 3, 4
 
 
-def make(composes="states", seed=0, dtype="float32", residual=False):
-    layer = SegmentingEncoder(UNITS, composes=composes, residual=residual, dtype=dtype)
+BUCKETS = 7
+
+
+def make(composes="states", seed=0, dtype="float32", **options):
+    layer = SegmentingEncoder(UNITS, composes=composes, dtype=dtype, **options)
     layer.build((None, None, SIZE))
     randomize(layer, seed, 0.9)
     return layer
@@ -32,6 +35,9 @@ def weights_of(layer):
 
     composer = [numpy(getattr(layer.composer, name).value) for name in ("kernel", "recurrent_kernel", "bias")]
     dense = {name: [numpy(w.value) for w in getattr(layer, name).weights] for name in ("projection", "policy")}
+    if layer.word_embedding is not None:
+        dense["word_embedding"] = numpy(layer.word_embedding.embeddings.value)
+    dense |= {one.name: [numpy(one.gamma.value), numpy(one.beta.value)] for one in layer.normalizations}
     return {
         "characters": lstms(layer.character_encoder),
         "words": lstms(layer.word_encoder),
@@ -52,19 +58,26 @@ def padded(rows, dtype, length=None):
 SEGMENTATIONS = st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_size=1, max_size=4)
 
 
-@pytest.mark.parametrize("composes, residual", [("states", False), ("embeddings", False), ("states", True)])
+@pytest.mark.parametrize(
+    "composes, residual, buckets",
+    [("states", False, 0), ("embeddings", False, 0), ("states", True, 0), ("states", False, 7), ("embeddings", True, 7)],
+)
 @settings(max_examples=examples(8))
 @given(rows=SEGMENTATIONS, given_ends=st.booleans(), seed=st.integers(0, 99))
-def test_agrees_with_the_equations(composes, residual, rows, given_ends, seed):
-    layer = make(composes, seed, residual=residual)
+def test_agrees_with_the_equations(composes, residual, buckets, rows, given_ends, seed):
+    layer = make(composes, seed, residual=residual, word_buckets=buckets)
     rng = np.random.default_rng(seed)
     embedded = [rng.normal(size=(len(row), SIZE)) for row in rows]
     mask = padded([[True] * len(row) for row in rows], bool)
     chosen = padded(rows, bool)
-    got = numpy(layer(padded(embedded, "float32"), mask, choose=(lambda logits, mask: chosen) if given_ends else None))
+    ids = [rng.integers(1, 5, size=len(row)).tolist() for row in rows] if buckets else [None] * len(rows)
+    given = {"ids": padded(ids, "int32")} if buckets else {}
+    choose = (lambda logits, mask: chosen) if given_ends else None
+    got = numpy(layer(padded(embedded, "float32"), mask, choose=choose, **given))
     for number, row in enumerate(rows):
         ends = row if given_ends else None
-        logits, states, last = oracles.encode(embedded[number], ends, weights_of(layer), UNITS, composes, residual)
+        arguments = (weights_of(layer), UNITS, composes, residual, ids[number])
+        logits, states, last = oracles.encode(embedded[number], ends, *arguments)
         np.testing.assert_allclose(got["logits"][number, : len(row)], logits, rtol=1e-5, atol=1e-5)
         assert np.flatnonzero(got["ends"][number]).tolist() == sorted(states)
         for place, state in states.items():
@@ -73,17 +86,30 @@ def test_agrees_with_the_equations(composes, residual, rows, given_ends, seed):
             np.testing.assert_allclose(mine[number], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_compiled_repeated_and_from_a_file_it_says_the_same(tmp_path):
-    layer = make()
+@pytest.mark.parametrize("detached", [False, True])
+def test_a_detached_policy_leaves_the_states_alone(detached):
+    layer = make(detached_policy=detached)
+    embedded, mask = np.random.default_rng(2).normal(size=(2, 4, SIZE)).astype("float32"), np.ones((2, 4), bool)
+    _, (inputs, *weights) = value_and_gradients(lambda x: ops.sum(layer(x, mask)["logits"]), [embedded], layer)
+    reached = {weight.path for weight, gradient in zip(layer.trainable_weights, weights) if np.any(gradient)}
+    own = {weight.path for weight in layer.policy.weights}
+    assert bool(np.any(inputs)) != detached
+    assert reached == own if detached else reached > own
+
+
+@pytest.mark.parametrize("options", [{}, {"residual": True, "word_buckets": BUCKETS, "detached_policy": True}])
+def test_compiled_repeated_and_from_a_file_it_says_the_same(options):
+    layer = make(**options)
+    given = {"ids": np.array([[1, 2, 3, 1, 2], [4, 1, 2, 0, 0]])} if options else {}
     rng = np.random.default_rng(1)
     embedded, mask = rng.normal(size=(2, 5, SIZE)).astype("float32"), np.array([[1] * 5, [1] * 3 + [0] * 2], bool)
-    got = numpy(layer(embedded, mask))
-    again = numpy(compiled(lambda x: layer(x, ops.convert_to_tensor(mask)))(ops.convert_to_tensor(embedded)))
-    repeated = numpy(layer(embedded, mask, samples=2))
+    got = numpy(layer(embedded, mask, **given))
+    again = numpy(compiled(lambda x: layer(x, ops.convert_to_tensor(mask), **given))(ops.convert_to_tensor(embedded)))
+    repeated = numpy(layer(embedded, mask, samples=2, **given))
     copy = SegmentingEncoder.from_config(layer.get_config())
     copy.build((None, None, SIZE))
     copy.set_weights(layer.get_weights())
-    from_config = numpy(copy(embedded, mask))
+    from_config = numpy(copy(embedded, mask, **given))
     real = got["ends"][..., None]
     for other in (again, from_config, {name: value[1::2] for name, value in repeated.items() if name != "last"}):
         np.testing.assert_array_equal(other["ends"], got["ends"])
@@ -359,5 +385,9 @@ def test_settings_that_make_no_sense():
         SegmentingEncoder(3)
     with pytest.raises(ValueError, match="composes must be"):
         SegmentingEncoder(4, composes="words")
+    with pytest.raises(ValueError, match="word_buckets must be between 0 and"):
+        SegmentingEncoder(4, word_buckets=-1)
+    with pytest.raises(ValueError, match="ids of the characters are needed"):
+        make(word_buckets=3)(np.ones((1, 2, SIZE), "float32"), np.ones((1, 2), bool))
     policy = SegmentationPolicy.from_config(make_policy(epsilon=0.25).get_config())
     assert policy.epsilon == 0.25 and isinstance(policy, keras.layers.Layer)

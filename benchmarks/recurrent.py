@@ -50,6 +50,17 @@ def milliseconds(step, calls=5):
     return (time.perf_counter() - start) / calls * 1e3
 
 
+def row(name, with_gradients, shape, count):
+    """Measures Keras' layer of a name and ours in so many rounds; returns a line of the table."""
+    kinds = {"keras": getattr(keras.layers, name), "ours": getattr(recurrent, name)}
+    steps = {label: make_step(kind, *shape, with_gradients) for label, kind in kinds.items()}
+    found = rounds.interleave(steps, count, lambda label: {"ms": milliseconds(steps[label])})
+    figures = rounds.figure(found, "ms", "keras")
+    cells = [name, "with gradients" if with_gradients else "alone", f"{shape[0]} x {shape[1]}"]
+    cells += [rounds.with_spread(figures[label], 1) for label in kinds]
+    return "| " + " | ".join([*cells, rounds.with_spread(figures["ours"]["ratio"], 2)]) + " |"
+
+
 def main():
     """Measures in turn and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -58,15 +69,8 @@ def main():
     facts = machine.describe()
     lines = ["| layer | | rows x steps | Keras, ms | ours, ms | times Keras |", "|" + "---|" * 6]
     for name in ("GRU", "LSTM"):
-        kinds = {"keras": getattr(keras.layers, name), "ours": getattr(recurrent, name)}
         for with_gradients, shapes in ((False, CALLS), (True, TRAININGS)):
-            for shape in shapes:
-                steps = {label: make_step(kind, *shape, with_gradients) for label, kind in kinds.items()}
-                found = rounds.interleave(steps, options.rounds, lambda label: {"ms": milliseconds(steps[label])})
-                figures = rounds.figure(found, "ms", "keras")
-                cells = [name, "with gradients" if with_gradients else "alone", "{} x {}".format(*shape)]
-                cells += [rounds.with_spread(figures[label], 1) for label in kinds]
-                lines.append("| " + " | ".join([*cells, rounds.with_spread(figures["ours"]["ratio"], 2)]) + " |")
+            lines += [row(name, with_gradients, shape, options.rounds) for shape in shapes]
     print(machine.sentence(facts, facts["cores"]))
     print("\n".join(["", *lines]))
 

@@ -7,7 +7,14 @@ import math
 
 import numpy as np
 
-from tests.keras_models.oracles import affine, attention, layer_norm, pointer_generator, softmax, vocabulary_distribution
+from tests.keras_models.oracles import (
+    affine,
+    attention,
+    layer_norm,
+    pointer_generator,
+    softmax,
+    vocabulary_distribution,
+)
 
 
 def position_encoding(position, size):

@@ -60,7 +60,13 @@ SEGMENTATIONS = st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_si
 
 @pytest.mark.parametrize(
     "composes, residual, buckets",
-    [("states", False, 0), ("embeddings", False, 0), ("states", True, 0), ("states", False, 7), ("embeddings", True, 7)],
+    [
+        ("states", False, 0),
+        ("embeddings", False, 0),
+        ("states", True, 0),
+        ("states", False, 7),
+        ("embeddings", True, 7),
+    ],
 )
 @settings(max_examples=examples(8))
 @given(rows=SEGMENTATIONS, given_ends=st.booleans(), seed=st.integers(0, 99))

@@ -58,6 +58,14 @@ VARIANTS = {
     "words": ("model.encoder=rnn", "data.source_tokenization="),
     "characters": ("model.encoder=rnn",),
     "segments": (),
+    # The heuristic of the warm-up throughout: nothing is drawn, and so one segmentation and no baseline are enough.
+    "segments_imitating": (
+        *("segmentation.warm_up_updates=1000000", "segmentation.samples=1"),
+        "segmentation.baseline=linear",
+    ),
+    "segments_without_short_ways": ("segmentation.residual=false",),
+    "segments_without_word_vectors": ("segmentation.word_buckets=0",),
+    "segments_attached_policy": ("segmentation.detached_policy=false",),
     "segments_without_warm_up": ("segmentation.warm_up=none",),
     "segments_without_reinforce": ("segmentation.reinforce_weight=0",),
     "segments_without_length_prior": ("segmentation.length_prior_weight=0",),

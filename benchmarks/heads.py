@@ -65,7 +65,7 @@ VARIANTS = {
     ),
     "segments_without_short_ways": ("segmentation.residual=false",),
     "segments_without_word_vectors": ("segmentation.word_buckets=0",),
-    "segments_attached_policy": ("segmentation.detached_policy=false",),
+    "segments_without_detachment": ("segmentation.detached=false",),
     "segments_without_warm_up": ("segmentation.warm_up=none",),
     "segments_without_reinforce": ("segmentation.reinforce_weight=0",),
     "segments_without_length_prior": ("segmentation.length_prior_weight=0",),

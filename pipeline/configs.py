@@ -174,10 +174,10 @@ class SegmentationConfig:
     mean_length: float = number(2.0, low=1.0)  # lambda: expected characters of a word; for all that follows a prior
     composes: str = choice("states", "embeddings", default="states")  # what a word is composed of
     # Ours, and what makes it learn: whether a word's state also has its composed vector and its last character's state, all normalised; vectors
-    # of whole words, found by a hash, besides (0: none); whether the policy leaves the states that it reads as they are.
+    # of whole words, found by a hash, besides (0: none); whether REINFORCE leaves the states as they are that decisions are read from.
     residual: bool = False
     word_buckets: int = number(0, low=0, high=2_000_000)
-    detached_policy: bool = False
+    detached: bool = False
     reinforce_weight: float = number(1.0, low=0.0)
     # What a reward is compared with: a linear regression on the encoder's states, or the mean reward of the sentence's other samples.
     baseline: str = choice("linear", "samples", default="linear")

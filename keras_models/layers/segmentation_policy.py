@@ -81,6 +81,8 @@ class SegmentationPolicy(keras.layers.Layer):
         epsilon: share of the training's sentences whose segments' lengths are drawn from the prior.
         warm_up: `"none"`, or the heuristic: `"prior"`; or `"script"` or `"kana"`, which the inputs then hold as `source_script_ends`.
         decoding_samples: segmentations of a sentence in decoding, the first the likeliest.
+        detached: whether REINFORCE leaves the encoder's states as they are (ours): its gradients are noise to what translates. What is
+            imitated may change them.
 
     Raises:
         ValueError: settings that do not fit together.
@@ -113,6 +115,7 @@ class SegmentationPolicy(keras.layers.Layer):
         epsilon=0.0,
         warm_up="none",
         decoding_samples=1,
+        detached=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -140,6 +143,7 @@ class SegmentationPolicy(keras.layers.Layer):
             epsilon=epsilon,
             warm_up=warm_up,
             decoding_samples=decoding_samples,
+            detached=detached,
         )
         for name, value in self._settings.items():
             setattr(self, name, value)
@@ -190,6 +194,10 @@ class SegmentationPolicy(keras.layers.Layer):
         return segmentation.closed(ops.where(first, logits > 0, uniforms < ops.sigmoid(logits)), mask)
 
     # Learning.
+
+    def state_gradient(self):
+        """The share of the decisions' gradient that may reach the encoder's states: a number or a scalar."""
+        return self.imitation if self.detached else 1.0
 
     def loss(self, encoded, source_ids, mask, target_log_prob, target_mask, attention):
         """What the sampled segmentations cost, a scalar.

@@ -23,7 +23,6 @@ class SegmentingEncoder(keras.layers.Layer):
 
         H, c_j, states_j = LayerNorm of the above; states_j = LayerNorm(BiLSTM(c_1, ..., c_J)_j + c_j + H_last(j))     with `residual`
         c_j = ... + embedding of the bucket that the characters of segment j fall into                               with `word_buckets`
-        P(S_i = end | F) = sigmoid(w_s H_i + b_s), H_i without gradient                                              with `detached_policy`
 
     Nothing changes its shape: a segment's vector stands at the place of its last character, the composer's state is reset where a
     segment begins, and the word encoder passes over the places between. So one graph serves every segmentation.
@@ -35,8 +34,6 @@ class SegmentingEncoder(keras.layers.Layer):
         residual: whether a segment's state also has its composed vector and the state of its last character as they are, all normalised.
         word_buckets: how many vectors of whole segments there are, added to the composed ones; 0 for none. A frequent segment has one
             nearly for itself, as a word has in a vocabulary (`segmentation.hashes`).
-        detached_policy: whether the decisions learn from the characters' states without changing them: REINFORCE's gradients are noise
-            to what translates.
 
     Call arguments:
         embedded: `[batch, source_length, size]`.
@@ -46,6 +43,7 @@ class SegmentingEncoder(keras.layers.Layer):
         samples: segmentations of each sentence, rows = samples * batch, those of a sentence side by side.
         training: whether dropout is on.
         ids: int `[batch, source_length]`, of the characters; with `word_buckets`.
+        policy_gradient: share of the decisions' gradient that reaches H, a number or a scalar tensor.
 
     Returns:
         dict: `states` `[rows, source_length, units]`, whose padding and places inside a segment mean nothing; `ends` and `mask` bool
@@ -61,9 +59,7 @@ class SegmentingEncoder(keras.layers.Layer):
     TensorShape([2, 5, 4])
     """
 
-    def __init__(
-        self, units, dropout=0.0, composes="states", residual=False, word_buckets=0, detached_policy=False, **kwargs
-    ):
+    def __init__(self, units, dropout=0.0, composes="states", residual=False, word_buckets=0, **kwargs):
         super().__init__(**kwargs)
         if units % 2:
             raise ValueError(f"units must be even, one half for each direction; got {units}.")
@@ -76,7 +72,6 @@ class SegmentingEncoder(keras.layers.Layer):
         self.composes = composes
         self.residual = residual
         self.word_buckets = word_buckets
-        self.detached_policy = detached_policy
         policy = self.dtype_policy
 
         def bilstm(name, **options):
@@ -106,13 +101,15 @@ class SegmentingEncoder(keras.layers.Layer):
         for layer in self.normalizations:
             layer.build(states)
 
-    def call(self, embedded, mask, choose=None, samples=1, training=False, ids=None):
+    def call(self, embedded, mask, choose=None, samples=1, training=False, ids=None, policy_gradient=1.0):
         if self.word_buckets and ids is None:
             raise ValueError("With word_buckets the ids of the characters are needed, too.")
         normalize = self.normalizations or [lambda x: x] * 3
         characters = self.character_encoder(embedded, mask=mask, training=training)
         characters = self.drop(normalize[0](self.projection(characters)), training=training)
-        logits = ops.squeeze(self.policy(ops.stop_gradient(characters) if self.detached_policy else characters), -1)
+        fixed = ops.stop_gradient(characters)
+        read = fixed + ops.cast(policy_gradient, fixed.dtype) * (characters - fixed)
+        logits = ops.squeeze(self.policy(read), -1)
         mask, logits, characters, embedded = repeat_rows((mask, logits, characters, embedded), samples)
         decided = segmentation.closed(logits > 0 if choose is None else choose(logits, mask), mask)
         composed = self._compose(characters if self.composes == "states" else embedded, decided)
@@ -152,5 +149,5 @@ class SegmentingEncoder(keras.layers.Layer):
     def get_config(self):
         config = super().get_config()
         config.update(units=self.units, dropout=self.dropout, composes=self.composes, residual=self.residual)
-        config.update(word_buckets=self.word_buckets, detached_policy=self.detached_policy)
+        config.update(word_buckets=self.word_buckets)
         return config

@@ -140,7 +140,7 @@ class RecurrentSeq2Seq(Seq2Seq):
         self.policy = None
         if encoder == "segmenting":
             options = dict(segmentation or {})
-            names = ("composes", "residual", "word_buckets", "detached_policy")
+            names = ("composes", "residual", "word_buckets")
             own = {name: options.pop(name) for name in names if name in options}
             layers = [SegmentingEncoder(hidden_size, dropout, dtype=policy, name="encoder", **own)]
             self.policy = SegmentationPolicy(hidden_size, dtype="float32", name="policy", **options)
@@ -208,8 +208,8 @@ class RecurrentSeq2Seq(Seq2Seq):
             ends = inputs.get(SCRIPT_ENDS)
             return self.policy.draw(logits, mask, None if ends is None else repeat_rows(ends, samples))
 
-        ids = inputs["source_ids"]
-        return self.encoder[0](embedded, mask, choose=choose, samples=samples, training=training, ids=ids)
+        given = {"ids": inputs["source_ids"], "policy_gradient": self.policy.state_gradient()}
+        return self.encoder[0](embedded, mask, choose=choose, samples=samples, training=training, **given)
 
     def segment(self, inputs):
         """Where the likeliest segmentation of each source ends its words: bool `[batch, source_length]`; of encoder `"segmenting"`."""

@@ -23,10 +23,12 @@ def test_its_words_are_found_served_and_scored(tmp_path, capsys):
     ]
     rows = [("".join(words), " ".join(WORDS[word] for word in words)) for words in triples]
     held_out, rows = rows[::7], [row for number, row in enumerate(rows) if number % 7]
+    ours = {"word_buckets": 1009, "detached": True}
+    imitates = {"warm_up": "script", "warm_up_updates": 10**6, "samples": 2, "baseline": "samples"}
     recipe = make_recipe(
         data={"source_tokenization": "characters"},
         model={"head": "softmax", "encoder": "segmenting"},
-        segmentation={"warm_up": "script", "warm_up_updates": 10**6, "samples": 2, "baseline": "samples"},
+        segmentation={**ours, **imitates},
         training={"epochs": 40},
         decoding={"batch_buckets": [4], "length_buckets": [12]},
     )

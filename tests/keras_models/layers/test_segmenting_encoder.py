@@ -93,17 +93,19 @@ def test_agrees_with_the_equations(composes, residual, buckets, rows, given_ends
 
 
 @pytest.mark.parametrize("detached", [False, True])
-def test_a_detached_policy_leaves_the_states_alone(detached):
-    layer = make(detached_policy=detached)
+def test_decisions_without_gradient_leave_the_states_alone(detached):
+    layer, share = make(), 0.0 if detached else 1.0
     embedded, mask = np.random.default_rng(2).normal(size=(2, 4, SIZE)).astype("float32"), np.ones((2, 4), bool)
-    _, (inputs, *weights) = value_and_gradients(lambda x: ops.sum(layer(x, mask)["logits"]), [embedded], layer)
+    _, (inputs, *weights) = value_and_gradients(
+        lambda x: ops.sum(layer(x, mask, policy_gradient=share)["logits"]), [embedded], layer
+    )
     reached = {weight.path for weight, gradient in zip(layer.trainable_weights, weights) if np.any(gradient)}
     own = {weight.path for weight in layer.policy.weights}
     assert bool(np.any(inputs)) != detached
     assert reached == own if detached else reached > own
 
 
-@pytest.mark.parametrize("options", [{}, {"residual": True, "word_buckets": BUCKETS, "detached_policy": True}])
+@pytest.mark.parametrize("options", [{}, {"residual": True, "word_buckets": BUCKETS}])
 def test_compiled_repeated_and_from_a_file_it_says_the_same(options):
     layer = make(**options)
     given = {"ids": np.array([[1, 2, 3, 1, 2], [4, 1, 2, 0, 0]])} if options else {}
@@ -376,6 +378,14 @@ def test_a_new_segment_is_worth_more_than_a_known_one():
         1.0
     ]  # another order is another segment
     assert float(ops.sum(counts.counts)) == 5.0
+
+
+def test_detached_it_shapes_the_states_by_imitation_alone():
+    policy = make_policy(detached=True, warm_up="script")
+    assert float(policy.state_gradient()) == 0.0
+    policy.imitation.assign(1.0)
+    assert float(policy.state_gradient()) == 1.0
+    assert make_policy().state_gradient() == 1.0
 
 
 def test_settings_that_make_no_sense():

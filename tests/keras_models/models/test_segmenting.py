@@ -15,6 +15,7 @@ V = 8
 SETTINGS = {
     **{"mean_length": 1.8, "baseline": "samples", "samples": 2, "length_prior_weight": 0.1, "novelty_weight": 0.2},
     **{"normalize_rewards": True, "confidence_penalty": 0.01, "fertility_weight": 0.01, "epsilon": 0.2},
+    **{"residual": True, "word_buckets": 11, "detached": True},
 }
 
 

@@ -60,7 +60,8 @@ VARIANTS = {
     "segments": (),
     # The heuristic of the warm-up throughout: nothing is drawn, and so one segmentation and no baseline are enough.
     "segments_imitating": (
-        *("segmentation.warm_up_updates=1000000", "segmentation.samples=1"),
+        "segmentation.warm_up_updates=1000000",
+        "segmentation.samples=1",
         "segmentation.baseline=linear",
     ),
     "segments_without_short_ways": ("segmentation.residual=false",),

@@ -8,9 +8,10 @@ import math
 import numpy as np
 from keras import ops
 
+from keras_models import hashing
+
 # A drawn segment is cut off at this length: with the longest sensible prior nothing is lost.
 _LONGEST_DRAWN = 64
-_HASH_FACTOR = 1009
 
 
 def last_places(mask):
@@ -53,7 +54,7 @@ def hashes(ids, ends, buckets):
 
     def step(carry, inputs):
         ids, first = inputs[:, 0], inputs[:, 1]
-        value = ops.mod(carry * (1 - first) * _HASH_FACTOR + ids, buckets)
+        value = hashing.extend(carry * (1 - first), ids, buckets)
         return value, value
 
     _, values = ops.scan(step, ops.zeros_like(ids[:, 0]), ops.transpose(steps, (1, 0, 2)))

@@ -3,12 +3,11 @@
 import keras
 from keras import ops
 
+from keras_models import hashing
 from keras_models.layers.numerics import rowwise
 from keras_models.layers.recurrent import LSTM, bidirectional
 
-# Two numbers that are prime, so that n-grams spread over the buckets.
-_HASH_FACTOR = 1009
-DEFAULT_BUCKETS = 50_021
+DEFAULT_BUCKETS = 50_021  # a prime
 # Characters of a word in running text, by which the first vectors are scaled.
 _TYPICAL_LENGTH = 6
 
@@ -31,7 +30,7 @@ def ngram_buckets(characters, length, buckets):
     inside = ops.ones_like(value, dtype="bool")
     for offset in range(length):
         here = characters[..., offset : offset + places]
-        value = ops.mod(value * _HASH_FACTOR + here, buckets)
+        value = hashing.extend(value, here, buckets)
         inside = ops.logical_and(inside, here > 0)
     return ops.where(inside, value + 1, 0)
 
@@ -91,7 +90,7 @@ class CharacterComposition(keras.layers.Layer):
             raise ValueError(f"function must be one of {', '.join(self.FUNCTIONS)}; got {function!r}.")
         if function == "bilstm" and units % 2:
             raise ValueError(f"units must be even for 'bilstm', one half for each direction; got {units}.")
-        if not 1 <= buckets <= 2_000_000:
+        if not 1 <= buckets <= hashing.MOST_BUCKETS:
             raise ValueError(f"buckets must be between 1 and 2,000,000; got {buckets}.")
         self.function = function
         self.characters = characters

@@ -157,6 +157,12 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
     return written[:, :size]
 
 
+def scale_gradient(inputs, share):
+    """Returns the inputs as they are, with `share` (a number or a scalar tensor) of their gradient."""
+    fixed = ops.stop_gradient(inputs)
+    return fixed + ops.cast(share, fixed.dtype) * (inputs - fixed)
+
+
 def repeat_rows(tree, times):
     """Repeats each row of every tensor of a nest, side by side: `[batch, ...]` to `[batch * times, ...]`."""
     if isinstance(times, int) and times == 1:

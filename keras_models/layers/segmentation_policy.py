@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models import segmentation
+from keras_models.layers.numerics import scale_gradient
 from keras_models.uniforms import draw_uniforms
 
 #: What a segmentation of `source_length` characters may begin with in training; see `SegmentationPolicy`.
@@ -242,8 +243,7 @@ class SegmentationPolicy(keras.layers.Layer):
 
     def share(self, target_log_prob):
         """The translation's log-probabilities, without gradient while the policy alone learns."""
-        fixed = ops.stop_gradient(target_log_prob)
-        return fixed + self.translation_share * (target_log_prob - fixed)
+        return scale_gradient(target_log_prob, self.translation_share)
 
     def get_config(self):
         return {**super().get_config(), **self._settings}

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from keras_models import segmentation
+from keras_models import hashing, segmentation
 from keras_models.layers.embeddings import token_embedding
-from keras_models.layers.numerics import repeat_rows
+from keras_models.layers.numerics import repeat_rows, scale_gradient
 from keras_models.layers.recurrent import LSTM, FeedbackCell, bidirectional
 from keras_models.layers.transformer import EPSILON
 
@@ -65,7 +65,7 @@ class SegmentingEncoder(keras.layers.Layer):
             raise ValueError(f"units must be even, one half for each direction; got {units}.")
         if composes not in ("states", "embeddings"):
             raise ValueError(f"composes must be 'states' or 'embeddings'; got {composes!r}.")
-        if not 0 <= word_buckets <= 2_000_000:
+        if not 0 <= word_buckets <= hashing.MOST_BUCKETS:
             raise ValueError(f"word_buckets must be between 0 and 2,000,000; got {word_buckets}.")
         self.units = units
         self.dropout = dropout
@@ -107,9 +107,7 @@ class SegmentingEncoder(keras.layers.Layer):
         normalize = self.normalizations or [lambda x: x] * 3
         characters = self.character_encoder(embedded, mask=mask, training=training)
         characters = self.drop(normalize[0](self.projection(characters)), training=training)
-        fixed = ops.stop_gradient(characters)
-        read = fixed + ops.cast(policy_gradient, fixed.dtype) * (characters - fixed)
-        logits = ops.squeeze(self.policy(read), -1)
+        logits = ops.squeeze(self.policy(scale_gradient(characters, policy_gradient)), -1)
         mask, logits, characters, embedded = repeat_rows((mask, logits, characters, embedded), samples)
         decided = segmentation.closed(logits > 0 if choose is None else choose(logits, mask), mask)
         composed = self._compose(characters if self.composes == "states" else embedded, decided)

@@ -15,10 +15,7 @@ from keras_models.layers.segmentation_policy import SegmentCounts
 from tests.keras_models import segmentation_oracles as oracles
 from tests.keras_models.backends import compiled, examples, numpy, randomize, value_and_gradients
 
-SIZE, UNITS = 3, 4
-
-
-BUCKETS = 7
+SIZE, UNITS, BUCKETS = 3, 4, 7
 
 
 def make(composes="states", seed=0, dtype="float32", **options):
@@ -64,8 +61,8 @@ SEGMENTATIONS = st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_si
         ("states", False, 0),
         ("embeddings", False, 0),
         ("states", True, 0),
-        ("states", False, 7),
-        ("embeddings", True, 7),
+        ("states", False, BUCKETS),
+        ("embeddings", True, BUCKETS),
     ],
 )
 @settings(max_examples=examples(8))

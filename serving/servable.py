@@ -3,6 +3,7 @@
 Nothing here knows of folders, versions that come and go, or the network.
 """
 
+import concurrent.futures
 import dataclasses
 import functools
 import logging
@@ -234,11 +235,12 @@ class Servable:
         """Frees what the version holds; nobody may use it any more."""
         self._session.close()
 
-    def warm_up(self, path):
+    def warm_up(self, path, threads=1):
         """Runs the requests that came with the model, so that no client waits for tracing or compilation.
 
         Args:
             path: a TFRecord file of `PredictionLog`; entries other than Predict are skipped.
+            threads: how many requests are run at the same time; each compiles on a core of its own.
 
         Returns:
             How many requests were run.
@@ -246,13 +248,14 @@ class Servable:
         Raises:
             Exception: a record cannot be read, or the model refuses it.
         """
-        count = 0
-        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
-            log = prediction_log_pb2.PredictionLog.FromString(record)
-            if log.WhichOneof("log_type") == "predict_log":
-                self.predict(log.predict_log.request, limits=None)
-                count += 1
-        return count
+        records = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
+        logs = [prediction_log_pb2.PredictionLog.FromString(record) for record in records]
+        requests = [log.predict_log.request for log in logs if log.WhichOneof("log_type") == "predict_log"]
+        # What takes longest is written last, and begins first: no thread is left alone with it at the end.
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            for _ in pool.map(functools.partial(self.predict, limits=None), reversed(requests)):
+                pass  # for the exception of a request that fails
+        return len(requests)
 
     def predict(self, request, limits, given_up=waits):
         """Answers a `PredictRequest`.

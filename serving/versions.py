@@ -247,7 +247,9 @@ class ModelVersions:
         try:
             servable = Servable(path, version, self._batching)
             if (path / WARMUP_FILE).is_file():
-                count = servable.warm_up(path / WARMUP_FILE)
+                # All cores while nobody waits for an answer; one while other versions give them.
+                threads = 1 if self._loaded else _cores()
+                count = servable.warm_up(path / WARMUP_FILE, threads)
                 logger.info("%s version %d: %d warm-up requests were run.", self.name, version, count)
             if _fingerprint(path) != fingerprint:
                 raise ValueError("its files changed while it was loaded")
@@ -298,6 +300,11 @@ class ModelVersions:
     def _set_state(self, version, state, error=""):
         with self._lock:
             self._states[version] = VersionState(version, state, error)
+
+
+def _cores():
+    """Returns how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _fingerprint(path):

@@ -39,26 +39,29 @@ def environment(threads):
 
 
 class Program:
-    """A module of this package in a process; use it in a `with` statement.
+    """A module that benchmarks have in a process of its own; use it in a `with` statement.
 
     Args:
         python: the interpreter, that of the environment it needs.
         module: name of the module, which calls `serve`.
         threads: how many threads it may use, on as many cores.
         log: path of the file that gets what it prints.
+        package: the module's package.
+        variables: dict of further environment variables; a value of None takes one away.
     """
 
-    def __init__(self, python, module, threads, log):
+    def __init__(self, python, module, threads, log, package=__package__, variables=None):
         self._log_path = pathlib.Path(log)
         self._log = self._log_path.open("a", encoding="utf-8")
         cores = sorted(os.sched_getaffinity(0))[:threads]
+        given = {**environment(threads), **(variables or {})}
         self._process = subprocess.Popen(
-            [str(python), "-m", f"{__package__}.{module}"],
+            [str(python), "-m", f"{package}.{module}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env=environment(threads),
+            env={name: value for name, value in given.items() if value is not None},
             # Whatever a library thinks of the variables above, it has no more cores.
             preexec_fn=lambda: os.sched_setaffinity(0, cores),
         )

@@ -11,13 +11,11 @@ _loaded = {}
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 
 
-def make(job, data, folder):
-    """Writes an untrained model of the job's sizes for both programs."""
-    import ctranslate2
+def untrained(job):
+    """Returns Hugging Face's network of the job's sizes: Marian's, whose padding is the last id, and the end 0."""
     import torch
     import transformers
 
-    job, folder = Job.from_json(job), pathlib.Path(folder)
     torch.manual_seed(1)
     config = transformers.MarianConfig(
         vocab_size=job.vocabulary,
@@ -35,7 +33,15 @@ def make(job, data, folder):
         decoder_start_token_id=job.vocabulary - 1,
         forced_eos_token_id=None,
     )
-    model = transformers.MarianMTModel(config).eval()
+    return transformers.MarianMTModel(config).eval()
+
+
+def make(job, data, folder):
+    """Writes an untrained model of the job's sizes for both programs."""
+    import ctranslate2
+
+    job, folder = Job.from_json(job), pathlib.Path(folder)
+    model = untrained(job)
     model.save_pretrained(folder / "hugging_face")
     # Both sides in one vocabulary, as Marian's models have it; of the words, enough of each for the size.
     sides = [corpus.frequent_words(lines, job.vocabulary) for lines in zip(*corpus.read(data, "train"))]

@@ -1,0 +1,97 @@
+"""Whether smaller weights pay: a step's matrix products with weights in float32, bfloat16 and int8, compiled by XLA.
+
+    python -m benchmarks.weights [--rounds 9]
+
+The shapes are those of decoding with beam 5 (`benchmarks.peers`): the vocabulary's product and the cell's, of 1 and of 32 sentences. Weights of
+fewer bits are turned into float32 where they are multiplied, which reads fewer bytes, or (`int8 by int8`) multiplied as they are, by activations that were
+rounded, too, and summed in int32. Prints a Markdown table of microseconds, and how many times as fast as float32.
+"""
+
+import argparse
+import time
+
+import tensorflow as tf
+
+from benchmarks.peers import machine, rounds
+from benchmarks.peers.job import Job
+
+#: Rows, inner size and columns by name.
+SHAPES = {
+    f"{name}, batch {batch}": (batch * Job.beam, inner, columns)
+    for batch in (1, 32)
+    for name, inner, columns in (
+        ("vocabulary", Job.hidden, Job.vocabulary),
+        ("GRU", Job.embedding + 2 * Job.hidden, 3 * Job.hidden),
+    )
+}
+_INT8 = 127.0
+
+
+def _rounded(values, axis):
+    """Returns values as int8 and the scale that undoes it, one for each line along `axis`."""
+    scale = tf.reduce_max(tf.abs(values), axis=axis, keepdims=True) / _INT8
+    return tf.cast(tf.round(values / scale), tf.int8), scale
+
+
+def products(weights):
+    """Returns dict from a type's name to a compiled function of activations `[rows, inner]`: the product with weights of that type."""
+    rounded, scale = _rounded(weights, axis=0)
+    # Variables, as in a served model: a constant could be turned into another type when it is compiled.
+    kept = {"float32": weights, "bfloat16": tf.cast(weights, tf.bfloat16), "int8": rounded}
+    kept = {name: tf.Variable(value) for name, value in kept.items()}
+
+    def by_int8(values):
+        values, own_scale = _rounded(values, axis=1)
+        found = tf.matmul(values, kept["int8"], output_type=tf.int32)
+        return tf.cast(found, tf.float32) * own_scale * scale
+
+    functions = {
+        "float32": lambda values: tf.matmul(values, kept["float32"]),
+        "bfloat16": lambda values: tf.matmul(values, tf.cast(kept["bfloat16"], tf.float32)),
+        "int8": lambda values: tf.matmul(values, tf.cast(kept["int8"], tf.float32)) * scale,
+        "int8 by int8": by_int8,
+    }
+    return {name: tf.function(function, jit_compile=True) for name, function in functions.items()}
+
+
+def microseconds(function, values, calls):
+    """Returns the mean time of a call."""
+    started = time.perf_counter()
+    for _ in range(calls):
+        found = function(values)
+    found.numpy()
+    return (time.perf_counter() - started) / calls * 1e6
+
+
+def row(name, shape, count):
+    """Measures one shape in so many rounds; returns the lines of the table."""
+    size, inner, columns = shape
+    tf.random.set_seed(1)
+    functions, values = products(tf.random.normal((inner, columns))), tf.random.normal((size, inner))
+    calls = min(50, max(2, round(1e9 / (size * inner * columns))))
+    found = rounds.interleave(
+        functions, count, lambda kind: {"microseconds": microseconds(functions[kind], values, calls)}
+    )
+    figures = rounds.figure(found, "microseconds", "float32")
+    lines = []
+    for kind, figure in figures.items():
+        cells = [name, " x ".join(map(str, shape)), kind, rounds.with_spread(figure, 0)]
+        lines.append("| " + " | ".join([*cells, rounds.with_spread(figure["ratio"], 2)]) + " |")
+    return lines
+
+
+def main():
+    """Measures in turn and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    facts = machine.describe()
+    lines = ["| product | rows x inner x columns | weights | microseconds | times float32 |", "|" + "---|" * 5]
+    for name, shape in SHAPES.items():
+        lines += row(name, shape, options.rounds)
+    print(machine.sentence(facts, facts["cores"]))
+    print("\n".join(["", *lines]))
+
+
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,8 @@
     python -m benchmarks.heads geo880 --data PATH --output DIR --variants none,attention,joint_copy --seeds 1,2,3
 
 Every cell is a run of `verbatim run`; a run that is already in DIR is not repeated. All variants share DIR, so what they have in common
-(ingestion, vocabularies, features) is made once. The table goes to standard output and to DIR/results.md, its facts to DIR/results.json.
+(ingestion, vocabularies, features) is made once. The table goes to standard output and to DIR/results.md, its facts to DIR/results.json, and
+the learning curves of the first seed to DIR/results.svg.
 The p-values are those of a paired bootstrap of the first metric against the first variant, both with the first seed.
 """
 
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 import sys
 
+from benchmarks import learning_curves
 from pipeline import configs, recipe_choices, scoring
 from pipeline.metrics import registry
 
@@ -154,7 +156,7 @@ def main():
     if recipe.task == "language_model":
         metrics = ["validation_perplexity", "perplexity"]
     seeds = [int(seed) for seed in options.seeds.split(",")]
-    columns, rows, first = list(metrics), [], None
+    columns, rows, curves, first = list(metrics), [], {}, None
     for name in options.variants.split(","):
         overrides = (*options.set, *VARIANTS[name])
         cells = [run(options.recipe, options.data, options.output, name, overrides, seed) for seed in seeds]
@@ -188,6 +190,8 @@ def main():
         rows.append(row)
         (options.output / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         (options.output / "results.md").write_text(table(columns, rows), encoding="utf-8")
+        curves[name] = systems[0].get("curves") or []
+        learning_curves.write(options.output / "results.svg", curves)
     print(table(columns, rows))
 
 

@@ -59,7 +59,7 @@ def loss_charts(systems):
                 "plot_bottom": bottom,
                 "series": series,
                 "x_ticks": x_ticks,
-                "y_ticks": _labelled(y_ticks, y),
+                "y_ticks": labelled(y_ticks, y),
                 "columns": columns,
                 "rows": [[_curve_cell(point.get(column)) for column in columns] for point in system["curves"]],
             }
@@ -82,7 +82,7 @@ def ticks(low, high, count):
     return [index * step for index in range(first, last + 1)]
 
 
-def _labelled(values, y):
+def labelled(values, y):
     """Returns the marks of the vertical axis at round values, with as many decimals as tell them apart."""
     digits = max(0, -math.floor(math.log10(values[1] - values[0]) + 1e-9))
     return [{"y": y(value), "label": f"{value:.{digits}f}"} for value in values]
@@ -144,7 +144,7 @@ def category_chart(systems, key, category, value, weight):
         "plot_bottom": bottom,
         "series": series,
         "x_ticks": [{"x": places[name], "label": name} for name in names],
-        "y_ticks": _labelled(y_ticks, y),
+        "y_ticks": labelled(y_ticks, y),
         "columns": ["", "words of the references", *(system["name"] for _, system in shown)],
         "rows": [
             [name, str(sizes[name]), *(_curve_cell(found[index].get(name)) for index, _ in shown)] for name in names
@@ -199,7 +199,7 @@ def scatter_chart(points, label):
         "plot_bottom": bottom,
         "series": series,
         "x_ticks": [{"x": x(mark), "label": _short(10**mark)} for mark in marks],
-        "y_ticks": _labelled(y_ticks, y),
+        "y_ticks": labelled(y_ticks, y),
         "columns": ["", "parameters", label],
         "rows": [[name, f"{size:,}", _curve_cell(value)] for _, name, size, value in points],
     }

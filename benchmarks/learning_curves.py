@@ -1,0 +1,70 @@
+"""Learning curves: the evaluation's loss after each epoch, a line for each variant, in the colours of page and report."""
+
+import math
+import pathlib
+
+from benchmarks.peers import picture
+from pipeline import charts
+
+_TEMPLATE = pathlib.Path(__file__).with_name("learning_curves.svg.jinja")
+_SIZE = {"width": 560, "height": 320, "left": 52, "right": 372, "top": 40, "bottom": 276}
+_LEGEND_LINE = 20
+# Lines of the same colour differ by their dashes.
+_COLOURS = 4
+
+
+def geometry(curves):
+    """Returns where lines, points, marks and names are drawn.
+
+    Args:
+        curves: dict from a variant's name to its points: dicts with `epoch` and `eval_loss`, a loss in nats or None.
+
+    Returns:
+        Dict for the template; None where no variant has a point.
+    """
+    found = {
+        name: [(point["epoch"], point["eval_loss"]) for point in points if point.get("eval_loss") is not None]
+        for name, points in curves.items()
+    }
+    epochs, losses = ([one[axis] for points in found.values() for one in points] for axis in (0, 1))
+    if not losses:
+        return None
+    first, last = min(epochs), max(epochs)
+    marks = charts.ticks(min(losses), max(losses), 6)
+
+    def x(epoch):
+        share = (epoch - first) / (last - first) if last > first else 0.5
+        return round(_SIZE["left"] + share * (_SIZE["right"] - _SIZE["left"]), 1)
+
+    def y(loss):
+        share = (loss - marks[0]) / (marks[-1] - marks[0])
+        return round(_SIZE["bottom"] - share * (_SIZE["bottom"] - _SIZE["top"]), 1)
+
+    lines = [
+        {
+            "name": name,
+            "colour": place % _COLOURS,
+            "dash": f"{2 + 4 * (place // _COLOURS)} 3" if place >= _COLOURS else "none",
+            "legend_y": _SIZE["top"] + _LEGEND_LINE * place,
+            "points": [
+                {"x": x(epoch), "y": y(loss), "label": f"{name}, epoch {epoch}: {loss:.3f}"} for epoch, loss in points
+            ],
+        }
+        for place, (name, points) in enumerate(found.items())
+    ]
+    step = max(1, math.ceil((last - first) / 8))
+    height = max(_SIZE["height"], _SIZE["top"] + _LEGEND_LINE * len(lines))
+    return {
+        **_SIZE,
+        "height": height,
+        "lines": lines,
+        "x_ticks": [{"at": x(epoch), "label": epoch} for epoch in range(first, last + 1, step)],
+        "y_ticks": charts.labelled(marks, y),
+    }
+
+
+def write(path, curves):
+    """Writes an SVG file of `geometry(curves)`; none where there is nothing to draw."""
+    made = geometry(curves)
+    if made:
+        picture.render(_TEMPLATE, path, title="Evaluation loss after each epoch", **made)

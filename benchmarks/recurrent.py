@@ -32,7 +32,7 @@ def make_step(kind, rows, steps, with_gradients):
             return layer(inputs, mask=mask)
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            outputs = tf.reduce_sum(layer(inputs, mask=mask) ** 2)
+            outputs = tf.reduce_sum(layer(inputs, mask=mask, training=True) ** 2)
         return tape.gradient(outputs, [inputs, *layer.trainable_weights])
 
     step = tf.function(run, jit_compile=not with_gradients)

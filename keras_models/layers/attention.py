@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_models.layers.loop_kernel import LoopKernel, multiply
 from keras_models.layers.numerics import masked_log_softmax, rowwise
 
 
@@ -28,6 +29,8 @@ class SourceAttention(keras.layers.Layer):
         mask: bool `[batch, source_length]`, false at padding; or None.
         coverage: `[batch, source_length]`, with as many axes as the result, when the layer was made with `coverage=True`.
         keys: what `project_memory(memory)` returned, so that a loop computes it once.
+        query_kernel: what `loop_kernel()` returned outside of the loop that is trained, for `[batch, query_size]` queries; None multiplies by the
+            weights as they are.
 
     Returns:
         context `[batch, memory_size]` and log-weights `[batch, source_length]` (float32; exp gives exactly 0 at padding,
@@ -89,7 +92,11 @@ class SourceAttention(keras.layers.Layer):
             return rowwise(lambda rows: ops.matmul(rows, self.memory_kernel), memory)
         return memory
 
-    def call(self, query, memory, mask=None, coverage=None, keys=None):
+    def loop_kernel(self):
+        """Returns the `LoopKernel` that a loop's queries are multiplied by; None where they are not."""
+        return LoopKernel(self.query_kernel) if self.score == "additive" else None
+
+    def call(self, query, memory, mask=None, coverage=None, keys=None, query_kernel=None):
         if keys is None:
             keys = self.project_memory(memory)
         if coverage is not None:
@@ -98,7 +105,8 @@ class SourceAttention(keras.layers.Layer):
         if not single and mask is not None:
             mask = ops.expand_dims(mask, 1)
         if self.score == "additive":
-            query = rowwise(lambda rows: ops.matmul(rows, self.query_kernel), query)
+            query_kernel = self.query_kernel if query_kernel is None else query_kernel
+            query = rowwise(lambda rows: multiply(rows, query_kernel), query)
             inner = (keys if single else ops.expand_dims(keys, 1)) + ops.expand_dims(query, -2)
             if self.coverage:
                 inner = inner + coverage * self.coverage_kernel

@@ -1,8 +1,11 @@
 """Recurrent layers: encoders' and both their directions, and cells for decoders that feed back their own output."""
 
+import contextlib
+
 import keras
 from keras import ops
 
+from keras_models.layers.loop_kernel import LoopKernel, multiply
 from keras_models.layers.numerics import rowwise
 
 
@@ -37,10 +40,31 @@ class _ProjectsInputs(keras.layers.RNN):
 
     def inner_loop(self, sequences, initial_state, mask, training=False):
         """Runs the loop over projected inputs."""
-        return super().inner_loop(self.cell.project(sequences), initial_state, mask=mask, training=training)
+        projected = self.cell.project(sequences)
+        with self.cell.in_loop() if training else contextlib.nullcontext():
+            return super().inner_loop(projected, initial_state, mask=mask, training=training)
 
 
-class _ProjectedGRUCell(keras.layers.GRUCell):
+class _ProjectedCell:
+    """What the cells below have in common; stands before a Keras cell among the bases."""
+
+    _loop_kernel = None
+
+    @contextlib.contextmanager
+    def in_loop(self):
+        """Within it, a call's gradient is that of a loop's step: see `LoopKernel`."""
+        # Past Keras' own attributes: this is no state of the cell's.
+        object.__setattr__(self, "_loop_kernel", LoopKernel(self.recurrent_kernel))
+        try:
+            yield
+        finally:
+            object.__setattr__(self, "_loop_kernel", None)
+
+    def _multiply_state(self, state):
+        return multiply(state, self._loop_kernel or self.recurrent_kernel)
+
+
+class _ProjectedGRUCell(_ProjectedCell, keras.layers.GRUCell):
     """Keras' cell, whose call takes `project(inputs)` instead of inputs."""
 
     def project(self, inputs):
@@ -48,7 +72,7 @@ class _ProjectedGRUCell(keras.layers.GRUCell):
 
     def call(self, projected, states, training=False):
         (state,) = states
-        recurrent = ops.matmul(state, self.recurrent_kernel) + self.bias[1]
+        recurrent = self._multiply_state(state) + self.bias[1]
         update, reset, candidate = ops.split(projected, 3, axis=-1)
         recurrent_update, recurrent_reset, recurrent_candidate = ops.split(recurrent, 3, axis=-1)
         update = self.recurrent_activation(update + recurrent_update)
@@ -58,7 +82,7 @@ class _ProjectedGRUCell(keras.layers.GRUCell):
         return state, [state]
 
 
-class _ProjectedLSTMCell(keras.layers.LSTMCell):
+class _ProjectedLSTMCell(_ProjectedCell, keras.layers.LSTMCell):
     """Keras' cell, whose call takes `project(inputs)` instead of inputs."""
 
     def project(self, inputs):
@@ -66,7 +90,7 @@ class _ProjectedLSTMCell(keras.layers.LSTMCell):
 
     def call(self, projected, states, training=False):
         state, memory = states
-        gates = projected + ops.matmul(state, self.recurrent_kernel)
+        gates = projected + self._multiply_state(state)
         write, keep, candidate, output = ops.split(gates, 4, axis=-1)
         memory = self.recurrent_activation(keep) * memory + self.recurrent_activation(write) * self.activation(
             candidate
@@ -132,6 +156,7 @@ class FeedbackCell(keras.layers.Layer):
         projected: `[batch, gates * units]`, one step of `project(inputs)`.
         states: list of `[batch, units]` tensors: `[h]`, or `[h, c]` for an LSTM.
         feedback: `[batch, feedback_size]`, or None.
+        kernels: what `loop_kernels()` returned outside of the loop that is trained; None multiplies by the weights as they are.
 
     Returns:
         The new list of states; the first is the output.
@@ -168,10 +193,18 @@ class FeedbackCell(keras.layers.Layer):
         """Returns x W + b for inputs `[..., inputs_size]`: `[..., gates * units]`."""
         return rowwise(lambda rows: ops.matmul(rows, self.kernel), inputs) + self.bias
 
-    def call(self, projected, states, feedback=None):
+    def loop_kernels(self):
+        """Returns what a loop's calls multiply by, as `LoopKernel`s: of the state, and of the feedback if there is one."""
+        kernels = {"recurrent": LoopKernel(self.recurrent_kernel)}
         if self.feedback:
-            projected = projected + ops.matmul(feedback, self.feedback_kernel)
-        recurrent = ops.matmul(states[0], self.recurrent_kernel)
+            kernels["feedback"] = LoopKernel(self.feedback_kernel)
+        return kernels
+
+    def call(self, projected, states, feedback=None, kernels=None):
+        kernels = kernels or {}
+        if self.feedback:
+            projected = projected + multiply(feedback, kernels.get("feedback", self.feedback_kernel))
+        recurrent = multiply(states[0], kernels.get("recurrent", self.recurrent_kernel))
         if self.cell == "gru":
             update, reset, candidate = ops.split(projected, 3, axis=-1)
             recurrent_update, recurrent_reset, recurrent_candidate = ops.split(

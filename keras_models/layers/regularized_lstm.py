@@ -150,8 +150,8 @@ class ZoneoutLSTM(keras.layers.Layer):
         """
         return self._advance(self.cell.project(ops.cast(inputs, self.compute_dtype)), list(states), masks)
 
-    def _advance(self, projected, states, masks=None):
-        new = self.cell(projected, states)
+    def _advance(self, projected, states, masks=None, kernels=None):
+        new = self.cell(projected, states, kernels=kernels)
         if masks is not None:
             return [ops.where(keep, old, value) for keep, old, value in zip(masks, states, new)]
         rates = (self.zoneout_hidden, self.zoneout_cell)
@@ -167,12 +167,14 @@ class ZoneoutLSTM(keras.layers.Layer):
             masks = [ops.cast(mask, projected.dtype) for mask in self.zoneout_masks(length, batch_size)]
             projected = ops.concatenate([projected, *masks], axis=-1)
 
+        kernels = self.cell.loop_kernels() if training else None
+
         def advance(states, step):
             masks = None
             if random:
                 step, *masks = ops.split(step, [4 * self.units, 5 * self.units], axis=-1)
                 masks = [mask > 0 for mask in masks]
-            states = self._advance(step, states, masks)
+            states = self._advance(step, states, masks, kernels)
             return states, states
 
         _, sequences = ops.scan(advance, states, projected)

@@ -110,7 +110,7 @@ class SegmentingEncoder(keras.layers.Layer):
         logits = ops.squeeze(self.policy(scale_gradient(characters, policy_gradient)), -1)
         mask, logits, characters, embedded = repeat_rows((mask, logits, characters, embedded), samples)
         decided = segmentation.closed(logits > 0 if choose is None else choose(logits, mask), mask)
-        composed = self._compose(characters if self.composes == "states" else embedded, decided)
+        composed = self._compose(characters if self.composes == "states" else embedded, decided, training)
         composed = normalize[1](composed)
         if self.word_buckets:
             (ids,) = repeat_rows((ids,), samples)
@@ -129,15 +129,17 @@ class SegmentingEncoder(keras.layers.Layer):
             "characters": characters,
         }
 
-    def _compose(self, vectors, ends):
+    def _compose(self, vectors, ends, training):
         """The state of an LSTM that begins anew at each segment: `[batch, source_length, units]`."""
         kept = 1 - ops.cast(segmentation.starts_of(ends), vectors.dtype)
         # One tensor, because `ops.scan` over two needs to know their length on TensorFlow.
         steps = ops.concatenate([self.composer.project(vectors), ops.expand_dims(kept, -1)], axis=-1)
 
+        kernels = self.composer.loop_kernels() if training else None
+
         def step(carry, inputs):
             projected, keep = inputs[:, :-1], inputs[:, -1:]
-            carry = self.composer(projected, [state * keep for state in carry])
+            carry = self.composer(projected, [state * keep for state in carry], kernels=kernels)
             return carry, carry
 
         first = ops.zeros_like(steps[:, 0, : self.units])

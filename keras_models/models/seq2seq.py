@@ -8,6 +8,7 @@ from keras_models.decoding.actions import first_tokens
 from keras_models.layers.attention import SourceAttention
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
 from keras_models.layers.embeddings import token_embedding
+from keras_models.layers.loop_kernel import LoopKernel
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, repeat_rows
 from keras_models.layers.recurrent import GRU, LSTM, FeedbackCell, bidirectional
 from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
@@ -283,22 +284,37 @@ class RecurrentSeq2Seq(Seq2Seq):
         weights = ops.expand_dims(ops.cast(weights, memory["states"].dtype), 1)
         return ops.squeeze(ops.matmul(weights, memory["states"]), 1)
 
-    def _advance(self, projected, tokens, carry, memory):
+    def _loop_kernels(self, training):
+        """What the steps of a training multiply by, as `_advance` takes it; nothing where nothing is trained."""
+        if not training:
+            return {}
+        kernels = {"cell": self.cell.loop_kernels(), "readout": LoopKernel(self.readout.kernel)}
+        if self.attention is not None:
+            kernels["query"] = self.attention.loop_kernel()
+        return kernels
+
+    def _read_out(self, inputs, kernel):
+        """The readout layer's outputs, of its own kernel or of its `LoopKernel`."""
+        return self.readout(inputs) if kernel is None else self.readout.activation(kernel.multiply(inputs))
+
+    def _advance(self, projected, tokens, carry, memory, kernels=None):
         """One step of the recurrence: carry before, carry after.
 
         Args:
             projected: the embedded token as `cell.project` left it.
             tokens: int `[batch]`, the extended id of the same token, for the selective read; else None.
+            kernels: what `_loop_kernels` returned outside of the loop, or None.
         """
+        kernels = kernels or {}
         feedback = [carry["hidden"]] if self.input_feeding else []
         if self.selective_read:
             feedback.append(self._selective_read(tokens, carry, memory))
         feedback = ops.concatenate(feedback, axis=-1) if feedback else None
-        cell = self.cell(projected, list(carry["cell"]), feedback)
+        cell = self.cell(projected, list(carry["cell"]), feedback, kernels=kernels.get("cell"))
         output = cell[0]
         new = dict(carry, cell=cell)
         if self.attention is None:
-            new["hidden"] = self.readout(output)
+            new["hidden"] = self._read_out(output, kernels.get("readout"))
         else:
             context, log_weights = self.attention(
                 output,
@@ -306,8 +322,9 @@ class RecurrentSeq2Seq(Seq2Seq):
                 mask=memory["mask"],
                 coverage=carry["coverage"] if self.coverage else None,
                 keys=memory["keys"],
+                query_kernel=kernels.get("query"),
             )
-            new["hidden"] = self.readout(ops.concatenate([output, context], axis=-1))
+            new["hidden"] = self._read_out(ops.concatenate([output, context], axis=-1), kernels.get("readout"))
             new["context"] = context
             new["attention_log_weights"] = log_weights
             new["coverage"] = carry["coverage"] + ops.exp(log_weights)
@@ -342,6 +359,7 @@ class RecurrentSeq2Seq(Seq2Seq):
         gold_ids, gold_actions = ops.cast(inputs["target_input_ids"], "int32"), self._gold_actions(inputs)
         gold = ops.cast(self.choose_gold(inputs), "int32")
         size, length = self.target_vocabulary_size, ops.shape(memory["extended_ids"])[1]
+        kernels = self._loop_kernels(training=True)
         # Dropout's mask is drawn outside: random numbers inside a scan are not JAX's.
         kept = self.drop(ops.ones_like(self.target_embedding(gold_ids)), training=True)
         zeros = ops.zeros_like(gold[:, :1])
@@ -356,7 +374,7 @@ class RecurrentSeq2Seq(Seq2Seq):
             ids = ops.where(is_gold, now(gold_ids), self.feed_ids(own, memory))
             tokens = ops.where(is_gold, now(gold_actions), first_tokens(own, size, length))
             embedded = self.target_embedding(ids) * kept
-            new = self._advance(self.cell.project(embedded), tokens, carry, memory)
+            new = self._advance(self.cell.project(embedded), tokens, carry, memory, kernels)
             own = self.likeliest(self._head_state(new, embedded), memory)
             new.update(time=carry["time"] + 1, own=ops.expand_dims(own, -1), inputs=embedded)
             return new, new
@@ -376,12 +394,14 @@ class RecurrentSeq2Seq(Seq2Seq):
             fed = self._gold_actions(inputs)
             carry["time"] = ops.zeros_like(carry["coverage"][:, :1])
 
+        kernels = self._loop_kernels(training)
+
         def step(carry, projected):
             tokens = None
             if fed is not None:
                 tokens = ops.take_along_axis(fed, ops.cast(carry["time"], "int32"), axis=1)[:, 0]
                 carry = dict(carry, time=carry["time"] + 1)
-            carry = self._advance(projected, tokens, carry, memory)
+            carry = self._advance(projected, tokens, carry, memory, kernels)
             return carry, carry
 
         if training and self.scheduled_sampling:

@@ -1,0 +1,49 @@
+"""A kernel that every step of a loop multiplies by."""
+
+import keras
+from keras import ops
+
+
+class LoopKernel:
+    """A kernel K `[size, units]`, made ready outside of a loop for the gradients of the products inside.
+
+        y = x K,    dL/dx = dL/dy K^T,    dL/dK = x^T dL/dy
+
+    TensorFlow's product with a transposed matrix lays that matrix out anew, at every step; for the rows of one batch this costs about as much as
+    the product. Here K is transposed once. Other backends compile the whole loop, and multiply as they find best.
+
+    Args:
+        kernel: a variable or tensor `[size, units]`.
+
+    Example:
+
+    >>> LoopKernel(np.eye(2)).multiply(np.array([[1.0, 2.0]])).shape
+    TensorShape([1, 2])
+    """
+
+    def __init__(self, kernel):
+        kernel = ops.convert_to_tensor(kernel)
+        # Which may still be a variable; the product's gradients are asked for a tensor.
+        self._kernel = ops.cast(kernel, kernel.dtype)
+        self._transposed = None
+        if keras.backend.backend() == "tensorflow":
+            self._transposed = ops.stop_gradient(ops.transpose(self._kernel))
+
+    def multiply(self, rows):
+        """Returns x K for rows `[batch, size]`: `[batch, units]`."""
+        if self._transposed is None:
+            return ops.matmul(rows, self._kernel)
+
+        @ops.custom_gradient
+        def product(rows, kernel):
+            def gradients(upstream):
+                return ops.matmul(upstream, self._transposed), ops.matmul(ops.transpose(rows), upstream)
+
+            return ops.matmul(rows, kernel), gradients
+
+        return product(rows, self._kernel)
+
+
+def multiply(rows, kernel):
+    """Returns `rows [batch, size]` times a `LoopKernel`, variable or tensor `[size, units]`."""
+    return kernel.multiply(rows) if isinstance(kernel, LoopKernel) else ops.matmul(rows, kernel)

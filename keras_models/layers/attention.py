@@ -94,7 +94,7 @@ class SourceAttention(keras.layers.Layer):
 
     def loop_kernel(self):
         """Returns the `LoopKernel` that a loop's queries are multiplied by; None where they are not."""
-        return LoopKernel(self.query_kernel) if self.score == "additive" else None
+        return LoopKernel(self.query_kernel, self.compute_dtype) if self.score == "additive" else None
 
     def call(self, query, memory, mask=None, coverage=None, keys=None, query_kernel=None):
         if keys is None:

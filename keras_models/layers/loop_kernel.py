@@ -14,17 +14,17 @@ class LoopKernel:
 
     Args:
         kernel: a variable or tensor `[size, units]`.
+        dtype: that of the products, the layer's `compute_dtype`.
 
     Example:
 
-    >>> LoopKernel(np.eye(2)).multiply(np.array([[1.0, 2.0]])).shape
+    >>> LoopKernel(np.eye(2), "float32").multiply(np.array([[1.0, 2.0]], "float32")).shape
     TensorShape([1, 2])
     """
 
-    def __init__(self, kernel):
-        kernel = ops.convert_to_tensor(kernel)
-        # Which may still be a variable; the product's gradients are asked for a tensor.
-        self._kernel = ops.cast(kernel, kernel.dtype)
+    def __init__(self, kernel, dtype):
+        # A tensor whatever it was: the product's gradients cannot be asked for a variable.
+        self._kernel = ops.cast(ops.convert_to_tensor(kernel), dtype)
         self._transposed = None
         if keras.backend.backend() == "tensorflow":
             self._transposed = ops.stop_gradient(ops.transpose(self._kernel))

@@ -54,7 +54,7 @@ class _ProjectedCell:
     def in_loop(self):
         """Within it, a call's gradient is that of a loop's step: see `LoopKernel`."""
         # Past Keras' own attributes: this is no state of the cell's.
-        object.__setattr__(self, "_loop_kernel", LoopKernel(self.recurrent_kernel))
+        object.__setattr__(self, "_loop_kernel", LoopKernel(self.recurrent_kernel, self.compute_dtype))
         try:
             yield
         finally:
@@ -195,9 +195,9 @@ class FeedbackCell(keras.layers.Layer):
 
     def loop_kernels(self):
         """Returns what a loop's calls multiply by, as `LoopKernel`s: of the state, and of the feedback if there is one."""
-        kernels = {"recurrent": LoopKernel(self.recurrent_kernel)}
+        kernels = {"recurrent": LoopKernel(self.recurrent_kernel, self.compute_dtype)}
         if self.feedback:
-            kernels["feedback"] = LoopKernel(self.feedback_kernel)
+            kernels["feedback"] = LoopKernel(self.feedback_kernel, self.compute_dtype)
         return kernels
 
     def call(self, projected, states, feedback=None, kernels=None):

@@ -288,7 +288,10 @@ class RecurrentSeq2Seq(Seq2Seq):
         """What the steps of a training multiply by, as `_advance` takes it; nothing where nothing is trained."""
         if not training:
             return {}
-        kernels = {"cell": self.cell.loop_kernels(), "readout": LoopKernel(self.readout.kernel)}
+        kernels = {
+            "cell": self.cell.loop_kernels(),
+            "readout": LoopKernel(self.readout.kernel, self.readout.compute_dtype),
+        }
         if self.attention is not None:
             kernels["query"] = self.attention.loop_kernel()
         return kernels

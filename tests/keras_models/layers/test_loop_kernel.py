@@ -24,7 +24,7 @@ def test_gradients_of_a_loop_are_those_of_the_equations():
     first, back, weights = (rng.normal(size=size).astype("float32") for size in ((4, 3), (2, 3), (4, 3)))
 
     def loss(first):
-        kernel = LoopKernel(layer.kernel)
+        kernel = LoopKernel(layer.kernel, "float32")
 
         def step(state, _):
             state = keras.ops.matmul(kernel.multiply(state), back)
@@ -48,8 +48,19 @@ def test_gradients_of_a_loop_are_those_of_the_equations():
 
 def test_multiplies_plain_kernels_too():
     rows, kernel = np.ones((2, 3), "float32"), np.arange(6, dtype="float32").reshape(3, 2)
-    for one in (kernel, LoopKernel(kernel)):
+    for one in (kernel, LoopKernel(kernel, "float32")):
         np.testing.assert_allclose(numpy(multiply(rows, one)), rows @ kernel)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_products_are_of_the_layer_s_own_type(cell):
+    """Its float32 variables would make a loop's state float32, which began in bfloat16."""
+    layer = FeedbackCell(3, cell, dtype="mixed_bfloat16")
+    layer.build(4, 5)
+    kernels = layer.loop_kernels()
+    for name, size in (("recurrent", 3), ("feedback", 5)):
+        product = kernels[name].multiply(keras.ops.ones((2, size), dtype="bfloat16"))
+        assert keras.backend.standardize_dtype(product.dtype) == "bfloat16"
 
 
 def assert_same(found, expected):

@@ -23,6 +23,7 @@ from serving import grpc_services, observing, protos, rest, tls
 from serving.errors import ServeError
 from serving.registry import Registry, configs_of_folders
 from serving.servable import Limits
+from serving.unreadable_messages import RefuseUnreadable
 
 __all__ = ["ModelServer", "ServeError", "serve"]
 
@@ -119,8 +120,10 @@ class ModelServer:
         credentials = encryption and encryption.grpc_credentials()
         self.uses_tls = encryption is not None
         limits = Limits(max_batch_size, max_text_bytes)
+        self.observer = observing.Observer()
         self._grpc = grpc.server(
             concurrent.futures.ThreadPoolExecutor(max_workers, thread_name_prefix="verbatim-serve"),
+            interceptors=[RefuseUnreadable(self.observer)],
             maximum_concurrent_rpcs=max_workers + max_waiting,
             options=[
                 # Without this, Linux lets a second server share the port, and requests go to either.
@@ -128,7 +131,6 @@ class ModelServer:
                 ("grpc.max_receive_message_length", max(4 << 20, limits.request_bytes())),
             ],
         )
-        self.observer = observing.Observer()
         prediction = grpc_services.PredictionService(self.registry, limits, self.observer)
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(prediction, self._grpc)
         models_service = grpc_services.ModelService(self.registry, self.observer)

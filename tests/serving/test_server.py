@@ -1,6 +1,7 @@
 """The embedded server: what it answers, what it refuses, and how versions come and go."""
 
 import concurrent.futures
+import gc
 import logging
 import os
 import shutil
@@ -27,11 +28,12 @@ from tensorflow_serving.apis import (
 )
 
 from serving.client import Client
+from serving.observing import REQUEST_ID
 from serving.servable import Servable, human_sentence
 from serving.server import ModelServer, ServeError, serve
 from serving.versions import ModelVersions
 
-DEADLINE = 120  # seconds after which a wait counts as failed; no test measures time
+DEADLINE = 8  # seconds after which a wait counts as failed; no test measures time
 
 
 def wait_until(condition):
@@ -247,11 +249,47 @@ def test_version_label(refused):
     assert refused(message) == "Unrecognized servable version label: stable."
 
 
-def test_bytes_that_are_no_message_do_not_end_the_server(channel, predict):
-    call = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
-    with pytest.raises(grpc.RpcError):
-        call(b"\xff\xff\xff\xff", timeout=DEADLINE)
+UNREADABLE = [b"\xff\xff\xff\xff", request().SerializeToString()[:-3]]
+
+
+@pytest.mark.parametrize("message", UNREADABLE, ids=["of no type", "cut off"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "tensorflow.serving.PredictionService/Predict",
+        "tensorflow.serving.ModelService/GetModelStatus",
+        "grpc.health.v1.Health/Check",
+    ],
+)
+def test_bytes_that_are_no_message(channel, predict, method, message):
+    with pytest.raises(grpc.RpcError) as error:
+        channel.unary_unary(f"/{method}")(message, timeout=DEADLINE, metadata=((REQUEST_ID, "mine"),))
+    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "no message of this method" in error.value.details()
+    assert (REQUEST_ID, "mine") in {tuple(pair) for pair in error.value.trailing_metadata()}
     assert predict(request()).outputs
+
+
+def test_bytes_that_are_no_message_in_a_stream(channel):
+    call = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
+    with pytest.raises(grpc.RpcError) as error:
+        list(call(iter([b"", UNREADABLE[0]]), timeout=DEADLINE))
+    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_requests_that_cannot_be_read_are_not_kept(channel, predict):
+    """gRPC's own server keeps its state of each for ever; seen by the one class of it that has a name."""
+
+    def kept():
+        gc.collect()
+        return sum(type(thing).__name__ == "_RPCState" for thing in gc.get_objects())
+
+    predict(request())
+    before = kept()
+    for message in UNREADABLE * 10:
+        with pytest.raises(grpc.RpcError):
+            channel.unary_unary("/tensorflow.serving.PredictionService/Predict")(message, timeout=DEADLINE)
+    wait_until(lambda: kept() <= before + 2)
 
 
 def test_a_failure_of_the_server_is_logged_and_not_shown(refused, monkeypatch, caplog):

@@ -30,6 +30,8 @@ __all__ = ["ModelServer", "ServeError", "serve"]
 logger = logging.getLogger(__name__)
 
 _SERVICES = protos.service_names()
+# How long a signal may go unnoticed.
+_SIGNAL_SECONDS = 0.5
 
 
 def _why_not_bound(host, port, uses_tls):
@@ -285,6 +287,8 @@ def serve(
                 scheme = "https" if server.uses_tls else "http"
                 print(f"REST at {scheme}://{server.rest_address}/v1/models", flush=True)
                 print(f"Web page at {scheme}://{server.rest_address}/", flush=True)
-            stopped.wait()
+            # A signal that another thread takes, or that comes just before the wait, does not wake a wait without an end.
+            while not stopped.wait(_SIGNAL_SECONDS):
+                pass
         finally:
             server.stop(grace_seconds)

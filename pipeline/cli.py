@@ -56,7 +56,9 @@ def _parser():
         "--data", metavar="PATH", help="a file, a folder, or two aligned files A,B (not for made-up tasks)"
     )
     run.add_argument("--output", required=True, metavar="DIR", help="the run's folder")
-    run.add_argument("--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable")
+    run.add_argument(
+        "--beam", action="append", default=[], metavar="OPTION", help="--beam=--OPTION: an option for Beam; repeatable"
+    )
     run.add_argument("--no-cache", action="store_true", help="run every component, changed or not")
     _json_argument(run)
     run.set_defaults(command=_run)
@@ -226,7 +228,7 @@ def _parser():
         help="a Kubernetes secret that containers see: VARIABLE=NAME/KEY, or /FOLDER=NAME; repeatable",
     )
     compile_.add_argument(
-        "--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable"
+        "--beam", action="append", default=[], metavar="OPTION", help="--beam=--OPTION: an option for Beam; repeatable"
     )
     compile_.set_defaults(command=_compile)
 

@@ -165,7 +165,9 @@ def main():
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--pairs", default="50000,500000,5000000")
     parser.add_argument("--components", default="ingest,vocabulary")
-    parser.add_argument("--beam", action="append", default=[], metavar="OPTION", help="an option for Beam; repeatable")
+    parser.add_argument(
+        "--beam", action="append", default=[], metavar="OPTION", help="--beam=--OPTION: an option for Beam; repeatable"
+    )
     parser.add_argument("--only", nargs=2, metavar=("COMPONENT", "PAIRS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     tensorflow_settings.quiet()

@@ -12,6 +12,7 @@ from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 
+from components.parallel_text_example_gen.duplicates import KeepFirst
 from pipeline import configs
 from pipeline.readers import DataError
 from pipeline.readers.formats import read_unit
@@ -21,8 +22,6 @@ from pipeline.readers.records import (
     Pair,
     format_reject,
     reason_kind,
-    reject_duplicate,
-    reject_held_back,
 )
 from pipeline.readers.splits import SPLITS, divided_shares, split_of
 
@@ -64,18 +63,23 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 
         fileio.makedirs(rejects.uri)
         tally_file = os.path.join(rejects.uri, "tally")
-        with self._make_beam_pipeline() as pipeline:
-            splits, rejected, tally = pipeline | "Ingest" >> Ingest(plan, config)
-            for split, serialized in splits.items():
-                uri = artifact_utils.get_split_uri([examples], split)
-                # Not TFX's WriteSplit: it shuffles first, and a runner in memory would hold all examples once more.
-                serialized | f"WriteSplit[{split}]" >> beam.io.WriteToTFRecord(
-                    os.path.join(uri, write_split.DEFAULT_FILE_NAME), file_name_suffix=".gz"
+        folder = os.path.join(self._get_tmp_dir(), "duplicates")
+        fileio.makedirs(folder)
+        try:
+            with self._make_beam_pipeline() as pipeline:
+                splits, rejected, tally = pipeline | "Ingest" >> Ingest(plan, config, folder)
+                for split, serialized in splits.items():
+                    uri = artifact_utils.get_split_uri([examples], split)
+                    # Not TFX's WriteSplit: it shuffles first, and a runner in memory would hold all examples once more.
+                    serialized | f"WriteSplit[{split}]" >> beam.io.WriteToTFRecord(
+                        os.path.join(uri, write_split.DEFAULT_FILE_NAME), file_name_suffix=".gz"
+                    )
+                rejected | "WriteRejects" >> _write_lines(
+                    os.path.join(rejects.uri, REJECTS_FILE), header="\t".join(REJECT_COLUMNS)
                 )
-            rejected | "WriteRejects" >> _write_lines(
-                os.path.join(rejects.uri, REJECTS_FILE), header="\t".join(REJECT_COLUMNS)
-            )
-            tally | "WriteTally" >> _write_lines(tally_file)
+                tally | "WriteTally" >> _write_lines(tally_file)
+        finally:
+            fileio.rmtree(folder)
 
         counts = _counts(_read_text(tally_file), plan)
         fileio.remove(tally_file)
@@ -95,11 +99,12 @@ class Ingest(beam.PTransform):
     lines of `rejects.tsv`, and JSON lines `[what, which, count]`.
     """
 
-    def __init__(self, plan, config):
-        """Takes an `InputPlan` and the `DataConfig` it was made with."""
+    def __init__(self, plan, config, folder):
+        """Takes an `InputPlan`, the `DataConfig` it was made with, and a folder for what `KeepFirst` exchanges."""
         super().__init__()
         self._plan = plan
         self._config = config
+        self._folder = folder
 
     def expand(self, pipeline):
         """Builds the graph; see the class."""
@@ -117,14 +122,8 @@ class Ingest(beam.PTransform):
             read[_REJECTED] | "TallyReadRejects" >> _Tally(lambda _: ("read", "")),
         ]
         if config.drop_duplicates:
-            unique = (
-                pairs
-                | "KeyByText" >> beam.Map(_key_by_text)
-                | "GroupByText" >> beam.GroupByKey()
-                | "KeepFirst" >> beam.ParDo(_KeepFirst()).with_outputs(_REJECTED, main="pairs")
-            )
-            pairs = unique.pairs
-            rejects.append(unique[_REJECTED])
+            pairs, duplicates = pairs | "Duplicates" >> KeepFirst(self._folder)
+            rejects.append(duplicates)
         rejects = rejects | "AllRejects" >> beam.Flatten()
         tallies.append(rejects | "TallyRejected" >> _Tally(lambda record: (_REJECTED, reason_kind(record[2]))))
         tallies.append(rejects | "TallySplitRejected" >> _Tally(lambda record: (_REJECTED_FROM, record[4])))
@@ -173,38 +172,6 @@ class _ReadUnit(beam.DoFn):
                 yield (*record, unit.split)
             else:
                 yield beam.pvalue.TaggedOutput(_REJECTED, (*record, unit.split))
-
-
-def _key_by_text(pair):
-    source, target, file, line, features, split = pair
-    # The readers let no NUL pass, so this key stands for one pair of texts alone; bytes encode alike everywhere.
-    return "\0".join((source, target, *features)).encode(), (file, line, split)
-
-
-class _KeepFirst(beam.DoFn):
-    """Of the places of one pair of texts, keeps the first in (file, line) order and rejects the others.
-
-    Given eval and test files keep all of theirs: a benchmark counts each of its records. The training files then keep none.
-    """
-
-    def process(self, item):
-        key, places = item
-        source, target, *features = key.decode().split("\0")
-        places = sorted(tuple(place) for place in places)
-        held_back = [place for place in places if place[2] in SPLITS[1:]]
-        kept = held_back or places[:1]
-        for file, line, split in kept:
-            yield source, target, file, line, tuple(features), split
-        # Both halves of a plural entry can say the same on the same line: only one of them is kept.
-        rest = [place for place in places if place[2] not in SPLITS[1:]] if held_back else places[1:]
-        first_file, first_line, split = kept[0]
-        for file, line, own_split in rest:
-            pair = Pair(source, target, file, line)
-            if held_back:
-                reject = reject_held_back(pair, split, first_file, first_line)
-            else:
-                reject = reject_duplicate(pair, first_file, first_line)
-            yield beam.pvalue.TaggedOutput(_REJECTED, (*reject, own_split))
 
 
 class _Divide(beam.DoFn):

@@ -1,0 +1,121 @@
+"""Finding duplicates over all files. The pairs lie in files of a folder that every worker can reach; Beam moves their paths.
+
+An engine that works in memory keeps all that its steps exchange until the pipeline ends. Were that the pairs themselves,
+grouped by their texts, memory would grow with the corpus; so it is one part of them.
+"""
+
+import json
+import os
+import uuid
+import zlib
+
+import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+from tfx.dsl.io import fileio
+
+from pipeline.readers.records import Pair, reject_duplicate, reject_held_back
+from pipeline.readers.splits import SPLITS
+
+# A worker holds one part at a time: of 5 million pairs, 78,000. As many files are open while a bundle is read.
+_PARTS = 64
+_REJECTED = "rejected"
+
+
+class KeepFirst(beam.PTransform):
+    """Keeps one pair of each pair of texts, and turns the others away.
+
+    Applied to a PCollection of tuples (source, target, file, line, features, split) it returns `(pairs, rejected)`: such
+    tuples, and tuples (file, line, reason, text, split). What it writes does not depend on the engine.
+    """
+
+    def __init__(self, folder):
+        """Takes the folder where files go; the caller removes it."""
+        super().__init__()
+        self._folder = folder
+
+    def expand(self, pairs):
+        """Builds the graph; see the class."""
+        kept = (
+            pairs
+            | "WriteParts" >> beam.ParDo(_WriteParts(self._folder))
+            | "GroupParts" >> beam.GroupByKey()
+            | "KeepFirst" >> beam.ParDo(_KeepFirst()).with_outputs(_REJECTED, main="pairs")
+        )
+        return kept.pairs, kept[_REJECTED]
+
+
+class _WriteParts(beam.DoFn):
+    """Pairs to (part, path of a file of its pairs); equal texts fall into one part."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self._folder = folder
+
+    def start_bundle(self):
+        """A bundle has files of its own: one that is done again leaves nothing of the first time in them."""
+        self._name = uuid.uuid4().hex
+        self._files = {}
+
+    def process(self, pair):
+        """Writes a pair down."""
+        part = zlib.crc32(_texts(pair).encode()) % _PARTS
+        if part not in self._files:
+            self._files[part] = fileio.open(self._path(part), "wb")
+        self._files[part].write(json.dumps(pair, ensure_ascii=False).encode() + b"\n")
+
+    def finish_bundle(self):
+        """Closes the files and gives their paths."""
+        files, self._files = self._files, {}
+        for part, file in sorted(files.items()):
+            file.close()
+            yield WindowedValue((part, self._path(part)), GlobalWindow().max_timestamp(), [GlobalWindow()])
+
+    def _path(self, part):
+        return os.path.join(self._folder, f"{part}-{self._name}.jsonl")
+
+
+def _texts(pair):
+    source, target, _, _, features, _ = pair
+    # The readers let no NUL pass, so this stands for one pair of texts alone.
+    return "\0".join((source, target, *features))
+
+
+class _KeepFirst(beam.DoFn):
+    """Of the places of one pair of texts, keeps the first in (file, line) order and rejects the others.
+
+    Given eval and test files keep all of theirs: a benchmark counts each of its records. The training files then keep none.
+    """
+
+    def process(self, item):
+        """Goes through one part, in the order of its files and lines."""
+        _, paths = item
+        places = {}
+        for path in paths:
+            with fileio.open(path, "rb") as file:
+                for line in file:
+                    pair = json.loads(line)
+                    _, _, name, number, _, split = pair
+                    places.setdefault(_texts(pair), []).append((name, number, split))
+        for own in places.values():
+            own.sort()
+        for texts in sorted(places, key=lambda texts: (places[texts], texts)):
+            yield from _judge(texts, places[texts])
+
+
+def _judge(texts, places):
+    source, target, *features = texts.split("\0")
+    held_back = [place for place in places if place[2] in SPLITS[1:]]
+    kept = held_back or places[:1]
+    for file, line, split in kept:
+        yield source, target, file, line, tuple(features), split
+    # Both halves of a plural entry can say the same on the same line: only one of them is kept.
+    rest = [place for place in places if place[2] not in SPLITS[1:]] if held_back else places[1:]
+    first_file, first_line, split = kept[0]
+    for file, line, own_split in rest:
+        pair = Pair(source, target, file, line)
+        if held_back:
+            reject = reject_held_back(pair, split, first_file, first_line)
+        else:
+            reject = reject_duplicate(pair, first_file, first_line)
+        yield beam.pvalue.TaggedOutput(_REJECTED, (*reject, own_split))

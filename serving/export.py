@@ -345,7 +345,7 @@ def export_model(model, transform_output, recipe, directory, signatures=SIGNATUR
     tf.saved_model.save(module, directory, signatures={name: module.signature(name) for name in signatures})
     extra = os.path.join(directory, EXTRA_DIRECTORY)
     tf.io.gfile.makedirs(extra)
-    write_warmup(os.path.join(extra, WARMUP_FILE), recipe)
+    write_warmup(os.path.join(extra, WARMUP_FILE), recipe.name, warmup_requests(recipe, signatures))
     import keras
 
     facts = {
@@ -371,18 +371,42 @@ def own_version():
         return "not installed"
 
 
-def write_warmup(path, recipe):
-    """Writes one request for each pair of buckets, so that nobody waits for a compilation."""
+def write_warmup(path, name, requests):
+    """Writes requests that a server runs before it announces the version.
+
+    Args:
+        path: the file.
+        name: the model's name.
+        requests: pairs of a signature's name and its inputs, a dict from name to a list of strings.
+    """
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
     with tf.io.TFRecordWriter(path) as writer:
-        for batch in recipe.decoding.batch_buckets:
-            for length in recipe.decoding.length_buckets:
-                request = predict_pb2.PredictRequest()
-                request.model_spec.name = recipe.name
-                request.model_spec.signature_name = "serving_default"
-                request.inputs["source"].CopyFrom(tf.make_tensor_proto([" ".join(["a"] * length)] * batch))
-                for name in recipe.data.source_features:
-                    request.inputs[name].CopyFrom(tf.make_tensor_proto([" ".join(["O"] * length)] * batch))
-                log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
-                writer.write(log.SerializeToString())
+        for signature, inputs in requests:
+            request = predict_pb2.PredictRequest()
+            request.model_spec.name = name
+            request.model_spec.signature_name = signature
+            for key, texts in inputs.items():
+                request.inputs[key].CopyFrom(tf.make_tensor_proto(texts))
+            log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
+            writer.write(log.SerializeToString())
+
+
+def warmup_requests(recipe, signatures):
+    """Yields `write_warmup`'s requests: one for each pair of buckets, so that nobody waits for a compilation.
+
+    What is compiled is every signature's, but a session prepares its graph for each of them anew, which takes a second or
+    two: so `n_best` and `score`, which the client and the web page ask for, have one request.
+    """
+
+    def inputs(batch, length):
+        columns = {name: [" ".join(["O"] * length)] * batch for name in recipe.data.source_features}
+        return {"source": [" ".join(["a"] * length)] * batch, **columns}
+
+    sizes = [(batch, length) for batch in recipe.decoding.batch_buckets for length in recipe.decoding.length_buckets]
+    for size in sizes:
+        yield "serving_default", inputs(*size)
+    if "n_best" in signatures:
+        yield "n_best", inputs(*sizes[0])
+    if "score" in signatures:
+        yield "score", {**inputs(*sizes[0]), "target": ["a"] * sizes[0][0]}

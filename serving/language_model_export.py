@@ -14,7 +14,7 @@ from keras_models.decoding.sampling import draw_uniforms
 from keras_models.layers.pointer_sentinel import NO_WORD
 from pipeline import language_model_preprocessing, preprocessing, tokenization
 from serving import buckets, checks, kept_weights, transform_graph
-from serving.export import EXTRA_DIRECTORY, FACTS_FILE, WARMUP_FILE, own_version
+from serving.export import EXTRA_DIRECTORY, FACTS_FILE, WARMUP_FILE, own_version, write_warmup
 
 _TEXTS = tf.TensorSpec([None], tf.string)
 _CONTINUED_TYPES = {
@@ -245,7 +245,7 @@ def export_model(model, transform_output, recipe, directory):
     tf.saved_model.save(module, directory, signatures=signatures)
     extra = os.path.join(directory, EXTRA_DIRECTORY)
     tf.io.gfile.makedirs(extra)
-    write_warmup(os.path.join(extra, WARMUP_FILE), recipe)
+    write_warmup(os.path.join(extra, WARMUP_FILE), recipe.name, warmup_requests(recipe))
     facts = {
         "name": recipe.name,
         "task": recipe.task,
@@ -261,16 +261,14 @@ def export_model(model, transform_output, recipe, directory):
         json.dump(facts, file, indent=1)
 
 
-def write_warmup(path, recipe):
-    """Writes one request for each pair of buckets, so that nobody waits for a compilation."""
-    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+def warmup_requests(recipe):
+    """Yields `export.write_warmup`'s requests: one for each pair of buckets, and one for each other signature that is asked by hand."""
 
-    with tf.io.TFRecordWriter(path) as writer:
-        for batch in recipe.decoding.batch_buckets:
-            for length in recipe.decoding.length_buckets:
-                request = predict_pb2.PredictRequest()
-                request.model_spec.name = recipe.name
-                request.model_spec.signature_name = "continue"
-                request.inputs["text"].CopyFrom(tf.make_tensor_proto([" ".join(["a"] * length)] * batch))
-                log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
-                writer.write(log.SerializeToString())
+    def inputs(batch, length):
+        return {"text": [" ".join(["a"] * length)] * batch}
+
+    sizes = [(batch, length) for batch in recipe.decoding.batch_buckets for length in recipe.decoding.length_buckets]
+    for size in sizes:
+        yield "continue", inputs(*size)
+    for signature in ("serving_default", "score"):
+        yield signature, inputs(*sizes[0])

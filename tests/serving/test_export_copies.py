@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipeline.recipe_fields import RecipeError
-from tests.serving.tiny_models import make_recipe, trained
+from tests.serving.tiny_models import make_recipe, trained, warmup_signatures
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +63,7 @@ def test_tags_and_a_copy_lexicon_reach_the_served_model(tmp_path):
     from serving.client import Client, RequestError
     from serving.server import ModelServer
 
+    assert warmup_signatures(tmp_path / "model") == [*DEFAULT * 2, "n_best", "score"]
     versions = tmp_path / "versions"
     versions.mkdir()
     os.rename(tmp_path / "model", versions / "1")

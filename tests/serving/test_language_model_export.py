@@ -8,6 +8,7 @@ import pytest
 
 from pipeline import configs, tokenization
 from tests.keras_models import sentinel_oracle
+from tests.serving.tiny_models import warmup_signatures
 
 pytestmark = pytest.mark.slow
 
@@ -147,6 +148,8 @@ def test_a_server_answers_over_grpc_with_warm_up(exported, capsys):
     from serving.server import ModelServer
 
     served = ServedLanguageModel(exported)
+    (version,) = exported.iterdir()
+    assert warmup_signatures(version) == [*["continue"] * 4, "serving_default", "score"]
     with ModelServer(str(exported), 0) as server:
         with Client(server.address, timeout=120) as client:
             assert set(client.metadata().signatures) >= {"serving_default", "continue", "continue_no_xla", "score"}

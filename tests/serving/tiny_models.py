@@ -148,3 +148,15 @@ def _write_examples(path, output, rows, names):
                 else:
                     feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
             writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+
+
+def warmup_signatures(folder):
+    """Returns the signatures that an exported model's warm-up requests ask for, in their order."""
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    from serving import export
+
+    records = tf.data.TFRecordDataset(str(folder / export.EXTRA_DIRECTORY / export.WARMUP_FILE)).as_numpy_iterator()
+    logs = map(prediction_log_pb2.PredictionLog.FromString, records)
+    return [log.predict_log.request.model_spec.signature_name for log in logs]

@@ -109,10 +109,11 @@ sbom: $(BIN)/uv ## write a bill of materials of each lock into build/ (CycloneDX
 	  echo "Wrote build/sbom-$$(basename $$lock .txt).json"; \
 	done
 
+# Strict: a package that the database does not answer for is a failure, not a pass.
 audit: $(BIN)/uv ## look up known vulnerabilities of each lock
 	@$(uv_settings); failed=0; \
 	for lock in $(filter-out %/demo-catalogues.txt,$(LOCKS)); do \
-	  echo "$$lock"; $(BIN)/uv tool run --quiet pip-audit --requirement $$lock --no-deps --disable-pip || failed=1; \
+	  echo "$$lock"; $(BIN)/uv tool run --quiet pip-audit --requirement $$lock --require-hashes --disable-pip --strict || failed=1; \
 	done; exit $$failed
 
 clean: ## remove .venv and what tools left

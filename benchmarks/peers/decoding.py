@@ -1,19 +1,19 @@
 """How fast we decode beside OpenNMT-py 3.5.1, beam 5, 20 forced tokens, sentences one by one and in batches of 32.
 
     python -m benchmarks.peers.environments --peers opennmt_py      # once
-    python -m benchmarks.peers.decoding --data PATH --output DIR [--model OUTPUT/models/NAME] [--rounds 11] [--threads 2]
+    python -m benchmarks.peers.decoding --data PATH --output DIR [--trained DIR] [--free] [--rounds 11] [--threads 2]
 
 PATH is small_parallel_enja. Programs are loaded in processes of their own and take turns, round by round; each gets the same sentences in
-the same batches, text in and text out. Without --model and --checkpoint both sides decode with untrained weights of the same sizes (`job.py`), which changes
+the same batches, text in and text out. Both sides decode with untrained weights of the same sizes (`job.py`), which changes
 nothing: every output has as many tokens, which is checked. Of ours there are the signatures with XLA (`ours`) and without (`ours_no_xla`),
 and both with a shortlist of 256 words (`ours_shortlist`, `ours_shortlist_no_xla`), or of 128 (`ours_small_shortlist`).
 
-A model of ours has lengths, beam and buckets from its recipe; one that was trained is measured by exporting it with the keys of `decoding` that
-`ours_model.recipe` sets. With --free lengths are left to both models, which then must be trained; the outputs' BLEU stands beside the seconds, so that
-equal quality can be seen. OpenNMT-py's own maximum of 20 takes 20 steps; ours takes a 21st, in which all hypotheses end.
+With --trained they decode with what `benchmarks.peers.training` left in its output: the same pairs, as many updates, the same rate. With --free, too,
+lengths are left to both models, and the outputs' BLEU stands beside the seconds, so that equal quality can be seen; choose `--sentences 500`, the whole development set, for
+that. Forced, OpenNMT-py's own maximum of 20 takes 20 steps; ours takes a 21st, in which all hypotheses end.
 
 `--body transformer` compares Transformers of six layers a side without copying, with CTranslate2 and Hugging Face's; `--programs` chooses, for
-instance OpenNMT-tf 2.32 too, whose GRU does not copy. How quality would compare is known of OpenNMT-py alone: only its checkpoints can be given.
+instance OpenNMT-tf 2.32 too, whose GRU does not copy. How quality would compare is known of OpenNMT-py alone: it alone is trained.
 
 Writes DIR/decoding.json, decoding.md, decoding.svg, and each program's outputs and log.
 """
@@ -85,19 +85,33 @@ def start(name, job, options, made):
     program = processes.Program(python, side.module, job.threads, options.output / f"{name}.log")
     folder = options.output / "work" / side.model
     shared = {"job": job.to_json(), "folder": str(folder)}
-    given = {"ours": options.model, "opennmt_py": options.checkpoint}.get(side.module)
-    if given:
-        folder.mkdir(parents=True, exist_ok=True)
-        made[side.model] = {"model": str(given)}
-    elif side.model not in made:
+    if side.model not in made:
         # What an earlier comparison left there is of other sizes, maybe.
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        print(f"  {name}: makes an untrained model", file=sys.stderr, flush=True)
-        made[side.model] = program.ask("make", data=str(options.data), **shared, **side.make)
+        trained = options.trained / "work" / side.module if options.trained else None
+        if trained and side.module == "opennmt_py":
+            made[side.model] = {"model": str(last_checkpoint(trained))}
+        else:
+            further = {"forced": not options.free} if side.module == "ours" else {}
+            further |= {"trained": str(trained / "model")} if trained else {}
+            print(f"  {name}: makes {'a' if trained else 'an untrained'} model", file=sys.stderr, flush=True)
+            made[side.model] = program.ask("make", data=str(options.data), **shared, **side.make, **further)
     facts = made[side.model]
     loaded = program.ask("load", model=facts["model"], forced=not options.free, **shared, **side.load)
     return program, {**facts, **loaded}
+
+
+def last_checkpoint(folder):
+    """Returns OpenNMT-py's checkpoint after the most updates.
+
+    Raises:
+        processes.ProgramError: there is none.
+    """
+    found = sorted(folder.glob("model_step_*.pt"), key=lambda path: int(path.stem.rpartition("_")[2]))
+    if not found:
+        raise processes.ProgramError(f"{folder} has no checkpoint: run benchmarks.peers.training first.")
+    return found[-1]
 
 
 def check_lengths(name, lengths, wanted):
@@ -208,9 +222,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja")
     parser.add_argument("--output", required=True, type=pathlib.Path)
-    parser.add_argument("--model", type=pathlib.Path, help="a model folder of ours; by default one is made")
-    parser.add_argument("--checkpoint", type=pathlib.Path, help="OpenNMT-py's; by default one is made")
-    parser.add_argument("--free", action="store_true", help="leave lengths to the models, and compare their BLEU")
+    parser.add_argument("--trained", type=pathlib.Path, help="what benchmarks.peers.training had as its --output")
+    parser.add_argument("--free", action="store_true", help="leave lengths to trained models, and compare their BLEU")
     parser.add_argument("--body", default=Job.body, choices=tuple(DEFAULTS))
     parser.add_argument("--programs", help=f"some of {', '.join(PROGRAMS)}, with commas; by default those of the body")
     parser.add_argument("--environments", type=pathlib.Path, default=environments.FOLDER)
@@ -219,7 +232,18 @@ def parse():
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--attention", default=Job.attention, choices=("bilinear", "additive", "dot"))
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.free and not options.trained:
+        parser.error("--free needs trained models: give --trained")
+    if options.trained and options.trained.resolve() == options.output.resolve():
+        parser.error("--output must be another folder than --trained, whose models it would replace")
+    names = options.programs.split(",") if options.programs else DEFAULTS[options.body]
+    if unknown := [name for name in names if name not in PROGRAMS]:
+        parser.error(f"no program is called {unknown[0]}; there are {', '.join(PROGRAMS)}")
+    if options.trained and (others := [name for name in names if PROGRAMS[name].module not in ("ours", "opennmt_py")]):
+        parser.error(f"benchmarks.peers.training does not train {others[0]}")
+    options.programs = names
+    return options
 
 
 def main():
@@ -228,7 +252,7 @@ def main():
     batches = tuple(int(batch) for batch in options.batches.split(","))
     body = {"body": options.body, "embedding": Job.hidden} if options.body == "transformer" else {}
     job = Job(threads=options.threads, attention=options.attention, batches=batches, **body)
-    names = options.programs.split(",") if options.programs else DEFAULTS[options.body]
+    names = options.programs
     against = next((name for name in names if not name.startswith("ours")), names[0])
     options.output.mkdir(parents=True, exist_ok=True)
     facts = machine.describe()

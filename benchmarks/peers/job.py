@@ -12,6 +12,7 @@ class Job:
     attention: `bilinear` (a peer's "general"), `additive` or `dot`.
     body: `rnn`, a GRU with copying, whose layers are one each; `transformer`, of `layers`, `heads` and `feed_forward`, without copying.
     length: tokens of each output, forced, without its end.
+    longest: tokens that an output has at most where its length is not forced.
     source_buckets: lengths that sources are padded to.
     updates: of one round of training.
     """
@@ -26,6 +27,7 @@ class Job:
     feed_forward: int = 2048
     beam: int = 5
     length: int = 20
+    longest: int = 34
     batches: tuple[int, ...] = (1, 32)
     source_buckets: tuple[int, ...] = (10, 12, 16)
     training_batch: int = 64

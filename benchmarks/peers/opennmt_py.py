@@ -123,6 +123,7 @@ def train(job, data, folder):
 
 
 def checkpoint_path(folder, updates):
+    """Returns where the training script puts its checkpoint."""
     return pathlib.Path(folder) / f"model_step_{updates}.pt"
 
 
@@ -166,7 +167,7 @@ def load(model, job, folder, forced):
     torch.set_num_threads(job.threads)
     mended = pathlib.Path(folder) / "mended.pt"
     torch.save(mend(torch.load(model)), mended)
-    lengths = {"min_length": job.length, "max_length": job.length} if forced else {"max_length": 34}
+    lengths = {"min_length": job.length, "max_length": job.length} if forced else {"max_length": job.longest}
     # The length ratio of its own would end outputs of short sources early.
     values = {
         "model": mended,

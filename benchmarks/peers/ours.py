@@ -11,14 +11,23 @@ _loaded = {}
 EPOCHS = 3
 
 
-def make(job, data, folder, shortlist=0):
-    """Exports an untrained model of the job's sizes to `folder/model/1`, which answers with a shortlist of so many words, or all."""
+def make(job, data, folder, shortlist=0, forced=True, trained=None):
+    """Exports a model of the job's sizes to `folder/model/1`, which answers with a shortlist of so many words, or all.
+
+    Args:
+        job: a `Job`, as JSON.
+        data: the corpus, whose words it knows.
+        folder: for the model and its graph.
+        shortlist: number of words, 0 for all.
+        forced: whether outputs have exactly `job.length` tokens.
+        trained: folder of a model that `train` left, with the same corpus and sizes; without it nothing is learned.
+    """
     from benchmarks.peers import ours_model
 
-    recipe = ours_model.recipe(Job.from_json(job), shortlist)
+    recipe = ours_model.recipe(Job.from_json(job), shortlist, forced)
     graph = ours_model.write_graph(recipe, corpus.read(data, "train"), pathlib.Path(folder) / "graph")
     model = pathlib.Path(folder) / "model"
-    return {"model": str(model), "parameters": ours_model.export(recipe, graph, model / "1")}
+    return {"model": str(model), "parameters": ours_model.export(recipe, graph, model / "1", trained)}
 
 
 def load(model, job, folder, forced):

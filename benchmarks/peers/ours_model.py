@@ -13,8 +13,11 @@ from components.vocabulary import executor
 from pipeline import configs, preprocessing, tokenization, translation_lexicon, word_alignment
 
 
-def recipe(job, shortlist=0):
-    """Returns the `Recipe` of the job; its decoding gives outputs of exactly `job.length` tokens, of a shortlist of so many words or of all."""
+def recipe(job, shortlist=0, forced=True):
+    """Returns the `Recipe` of the job; it decodes with a shortlist of so many words, or all (0).
+
+    Outputs have exactly `job.length` tokens or, where that is not forced, up to `job.longest`.
+    """
     values = {
         "data.tokenization": "whitespace",
         "data.target_language": "ja",
@@ -38,8 +41,8 @@ def recipe(job, shortlist=0):
         "decoding.batch_buckets": list(job.batches),
         "decoding.length_buckets": list(job.source_buckets),
         "decoding.max_length_factor": 0.0,
-        "decoding.max_length_offset": job.length,
-        "decoding.min_length": job.length,
+        "decoding.max_length_offset": job.length if forced else job.longest,
+        "decoding.min_length": job.length if forced else 0,
         "decoding.keep_protected": "false",
         "decoding.shortlist_size": shortlist,
         "lexicon.kind": "learned" if shortlist else "none",
@@ -102,15 +105,18 @@ def learn_lexicon(config, pairs):
     return translation_lexicon.prune(lexicon, config.top_k, config.min_probability)
 
 
-def export(recipe, graph, folder):
-    """Writes the SavedModel of an untrained network; returns its number of parameters."""
+def export(recipe, graph, folder, trained=None):
+    """Writes the SavedModel of a network, untrained unless a Trainer's folder is given; returns its number of parameters."""
     import keras
 
     from pipeline import trainer
     from serving import export
 
-    keras.utils.set_random_seed(recipe.training.seed)
-    model = trainer.build_model(recipe, recipe.vocabulary.source_size, recipe.vocabulary.target_size)
+    if trained:
+        model = keras.models.load_model(trainer.model_path(str(trained)), compile=False)
+    else:
+        keras.utils.set_random_seed(recipe.training.seed)
+        model = trainer.build_model(recipe, recipe.vocabulary.source_size, recipe.vocabulary.target_size)
     export.export_model(model, graph, recipe, str(folder), ("serving_default", "serving_default_no_xla"))
     return int(model.count_params())
 

@@ -5,7 +5,19 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from benchmarks.peers import corpus, decoding, environments, floors, machine, opennmt_py, picture, rounds, training
+from benchmarks.peers import (
+    corpus,
+    decoding,
+    environments,
+    floors,
+    machine,
+    opennmt_py,
+    ours_model,
+    picture,
+    processes,
+    rounds,
+    training,
+)
 from benchmarks.peers.job import Job
 
 
@@ -189,3 +201,34 @@ def test_busy_machines_are_called_busy():
     facts = {"processor": "any", "cores": 2, "memory_gb": 8, "system": "any", "load": 3.0}
     assert "busy (load 3.0)" in machine.sentence(facts, 2)
     assert "busy" not in machine.sentence({**facts, "load": 0.1}, 2)
+
+
+def test_the_last_checkpoint_is_taken(tmp_path):
+    for updates in (80, 1170, 390):
+        opennmt_py.checkpoint_path(tmp_path, updates).touch()
+    assert decoding.last_checkpoint(tmp_path) == opennmt_py.checkpoint_path(tmp_path, 1170)
+    with pytest.raises(processes.ProgramError, match=r"run benchmarks\.peers\.training first"):
+        decoding.last_checkpoint(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    "more, sentence",
+    [
+        (["--free"], "--free needs trained models"),
+        (["--trained", "out"], "--output must be another folder"),
+        (["--trained", "t", "--programs", "ours,ctranslate2"], "does not train ctranslate2"),
+        (["--programs", "ours,theirs"], "no program is called theirs"),
+    ],
+)
+def test_comparisons_that_cannot_be_made(monkeypatch, capsys, more, sentence):
+    monkeypatch.setattr("sys.argv", ["decoding", "--data", "d", "--output", "out", *more])
+    with pytest.raises(SystemExit):
+        decoding.parse()
+    assert sentence in capsys.readouterr().err
+
+
+def test_outputs_may_end_by_themselves():
+    job = Job()
+    forced, free = (ours_model.recipe(job, forced=forced).decoding for forced in (True, False))
+    assert (forced.min_length, forced.max_length_offset) == (job.length, job.length)
+    assert (free.min_length, free.max_length_offset) == (0, job.longest)

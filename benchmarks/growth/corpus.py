@@ -1,6 +1,6 @@
 """Measures how time and memory of the Beam components grow with the corpus.
 
-    python -m benchmarks.growth.corpus translation_en_ja --data PATH --output DIR --pairs 50000,500000 --components ingest,vocabulary
+    python -m benchmarks.growth.corpus translation_en_ja --data PATH --output DIR --pairs 50000,500000 --components ingest,statistics,vocabulary,lexicon,transform
 
 The corpus is two line-aligned files of real text, repeated up to each size: every repetition after the first has numbers of its own
 appended to both sides, so that no pair is a duplicate, the hash divides all of them, and the vocabulary grows as slowly as that of real
@@ -24,7 +24,7 @@ import time
 from benchmarks.growth import exponents
 from pipeline import configs, tensorflow_settings
 
-COMPONENTS = ("ingest", "vocabulary", "lexicon")
+COMPONENTS = ("ingest", "statistics", "vocabulary", "lexicon", "transform")
 _SAMPLE_SECONDS = 0.2
 
 
@@ -50,7 +50,7 @@ def grow(source_path, target_path, folder, pairs):
 
 
 def work(component, recipe, data, output, beam_args):
-    """Runs one component's executor; what it reads of others lies in the same output folder.
+    """Runs one component's executor; what it reads of others, which ran before, lies in the same output folder.
 
     Args:
         component: one of `COMPONENTS`.
@@ -59,19 +59,33 @@ def work(component, recipe, data, output, beam_args):
         output: folder of the artifacts, one for each corpus.
         beam_args: options for Beam.
     """
+    from tfx.components import StatisticsGen
+    from tfx.components.statistics_gen import executor as statistics
+    from tfx.components.util import examples_utils
+    from tfx.proto import example_gen_pb2
     from tfx.types import standard_artifacts
     from tfx.types.experimental import simple_artifacts
 
     from components.lexicon import component as lexicon
     from components.parallel_text_example_gen import executor as ingest
+    from components.text_transform import component as transform
     from components.vocabulary import component as vocabulary
 
     examples = standard_artifacts.Examples()
     artifacts = {name: simple_artifacts.File() for name in ("rejects", "vocabulary", "lexicon")}
-    for name, artifact in {"examples": examples, **artifacts}.items():
+    artifacts |= {
+        "examples": examples,
+        "statistics": standard_artifacts.ExampleStatistics(),
+        "schema": standard_artifacts.Schema(),
+        "transform_graph": standard_artifacts.TransformGraph(),
+        "transformed_examples": standard_artifacts.Examples(),
+    }
+    for name, artifact in artifacts.items():
         artifact.uri = str(output / name)
+    # What the component before wrote into metadata.
     examples.split_names = '["train", "eval", "test"]'
-    given = {name: [artifact] for name, artifact in {"examples": examples, **artifacts}.items()}
+    examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
+    given = {name: [artifact] for name, artifact in artifacts.items()}
 
     def execute(module, inputs, outputs, properties):
         context = module.Executor.Context(beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1")
@@ -87,12 +101,33 @@ def work(component, recipe, data, output, beam_args):
         execute(ingest, (), ("examples", "rejects"), properties)
         return
     recipe_json = recipe.to_json()
-    if component == "vocabulary":
-        made = vocabulary.Vocabulary(channel(examples), recipe_json)
+    channels = {name: channel(artifact) for name, artifact in artifacts.items()}
+    if component == "statistics":
+        made = StatisticsGen(channels["examples"])
+        execute(statistics, ("examples",), ("statistics",), made.exec_properties)
+    elif component == "vocabulary":
+        made = vocabulary.Vocabulary(channels["examples"], recipe_json)
         execute(vocabulary.executor, ("examples",), ("vocabulary",), made.exec_properties)
-    else:
-        made = lexicon.Lexicon(channel(examples), channel(artifacts["vocabulary"]), recipe_json)
+    elif component == "lexicon":
+        made = lexicon.Lexicon(channels["examples"], channels["vocabulary"], recipe_json)
         execute(lexicon.executor, ("examples", "vocabulary"), ("lexicon",), made.exec_properties)
+    else:
+        write_schema(output / "schema")
+        inputs = ("examples", "schema", "vocabulary")
+        made = transform.TextTransform(*(channels[name] for name in inputs), recipe_json)
+        execute(transform.executor, inputs, ("transform_graph", "transformed_examples"), made.exec_properties)
+
+
+def write_schema(folder):
+    """Writes the schema that SchemaGen infers of the examples."""
+    import tensorflow as tf
+    from google.protobuf import text_format
+    from tensorflow_transform.tf_metadata import schema_utils
+
+    spec = {name: tf.io.FixedLenFeature([1], tf.string) for name in ("source", "target", "file")}
+    schema = schema_utils.schema_from_feature_spec({**spec, "line": tf.io.FixedLenFeature([1], tf.int64)})
+    folder.mkdir(exist_ok=True)
+    (folder / "schema.pbtxt").write_text(text_format.MessageToString(schema), encoding="utf-8")
 
 
 def channel(artifact):
@@ -164,7 +199,7 @@ def main():
     parser.add_argument("--data", required=True, type=pathlib.Path, help="folder with train.SOURCE and train.TARGET")
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--pairs", default="50000,500000,5000000")
-    parser.add_argument("--components", default="ingest,vocabulary")
+    parser.add_argument("--components", default=",".join(COMPONENTS))
     parser.add_argument(
         "--beam", action="append", default=[], metavar="OPTION", help="--beam=--OPTION: an option for Beam; repeatable"
     )

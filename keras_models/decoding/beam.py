@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_models.decoding.actions import span_lengths
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
+from keras_models.decoding.ranking import top_k
 from keras_models.decoding.search import Rules
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows
 
@@ -51,6 +52,7 @@ def beam_search(
     length_alpha=1.0,
     coverage_beta=0.0,
     return_attention=False,
+    vocabulary_size=0,
     **rules,
 ):
     """Finds the best sequences under a step function.
@@ -77,6 +79,7 @@ def beam_search(
         length_alpha: strength of the length normalisation, 0 for none.
         coverage_beta: strength of the coverage penalty, 0 for none.
         return_attention: whether to return attention matrices.
+        vocabulary_size: V, if it is known when the graph is made and `extended_size` is not: many actions are ranked faster if they are known to be many.
         **rules: the others of `keras_models.decoding.search.Rules`, which are
             min_length: outputs shorter than this do not end.
             allow_unknown: whether `[UNK]` may stand in the output.
@@ -161,7 +164,7 @@ def beam_search(
         log_probs = constrain(output, ops.reshape(running["last"], (-1,)), owed, _fold(running["tokens"]), index)
         total = ops.expand_dims(running["log_probs"], -1) + _unfold(log_probs, beam_size)
         made = running["choices"] + rules.chooses(running["last"]) if rules.counts_choices else None
-        values, parents, actions = _best_continuations(total, beam_size, promised(index, made))
+        values, parents, actions = _best_continuations(total, beam_size, promised(index, made), vocabulary_size)
         # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)
         places = beam_size - ops.sum(ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True)
         values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < places, values, LOG_ZERO)
@@ -213,13 +216,14 @@ def beam_search(
     return Hypotheses(**best)
 
 
-def _best_continuations(total, beam_size, divisors=None):
+def _best_continuations(total, beam_size, divisors=None, at_least=0):
     """The best continuations of a beam.
 
     Args:
         total: float `[batch, beam, actions]`, log-probabilities of all continuations.
         beam_size: how many to keep.
         divisors: float `[actions]`, or `[batch, beam, 1]`: the best are those of the largest log-probability divided by it; None for 1.
+        at_least: what is known of the number of actions where the shape does not say it.
 
     Returns:
         values `[batch, beam_size]`, parents and actions int32 `[batch, beam_size]`.
@@ -233,8 +237,7 @@ def _best_continuations(total, beam_size, divisors=None):
     ranks = total if divisors is None else total / divisors
     # Two small selections are cheaper than one over beam * actions, and give the same: a hypothesis has at most
     # `beam_size` continuations among the best.
-    best, tokens = ops.top_k(ranks, beam_size)
-    tokens = ops.cast(tokens, "int32")
+    best, tokens = top_k(ranks, beam_size, at_least)
     flat_tokens = ops.reshape(tokens, (-1, beam_size * beam_size))
     best, index = ops.top_k(ops.reshape(best, (-1, beam_size * beam_size)), beam_size)
     index = ops.cast(index, "int32")

@@ -79,7 +79,7 @@ def decode(
     elif beam_size == 1:
         found = greedy_search(*arguments, **options)
     else:
-        found = beam_search(*arguments, beam_size=beam_size, n_best=n_best, **options)
+        found = beam_search(*arguments, beam_size=beam_size, n_best=n_best, vocabulary_size=size, **options)
     if shortlist is not None:
         found = found._replace(tokens=shortlist.restore(found.tokens, model.target_vocabulary_size))
     return found if samples == 1 else best_of(found, samples)

@@ -15,7 +15,7 @@ import grpc
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the ops that exported models use)
-from tensorflow.core.framework import types_pb2
+from tensorflow.core.framework import tensor_pb2, types_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
@@ -166,8 +166,9 @@ def _encode(array):
     dtype = tf.as_dtype(array.dtype).as_datatype_enum
     if dtype not in _VALUE_FIELDS:
         return tf.make_tensor_proto(array)
-    proto = tf.make_tensor_proto([], dtype=dtype, shape=[0])
-    del proto.tensor_shape.dim[:]
+    proto = tensor_pb2.TensorProto(dtype=dtype)
+    # An array of no axis has a shape, too.
+    proto.tensor_shape.SetInParent()
     for size in array.shape:
         proto.tensor_shape.dim.add(size=size)
     getattr(proto, _VALUE_FIELDS[dtype]).extend(array.ravel().tolist())

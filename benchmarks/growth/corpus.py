@@ -1,10 +1,11 @@
 """Measures how time and memory of the Beam components grow with the corpus.
 
-    python -m benchmarks.growth.corpus translation_en_ja --data PATH --output DIR --pairs 50000,500000 --components ingest,statistics,vocabulary,lexicon,transform
+    python -m benchmarks.growth.corpus translation_en_ja --data PATH --output DIR --pairs 50000,500000 --components ingest,statistics,vocabulary,lexicon,transform,evaluation
 
 The corpus is two line-aligned files of real text, repeated up to each size: every repetition after the first has numbers of its own
 appended to both sides, so that no pair is a duplicate, the hash divides all of them, and the vocabulary grows as slowly as that of real
-text. Each component runs at each size in a process of its own. The table says how long it worked, and the most memory that process and
+text. What is evaluated is the test split, a fiftieth of the pairs, by a tiny model that has learned nothing: how the Evaluator grows does not
+ask what its model says. Each component runs at each size in a process of its own. The table says how long it worked, and the most memory that process and
 its descendants had resident together, sampled every 0.2 seconds; DIR/growth.json keeps the same facts, DIR/growth.svg draws them. `--beam OPTION` is an option for
 Beam, as in `verbatim run`.
 """
@@ -24,7 +25,17 @@ import time
 from benchmarks.growth import exponents
 from pipeline import configs, tensorflow_settings
 
-COMPONENTS = ("ingest", "statistics", "vocabulary", "lexicon", "transform")
+COMPONENTS = ("ingest", "statistics", "vocabulary", "lexicon", "transform", "evaluation")
+# What evaluation needs and no component of Beam makes; it is not measured.
+_MODEL = "model"
+_TINY_MODEL = {
+    "model.hidden_size": 32,
+    "model.embedding_size": 32,
+    "decoding.beam_size": 1,
+    "decoding.n_best": 1,
+    "decoding.max_length_factor": 0.0,
+    "decoding.max_length_offset": 12,
+}
 _SAMPLE_SECONDS = 0.2
 
 
@@ -66,11 +77,16 @@ def work(component, recipe, data, output, beam_args):
     from tfx.types import standard_artifacts
     from tfx.types.experimental import simple_artifacts
 
+    from components.evaluator import component as evaluator
     from components.lexicon import component as lexicon
     from components.parallel_text_example_gen import executor as ingest
     from components.text_transform import component as transform
     from components.vocabulary import component as vocabulary
+    from pipeline import tasks
 
+    if component == _MODEL:
+        export_model(recipe, output)
+        return
     examples = standard_artifacts.Examples()
     artifacts = {name: simple_artifacts.File() for name in ("rejects", "vocabulary", "lexicon")}
     artifacts |= {
@@ -79,6 +95,9 @@ def work(component, recipe, data, output, beam_args):
         "schema": standard_artifacts.Schema(),
         "transform_graph": standard_artifacts.TransformGraph(),
         "transformed_examples": standard_artifacts.Examples(),
+        "model": standard_artifacts.Model(),
+        "evaluation": standard_artifacts.ModelEvaluation(),
+        "blessing": standard_artifacts.ModelBlessing(),
     }
     for name, artifact in artifacts.items():
         artifact.uri = str(output / name)
@@ -111,11 +130,40 @@ def work(component, recipe, data, output, beam_args):
     elif component == "lexicon":
         made = lexicon.Lexicon(channels["examples"], channels["vocabulary"], recipe_json)
         execute(lexicon.executor, ("examples", "vocabulary"), ("lexicon",), made.exec_properties)
+    elif component == "evaluation":
+        made = evaluator.Evaluator(
+            examples=channels["examples"],
+            example_splits=[tasks.evaluated_split(recipe)],
+            model=channels["model"],
+            eval_config=tasks.build_eval_config(recipe),
+            module_path=tasks.evaluator_module(recipe),
+        )
+        execute(evaluator.executor, ("examples", "model"), ("evaluation", "blessing"), made.exec_properties)
     else:
         write_schema(output / "schema")
         inputs = ("examples", "schema", "vocabulary")
         made = transform.TextTransform(*(channels[name] for name in inputs), recipe_json)
         execute(transform.executor, inputs, ("transform_graph", "transformed_examples"), made.exec_properties)
+
+
+def export_model(recipe, output):
+    """Exports the recipe's model with its first weights, to where the Evaluator looks for it."""
+    import tensorflow_transform as tft
+    from tfx.utils import path_utils
+
+    from components.vocabulary import executor as vocabulary
+    from pipeline import preprocessing, trainer, training_counts
+    from serving import export
+
+    graph = tft.TFTransformOutput(str(output / "transform_graph"))
+    sizes = [
+        len((output / "vocabulary" / name).read_text("utf-8").splitlines())
+        for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
+    ]
+    model = trainer.build_model(recipe, *sizes)
+    directory = path_utils.serving_model_dir(str(output / "model"))
+    export.export_model(model, graph, recipe, directory)
+    training_counts.write(directory, vocabulary.read_training_counts(str(output / "vocabulary")))
 
 
 def write_schema(folder):
@@ -207,6 +255,7 @@ def main():
     options = parser.parse_args()
     tensorflow_settings.quiet()
     overrides = ["data.eval_files=[]", "data.test_files=[]", "data.eval_share=0.02", "data.test_share=0.02"]
+    overrides += [f"{key}={value}" for key, value in _TINY_MODEL.items()]
     recipe = configs.load_recipe(options.recipe, [*overrides, "lexicon.kind=learned"])
     if options.only:
         component, pairs = options.only
@@ -220,9 +269,11 @@ def main():
         folder = options.output / str(pairs)
         shutil.rmtree(folder, ignore_errors=True)
         grow(*texts, folder / "data", pairs)
+        arguments = [sys.executable, "-m", "benchmarks.growth.corpus", options.recipe, "--data", str(options.data)]
+        arguments += ["--output", str(options.output), *(f"--beam={option}" for option in options.beam)]
         for component in options.components.split(","):
-            arguments = [sys.executable, "-m", "benchmarks.growth.corpus", options.recipe, "--data", str(options.data)]
-            arguments += ["--output", str(options.output), *(f"--beam={option}" for option in options.beam)]
+            if component == "evaluation":
+                measure([*arguments, "--only", _MODEL, str(pairs)])
             seconds, peak = measure([*arguments, "--only", component, str(pairs)])
             rows.append({"component": component, "pairs": pairs, "seconds": seconds, "peak_bytes": peak})
             (options.output / "growth.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
 """The best of many actions."""
 
-from keras import ops
+import math
 
-from keras_models.layers.numerics import LOG_ZERO
+from keras import ops
 
 # Actions that are looked at as one, and so few actions that this costs more than it saves.
 BLOCK, FEW = 16, 1024
@@ -28,7 +28,8 @@ def top_k(values, k, at_least=0):
         best, indices = ops.top_k(values, k)
         return best, ops.cast(indices, "int32")
     missing = (BLOCK - number % BLOCK) % BLOCK
-    padded = ops.pad(values, [[0, 0]] * len(leading) + [[0, missing]], constant_values=2 * LOG_ZERO)
+    # Below whatever an impossible value adds up to, so that no index is beyond the last.
+    padded = ops.pad(values, [[0, 0]] * len(leading) + [[0, missing]], constant_values=-math.inf)
     blocks = ops.reshape(padded, (*leading, (number + missing) // BLOCK, BLOCK))
     _, chosen = ops.top_k(ops.max(blocks, axis=-1), k)
     chosen = ops.sort(ops.cast(chosen, "int32"), axis=-1)

@@ -36,6 +36,14 @@ def test_equals_sorting(seed, number, k, kinds, banned):
     np.testing.assert_array_equal(indices, order)
 
 
+def test_what_is_less_than_impossible_has_its_own_index():
+    """The log-probabilities of hypotheses that were impossible before, and are again, add up."""
+    values = np.full((2, FEW + 5), 3 * LOG_ZERO, "float32")
+    values[:, 3] = 2 * LOG_ZERO
+    for found, wanted in zip(numpy(top_k(ops.convert_to_tensor(values), 5)), oracle(values, 5)):
+        np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("number", [3, FEW - 1, FEW, 5000])
 def test_compiled_equals_uncompiled(number):
     values = np.random.default_rng(0).normal(size=(4, number)).astype("float32")

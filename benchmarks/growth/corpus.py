@@ -157,7 +157,7 @@ def export_model(recipe, output):
 
     graph = tft.TFTransformOutput(str(output / "transform_graph"))
     sizes = [
-        len((output / "vocabulary" / name).read_text("utf-8").splitlines())
+        len(preprocessing.read_vocabulary(graph, name))
         for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
     ]
     model = trainer.build_model(recipe, *sizes)

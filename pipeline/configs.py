@@ -122,6 +122,9 @@ class ModelConfig:
     attention: str = choice("additive", "dot", "bilinear", "none", default="additive")
     input_feeding: bool = True
     selective_read: bool = False  # feed the source states of the token just copied (head joint_copy)
+    # With encoder rnn, above 0: embeddings and kernels are first drawn uniformly from plus and minus this (0.1 suits hidden sizes around 512);
+    # 0: kernels Glorot's, embeddings from N(0, 1).
+    initial_range: float = number(0.0, low=0.0, high=1.0)
     # Body transformer.
     decoder_layers: int = number(1, low=1, high=24)
     attention_heads: int = number(4, low=1, high=64)

@@ -105,6 +105,11 @@ def _check_model(recipe):
         raise RecipeError("The recipe key 'model.hidden_size' must be even: the encoder has two directions.")
     elif model.encoder == "cnn" and model.kernel_size % 2 == 0:
         raise RecipeError("The recipe key 'model.kernel_size' must be odd: as many words on either side.")
+    if model.initial_range and (model.body, model.encoder) != ("rnn", "rnn"):
+        raise RecipeError(
+            f"The recipe key 'model.initial_range' ({model.initial_range}) needs 'model.body' = \"rnn\" and 'model.encoder' = \"rnn\": other layers "
+            "are drawn by sizes of their own."
+        )
     for key, head in (("model.head", model.head), ("baseline.head", recipe.baseline.head)):
         if model.attention == "none" and head in ATTENTIVE_HEADS:
             raise RecipeError(

@@ -103,6 +103,7 @@ def build_model(
             attention=config.attention,
             input_feeding=config.input_feeding,
             selective_read=config.selective_read,
+            initial_range=config.initial_range,
             coverage=config.coverage,
             segmentation=segmentation_options(recipe.segmentation) if configs.segments(recipe) else None,
             **options,

@@ -7,6 +7,7 @@ copying, so that beams of one are not measured.
 
 import argparse
 import json
+import math
 import pathlib
 import re
 
@@ -27,13 +28,21 @@ def training_options(job, data, folder, updates, report_every):
     folder.mkdir(parents=True, exist_ok=True)
     pairs = corpus.read(data, "train")
     chosen = pairs[: job.training_batch * job.updates]
-    for side, everything, texts in zip(("src", "tgt"), zip(*pairs), zip(*chosen)):
+    # As many as ours are evaluated by, and the same.
+    last = pairs[-job.training_batch :]
+    for side, everything, texts, evaluated in zip(("src", "tgt"), zip(*pairs), zip(*chosen), zip(*last)):
         words = corpus.frequent_words(everything, job.vocabulary - SPECIALS)
-        (folder / f"vocab.{side}").write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
-        (folder / f"train.{side}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    files = {side: str(folder / f"train.{side}") for side in ("src", "tgt")}
+        for name, lines in {"vocab": words, "train": texts, "eval": evaluated}.items():
+            (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def paths(split):
+        return {f"path_{side}": str(folder / f"{split}.{side}") for side in ("src", "tgt")}
+
     config = {
-        "data": {"corpus": {"path_src": files["src"], "path_tgt": files["tgt"], "transforms": [], "weight": 1}},
+        "data": {
+            "corpus": {**paths("train"), "transforms": [], "weight": 1},
+            "valid": {**paths("eval"), "transforms": []},
+        },
         "src_vocab": str(folder / "vocab.src"),
         "tgt_vocab": str(folder / "vocab.tgt"),
         "src_vocab_size": job.vocabulary,
@@ -58,7 +67,8 @@ def training_options(job, data, folder, updates, report_every):
         "max_grad_norm": 1.0,
         "train_steps": updates,
         "save_checkpoint_steps": updates,
-        "valid_steps": updates + 1,
+        "valid_steps": report_every,
+        "valid_batch_size": job.training_batch,
         "report_every": report_every,
         "log_file": str(folder / "log"),
         "seed": 1,
@@ -96,6 +106,11 @@ def read_reports(log):
     ]
 
 
+def read_evaluations(log):
+    """Returns the losses of the evaluations that the training script told of, in nats a target token."""
+    return [math.log(float(found)) for found in re.findall(r"Validation perplexity:\s*([\d.e+]+)", log)]
+
+
 def train(job, data, folder):
     """Trains on the corpus' first pairs, as many epochs as ours; returns rates from the end of the first one on."""
     import torch
@@ -103,7 +118,8 @@ def train(job, data, folder):
     job = Job.from_json(job)
     options = training_options(job, data, folder, REPORTS * job.updates, job.updates)
     run_training(options)
-    reports = read_reports((pathlib.Path(folder) / "log").read_text(encoding="utf-8"))
+    log = (pathlib.Path(folder) / "log").read_text(encoding="utf-8")
+    reports = read_reports(log)
     measured = reports[1:]
     if not measured:
         raise RuntimeError("the training reported no progress")
@@ -119,6 +135,7 @@ def train(job, data, folder):
         "target_rate": mean_rate("target_rate"),
         "pairs_an_update": reports[-1]["pairs"],
         "losses": [[int(report["update"]), report["loss"]] for report in reports],
+        "eval_losses": [[int(report["update"]), loss] for report, loss in zip(reports, read_evaluations(log))],
     }
 
 

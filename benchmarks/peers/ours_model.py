@@ -47,7 +47,10 @@ def recipe(job, shortlist=0, forced=True):
         "decoding.shortlist_size": shortlist,
         "lexicon.kind": "learned" if shortlist else "none",
     }
-    if job.body == "transformer":
+    if job.body == "rnn":
+        # The peer's first weights, too.
+        values |= {"model.initial_range": 0.1}
+    else:
         values |= {
             "model.encoder_layers": job.layers,
             "model.decoder_layers": job.layers,

@@ -3,8 +3,8 @@
     python -m benchmarks.peers.training --data PATH --output DIR [--rounds 5] [--updates 40] [--threads 2]
 
 Each turn is a training of its own, in a process of its own: by the Trainer's `run_fn`, and by the peer's training script, over the first 64 x UPDATES pairs
-of small_parallel_enja, three times. Rates are from the end of the first pass on, so start-up and tracing are left out; ours
-include its evaluation after each pass, of 64 pairs. Updates of ours hold pairs of one length each, 64 on average, the peer's 64 pairs. The loss after each pass, in nats
+of small_parallel_enja, three times. Rates are from the end of the first pass on, so start-up and tracing are left out; each
+includes an evaluation after each pass, of the same 64 pairs. Updates of ours hold pairs of one length each, 64 on average, the peer's 64 pairs. The loss after each pass, in nats
 a target token, stands beside the rates, so that equal progress an update can be seen. With `ours_large_vocabulary` that loss is over the words of
 its smaller softmax; the evaluation's, over all words, says what the smaller one costs. Writes DIR/training.json, training.md and training.svg.
 """

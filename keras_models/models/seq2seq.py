@@ -1,5 +1,7 @@
 """Encoder-decoder body: recurrent or convolutional encoder, attention, recurrent decoder with input feeding."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -43,6 +45,9 @@ class RecurrentSeq2Seq(Seq2Seq):
         encoder_layers: stacked layers of the encoder.
         kernel_size: width of the convolutions, odd.
         dropout: share of units dropped on embeddings, source states and decoder outputs.
+        initial_range: r, above 0: embeddings and kernels are first drawn uniformly from [-r, r], as Sutskever et al. 2014 (section 3.4, r = 0.08) and Luong
+            et al. 2015 (section 4.1, r = 0.1) do; biases, and what has a first value of its own, keep that. 0: kernels are Glorot's, embeddings drawn
+            from N(0, 1). For encoder `"rnn"`.
         input_feeding: whether o_{t-1} is an input of step t.
         coverage: whether coverage enters the attention score and `coverage_loss_weight` applies.
         coverage_loss_weight: weight of `losses.coverage_loss`, added to the training loss.
@@ -89,9 +94,12 @@ class RecurrentSeq2Seq(Seq2Seq):
         coverage_loss_weight=1.0,
         selective_read=False,
         segmentation=None,
+        initial_range=0.0,
         **kwargs,
     ):
-        super().__init__(source_vocabulary_size, target_vocabulary_size, head, **kwargs)
+        # Composed words are scaled, because what they are composed by is not drawn anew: the same variance.
+        stddev = initial_range / math.sqrt(3) if initial_range else 1.0
+        super().__init__(source_vocabulary_size, target_vocabulary_size, head, embedding_stddev=stddev, **kwargs)
         self._config = dict(
             source_vocabulary_size=source_vocabulary_size,
             target_vocabulary_size=target_vocabulary_size,
@@ -109,6 +117,7 @@ class RecurrentSeq2Seq(Seq2Seq):
             coverage_loss_weight=coverage_loss_weight,
             selective_read=selective_read,
             segmentation=segmentation,
+            initial_range=initial_range,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
         if cell not in _ENCODERS:
@@ -121,6 +130,10 @@ class RecurrentSeq2Seq(Seq2Seq):
             )
         if encoder != "cnn" and hidden_size % 2:
             raise ValueError(f"hidden_size must be even, one half for each direction; got {hidden_size}.")
+        if initial_range < 0 or (initial_range and encoder != "rnn"):
+            raise ValueError(
+                f"initial_range must be at least 0, and 0 for encoder {encoder!r}, whose layers are drawn by sizes of their own; got {initial_range}."
+            )
         if attention == "none" and self.head.needs_attention:
             raise ValueError(f"The head {head!r} copies by attention; it needs an attention other than 'none'.")
         if selective_read and not hasattr(self.head, "copy_scores"):
@@ -187,6 +200,20 @@ class RecurrentSeq2Seq(Seq2Seq):
             self.attention.build((None, hidden_size), (None, None, memory_size))
         self.readout.build((None, hidden_size + (memory_size if self.attention is not None else 0)))
         self.build_head(hidden_size, memory_size, embedding_size, hidden_size)
+        if initial_range:
+            self._draw_weights(initial_range)
+
+    def _draw_weights(self, initial_range):
+        """Draws embeddings and kernels anew, uniformly from [-initial_range, initial_range]."""
+        composed = [] if self.composer is None else self.composer.trainable_variables
+        kept = {id(variable) for variable in composed}
+        for variable in self.trainable_variables:
+            # A GRU's bias has two axes, too.
+            if len(variable.shape) < 2 or variable.name == "bias" or id(variable) in kept:
+                continue
+            # One for each: an initializer draws the same numbers always.
+            draw = keras.initializers.RandomUniform(-initial_range, initial_range)
+            variable.assign(draw(variable.shape, dtype=variable.dtype))
 
     def get_config(self):
         return {**super().get_config(), **self._config}

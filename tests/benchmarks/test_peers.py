@@ -154,8 +154,10 @@ def test_reports_of_a_training():
     log = (
         "[2026-01-01 00:00:00,000 INFO] Step  1/    1; acc: 0.0; ppl: 19793.7; xent: 9.9; lr: 0.00100; sents:      64; "
         "bsz:  499/ 814/64;   6/ 10 tok/s;     78 sec;\n"
+        "[2026-01-01 00:00:30,000 INFO] Validation perplexity: 7.38906\n"
         "[2026-01-01 00:01:00,000 INFO] Saving checkpoint\n"
     )
+    assert opennmt_py.read_evaluations(log) == [pytest.approx(2.0, abs=1e-5)]
     assert opennmt_py.read_reports(log) == [
         {"update": 1.0, "loss": 9.9, "pairs": 64.0, "source_rate": 6.0, "target_rate": 10.0}
     ]

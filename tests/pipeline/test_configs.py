@@ -231,6 +231,11 @@ def test_impossible_values_are_named(key, value):
             {"model.body": "transformer", "model.head": "joint_copy", "model.selective_read": True},
             "'model.selective_read' (true) needs 'model.body' = \"rnn\"",
         ),
+        (
+            {"model.body": "transformer", "model.initial_range": 0.1},
+            "'model.initial_range' (0.1) needs 'model.body' = \"rnn\" and 'model.encoder' = \"rnn\"",
+        ),
+        ({"model.encoder": "cnn", "model.initial_range": 0.1}, "'model.initial_range' (0.1) needs"),
         ({"model.body": "transformer", "model.attention": "none"}, "'model.attention' (none) needs 'model.body'"),
         ({"model.body": "transformer", "model.encoder": "cnn"}, "'model.encoder' (cnn) needs 'model.body'"),
         ({"model.body": "transformer", "model.hidden_size": 10}, "'model.hidden_size' (10) must be even and divisible"),

@@ -305,9 +305,19 @@ def test_the_recipe_reaches_the_model():
             {"head_options": {"inverse_temperature": 2.0, "activation": "noisy_tanh"}, "scheduled_sampling": False},
         ),
         (
-            {"head": "span_copy", "max_span": 3, "copying_context": "start", "attention": "none"},
+            {
+                "head": "span_copy",
+                "max_span": 3,
+                "copying_context": "start",
+                "attention": "none",
+                "initial_range": 0.1,
+            },
             {},
-            {"head_options": {"max_span": 3, "copying_context": "start"}, "attention": "none"},
+            {
+                "head_options": {"max_span": 3, "copying_context": "start"},
+                "attention": "none",
+                "initial_range": 0.1,
+            },
         ),
     ],
 )

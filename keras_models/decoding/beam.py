@@ -53,6 +53,7 @@ def beam_search(
     coverage_beta=0.0,
     return_attention=False,
     vocabulary_size=0,
+    step_of=None,
     **rules,
 ):
     """Finds the best sequences under a step function.
@@ -79,6 +80,8 @@ def beam_search(
         length_alpha: strength of the length normalisation, 0 for none.
         coverage_beta: strength of the coverage penalty, 0 for none.
         return_attention: whether to return attention matrices.
+        step_of: function `(sources int32 [n]) -> step` that makes the step function of some of the sources. With it, once half of the sources have
+            ended, the search goes on with the others alone: the same outputs in less time where lengths differ. None: all go on to the last step.
         vocabulary_size: V, if it is known when the graph is made and `extended_size` is not: many actions are ranked faster if they are known to be many.
         **rules: the others of `keras_models.decoding.search.Rules`, which are
             min_length: outputs shorter than this do not end.
@@ -100,8 +103,7 @@ def beam_search(
         raise ValueError(f"n_best ({n_best}) cannot exceed beam_size ({beam_size}).")
     batch, source_length = ops.shape(extended_ids)
     extended_ids = ops.cast(extended_ids, "int32")
-    rules = Rules(extended_ids, source_mask, extended_size, max_length, **rules).repeat(beam_size)
-    protection, start_id, end_id = rules.protection, rules.start_id, rules.end_id
+    rules = Rules(extended_ids, source_mask, extended_size, max_length, **rules)
     shape = (batch, beam_size)
 
     def history(dtype, *tail, fill=0):
@@ -122,67 +124,149 @@ def beam_search(
     # Only the first of the equal hypotheses that a search starts with may be extended.
     first = ops.where(ops.equal(ops.arange(beam_size), 0), 0.0, LOG_ZERO)
     running = empty_set(ops.broadcast_to(ops.expand_dims(first, 0), shape))
-    running["last"] = ops.full(shape, start_id, dtype="int32")
-    if protection is not None:
-        running["owed"] = ops.broadcast_to(ops.expand_dims(protection.source, 1), (*shape, source_length))
+    running["last"] = ops.full(shape, rules.start_id, dtype="int32")
+    if rules.protection is not None:
+        running["owed"] = ops.broadcast_to(ops.expand_dims(rules.protection.source, 1), (*shape, source_length))
     if rules.counts_choices:
         running["choices"] = ops.zeros(shape, dtype="int32")
     finished = empty_set(ops.full(shape, LOG_ZERO, dtype="float32"))
     finished["scores"] = ops.full(shape, LOG_ZERO, dtype="float32")
     finished["lengths"] = ops.zeros(shape, dtype="int32")
-    constrain = rules.make_constrain()
-    number_of_actions = rules.number_of_actions
+    state = (ops.convert_to_tensor(0, dtype="int32"), running, finished, repeat_rows(carry, beam_size))
+    search = _Search(step, rules, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size)
+    alone = isinstance(batch, int) and batch == 1
+    finished = search.run(state)[2] if step_of is None or alone else _run_compacting(search, step_of, state)
+    best = {key: value[:, :n_best] for key, value in finished.items() if key != "coverage"}
+    return Hypotheses(**best)
 
-    def better(old, new):
+
+def _run_compacting(search, step_of, state):
+    """Searches until half of the sources have ended, then goes on with the others alone; returns the finished hypotheses of all.
+
+    Those that are left out would have changed no more; if fewer than half run, some of them fill up the half, because its size is fixed.
+    """
+    batch = ops.shape(state[1]["last"])[0]
+    half = max(batch // 2, 1) if isinstance(batch, int) else ops.maximum(batch // 2, 1)
+    state = search.run(state, at_most=half)
+    _, running, finished, _ = state
+    places = ops.arange(batch, dtype="int32")
+    # Those that run come first.
+    order = ops.cast(ops.argsort(ops.where(search.runs(running, finished), places, places + batch)), "int32")
+    sources, ended = order[:half], order[half:]
+    rest = search.of(sources, step_of(sources))
+    _, _, late, _ = rest.run(_rows_of(state, sources))
+    back = ops.argsort(order)
+
+    def join(early, late):
+        return ops.take(ops.concatenate([late, ops.take(early, ended, axis=0)], axis=0), back, axis=0)
+
+    return {key: join(value, late[key]) for key, value in finished.items()}
+
+
+def _rows_of(state, sources):
+    """A search's state, of some sources alone."""
+    index, running, finished, carry = state
+    beam_size = ops.shape(running["last"])[1]
+
+    def take(tensor):
+        return ops.take(tensor, sources, axis=0)
+
+    carry = keras.tree.map_structure(lambda x: _fold(take(_unfold(x, beam_size))), carry)
+    return index, *({key: take(value) for key, value in part.items()} for part in (running, finished)), carry
+
+
+class _Search:
+    """The loop of a beam search; its state is a tuple of the number of tokens, the running and the finished hypotheses, and the carry.
+
+    Args:
+        rules: `Rules` of the sources, not yet repeated for their hypotheses.
+        step, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size: those of `beam_search`.
+    """
+
+    def __init__(self, step, rules, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size):
+        self.step = step
+        self.sources_rules = rules
+        self.rules = rules.repeat(beam_size)
+        self.beam_size = beam_size
+        self.n_best = n_best
+        self.length_alpha = length_alpha
+        self.coverage_beta = coverage_beta
+        self.vocabulary_size = vocabulary_size
+        self.constrain = self.rules.make_constrain()
+
+    def of(self, sources, step):
+        """The same search over some sources, int32 `[n]`, by their step function."""
+        options = (self.beam_size, self.n_best, self.length_alpha, self.coverage_beta, self.vocabulary_size)
+        return _Search(step, self.sources_rules.of(sources), *options)
+
+    def run(self, state, at_most=0):
+        """Searches until no more than `at_most` sources run; returns the state."""
+
+        def condition(index, running, finished, carry):
+            count = ops.sum(ops.cast(self.runs(running, finished), "int32"))
+            return ops.logical_and(index <= self.rules.max_length, count > at_most)
+
+        return ops.while_loop(condition, self._advance, state)
+
+    def runs(self, running, finished):
+        """Whether a source's running hypotheses can still become one of its `n_best`: bool `[batch]`."""
+        # Log-probabilities only fall and the coverage penalty is at most 0: this bounds what a running one can reach.
+        reachable = ops.max(running["log_probs"], axis=1) / length_penalty(self.rules.max_length + 1, self.length_alpha)
+        # The finished are sorted: this is the worst that would be returned.
+        return reachable > finished["scores"][:, self.n_best - 1]
+
+    def _better(self, old, new):
         """Keeps the `beam_size` best of two sets; ties go to the older."""
         joint = {key: ops.concatenate([old[key], new[key]], axis=1) for key in old}
-        _, index = ops.top_k(joint["scores"], beam_size)
+        _, index = ops.top_k(joint["scores"], self.beam_size)
         return {key: _select(value, index) for key, value in joint.items()}
 
-    def promised(index, made):
+    def _promised(self, index, made):
         """By what continuations are ranked, None where they are of one length: the penalty of the length that each is sure to have.
 
         A span is paid for whole at its first token; ranked by log-probability alone it would compete, token for nothing, with single words.
         """
         if made is not None:
-            return ops.expand_dims(length_penalty(made, length_alpha), -1)
-        if rules.max_span == 1 or beam_size == 1 or not length_alpha:
+            return ops.expand_dims(length_penalty(made, self.length_alpha), -1)
+        rules = self.rules
+        if rules.max_span == 1 or self.beam_size == 1 or not self.length_alpha:
             return None
-        actions = ops.arange(number_of_actions, dtype="int32")
-        return length_penalty(index + span_lengths(actions, rules.vocabulary_size, source_length), length_alpha)
+        actions = ops.arange(rules.number_of_actions, dtype="int32")
+        lengths = span_lengths(actions, rules.vocabulary_size, rules.source_length)
+        return length_penalty(index + lengths, self.length_alpha)
 
-    def condition(index, running, finished, carry):
-        # Log-probabilities only fall and the coverage penalty is at most 0: this bounds what a running one can reach.
-        reachable = ops.max(running["log_probs"], axis=1) / length_penalty(max_length + 1, length_alpha)
-        # The finished are sorted: this is the worst that would be returned.
-        worst_returned = finished["scores"][:, n_best - 1]
-        return ops.logical_and(index <= max_length, ops.any(reachable > worst_returned))
-
-    def body(index, running, finished, carry):
-        output = step(ops.reshape(running["last"], (-1,)), carry, index)
-        owed = None if protection is None else _fold(running["owed"])
-        log_probs = constrain(output, ops.reshape(running["last"], (-1,)), owed, _fold(running["tokens"]), index)
+    def _advance(self, index, running, finished, carry):
+        """One token more for each running hypothesis."""
+        rules, beam_size = self.rules, self.beam_size
+        shape = ops.shape(running["last"])[:2]
+        last = ops.reshape(running["last"], (-1,))
+        output = self.step(last, carry, index)
+        owed = None if rules.protection is None else _fold(running["owed"])
+        log_probs = self.constrain(output, last, owed, _fold(running["tokens"]), index)
         total = ops.expand_dims(running["log_probs"], -1) + _unfold(log_probs, beam_size)
         made = running["choices"] + rules.chooses(running["last"]) if rules.counts_choices else None
-        values, parents, actions = _best_continuations(total, beam_size, promised(index, made), vocabulary_size)
+        values, parents, actions = _best_continuations(
+            total, beam_size, self._promised(index, made), self.vocabulary_size
+        )
         # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)
         places = beam_size - ops.sum(ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True)
         values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < places, values, LOG_ZERO)
-        ends = ops.equal(actions, end_id)
+        ends = ops.equal(actions, rules.end_id)
 
         rows = {key: _select(value, parents) for key, value in running.items() if key != "last"}
         ended = {key: value for key, value in rows.items() if key in finished}
         ended["log_probs"] = values
         ended["lengths"] = ops.broadcast_to(index, shape)
         made = None if made is None else _select(made, parents)
-        scores = values / length_penalty(index + 1 if made is None else made, length_alpha)
-        if coverage_beta:
-            scores += ops.reshape(coverage_penalty(_fold(rows["coverage"]), rules.source_mask, coverage_beta), shape)
+        scores = values / length_penalty(index + 1 if made is None else made, self.length_alpha)
+        if self.coverage_beta:
+            penalty = coverage_penalty(_fold(rows["coverage"]), rules.source_mask, self.coverage_beta)
+            scores += ops.reshape(penalty, shape)
         ended["scores"] = ops.where(ops.logical_and(ends, values > LOG_ZERO / 2), scores, LOG_ZERO)
-        finished = better(finished, ended)
+        finished = self._better(finished, ended)
 
-        flat_rows = ops.expand_dims(ops.arange(batch, dtype="int32") * beam_size, 1) + parents
-        flat_actions = ops.reshape(flat_rows * number_of_actions + actions, (-1,))
+        flat_rows = ops.expand_dims(ops.arange(shape[0], dtype="int32") * beam_size, 1) + parents
+        flat_actions = ops.reshape(flat_rows * rules.number_of_actions + actions, (-1,))
         attention = _select(_unfold(output.attention, beam_size), parents)
         tokens, position, probability = rules.output(
             ops.reshape(actions, (-1,)),
@@ -200,20 +284,12 @@ def beam_search(
         }
         if made is not None:
             new["choices"] = made
-        if protection is not None:
-            new["owed"] = ops.reshape(rules.pay(_fold(rows["owed"]), tokens), (*shape, source_length))
-        if return_attention:
+        if rules.protection is not None:
+            new["owed"] = ops.reshape(rules.pay(_fold(rows["owed"]), tokens), (*shape, rules.source_length))
+        if "attention" in running:
             new["attention"] = _write(rows["attention"], index, attention)
         carry = keras.tree.map_structure(lambda x: _fold(_select(_unfold(x, beam_size), parents)), output.carry)
         return index + 1, new, finished, carry
-
-    _, _, finished, _ = ops.while_loop(
-        condition,
-        body,
-        (ops.convert_to_tensor(0, dtype="int32"), running, finished, repeat_rows(carry, beam_size)),
-    )
-    best = {key: value[:, :n_best] for key, value in finished.items() if key != "coverage"}
-    return Hypotheses(**best)
 
 
 def _best_continuations(total, beam_size, divisors=None, at_least=0):

@@ -77,6 +77,13 @@ class Protection(typing.NamedTuple):
     source: typing.Any
     max_span: int = 1
 
+    def of(self, sources):
+        """The same for some of the sources, int32 `[n]`."""
+        vocabulary = self.vocabulary
+        if len(vocabulary.shape) == 2:
+            vocabulary = ops.take(vocabulary, sources, axis=0)
+        return self._replace(vocabulary=vocabulary, source=ops.take(self.source, sources, axis=0))
+
     def forbid(self, log_probs, owed, extended_ids, index, max_length, end_id=END_ID):
         """Applies the guarantee to a step's distribution, after `constraints`.
 

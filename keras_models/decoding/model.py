@@ -1,5 +1,6 @@
 """Decoding a model: the search with the model's own step function."""
 
+import keras
 from keras import ops
 
 from keras_models.decoding.beam import beam_search
@@ -54,13 +55,20 @@ def decode(
         memory = model.shorten(memory, repeat_rows(shortlist, samples), columns)
         shortlist = memory.pop("shortlist")
     size = model.target_vocabulary_size if shortlist is None else shortlist.size
-    repeated = {**repeat_rows(memory, copies), **tables}
-    if shortlist is not None:
-        # One for each source, however many hypotheses that has.
-        repeated["shortlist"] = shortlist
 
-    def step(actions, carry, index):
-        return StepOutput(*model.step(actions, carry, repeated, index))
+    def step_of(sources=None):
+        """The step function of all sources, or of some, int32 `[n]`."""
+
+        def take(tree):
+            return tree if sources is None else keras.tree.map_structure(lambda x: ops.take(x, sources, axis=0), tree)
+
+        repeated = {**repeat_rows(take(memory), copies), **tables}
+        if shortlist is not None:
+            # One for each source, however many hypotheses that has.
+            repeated["shortlist"] = take(shortlist)
+        return lambda actions, carry, index: StepOutput(*model.step(actions, carry, repeated, index))
+
+    step = step_of()
 
     if protected_vocabulary is not None:
         # What the head cannot output cannot be demanded either.
@@ -79,7 +87,9 @@ def decode(
     elif beam_size == 1:
         found = greedy_search(*arguments, **options)
     else:
-        found = beam_search(*arguments, beam_size=beam_size, n_best=n_best, vocabulary_size=size, **options)
+        found = beam_search(
+            *arguments, beam_size=beam_size, n_best=n_best, vocabulary_size=size, step_of=step_of, **options
+        )
     if shortlist is not None:
         found = found._replace(tokens=shortlist.restore(found.tokens, model.target_vocabulary_size))
     return found if samples == 1 else best_of(found, samples)

@@ -83,6 +83,17 @@ class Rules(typing.NamedTuple):
             source_mask=ops.repeat(self.source_mask, times, axis=0),
         )
 
+    def of(self, sources):
+        """The same rules, not yet repeated, for some of the sources, int32 `[n]`."""
+        protection = self.protection
+        if protection is not None:
+            protection = protection.of(sources)
+        return self._replace(
+            extended_ids=ops.take(self.extended_ids, sources, axis=0),
+            source_mask=ops.take(self.source_mask, sources, axis=0),
+            protection=protection,
+        )
+
     def make_constrain(self):
         """Returns the function `(output, last, owed, tokens, index) -> log_probs [rows, actions]` of all rules.
 

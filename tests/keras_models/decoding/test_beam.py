@@ -233,3 +233,51 @@ def test_a_beam_wider_than_all_there_is():
 def test_n_best_must_fit_in_the_beam():
     with pytest.raises(ValueError, match=r"n_best \(3\) cannot exceed beam_size \(2\)"):
         TableStep(0, 1, 5, 1).search(beam_search, 3, beam_size=2, n_best=3)
+
+
+@settings(max_examples=examples(15))
+@given(
+    seed=st.integers(0, 10**6),
+    batch=st.integers(1, 7),
+    beam=st.integers(2, 3),
+    n_best=st.integers(1, 2),
+    beta=st.sampled_from([0.0, 0.3]),
+)
+def test_going_on_with_the_sources_that_run_changes_nothing(seed, batch, beam, n_best, beta):
+    step = TableStep(seed, batch, 6, 3)
+    options = dict(beam_size=beam, n_best=n_best, coverage_beta=beta, min_length=1, return_attention=True)
+    seen = []
+
+    def step_of(sources):
+        seen.append(ops.shape(sources)[0])
+        # Rows carry which source they are of.
+        return step
+
+    expected = numpy(step.search(beam_search, 9, **options))
+    assert_same(expected, numpy(step.search(beam_search, 9, step_of=step_of, **options)))
+    assert seen == ([] if batch == 1 else [max(batch // 2, 1)])
+
+
+def test_steps_of_the_second_half_are_of_half_the_rows():
+    """One source of four needs three tokens more than the others: these steps are its own and one other's."""
+    step, rows = TableStep(0, 4, 6, 3), []
+    step.log_probs[...] = -10.0
+    step.log_probs[:, :, END] = 0.0
+    # States of row 2's words on the way, in which it does not end.
+    state = step.next_state(2, START)
+    for _ in range(3):
+        step.log_probs[2, state] = -10.0
+        step.log_probs[2, state, 4] = 0.0
+        state = step.next_state(state, 4)
+
+    def counted(tokens, carry, index):
+        rows.append(int(tokens.shape[0]))
+        return step(tokens, carry, index)
+
+    def search(_, *arguments, **options):
+        return beam_search(counted, *arguments, **options)
+
+    found = numpy(step.search(search, 9, beam_size=2, length_alpha=0.0, step_of=lambda sources: counted))
+    assert found.lengths[:, 0].tolist() == [0, 0, 3, 0]
+    # Once a step where steps are run one by one, once for each loop where they are traced.
+    assert rows[0] == 8 and rows[-1] == 4 and rows == sorted(rows, reverse=True)

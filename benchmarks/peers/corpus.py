@@ -12,6 +12,11 @@ def read(folder, split):
     return list(zip(*(text.splitlines() for text in texts)))
 
 
+def training_pairs(pairs, job):
+    """Returns the pairs that every program trains on, and those that it is evaluated by after each pass."""
+    return pairs[: job.training_batch * job.updates], pairs[-job.training_batch :]
+
+
 def frequent_words(lines, count):
     """Returns the most frequent words of some lines, by falling count, then by code point.
 

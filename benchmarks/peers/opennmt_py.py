@@ -27,12 +27,10 @@ def training_options(job, data, folder, updates, report_every):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     pairs = corpus.read(data, "train")
-    chosen = pairs[: job.training_batch * job.updates]
-    # As many as ours are evaluated by, and the same.
-    last = pairs[-job.training_batch :]
-    for side, everything, texts, evaluated in zip(("src", "tgt"), zip(*pairs), zip(*chosen), zip(*last)):
+    chosen, evaluated = corpus.training_pairs(pairs, job)
+    for side, everything, texts, others in zip(("src", "tgt"), zip(*pairs), zip(*chosen), zip(*evaluated)):
         words = corpus.frequent_words(everything, job.vocabulary - SPECIALS)
-        for name, lines in {"vocab": words, "train": texts, "eval": evaluated}.items():
+        for name, lines in {"vocab": words, "train": texts, "eval": others}.items():
             (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def paths(split):

@@ -75,7 +75,7 @@ def train(job, data, folder, large_vocabulary=0):
     job, folder = Job.from_json(job), pathlib.Path(folder)
     pairs = corpus.read(data, "train")
     recipe = ours_model.recipe(job)
-    chosen = pairs[: job.training_batch * job.updates]
+    chosen, evaluated = corpus.training_pairs(pairs, job)
     # A pair counts as long as its bucket, on both sides: this many tokens make batches of so many pairs on average.
     buckets = recipe.training.bucket_lengths
     padded = [next(size for size in buckets if size >= pair_length(pair)) for pair in chosen]
@@ -85,7 +85,7 @@ def train(job, data, folder, large_vocabulary=0):
     )
     recipe = dataclasses.replace(recipe, training=training)
     graph = ours_model.write_graph(recipe, pairs, folder / "graph")
-    for name, part in {"train": chosen, "eval": pairs[-job.training_batch :]}.items():
+    for name, part in {"train": chosen, "eval": evaluated}.items():
         ours_model.write_examples(graph, part, folder / f"{name}.gz")
     trainer.run_fn(
         types.SimpleNamespace(

@@ -109,7 +109,7 @@ def main():
     # Every training begins anew: there is nothing to warm up.
     found = rounds.interleave(names, options.rounds, lambda name: measure(name, job, options), warm_up=0)
     figures = rounds.figure(found, "target_rate", against, lower_is_better=False)
-    pairs = corpus.read(options.data, "train")[: job.training_batch * job.updates]
+    pairs, _ = corpus.training_pairs(corpus.read(options.data, "train"), job)
     floor = floor_rate(job, pairs, rates)
     text = ["# Training beside peers", "", machine.sentence(facts, job.threads), ""]
     text += [table(figures, found[-1], floor, against), "![Target tokens a second](training.svg)", ""]

@@ -7,7 +7,7 @@ from keras_models.decoding.actions import span_lengths
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
 from keras_models.decoding.ranking import top_k
 from keras_models.decoding.search import Rules
-from keras_models.layers.numerics import LOG_ZERO, repeat_rows
+from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
 # Sizes are multiplied out rather than written as -1, so that what is static stays static and loop shapes hold.
 
@@ -143,7 +143,7 @@ def beam_search(
 def _run_compacting(search, step_of, state):
     """Searches until half of the sources have ended, then goes on with the others alone; returns the finished hypotheses of all.
 
-    Those that are left out would have changed no more; if fewer than half run, some of them fill up the half, because its size is fixed.
+    Those that are left out would not have changed any more; if fewer than half run, some of them fill up the half, because its size is fixed.
     """
     batch = ops.shape(state[1]["last"])[0]
     half = max(batch // 2, 1) if isinstance(batch, int) else ops.maximum(batch // 2, 1)
@@ -155,24 +155,17 @@ def _run_compacting(search, step_of, state):
     sources, ended = order[:half], order[half:]
     rest = search.of(sources, step_of(sources))
     _, _, late, _ = rest.run(_rows_of(state, sources))
-    back = ops.argsort(order)
-
-    def join(early, late):
-        return ops.take(ops.concatenate([late, ops.take(early, ended, axis=0)], axis=0), back, axis=0)
-
-    return {key: join(value, late[key]) for key, value in finished.items()}
+    early = take_rows(finished, ended)
+    joint = {key: ops.concatenate([late[key], early[key]], axis=0) for key in finished}
+    return take_rows(joint, ops.argsort(order))
 
 
 def _rows_of(state, sources):
     """A search's state, of some sources alone."""
     index, running, finished, carry = state
     beam_size = ops.shape(running["last"])[1]
-
-    def take(tensor):
-        return ops.take(tensor, sources, axis=0)
-
-    carry = keras.tree.map_structure(lambda x: _fold(take(_unfold(x, beam_size))), carry)
-    return index, *({key: take(value) for key, value in part.items()} for part in (running, finished)), carry
+    carry = keras.tree.map_structure(lambda x: _fold(take_rows(_unfold(x, beam_size), sources)), carry)
+    return index, take_rows(running, sources), take_rows(finished, sources), carry
 
 
 class _Search:

@@ -5,7 +5,7 @@ import typing
 from keras import ops
 
 from keras_models.decoding import actions as action_space
-from keras_models.layers.numerics import LOG_ZERO, log_add
+from keras_models.layers.numerics import LOG_ZERO, log_add, take_rows
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 
@@ -79,10 +79,9 @@ class Protection(typing.NamedTuple):
 
     def of(self, sources):
         """The same for some of the sources, int32 `[n]`."""
-        vocabulary = self.vocabulary
-        if len(vocabulary.shape) == 2:
-            vocabulary = ops.take(vocabulary, sources, axis=0)
-        return self._replace(vocabulary=vocabulary, source=ops.take(self.source, sources, axis=0))
+        shared = len(self.vocabulary.shape) == 1
+        vocabulary = self.vocabulary if shared else take_rows(self.vocabulary, sources)
+        return self._replace(vocabulary=vocabulary, source=take_rows(self.source, sources))
 
     def forbid(self, log_probs, owed, extended_ids, index, max_length, end_id=END_ID):
         """Applies the guarantee to a step's distribution, after `constraints`.

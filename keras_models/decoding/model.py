@@ -1,6 +1,5 @@
 """Decoding a model: the search with the model's own step function."""
 
-import keras
 from keras import ops
 
 from keras_models.decoding.beam import beam_search
@@ -8,7 +7,7 @@ from keras_models.decoding.constraints import Protection
 from keras_models.decoding.greedy import greedy_search
 from keras_models.decoding.hypotheses import StepOutput, best_of
 from keras_models.decoding.sampling import sample_search
-from keras_models.layers.numerics import repeat_rows
+from keras_models.layers.numerics import repeat_rows, take_rows
 
 
 def decode(
@@ -60,7 +59,7 @@ def decode(
         """The step function of all sources, or of some, int32 `[n]`."""
 
         def take(tree):
-            return tree if sources is None else keras.tree.map_structure(lambda x: ops.take(x, sources, axis=0), tree)
+            return tree if sources is None else take_rows(tree, sources)
 
         repeated = {**repeat_rows(take(memory), copies), **tables}
         if shortlist is not None:

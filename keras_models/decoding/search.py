@@ -8,7 +8,7 @@ from keras_models.decoding import actions as action_space
 from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, constraints
 from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.repetition import repeating_actions
-from keras_models.layers.numerics import LOG_ZERO
+from keras_models.layers.numerics import LOG_ZERO, take_rows
 
 #: What the length of an output counts where its score is normalised: its tokens, each copied one among them; or what was chosen, a copied
 #: span once, as Zhou et al. 2018 do. The end counts in both. Without spans they are the same.
@@ -85,13 +85,10 @@ class Rules(typing.NamedTuple):
 
     def of(self, sources):
         """The same rules, not yet repeated, for some of the sources, int32 `[n]`."""
-        protection = self.protection
-        if protection is not None:
-            protection = protection.of(sources)
         return self._replace(
-            extended_ids=ops.take(self.extended_ids, sources, axis=0),
-            source_mask=ops.take(self.source_mask, sources, axis=0),
-            protection=protection,
+            extended_ids=take_rows(self.extended_ids, sources),
+            source_mask=take_rows(self.source_mask, sources),
+            protection=None if self.protection is None else self.protection.of(sources),
         )
 
     def make_constrain(self):

@@ -168,3 +168,8 @@ def repeat_rows(tree, times):
     if isinstance(times, int) and times == 1:
         return tree
     return keras.tree.map_structure(lambda x: ops.repeat(x, times, axis=0), tree)
+
+
+def take_rows(tree, rows):
+    """Picks some rows of every tensor of a nest: `[batch, ...]` to `[n, ...]`, by int32 `[n]`."""
+    return keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), tree)

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import types
@@ -75,16 +76,14 @@ def assert_same(unbroken, other):
     assert without_seconds(unbroken[1]) == without_seconds(other[1])
 
 
-@pytest.mark.slow
-def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path):
+@pytest.fixture
+def tiny(tmp_path):
+    """Sections of a recipe of a tiny training, whose pairs lie in the test's folder."""
     write_pairs(tmp_path / "train.gz", count=18)
     write_pairs(tmp_path / "train-short.gz", count=18, length=3)
     write_pairs(tmp_path / "eval.gz", count=6)
-    unbroken, other, said = killed(
-        tmp_path,
-        # In the middle of the first epoch, halfway through a file in the second, at an epoch's end.
-        kills=[{"checkpoint": 3}, {"writing": 6}, {"checkpoint": 2}],
-        training={
+    return {
+        "training": {
             "epochs": 4,
             "batch_tokens": 96,
             "learning_rate": 0.02,
@@ -93,15 +92,32 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path):
             # Otherwise the last digits of two trainings differ now and then, killed or not.
             "deterministic": True,
         },
-        data={"max_tokens": 7},
-        model={"embedding_size": 8, "hidden_size": 8, "dropout": 0.3},
-    )
+        "data": {"max_tokens": 7},
+        "model": {"embedding_size": 8, "hidden_size": 8, "dropout": 0.3},
+    }
+
+
+@pytest.mark.slow
+def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path, tiny):
+    # In the middle of the first epoch, halfway through a file in the second, at an epoch's end.
+    kills = [{"checkpoint": 3}, {"writing": 6}, {"checkpoint": 2}]
+    unbroken, other, said = killed(tmp_path, kills=kills, **tiny)
     assert_same(unbroken, other)
     # What was half written was not taken for a checkpoint, and was written anew.
     lines = [line for line in said.splitlines() if line.startswith("{")]
     assert [".checkpoint.tmp" in line for line in lines] == [False, True, False]
     assert said.count("goes on from a checkpoint") == 3
     assert len(list((tmp_path / "checkpoints").rglob("*.checkpoint*"))) == 2
+
+
+@pytest.mark.slow
+def test_a_training_killed_at_ten_random_moments_ends_as_an_unbroken_one(tmp_path, tiny):
+    # Moments of a clock fall anywhere in an update or a checkpoint, and elsewhere in each run. Together they are shorter than the training.
+    kills = [{"seconds": random.uniform(0.0, 0.15)} for _ in range(10)]
+    tiny["training"]["epochs"] = 60
+    unbroken, other, said = killed(tmp_path, kills=kills, **tiny)
+    assert_same(unbroken, other)
+    assert said.count("goes on from a checkpoint") == 10, said
 
 
 def test_checkpoints_come_back_and_the_last_two_are_kept(kept):

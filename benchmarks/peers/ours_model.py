@@ -11,10 +11,11 @@ from benchmarks.peers import corpus
 from components.lexicon.executor import to_words
 from components.vocabulary import executor
 from pipeline import configs, preprocessing, tokenization, translation_lexicon, word_alignment
+from pipeline.recipe_choices import LEXICON_HEADS
 
 
-def recipe(job, shortlist=0, forced=True):
-    """Returns the `Recipe` of the job; it decodes with a shortlist of so many words, or all (0).
+def recipe(job, shortlist=0, forced=True, overrides=None):
+    """Returns the `Recipe` of the job; it decodes with a shortlist of so many words, or all (0). `overrides` are values of other keys.
 
     Outputs have exactly `job.length` tokens or, where that is not forced, up to `job.longest`.
     """
@@ -59,6 +60,7 @@ def recipe(job, shortlist=0, forced=True):
             # Of the baseline that is not trained here, but must fit.
             "baseline.head": "",
         }
+    values |= overrides or {}
     overrides = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()]
     return configs.load_recipe("translation_en_ja", overrides)
 
@@ -119,7 +121,9 @@ def export(recipe, graph, folder, trained=None):
         model = keras.models.load_model(trainer.model_path(str(trained)), compile=False)
     else:
         keras.utils.set_random_seed(recipe.training.seed)
-        model = trainer.build_model(recipe, recipe.vocabulary.source_size, recipe.vocabulary.target_size)
+        sizes = recipe.vocabulary.source_size, recipe.vocabulary.target_size
+        lexicon = preprocessing.read_lexicon(graph) if recipe.model.head in LEXICON_HEADS else None
+        model = trainer.build_model(recipe, *sizes, lexicon=lexicon)
     export.export_model(model, graph, recipe, str(folder), ("serving_default", "serving_default_no_xla"))
     return int(model.count_params())
 

@@ -236,10 +236,13 @@ class _Search:
         output = self.step(last, carry, index)
         owed = None if rules.protection is None else _fold(running["owed"])
         log_probs = self.constrain(output, last, owed, _fold(running["tokens"]), index)
-        total = ops.expand_dims(running["log_probs"], -1) + _unfold(log_probs, beam_size)
         made = running["choices"] + rules.chooses(running["last"]) if rules.counts_choices else None
         values, parents, actions = _best_continuations(
-            total, beam_size, self._promised(index, made), self.vocabulary_size
+            running["log_probs"],
+            _unfold(log_probs, beam_size),
+            beam_size,
+            self._promised(index, made),
+            self.vocabulary_size,
         )
         # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)
         places = beam_size - ops.sum(ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True)
@@ -285,32 +288,36 @@ class _Search:
         return index + 1, new, finished, carry
 
 
-def _best_continuations(total, beam_size, divisors=None, at_least=0):
+def _best_continuations(so_far, log_probs, beam_size, divisors=None, at_least=0):
     """The best continuations of a beam.
 
     Args:
-        total: float `[batch, beam, actions]`, log-probabilities of all continuations.
+        so_far: float `[batch, beam]`, log-probabilities of the hypotheses.
+        log_probs: float `[batch, beam, actions]`, of what may follow.
         beam_size: how many to keep.
         divisors: float `[actions]`, or `[batch, beam, 1]`: the best are those of the largest log-probability divided by it; None for 1.
         at_least: what is known of the number of actions where the shape does not say it.
 
     Returns:
-        values `[batch, beam_size]`, parents and actions int32 `[batch, beam_size]`.
+        values `[batch, beam_size]`, the log-probabilities with what follows, parents and actions int32 `[batch, beam_size]`.
     """
-    if isinstance(total.shape[-1], int) and total.shape[-1] < beam_size:
+    so_far = ops.expand_dims(so_far, -1)
+    of_actions = divisors is not None and len(divisors.shape) == 1
+    if isinstance(log_probs.shape[-1], int) and log_probs.shape[-1] < beam_size:
         # A beam wider than the vocabulary: the missing continuations are impossible ones.
-        missing = beam_size - total.shape[-1]
-        total = ops.pad(total, [[0, 0], [0, 0], [0, missing]], constant_values=2 * LOG_ZERO)
-        if divisors is not None and len(divisors.shape) == 1:
+        missing = beam_size - log_probs.shape[-1]
+        log_probs = ops.pad(log_probs, [[0, 0], [0, 0], [0, missing]], constant_values=2 * LOG_ZERO)
+        if of_actions:
             divisors = ops.pad(divisors, [[0, missing]], constant_values=1.0)
-    ranks = total if divisors is None else total / divisors
     # Two small selections are cheaper than one over beam * actions, and give the same: a hypothesis has at most
-    # `beam_size` continuations among the best.
-    best, tokens = top_k(ranks, beam_size, at_least)
-    flat_tokens = ops.reshape(tokens, (-1, beam_size * beam_size))
-    best, index = ops.top_k(ops.reshape(best, (-1, beam_size * beam_size)), beam_size)
-    index = ops.cast(index, "int32")
+    # `beam_size` continuations among the best. What a hypothesis has so far does not order its own continuations, so it is added to these few alone.
+    _, tokens = top_k((so_far + log_probs) / divisors if of_actions else log_probs, beam_size, at_least)
+    values = so_far + ops.take_along_axis(log_probs, tokens, axis=-1)
+    ranks = values
     if divisors is not None:
-        values = ops.take_along_axis(total, tokens, axis=-1)
-        best = ops.take_along_axis(ops.reshape(values, (-1, beam_size * beam_size)), index, axis=1)
-    return best, index // beam_size, ops.take_along_axis(flat_tokens, index, axis=1)
+        ranks = values / (ops.take(divisors, tokens) if of_actions else divisors)
+    flat = [ops.reshape(x, (-1, beam_size * beam_size)) for x in (ranks, values, tokens)]
+    _, index = ops.top_k(flat[0], beam_size)
+    index = ops.cast(index, "int32")
+    values, actions = (ops.take_along_axis(x, index, axis=1) for x in flat[1:])
+    return values, index // beam_size, actions

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, add_copies, log_add, rowwise
+from keras_models.layers.numerics import LOG_ZERO, add_copies, log_add, log_shares, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -105,9 +105,9 @@ class JointCopy(CopyHead):
 
     def step_log_probs(self, state, memory):
         scores = self.copy_scores(state["decoder_state"], memory)
-        # One log-softmax, which takes off the largest score first: however large the scores are, the sum is 1.
+        # One softmax, which takes off the largest score first: however large the scores are, the sum is 1.
         logits = self.vocabulary.logits(state["hidden"], memory.get("shortlist"))
-        joint = ops.log_softmax(ops.concatenate([logits, scores], axis=-1), axis=-1)
+        joint = log_shares(ops.concatenate([logits, scores], axis=-1))
         number = logits.shape[-1]
         words, copies = joint[:, :number], ops.where(scores > LOG_ZERO, joint[:, number:], LOG_ZERO)
         return add_copies(words, copies, memory["extended_ids"], memory.get("places")), copies

@@ -6,7 +6,15 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, add_copies, copy_mass, log_add, log_distribution, rowwise
+from keras_models.layers.numerics import (
+    LOG_ZERO,
+    add_copies,
+    copy_mass,
+    log_add,
+    log_distribution,
+    log_shares,
+    project_parts,
+)
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -190,8 +198,7 @@ class LexiconBias(LexiconHead):
         logits = self.vocabulary.logits(state["hidden"], memory.get("shortlist"))
         mass = self._step_mass(state, memory, logits.shape[-1])
         bias = log_add(mass, ops.full_like(mass, math.log(self.epsilon)))
-        log_probs = ops.log_softmax(logits + bias, axis=-1)
-        return self._without_copies(log_probs, memory)
+        return self._without_copies(log_shares(logits + bias), memory)
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -254,8 +261,8 @@ class LexiconLinear(LexiconHead):
         if self.gate_layer is None:
             logit = ops.zeros_like(state["attention_log_weights"][..., 0]) + self.gate_logit
         else:
-            parts = ops.concatenate([state["context"], state.get("decoder_state", state["hidden"])], axis=-1)
-            logit = ops.cast(rowwise(self.gate_layer, parts), "float32")[..., 0]
+            parts = [state["context"], state.get("decoder_state", state["hidden"])]
+            logit = ops.cast(project_parts(self.gate_layer, parts), "float32")[..., 0]
         return ops.where(empty, LOG_ZERO, ops.log_sigmoid(logit)), ops.where(empty, 0.0, ops.log_sigmoid(-logit))
 
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
@@ -266,9 +273,9 @@ class LexiconLinear(LexiconHead):
 
     def step_log_probs(self, state, memory):
         log_lexicon, log_generate = (ops.expand_dims(gate, -1) for gate in self._log_gate(state))
-        vocabulary = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
-        lexicon = self._step_mass(state, memory, vocabulary.shape[-1])
-        log_probs = log_add(log_lexicon + lexicon, log_generate + vocabulary)
+        generated = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"), log_generate)
+        lexicon = self._step_mass(state, memory, generated.shape[-1])
+        log_probs = log_add(log_lexicon + lexicon, generated)
         return self._without_copies(log_probs, memory)
 
 
@@ -316,8 +323,8 @@ class LexiconCopy(LexiconHead):
 
     def _log_gates(self, state):
         """Returns log g, log l and log c, each `[...]`."""
-        parts = ops.concatenate([state["context"], state.get("decoder_state", state["hidden"])], axis=-1)
-        logits = ops.log_softmax(ops.cast(rowwise(self.gate, parts), "float32"), axis=-1)
+        parts = [state["context"], state.get("decoder_state", state["hidden"])]
+        logits = ops.log_softmax(ops.cast(project_parts(self.gate, parts), "float32"), axis=-1)
         empty = _is_empty(state)
         return (
             ops.where(empty, 0.0, logits[..., 0]),
@@ -350,8 +357,9 @@ class LexiconCopy(LexiconHead):
     def step_log_probs(self, state, memory):
         gates = self._log_gates(state)
         ids, entries, copies = self._split(state, memory, gates)
-        vocabulary = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
-        lexicon = ops.expand_dims(gates[1], -1) + copy_mass(entries, ids, vocabulary.shape[-1])
-        words = log_add(ops.expand_dims(gates[0], -1) + vocabulary, lexicon)
+        log_generate = ops.expand_dims(gates[0], -1)
+        generated = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"), log_generate)
+        lexicon = ops.expand_dims(gates[1], -1) + copy_mass(entries, ids, generated.shape[-1])
+        words = log_add(generated, lexicon)
         log_probs = add_copies(words, copies, memory["extended_ids"], memory.get("places"))
         return log_probs, copies

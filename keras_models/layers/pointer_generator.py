@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, add_copies, log_add, log_distribution, rowwise
+from keras_models.layers.numerics import LOG_ZERO, add_copies, log_add, log_distribution, project_parts
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -101,7 +101,7 @@ class PointerGenerator(CopyHead):
         parts = [state["context"], state.get("decoder_state", state["hidden"])]
         if "inputs" in state:
             parts.append(state["inputs"])
-        logit = ops.cast(rowwise(self.gate, ops.concatenate(parts, axis=-1)), "float32")[..., 0]
+        logit = ops.cast(project_parts(self.gate, parts), "float32")[..., 0]
         # A source without tokens leaves nothing to copy: all the mass goes to the vocabulary.
         empty = ops.max(state["attention_log_weights"], axis=-1) <= LOG_ZERO
         return (
@@ -121,6 +121,6 @@ class PointerGenerator(CopyHead):
         log_generate, log_copy = self._log_gate(state)
         log_generate, log_copy = ops.expand_dims(log_generate, -1), ops.expand_dims(log_copy, -1)
         weights = state["attention_log_weights"]
-        words = log_generate + self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
+        words = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"), log_generate)
         copies = log_copy + weights
         return add_copies(words, copies, memory["extended_ids"], memory.get("places")), copies

@@ -137,8 +137,8 @@ class PointerSentinel(CopyHead):
     def step_log_probs(self, state, memory):
         hidden = ops.expand_dims(state["hidden"], 1)
         log_weights, log_gate = self._attend(hidden, memory["states"], memory.get("mask"))
-        words = log_gate + self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
         log_weights = ops.squeeze(log_weights, 1)
+        words = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"), log_gate)
         return add_copies(words, log_weights, memory["extended_ids"], memory.get("places")), log_weights
 
 

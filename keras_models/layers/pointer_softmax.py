@@ -145,7 +145,7 @@ class PointerSoftmax(CopyHead):
         copies = ops.expand_dims(log_location, -1) + state["attention_log_weights"]
         # A sum of two zeros is still a zero, not half of one.
         copies = ops.maximum(copies, LOG_ZERO)
-        words = ops.expand_dims(log_shortlist, -1) + self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"))
+        words = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"), ops.expand_dims(log_shortlist, -1))
         return ops.concatenate([words, copies], axis=-1), copies
 
     def step_log_probs(self, state, memory):

@@ -250,8 +250,8 @@ class SpanCopy(CopyHead):
     def step_log_probs(self, state, memory):
         vector = self._memory_vector(state)
         log_generate, log_copy = self._log_switch(vector, memory)
-        words = self.vocabulary.log_probs(self._maxout(vector), memory.get("shortlist"))
-        words = ops.expand_dims(log_generate, -1) + words
+        log_total = ops.expand_dims(log_generate, -1)
+        words = self.vocabulary.log_probs(self._maxout(vector), memory.get("shortlist"), log_total)
         log_start = self._log_start(vector, memory)
         states = memory["states"]
         rows, source_length = ops.shape(log_start)

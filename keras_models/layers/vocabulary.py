@@ -6,7 +6,7 @@ import typing
 import keras
 from keras import ops
 
-from keras_models.layers.numerics import LOG_ZERO, log_add, rowwise, target_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, log_add, log_shares, rowwise, target_log_softmax
 from keras_models.layers.shortlist import Shortlist
 
 
@@ -92,9 +92,9 @@ class VocabularySoftmax(keras.layers.Dense):
         """Float32 logits `[..., V]`, with leading axes folded for the product; `[rows, N]` of a `Shortlist` and `hidden [rows, hidden_size]`."""
         return ops.cast(rowwise(self, hidden) if shortlist is None else shortlist.logits(hidden), "float32")
 
-    def log_probs(self, hidden, shortlist=None):
-        """Float32 log-probabilities `[..., V]`, or `[rows, N]`: see `logits`."""
-        return ops.log_softmax(self.logits(hidden, shortlist), axis=-1)
+    def log_probs(self, hidden, shortlist=None, log_total=0.0):
+        """Float32 log-probabilities `[..., V]`, or `[rows, N]`: see `logits`; times `exp(log_total)`, which is `[..., 1]`."""
+        return log_shares(self.logits(hidden, shortlist), log_total)
 
     def columns(self):
         """The weights of all words, each word's side by side, `[V, hidden_size]`."""

@@ -10,7 +10,9 @@ from keras_models.layers.numerics import (
     copy_mass,
     first_places,
     log_add,
+    log_shares,
     masked_log_softmax,
+    project_parts,
     target_log_softmax,
 )
 from tests.keras_models.backends import numpy, value_and_gradients
@@ -42,6 +44,63 @@ def test_masked_log_softmax():
     np.testing.assert_allclose(result[0], [1 / (1 + np.e), np.e / (1 + np.e), 0], rtol=1e-6)
     assert (result[1] == 0).all() and result[0, 2] == 0
     np.testing.assert_allclose(result[2], np.exp(numpy(masked_log_softmax(scores, None)))[2], rtol=1e-6)
+
+
+def log_softmax(logits):
+    """Float64, by NumPy."""
+    logits = np.asarray(logits, "float64")
+    return logits - np.logaddexp.reduce(logits, axis=-1)[..., np.newaxis]
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    number=st.sampled_from([1, 3, 4, 129, 132, 512, 1001, 2048]),
+    scale=st.sampled_from([0.0, 1.0, 30.0, 1e4]),
+)
+def test_log_shares_are_a_log_softmax_of_a_total(seed, number, scale):
+    rng = np.random.default_rng(seed)
+    logits = (scale * rng.normal(size=(2, 3, number))).astype("float32")
+    logits[0, 0, 0], logits[1, 1, -1] = scale * 8, -scale * 8
+    log_total = np.log(rng.uniform(size=(2, 3, 1))).astype("float32")
+    log_total[0, 0] = LOG_ZERO
+    for total in (log_total, 0.0):
+        value = numpy(log_shares(logits, total))
+        assert value.dtype == np.float32
+        # Exact where anything is likely, however large the logits are: what is small beside them may be off by their last bit.
+        np.testing.assert_allclose(value, total + log_softmax(logits), rtol=1e-6, atol=3e-6)
+    np.testing.assert_allclose(np.exp(numpy(log_shares(logits)).astype("float64")).sum(-1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("number", [5, 132])
+def test_the_gradient_of_log_shares_is_that_of_a_softmax(number):
+    logits = np.random.default_rng(0).normal(size=(2, number)).astype("float32")
+    # Two that are the largest.
+    logits[:, :2] = 4.0
+    log_total = np.array([[-1.0], [-2.0]], "float32")
+    chosen = np.arange(number) == 3
+    _, (d_logits, d_total) = value_and_gradients(
+        lambda x, total: keras.ops.sum(keras.ops.where(chosen, log_shares(x, total), 0.0)),
+        [logits, log_total],
+        NO_LAYER,
+    )
+    np.testing.assert_allclose(d_logits, chosen - np.exp(log_softmax(logits)), atol=1e-6)
+    np.testing.assert_allclose(d_total, [[1.0], [1.0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("leading", [(4,), (2, 3)])
+def test_parts_are_projected_as_if_they_lay_side_by_side(dtype, leading):
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=(*leading, size)).astype("float32") for size in (3, 1, 5)]
+    layer = keras.layers.Dense(2, bias_initializer="random_normal", dtype=dtype)
+    layer.build((None, 9))
+    value = project_parts(layer, parts)
+    assert keras.backend.standardize_dtype(value.dtype) == layer.compute_dtype
+    kernel, bias = (np.asarray(weight, "float64") for weight in layer.get_weights())
+    tolerance = 1e-5 if dtype == "float32" else 0.1
+    expected = np.concatenate(parts, axis=-1) @ kernel + bias
+    np.testing.assert_allclose(numpy(keras.ops.cast(value, "float32")), expected, atol=tolerance)
 
 
 @settings(max_examples=15)

@@ -1,0 +1,86 @@
+"""What each head and each rule of the search costs in decoding, against the pointer-generator without rules.
+
+    python -m benchmarks.mechanisms --data PATH --output DIR [--rounds 5] [--only NAME,NAME]
+
+The network is that of `benchmarks.peers`, untrained, of 8,000 words, beam 5, 20 forced tokens, exported and called through its own signature (XLA),
+in this process. All models take turns. Prints a Markdown table of milliseconds a sentence.
+"""
+
+import argparse
+import pathlib
+import time
+
+from benchmarks.peers import corpus, machine, ours_model, rounds
+from benchmarks.peers.job import Job
+from pipeline.recipe_choices import HEADS, LEXICON_HEADS
+
+_LEXICON = {"lexicon.kind": "learned"}
+BASE = "pointer_generator"
+#: What differs from the base, by what it is called in the table.
+VARIANTS = {
+    **{head: {"model.head": head, **(_LEXICON if head in LEXICON_HEADS else {})} for head in HEADS},
+    "coverage": {"model.coverage": "true", "decoding.coverage_penalty": 0.2},
+    "additive attention": {"model.attention": "additive"},
+    "keep_protected": {"decoding.keep_protected": "true"},
+    "no_repeat_ngram 3": {"decoding.no_repeat_ngram": 3},
+    "replace_unknown": {"decoding.replace_unknown": "copy"},
+    "n_best 5": {"decoding.n_best": 5},
+    "beam 1": {"decoding.beam_size": 1},
+}
+
+
+def make(job, overrides, pairs, folder):
+    """Exports a model; returns it loaded, as `ServedModel`."""
+    from pipeline.served_model import ServedModel
+
+    recipe = ours_model.recipe(job, overrides=overrides)
+    graph = ours_model.write_graph(recipe, pairs, folder / "graph")
+    ours_model.export(recipe, graph, folder / "model" / "1")
+    return ServedModel(folder / "model")
+
+
+def milliseconds(model, texts, batch):
+    """Returns the time of one sentence, of texts answered in batches."""
+    started = time.perf_counter()
+    for start in range(0, len(texts), batch):
+        model.predict(texts[start : start + batch])
+    return (time.perf_counter() - started) / len(texts) * 1e3
+
+
+def measure(models, texts, batch, count):
+    """Returns the table's lines of one batch size."""
+    found = rounds.interleave(models, count, lambda name: {"ms": milliseconds(models[name], texts, batch)})
+    figures = rounds.figure(found, "ms", BASE if BASE in models else None, lower_is_better=False)
+    lines = []
+    for name, figure in figures.items():
+        ratio = rounds.with_spread(figure["ratio"], 2) if "ratio" in figure else ""
+        lines.append(f"| {batch} | {name} | {rounds.with_spread(figure, 2)} | {ratio} |")
+    return lines
+
+
+def main():
+    """Measures in turn and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja")
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default=",".join(VARIANTS), help="names of the table, separated by commas")
+    options = parser.parse_args()
+    names = options.only.split(",")
+    if unknown := set(names) - set(VARIANTS):
+        parser.error(f"--only {', '.join(sorted(unknown))}: choose of {', '.join(VARIANTS)}")
+    facts, job = machine.describe(), Job()
+    pairs, dev = (corpus.read(options.data, part) for part in ("train", "dev"))
+    texts = [dev[number][0] for number in corpus.sentences(dev, max(job.batches))]
+    models = {name: make(job, VARIANTS[name], pairs, options.output / name.replace(" ", "_")) for name in names}
+    lines = [
+        line
+        for batch in job.batches
+        for line in measure(models, texts if batch > 1 else texts[::4], batch, options.rounds)
+    ]
+    print(machine.sentence(facts, facts["cores"]))
+    print("\n".join(["", f"| batch | what | ms a sentence | times {BASE} |", "|---|---|---|---|", *lines]))
+
+
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.loop_kernel import LoopKernel, multiply
-from keras_models.layers.numerics import masked_log_softmax, rowwise
+from keras_models.layers.numerics import masked_log_softmax, rowwise, weighted_sums
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -110,7 +110,7 @@ class SourceAttention(keras.layers.Layer):
             inner = (keys if single else ops.expand_dims(keys, 1)) + ops.expand_dims(query, -2)
             if self.coverage:
                 inner = inner + coverage * self.coverage_kernel
-            scores = ops.squeeze(rowwise(lambda rows: ops.matmul(rows, self.score_kernel), ops.tanh(inner)), -1)
+            scores = weighted_sums(ops.tanh(inner), self.score_kernel)
         else:
             if single:
                 scores = ops.squeeze(ops.matmul(keys, ops.expand_dims(query, -1)), -1)

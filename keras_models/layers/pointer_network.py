@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_models.layers.copy_head import CopyHead
 from keras_models.layers.copynet import fold_time
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, masked_log_softmax, rowwise
+from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, masked_log_softmax, rowwise, weighted_sums
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -83,8 +83,7 @@ class PointerNetwork(CopyHead):
         query = rowwise(lambda rows: ops.matmul(rows, ops.cast(self.query_kernel, rows.dtype)), decoder_state)
         if len(decoder_state.shape) == 3:
             keys = ops.expand_dims(keys, 1)
-        inner = ops.tanh(keys + ops.expand_dims(query, -2))
-        scores = rowwise(lambda rows: ops.matmul(rows, ops.cast(self.score_kernel, rows.dtype)), inner)[..., 0]
+        scores = weighted_sums(ops.tanh(keys + ops.expand_dims(query, -2)), self.score_kernel)
         mask = memory["mask"]
         if mask is not None:
             mask = ops.concatenate([mask, ops.ones_like(mask[:, :1])], axis=-1)

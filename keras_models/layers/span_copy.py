@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_models.layers.activations import maxout
 from keras_models.layers.copy_head import SPAN_LENGTHS, SPAN_STARTS, CopyHead
-from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, rowwise
+from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, rowwise, weighted_sums
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -180,9 +180,7 @@ class SpanCopy(CopyHead):
         query = rowwise(lambda rows: ops.matmul(rows, ops.cast(kernel, rows.dtype)), query)
         if len(query.shape) == 3:
             keys = ops.expand_dims(keys, 1)
-        inner = ops.tanh(keys + ops.expand_dims(query, -2))
-        scores = rowwise(lambda rows: ops.matmul(rows, ops.cast(score, rows.dtype)), inner)[..., 0]
-        return ops.cast(scores, "float32")
+        return ops.cast(weighted_sums(ops.tanh(keys + ops.expand_dims(query, -2)), score), "float32")
 
     def _end_query(self, vector, copying_context):
         """q_e, from matrices `[rows, ...]`."""
@@ -274,8 +272,7 @@ class SpanCopy(CopyHead):
             query = self._end_query(repeated, ops.reshape(states, (rows * source_length, states.shape[-1])))
             query = ops.matmul(query, ops.cast(self.end_kernel, query.dtype))
             query = ops.reshape(query, (rows, 1, source_length, query.shape[-1]))
-            inner = ops.tanh(windows(memory["end_keys"], 0) + query)
-            scores = rowwise(lambda x: ops.matmul(x, ops.cast(self.end_score, x.dtype)), inner)[..., 0]
+            scores = weighted_sums(ops.tanh(windows(memory["end_keys"], 0) + query), self.end_score)
             scores = ops.cast(scores, "float32")
         else:
             query = self._end_query(vector, self._expected(log_start, states))

@@ -5,7 +5,7 @@ import typing
 from keras import ops
 
 from keras_models.decoding import actions as action_space
-from keras_models.layers.numerics import LOG_ZERO, log_add, take_rows
+from keras_models.layers.numerics import LOG_ZERO, first_places, log_add, take_rows
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 
@@ -83,7 +83,7 @@ class Protection(typing.NamedTuple):
         vocabulary = self.vocabulary if shared else take_rows(self.vocabulary, sources)
         return self._replace(vocabulary=vocabulary, source=take_rows(self.source, sources))
 
-    def forbid(self, log_probs, owed, extended_ids, index, max_length, end_id=END_ID):
+    def forbid(self, log_probs, owed, extended_ids, index, max_length, end_id=END_ID, places=None):
         """Applies the guarantee to a step's distribution, after `constraints`.
 
         Args:
@@ -92,6 +92,7 @@ class Protection(typing.NamedTuple):
             extended_ids: int `[rows, source_length]`.
             index: tokens output so far, a scalar.
             max_length: the longest output, a scalar.
+            places: what `first_places(extended_ids)` gives, if it is known already.
 
         Returns:
             Like `log_probs`.
@@ -103,14 +104,14 @@ class Protection(typing.NamedTuple):
         unfinished = ops.logical_and(number > 0, room > 0)
 
         paying = ops.logical_and(pays > 0, ops.logical_not(breaks))
-        payments = ops.where(paying, log_probs, LOG_ZERO)
+        payments, count = self._payments(log_probs, paying, owed_ids, extended_ids, places)
         log_end = log_probs[:, end_id : end_id + 1]
-        shares = log_probs - ops.logsumexp(payments, axis=-1, keepdims=True)
-        with_end = log_add(log_probs, log_end + shares)
+        # p + p(end) p / sum is p (1 + p(end) / sum): the same for all that pay.
+        share = log_end - ops.logsumexp(payments, axis=-1, keepdims=True)
+        with_end = log_probs + log_add(share, ops.zeros_like(share))
         # A word that can be said by several ids is said by its own.
         own = ops.pad(owed_ids, [[0, 0], [0, ops.shape(log_probs)[1] - ops.shape(owed_ids)[1]]], constant_values=False)
         ruled_out = ops.max(payments, axis=-1, keepdims=True) <= LEAST_LOG_PROB
-        count = ops.sum(ops.cast(own, "float32"), axis=-1, keepdims=True)
         least = ops.maximum(log_end - ops.log(ops.maximum(count, 1.0)), LEAST_LOG_PROB)
         with_end = ops.where(ruled_out, ops.where(own, least, LOG_ZERO), with_end)
         log_probs = ops.where(ops.logical_and(paying, unfinished), with_end, log_probs)
@@ -119,6 +120,25 @@ class Protection(typing.NamedTuple):
         wasteful = lengths - pays > ops.maximum(room - number, 0)
         forbidden = ops.logical_or(breaks, ops.logical_and(ops.logical_or(is_end, wasteful), unfinished))
         return ops.where(forbidden, LOG_ZERO, log_probs)
+
+    def _payments(self, log_probs, paying, owed_ids, extended_ids, places):
+        """The log-probabilities of all actions that pay, among `LOG_ZERO`s, and how many ids are owed, float `[rows, 1]`.
+
+        What pays stands in the source: looked up there, it takes no pass over all words.
+
+        Returns:
+            float `[rows, source_length + L * source_length]`: of words, at the first position that holds them, and of spans.
+        """
+        ids = ops.cast(extended_ids, "int32")
+        places = first_places(ids) if places is None else places
+        vocabulary_size = ops.shape(self.vocabulary)[-1]
+        is_first = ops.equal(places, ops.expand_dims(ops.arange(ops.shape(ids)[1], dtype="int32"), 0))
+        is_owed = ops.logical_and(is_first, ops.take_along_axis(owed_ids, ids, axis=1))
+        words = ops.take_along_axis(log_probs, ops.minimum(ids, vocabulary_size - 1), axis=1)
+        words = ops.where(ops.logical_and(is_owed, ids < vocabulary_size), words, LOG_ZERO)
+        spans = ops.where(paying[:, vocabulary_size:], log_probs[:, vocabulary_size:], LOG_ZERO)
+        count = ops.sum(ops.cast(is_owed, "float32"), axis=-1, keepdims=True)
+        return ops.concatenate([words, spans], axis=1), count
 
     def _consequences(self, log_probs, owed, extended_ids):
         """What each action does: owed tokens it pays (int), whether it breaks the promise (bool), its tokens (int).

@@ -8,7 +8,7 @@ from keras_models.decoding import actions as action_space
 from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, constraints
 from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.repetition import repeating_actions
-from keras_models.layers.numerics import LOG_ZERO, take_rows
+from keras_models.layers.numerics import LOG_ZERO, first_places, take_rows
 
 #: What the length of an output counts where its score is normalised: its tokens, each copied one among them; or what was chosen, a copied
 #: span once, as Zhou et al. 2018 do. The end counts in both. Without spans they are the same.
@@ -110,6 +110,8 @@ class Rules(typing.NamedTuple):
             self.unknown_id,
         )
 
+        places = None if self.protection is None else first_places(self.extended_ids)
+
         def apply(output, last, owed, tokens, index):
             log_probs = output.log_probs
             if self.max_span > 1:
@@ -122,7 +124,7 @@ class Rules(typing.NamedTuple):
                 log_probs = ops.where(ops.logical_and(nothing, ops.expand_dims(is_unknown, 0)), LOG_ZERO, log_probs)
             if self.protection is not None:
                 log_probs = self.protection.forbid(
-                    log_probs, owed, self.extended_ids, index, self.max_length, self.end_id
+                    log_probs, owed, self.extended_ids, index, self.max_length, self.end_id, places
                 )
             if self.no_repeat_ngram:
                 log_probs = self._forbid_repeats(log_probs, output.attention, owed, tokens, index)

@@ -61,8 +61,8 @@ def recipe(job, shortlist=0, forced=True, overrides=None):
             "baseline.head": "",
         }
     values |= overrides or {}
-    overrides = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()]
-    return configs.load_recipe("translation_en_ja", overrides)
+    settings = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()]
+    return configs.load_recipe("translation_en_ja", settings)
 
 
 def write_graph(recipe, pairs, folder):

@@ -40,7 +40,9 @@ class SoftmaxHead(CopyHead):
         self.vocabulary = VocabularySoftmax(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
 
     def build(self, hidden_shape):
-        self.vocabulary.build(hidden_shape)
+        # A tied one is built already.
+        if not self.vocabulary.built:
+            self.vocabulary.build(hidden_shape)
 
     def call(self, hidden, targets=None):
         if targets is None:

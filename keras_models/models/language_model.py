@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_models.layers.numerics import LOG_ZERO, rowwise, target_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, log_shares, rowwise, target_log_softmax
 from keras_models.layers.pointer_sentinel import NO_WORD, PointerSentinelWindow
 from keras_models.layers.regularized_lstm import VariationalDropout, ZoneoutLSTM
 from keras_models.layers.softmax import SoftmaxHead
@@ -29,8 +29,8 @@ class _TiedVocabulary(keras.layers.Layer):
 
     # As `VocabularySoftmax`.
 
-    def log_probs(self, hidden):
-        return ops.log_softmax(ops.cast(rowwise(self, hidden), "float32"), axis=-1)
+    def log_probs(self, hidden, shortlist=None, log_total=0.0):
+        return log_shares(ops.cast(rowwise(self, hidden), "float32"), log_total)
 
     def target_log_prob(self, hidden, targets, candidates=None):
         return target_log_softmax(rowwise(self, hidden), targets)

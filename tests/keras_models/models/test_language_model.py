@@ -42,6 +42,7 @@ def oracle_weights(model):
         {"window": 20, "recurrent_layers": 1},
         {"head": "softmax"},
         {"tie_weights": True, "embedding_size": 5, "recurrent_layers": 3},
+        {"head": "softmax", "tie_weights": True, "embedding_size": 5},
     ],
 )
 def test_agrees_with_the_equations(options):
@@ -74,9 +75,10 @@ def test_agrees_with_the_equations(options):
     )
 
 
+@pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("head", ["pointer_sentinel", "softmax"])
-def test_carry_makes_chunks_and_steps_equal_the_whole(head):
-    model = make(head=head)
+def test_carry_makes_chunks_and_steps_equal_the_whole(head, tied):
+    model = make(head=head, tie_weights=tied, embedding_size=5 if tied else 3)
     words = np.random.default_rng(1).integers(1, V, size=(2, 12))
     whole = numpy(model(words)[0])
     carry, parts = None, []
@@ -129,7 +131,15 @@ def test_dropout_is_random_in_training_alone():
     np.testing.assert_array_equal(numpy(model(words)[0]), numpy(model(words)[0]))
 
 
-@pytest.mark.parametrize("options", [{}, {"head": "softmax"}, {"tie_weights": True, "embedding_size": 5}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"head": "softmax"},
+        {"tie_weights": True, "embedding_size": 5},
+        {"head": "softmax", "tie_weights": True, "embedding_size": 5},
+    ],
+)
 def test_saved_and_loaded(tmp_path, options):
     model = make(name="mine", **options)
     words = np.random.default_rng(1).integers(1, V, size=(2, 6))

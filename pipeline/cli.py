@@ -132,7 +132,17 @@ def _parser():
     )
     batched.add_argument("--batching-config", metavar="FILE", help="TensorFlow Serving's batching parameters file")
     serve.add_argument(
-        "--batch-delay", type=float, default=2.0, metavar="MS", help="wait that long for more requests (default: 2)"
+        "--batch-delay",
+        type=float,
+        metavar="MS",
+        help="wait that long for more requests (default: 2; where batches run at once, a fifth of what one takes, if that is more)",
+    )
+    serve.add_argument(
+        "--threads-per-batch",
+        type=int,
+        metavar="N",
+        help="compute each batch on N cores, and as many batches at once as there are cores for: 1 answers the most texts "
+        "a second, all cores (the default) answer each soonest",
     )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     serve.add_argument("--name", help="the model's name in requests (default: the folder's)")
@@ -392,7 +402,7 @@ def _evaluate(options):
     from pipeline.readers.formats import read_plan
     from pipeline.readers.planning import plan_inputs
     from pipeline.readers.records import Reject
-    from pipeline.served_model import ServedModel, version_directory
+    from pipeline.served_model import version_directory
 
     say = _talk(options)
     _check_writable(options.json, options.outputs)
@@ -429,7 +439,7 @@ def _evaluate(options):
     if not pairs:
         found = f"none of its {len(rejected)} records can be used" if rejected else "it holds no records"
         raise CommandError(f"There is nothing to measure in {options.data}: {found}.")
-    model = ServedModel(directory)
+    model = _model_for_many_texts(directory)
     sources = [pair.source for pair in pairs]
     features = dict(zip(data.source_features, zip(*(pair.features for pair in pairs))))
     targets = [pair.target for pair in pairs]
@@ -461,6 +471,15 @@ def _evaluate(options):
             "metrics": scoring.results_to_dict(results),
         },
     )
+
+
+def _model_for_many_texts(directory):
+    """Loads an exported model that answers as many batches at the same time as there are cores."""
+    from pipeline.served_model import ServedModel
+    from serving import processors
+
+    processors.prefer_batches_side_by_side()
+    return ServedModel(directory, at_once=processors.batches_at_once())
 
 
 def _evaluated_data(data, options):
@@ -575,22 +594,34 @@ def _score(options):
 
 
 def _serve(options):
+    from serving import processors
     from serving.batching import Batching
     from serving.batching_config import read_batching_file
     from serving.model_config import read_config_file
     from serving.server import ServeError, serve
 
+    if options.threads_per_batch is not None:
+        try:
+            processors.compute_each_batch_on(options.threads_per_batch)
+        except ValueError as error:
+            raise ServeError(f"--threads-per-batch does not fit: {error}") from None
+    parallel = processors.batches_at_once()
     settings = None
     if options.batching_config:
-        settings = read_batching_file(options.batching_config)
+        settings = read_batching_file(options.batching_config, parallel)
     elif options.batch_size is not None:
-        if options.batch_size < 1 or options.batch_delay < 0:
+        if options.batch_size < 1 or (options.batch_delay or 0) < 0:
             raise ServeError("--batch-size must be 1 or more, --batch-delay 0 or more.")
-        settings = Batching(options.batch_size, options.batch_delay / 1000)
+        if options.batch_delay is not None:
+            delay = {"delay_seconds": options.batch_delay / 1000}
+        else:
+            delay = {"delay_share": 0.2 if parallel > 1 else 0.0}
+        settings = Batching(options.batch_size, parallel=parallel, **delay)
     batching = {}
     if settings:
-        # A thread for each request that can come together.
-        batching = {"batching": settings, "max_workers": max(8, min(2 * settings.max_batch_size, 128))}
+        # A thread for each request that can come together: in the batches that run, and in the one that is to be next.
+        together = (settings.parallel + 1) * settings.max_batch_size
+        batching = {"batching": settings, "max_workers": max(8, min(together, 64 * (settings.parallel + 1)))}
     serve(
         options.model or read_config_file(options.config),
         port=options.port,
@@ -696,7 +727,7 @@ def _lines(path):
 
 def _segment(options):
     from pipeline import scoring, segmentation_scores
-    from pipeline.served_model import ServedModel, version_directory
+    from pipeline.served_model import version_directory
 
     say = _talk(options)
     _check_writable(options.json)
@@ -710,7 +741,7 @@ def _segment(options):
     sources = [line for line in lines if line.strip()]
     if not sources:
         raise CommandError(f"{options.file} has no text: give a text a line.")
-    answers = ServedModel(directory).predict(sources)
+    answers = _model_for_many_texts(directory).predict(sources)
     # An empty line stays one, so that the lines of both files belong together.
     remaining = iter(answers)
     words = [next(remaining)["source_tokens"] if line.strip() else [] for line in lines]

@@ -1,11 +1,15 @@
 """An exported model in this process: the same signatures that a server answers, without a server."""
 
+import concurrent.futures
 import json
 import pathlib
 
 import numpy as np
 
 _OUTPUTS = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
+
+# Pairs of a batch that is scored.
+_SCORED = 32
 
 # What must be a number wherever it is given.
 _SCORES = {"score", "log_probability", "log_probability_with_copies"}
@@ -57,12 +61,14 @@ class ServedModel:
 
     Args:
         directory: a SavedModel, or a folder of numbered versions, of which the newest is taken.
+        at_once: how many batches are computed at the same time, where there is no GPU: as many as
+            `serving.processors.compute_each_batch_on` says, so that each has cores of its own.
 
     Raises:
         ModelError: no SavedModel, one that cannot be loaded, or one without the signatures.
     """
 
-    def __init__(self, directory):
+    def __init__(self, directory, at_once=1):
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 (registers the operations that the graph uses)
 
@@ -75,6 +81,8 @@ class ServedModel:
             raise ModelError(
                 f"The model {self.directory} cannot be loaded ({reason.rstrip('.')}): copy or export it anew."
             ) from error
+        # A GPU computes one batch after the other; more of them would only take its memory.
+        self._at_once = 1 if tf.config.list_physical_devices("GPU") else at_once
         self._constant = tf.constant
         self._invalid_argument = tf.errors.InvalidArgumentError
         self.source_features = self.facts.get("source_features", [])
@@ -136,6 +144,24 @@ class ServedModel:
                 raise ModelError(f"There must be as many tags of {name} as texts; got {len(values)} and {number}.")
         return features
 
+    def _answers_of(self, function, columns, parts):
+        """Calls a signature with parts of the texts, some of them at the same time.
+
+        Args:
+            function: the signature.
+            columns: dict from an input's name to its texts, all of them.
+            parts: list of lists of numbers of texts.
+
+        Yields:
+            The outputs of each part, dicts of arrays, in their order.
+        """
+
+        def answer(part):
+            return self._call(function, **{name: [values[row] for row in part] for name, values in columns.items()})
+
+        with concurrent.futures.ThreadPoolExecutor(self._at_once) as pool:
+            yield from pool.map(answer, parts)
+
     def predict(self, texts, signature="serving_default", progress=None, features=None):
         """Answers texts in the largest batches that the model compiles for.
 
@@ -153,35 +179,29 @@ class ServedModel:
             ModelError: a text is empty or too long, its tags are missing, the model lacks the signature, or its scores are NaN.
         """
         function = self._signature(signature, {"source", *self.source_features})
-        columns = self._features_of(features, len(texts))
+        columns = {"source": texts, **self._features_of(features, len(texts))}
         batch = max(self.facts.get("batch_buckets", [32]))
         # Texts of similar length together, so that short ones do not wait for long ones.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index].split()))
-        answers = [None] * len(texts)
-        for start in range(0, len(order), batch):
-            chosen = order[start : start + batch]
-            inputs = {"source": texts, **columns}
-            outputs = self._call(
-                function, **{name: [values[index] for index in chosen] for name, values in inputs.items()}
-            )
-            for row, index in enumerate(chosen):
+        parts = [order[start : start + batch] for start in range(0, len(order), batch)]
+        # What takes longest begins first: no core is left alone with it at the end.
+        parts.reverse()
+        answers, done = [None] * len(texts), 0
+        for part, outputs in zip(parts, self._answers_of(function, columns, parts)):
+            for row, index in enumerate(part):
                 answers[index] = _unpad({name: value[row] for name, value in outputs.items()})
+            done += len(part)
             if progress:
-                progress(min(start + batch, len(order)))
+                progress(done)
         return answers
 
     def score(self, sources, targets, features=None):
         """Returns two arrays `[pairs]`: log-probability of each target, and its number of tokens; `features` as in `predict`."""
         function = self._signature("score", {"source", "target", *self.source_features})
-        columns = self._features_of(features, len(sources))
-        log_probability, token_count = [], []
-        for start in range(0, len(sources), 32):
-            part = slice(start, start + 32)
-            inputs = {"source": sources, "target": targets, **columns}
-            outputs = self._call(function, **{name: values[part] for name, values in inputs.items()})
-            log_probability.append(outputs["log_probability"])
-            token_count.append(outputs["token_count"])
-        return np.concatenate(log_probability), np.concatenate(token_count)
+        columns = {"source": sources, "target": targets, **self._features_of(features, len(sources))}
+        parts = [range(len(sources))[start : start + _SCORED] for start in range(0, len(sources), _SCORED)]
+        outputs = list(self._answers_of(function, columns, parts))
+        return tuple(np.concatenate([one[name] for one in outputs]) for name in ("log_probability", "token_count"))
 
 
 def _unpad(row):

@@ -17,6 +17,8 @@ import sys
 import time
 import types
 
+from serving import processors
+
 ARGUMENTS_FILE = "worker_arguments.json"
 _ERROR_FILE = "worker_error.json"  # why a worker gave up
 _NAMES = ("train_files", "eval_files", "transform_graph_path", "serving_model_dir", "model_run_dir", "custom_config")
@@ -96,7 +98,7 @@ def _on_this_machine(count):
     with contextlib.ExitStack() as held:
         listeners = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
-    threads = str(max(1, len(os.sched_getaffinity(0)) // count)) if hasattr(os, "sched_getaffinity") else "1"
+    threads = str(max(1, processors.cores() // count))
     environments = []
     for index in range(count):
         config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import threading
+import time
 
 import grpc
 import numpy as np
@@ -17,12 +18,15 @@ class Batching:
     Attributes:
         max_batch_size: the most texts in a batch.
         delay_seconds: how long a batch waits for more requests; one that is alone waits for nothing.
+        delay_share: or so many times what the batch before took, if that is longer. Batches that run at the same time need it: those whom
+            the last one answered ask again while the others still run, so the next has not filled up meanwhile.
         max_queued: the most requests that wait or are answered, for each signature of a model; others are told RESOURCE_EXHAUSTED.
         parallel: how many batches run at the same time.
     """
 
     max_batch_size: int = 32
     delay_seconds: float = 0.002
+    delay_share: float = 0.0
     max_queued: int = 256
     parallel: int = 1
 
@@ -83,6 +87,7 @@ class Batcher:
         self._lock = threading.Lock()
         self._open = {}  # batches that still take requests, by what their inputs must have in common
         self._queued = 0
+        self._last_seconds = 0.0  # what the last batch took
         self._slots = threading.Semaphore(batching.parallel)
 
     def __call__(self, inputs, given_up=waits):
@@ -143,10 +148,13 @@ class Batcher:
             with self._slots:
                 # While it waited for its turn, others joined it; alone in the server it waits for nobody.
                 if self._queued > len(batch.sizes):
-                    batch.full.wait(self._batching.delay_seconds)
+                    share = self._batching.delay_share * self._last_seconds
+                    batch.full.wait(max(self._batching.delay_seconds, share))
                 with self._lock:
                     self._close(key, batch)
+                started = time.perf_counter()
                 batch.answers = self._answers(batch)
+                self._last_seconds = time.perf_counter() - started
         except BaseException as error:
             batch.answers = [error] * len(batch.sizes)
             raise

@@ -26,7 +26,7 @@ _FIELDS = {
 _LEAST = {"max_batch_size": 1, "batch_timeout_micros": 0, "max_enqueued_batches": 1, "num_batch_threads": 1}
 
 
-def read_batching_file(path):
+def read_batching_file(path, parallel=Batching.parallel):
     """Reads TensorFlow Serving's `--batching_parameters_file`.
 
     `max_enqueued_batches` full batches bound the requests that wait. What the file does not say is as `Batching` has it by
@@ -34,6 +34,7 @@ def read_batching_file(path):
 
     Args:
         path: a text file with a `BatchingParameters`.
+        parallel: how many batches run at the same time, where the file does not say it (`num_batch_threads`).
 
     Returns:
         A `Batching`.
@@ -59,7 +60,7 @@ def read_batching_file(path):
         max_batch_size=size,
         delay_seconds=given.get("batch_timeout_micros", Batching.delay_seconds * 1e6) / 1e6,
         max_queued=Batching.max_queued if queued is None else queued * size,
-        parallel=given.get("num_batch_threads", Batching.parallel),
+        parallel=given.get("num_batch_threads", parallel),
     )
 
 

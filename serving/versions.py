@@ -11,6 +11,7 @@ import threading
 
 import grpc
 
+from serving import processors
 from serving.errors import RequestRefused, ServeError, invalid
 from serving.model_config import LATEST_VERSION
 from serving.servable import MODEL_FILE, Servable, human_sentence
@@ -248,7 +249,7 @@ class ModelVersions:
             servable = Servable(path, version, self._batching)
             if (path / WARMUP_FILE).is_file():
                 # All cores while nobody waits for an answer; one while other versions give them.
-                threads = 1 if self._loaded else _cores()
+                threads = 1 if self._loaded else processors.cores()
                 count = servable.warm_up(path / WARMUP_FILE, threads)
                 logger.info("%s version %d: %d warm-up requests were run.", self.name, version, count)
             if _fingerprint(path) != fingerprint:
@@ -300,11 +301,6 @@ class ModelVersions:
     def _set_state(self, version, state, error=""):
         with self._lock:
             self._states[version] = VersionState(version, state, error)
-
-
-def _cores():
-    """Returns how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _fingerprint(path):

@@ -8,6 +8,10 @@ the same batches, text in and text out. Both sides decode with untrained weights
 nothing: every output has as many tokens, which is checked. Of ours there are the signatures with XLA (`ours`) and without (`ours_no_xla`),
 and both with a shortlist of 256 words (`ours_shortlist`, `ours_shortlist_no_xla`), or of 128 (`ours_small_shortlist`).
 
+Batches, though not single sentences, whose latency counts, can also be decoded side by side, each by one thread: `ours_side_by_side`,
+`ours_shortlist_side_by_side` in one process, as `verbatim serve --threads-per-batch 1` does and `verbatim evaluate`; peers by as many processes of
+one thread as there are threads (`opennmt_py_side_by_side`, `ctranslate2_side_by_side`).
+
 With --trained they decode with what `benchmarks.peers.training` left in its output: the same pairs, as many updates, the same rate. With --free, too,
 lengths are left to both models, and the outputs' BLEU stands beside the seconds, so that equal quality can be seen; choose `--sentences 500`, the whole development set, for
 that. Forced, OpenNMT-py's own maximum of 20 takes 20 steps; ours takes a 21st, in which all hypotheses end.
@@ -32,13 +36,25 @@ from benchmarks.peers.job import Job
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """A program that takes part: its module, its environment (None: this one), what its `load`, its `decode` and its `make` take besides."""
+    """A program that takes part: its module, its environment (None: this one), what its `load`, its `decode` and its `make` take besides.
+
+    Side by side, every batch has one thread, and as many batches are decoded at once as there are threads: by copies of a peer, by threads of ours.
+    """
 
     module: str
     environment: str | None
     load: dict
     decode: dict
     make: dict = dataclasses.field(default_factory=dict)
+    side_by_side: bool = False
+
+    def start(self, python, threads, log):
+        """Starts its process, or copies of it."""
+        if not self.side_by_side:
+            return processes.Program(python, self.module, threads, log)
+        if self.environment:
+            return processes.Copies(python, self.module, threads, log)
+        return processes.Program(python, self.module, threads, log, variables={"TF_NUM_INTRAOP_THREADS": "1"})
 
     @property
     def model(self):
@@ -66,6 +82,10 @@ DEFAULTS = {
     "rnn": ("ours", "ours_no_xla", "ours_shortlist", "ours_shortlist_no_xla", "ours_small_shortlist", "opennmt_py"),
     "transformer": ("ours", "ours_no_xla", "ctranslate2", "hugging_face"),
 }
+PROGRAMS |= {
+    f"{name}_side_by_side": dataclasses.replace(PROGRAMS[name], side_by_side=True)
+    for name in ("ours", "ours_shortlist", "ours_small_shortlist", "opennmt_py", "ctranslate2")
+}
 # Enough for about three seconds of a turn at either batch.
 SENTENCES = {1: 32, 32: 256}
 
@@ -81,10 +101,11 @@ def start(name, job, options, made):
         made: dict from a model's name to its facts, which programs share; added to here.
     """
     side = PROGRAMS[name]
+    threads = 1 if side.side_by_side else job.threads
     python = environments.interpreter(side.environment, options.environments) if side.environment else sys.executable
-    program = processes.Program(python, side.module, job.threads, options.output / f"{name}.log")
+    program = side.start(python, job.threads, options.output / f"{name}.log")
     folder = options.output / "work" / side.model
-    shared = {"job": job.to_json(), "folder": str(folder)}
+    shared = {"job": dataclasses.replace(job, threads=threads).to_json(), "folder": str(folder)}
     if side.model not in made:
         # What an earlier comparison left there is of other sizes, maybe.
         shutil.rmtree(folder, ignore_errors=True)
@@ -132,6 +153,8 @@ def measure_batch(programs, batch, job, options):
     chosen = corpus.sentences(pairs, -(-count // batch) * batch)
     texts, outputs = [pairs[number][0] for number in chosen], {}
 
+    names = [name for name in programs if batch > 1 or not PROGRAMS[name].side_by_side]
+
     def measure(name):
         answer = programs[name].ask("decode", texts=texts, batch=batch, **PROGRAMS[name].decode)
         if not options.free:
@@ -145,7 +168,7 @@ def measure_batch(programs, batch, job, options):
             "peak_bytes": answer["peak_bytes"],
         }
 
-    found = rounds.interleave(list(programs), options.rounds, measure)
+    found = rounds.interleave(names, options.rounds, measure)
     return found, outputs, [pairs[number][1] for number in chosen]
 
 

@@ -1,10 +1,12 @@
 """Our side of a comparison, in a process of its own: the exported model's own signature, and the Trainer's own `run_fn`."""
 
+import concurrent.futures
 import pathlib
 import types
 
 from benchmarks.peers import corpus, processes
 from benchmarks.peers.job import Job
+from serving import processors
 
 _loaded = {}
 # The first epoch begins with tracing, so it is not measured.
@@ -42,12 +44,11 @@ def load(model, job, folder, forced):
 
 
 def decode(texts, batch, signature="serving_default"):
-    """Answers texts in batches, in their order; returns seconds, outputs and their numbers of tokens."""
-    model = _loaded["model"]
-    answers = []
-    with processes.Timer() as timer:
-        for start in range(0, len(texts), batch):
-            answers += model.predict(texts[start : start + batch], signature)
+    """Answers texts in batches, in their order, as many at once as there are cores for; returns seconds, outputs and their numbers of tokens."""
+    model, at_once = _loaded["model"], processors.batches_at_once()
+    batches = [texts[start : start + batch] for start in range(0, len(texts), batch)]
+    with processes.Timer() as timer, concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        answers = sum(pool.map(lambda some: model.predict(some, signature), batches), [])
     return {
         **timer.facts,
         "outputs": [answer["text"] for answer in answers],

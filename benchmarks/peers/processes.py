@@ -3,6 +3,7 @@
 Standard library alone, because peers' environments import it.
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -47,13 +48,14 @@ class Program:
         threads: how many threads it may use, on as many cores.
         log: path of the file that gets what it prints.
         package: the module's package.
+        cores: the numbers of its cores; None is the first that there are.
         variables: dict of further environment variables; a value of None takes one away.
     """
 
-    def __init__(self, python, module, threads, log, package=__package__, variables=None):
+    def __init__(self, python, module, threads, log, package=__package__, cores=None, variables=None):
         self._log_path = pathlib.Path(log)
         self._log = self._log_path.open("a", encoding="utf-8")
-        cores = sorted(os.sched_getaffinity(0))[:threads]
+        cores = cores or first_cores(threads)
         given = {**environment(threads), **(variables or {})}
         self._process = subprocess.Popen(
             [str(python), "-m", f"{package}.{module}"],
@@ -95,6 +97,74 @@ class Program:
             self._process.wait()
         self._process.stdout.close()
         self._log.close()
+
+
+class Copies:
+    """As many processes of one program as threads, a core each, that decode a text's batches side by side.
+
+    It is asked as a `Program` is.
+
+    Args:
+        threads: how many copies there are.
+        python, module, log: those of `Program`; each copy has a log of its own, `log` with its number.
+    """
+
+    def __init__(self, python, module, threads, log):
+        log = pathlib.Path(log)
+        logs = [log.with_suffix(f".{number}{log.suffix}") for number in range(threads)]
+        self._programs = [
+            Program(python, module, 1, path, cores=[core]) for core, path in zip(first_cores(threads), logs)
+        ]
+
+    def ask(self, task, **arguments):
+        """Asks `make` of the first copy, `load` of all, and of each to `decode` every nth batch.
+
+        Returns:
+            The first copy's answer; of `decode` the seconds until the last has ended, and the copies' processor time, memory and outputs
+            together.
+        """
+        if task == "make":
+            return self._programs[0].ask(task, **arguments)
+        asked = [arguments] * len(self._programs)
+        if task == "decode":
+            shares = share_batches(arguments["texts"], arguments["batch"], len(self._programs))
+            asked = [{**arguments, "texts": share} for share in shares]
+        started = time.perf_counter()
+        with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
+            answers = list(pool.map(lambda program, given: program.ask(task, **given), self._programs, asked))
+        if task != "decode":
+            return answers[0]
+        size = arguments["batch"]
+        return {
+            "seconds": time.perf_counter() - started,
+            **{name: sum(answer[name] for answer in answers) for name in ("cpu_seconds", "peak_bytes")},
+            **{name: join_batches([answer[name] for answer in answers], size) for name in ("outputs", "lengths")},
+        }
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        for program in self._programs:
+            program.__exit__(*exception)
+
+
+def first_cores(number):
+    """Returns the numbers of the first cores that this process may use."""
+    return sorted(os.sched_getaffinity(0))[:number]
+
+
+def share_batches(texts, size, number):
+    """Returns a list of texts for each of so many programs: every nth batch of a size."""
+    batches = [texts[start : start + size] for start in range(0, len(texts), size)]
+    return [[text for batch in batches[first::number] for text in batch] for first in range(number)]
+
+
+def join_batches(shares, size):
+    """Returns one list of what `share_batches` shared out."""
+    batches = [[share[start : start + size] for start in range(0, len(share), size)] for share in shares]
+    most = max(len(share) for share in batches)
+    return [one for turn in range(most) for share in batches if turn < len(share) for one in share[turn]]
 
 
 def serve(tasks):

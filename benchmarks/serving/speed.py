@@ -2,22 +2,27 @@
 
     python -m benchmarks.serving.speed --model OUTPUT/models/NAME --texts FILE
 
-Both are ratios of figures measured in turn in one go: latency at batch 1 (median over requests), and sentences a second of 64 clients with a
-text each against batches of 32 of the same texts in one process. Everything stays on loopback.
+All are ratios of figures measured in turn in one go: latency at batch 1 (median over requests), and sentences a second of 64 clients with a
+text each against batches of 32 of the same texts in one process; the latter with each batch computed by all cores, and once more side by side, a
+core a batch (`verbatim serve --threads-per-batch 1`). Everything stays on loopback.
 """
 
 import argparse
 import asyncio
+import concurrent.futures
 import json
+import multiprocessing
 import pathlib
 import statistics
 import sys
 import time
 
 from benchmarks.serving.harness import Connection, Server, crowd, model_version, predict_request, quantiles, read_texts
+from serving import processors
 from serving.servable import Limits, Servable
 
 CLIENTS, BATCH = 64, 32
+_loaded = {}  # in the process that computes batches side by side
 
 
 async def served_latency(address, texts):
@@ -53,12 +58,32 @@ async def served_rate(address, texts):
         return len(texts) / await crowd(CLIENTS, iter(texts), ask)
 
 
-def direct_rate(servable, texts):
-    """Returns sentences a second in full batches, in the order of the file."""
+def direct_rate(servable, texts, at_once=1):
+    """Returns sentences a second in full batches, in the order of the file, so many at the same time."""
+    requests = [predict_request(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
     started = time.perf_counter()
-    for start in range(0, len(texts), BATCH):
-        servable.predict(predict_request(texts[start : start + BATCH]), Limits())
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for _ in pool.map(lambda request: servable.predict(request, Limits()), requests):
+            pass  # for the exception of a request that fails
     return len(texts) / (time.perf_counter() - started)
+
+
+def load(model):
+    """Returns a version of a model, warmed up."""
+    servable = Servable(model, 1)
+    servable.warm_up(model / "assets.extra" / "tf_serving_warmup_requests")
+    return servable
+
+
+def load_side_by_side(model):
+    """Loads a model in a process of its own, since TensorFlow's threads are those of a process."""
+    processors.compute_each_batch_on(1)
+    _loaded["model"] = load(model)
+
+
+def side_by_side_rate(texts):
+    """Returns `direct_rate` of what `load_side_by_side` loaded."""
+    return direct_rate(_loaded["model"], texts, processors.batches_at_once())
 
 
 def main():
@@ -70,17 +95,33 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     texts = read_texts(options.texts, 512)
-    servable = Servable(options.model, 1)
-    servable.warm_up(options.model / "assets.extra" / "tf_serving_warmup_requests")
-    rounds = []
-    with Server(options.model) as alone, Server(options.model, "--batch-size", str(BATCH)) as together:
+    servable = load(options.model)
+    rounds, batched = [], ("--batch-size", str(BATCH))
+    pool = concurrent.futures.ProcessPoolExecutor(
+        1, multiprocessing.get_context("spawn"), load_side_by_side, (options.model,)
+    )
+    with (
+        pool,
+        Server(options.model) as alone,
+        Server(options.model, *batched) as together,
+        Server(options.model, *batched, "--threads-per-batch", "1") as beside,
+    ):
         for number in range(options.rounds + 1):
             served = quantiles(asyncio.run(served_latency(alone.address, texts[:64])))
             direct = quantiles(direct_latency(servable, texts[:64]))
             rates = asyncio.run(served_rate(together.address, texts)), direct_rate(servable, texts)
+            rates_beside = (
+                asyncio.run(served_rate(beside.address, texts)),
+                pool.submit(side_by_side_rate, texts).result(),
+            )
             if number:  # the first warms up
                 rounds.append(
-                    {"p50 ms": (served[0], direct[0]), "p99 ms": (served[1], direct[1]), "sentences/s": rates}
+                    {
+                        "p50 ms": (served[0], direct[0]),
+                        "p99 ms": (served[1], direct[1]),
+                        "sentences/s": rates,
+                        "sentences/s, a core a batch": rates_beside,
+                    }
                 )
                 print(f"  round {number}: {rounds[-1]}", file=sys.stderr, flush=True)
     print("| | served | in process | ratio, median (smallest to largest) |\n|---|---|---|---|")

@@ -1,9 +1,12 @@
 """What the comparison with peers computes: ratios, floors, tables and pictures, without a peer."""
 
+import threading
 import types
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.peers import (
     corpus,
@@ -128,6 +131,61 @@ def test_outputs_of_another_length_stop_the_comparison():
     decoding.check_lengths("ours", [20, 20], 20)
     with pytest.raises(decoding.WrongLength, match="ours gave outputs of 19 to 20 tokens; all must have 20"):
         decoding.check_lengths("ours", [20, 19], 20)
+
+
+@given(number=st.integers(0, 40), size=st.integers(1, 8), copies=st.integers(1, 5))
+def test_batches_are_shared_out_and_joined_in_their_order(number, size, copies):
+    texts = list(range(number))
+    shares = processes.share_batches(texts, size, copies)
+    assert len(shares) == copies
+    # Whole batches, and no copy has two more than another.
+    batches = [-(-len(share) // size) for share in shares]
+    assert sum(batches) == -(-number // size) and max(batches) - min(batches) <= 1
+    assert processes.join_batches(shares, size) == texts
+
+
+def test_copies_decode_at_the_same_time(monkeypatch, tmp_path):
+    started, both = [], threading.Barrier(2, timeout=60)
+
+    class Fake:
+        def __init__(self, python, module, threads, log, cores):
+            started.append((threads, log.name, tuple(cores)))
+
+        def ask(self, task, texts=(), **arguments):
+            if task == "make":
+                return {"model": "here"}
+            both.wait()
+            outputs = [text.upper() for text in texts]
+            return {"cpu_seconds": 2.0, "peak_bytes": 10, "outputs": outputs, "lengths": [1] * len(texts)}
+
+        def __exit__(self, *exception):
+            started.pop()
+
+    monkeypatch.setattr(processes, "Program", Fake)
+    monkeypatch.setattr(processes, "first_cores", lambda number: [3, 5][:number])
+    with processes.Copies("python", "peer", 2, tmp_path / "peer.log") as copies:
+        assert started == [(1, "peer.0.log", (3,)), (1, "peer.1.log", (5,))]
+        assert copies.ask("make", job="") == {"model": "here"}
+        copies.ask("load", job="")
+        answer = copies.ask("decode", texts=list("abcdefg"), batch=2)
+    assert answer["outputs"] == list("ABCDEFG") and answer["lengths"] == [1] * 7
+    assert (answer["cpu_seconds"], answer["peak_bytes"]) == (4.0, 20)
+    assert answer["seconds"] > 0
+    assert not started
+
+
+def test_single_sentences_are_not_decoded_side_by_side(monkeypatch):
+    class Fake:
+        def ask(self, task, texts, **more):
+            answers = {"outputs": texts, "lengths": [20] * len(texts)}
+            return {**answers, "seconds": 1.0, "cpu_seconds": 1.0, "peak_bytes": 1}
+
+    monkeypatch.setattr(corpus, "read", lambda *_: [("a", "b")] * 8)
+    options = types.SimpleNamespace(data=None, sentences=8, free=False, rounds=1)
+    programs = {"ours": Fake(), "ours_side_by_side": Fake()}
+    for batch, names in ((1, {"ours"}), (4, {"ours", "ours_side_by_side"})):
+        found, outputs, _ = decoding.measure_batch(programs, batch, Job(), options)
+        assert set(found[0]) == set(outputs) == names
 
 
 def test_picture(tmp_path):

@@ -500,12 +500,64 @@ def test_serve_refuses_bad_input(refused, texts):
         )
     assert "0 to 65535" in refused("serve", "--model", model, "--port", 65536)
     assert "--batch-size must be 1 or more" in refused("serve", "--model", model, "--batch-size", 0)
+    assert "--batch-delay 0 or more" in refused("serve", "--model", model, "--batch-size", 8, "--batch-delay", -1)
+    assert "for a batch; got 0." in refused("serve", "--model", model, "--threads-per-batch", 0)
+    assert "for a batch; got 4097." in refused("serve", "--model", model, "--threads-per-batch", 4097)
     assert "nowhere.config cannot be read" in refused("serve", "--config", texts / "nowhere.config")
     sentence = refused("serve", "--model", model, "--batching-config", texts / "nowhere.config")
     assert "batching config file" in sentence and "cannot be read" in sentence
     assert "both a key and a certificate" in refused("serve", "--model", model, "--port", 0, "--tls-key", "x")
     tls = ("--tls-key", texts / "absent.pem", "--tls-certificate", texts / "absent.pem")
     assert str(texts / "absent.pem") in refused("serve", "--model", model, "--port", 0, *tls)
+
+
+@pytest.mark.parametrize(
+    "options, at_once, workers, delay",
+    [
+        (["--batch-size", 16], 1, 32, (0.002, 0)),
+        (["--batch-size", 16, "--threads-per-batch", 4], 1, 32, (0.002, 0)),
+        (["--batch-size", 16, "--threads-per-batch", 1], 4, 80, (0.002, 0.2)),
+        (["--batch-size", 16, "--threads-per-batch", 1, "--batch-delay", 0], 4, 80, (0, 0)),
+        (["--batching-config", "batching", "--threads-per-batch", 2], 2, 96, (0.002, 0)),
+        (["--batching-config", "threads", "--threads-per-batch", 2], 3, 128, (0.002, 0)),
+    ],
+)
+def test_a_server_runs_as_many_batches_as_it_has_cores_for(texts, monkeypatch, options, at_once, workers, delay):
+    from serving import processors, server
+
+    asked = {}
+    monkeypatch.setattr(processors, "cores", lambda: 4)
+    monkeypatch.setattr(server, "serve", lambda models, **given: asked.update(given))
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "")
+    monkeypatch.chdir(texts)
+    (texts / "batching").write_text("max_batch_size { value: 32 }")
+    (texts / "threads").write_text("num_batch_threads { value: 3 }")
+    assert cli.main([str(argument) for argument in ("serve", "--model", texts, *options)]) == 0
+    assert asked["batching"].parallel == at_once
+    assert asked["max_workers"] == workers
+    assert (asked["batching"].delay_seconds, asked["batching"].delay_share) == delay
+
+
+@pytest.mark.parametrize("given, at_once", [(None, 4), ("2", 2)])
+def test_many_texts_are_answered_by_batches_side_by_side(refused, texts, monkeypatch, given, at_once):
+    from pipeline import served_model
+    from serving import processors
+
+    asked = {}
+
+    def load(directory, **options):
+        asked.update(options)
+        raise served_model.ModelError("It goes no further.")
+
+    monkeypatch.setattr(processors, "cores", lambda: 4)
+    monkeypatch.setattr(served_model, "ServedModel", load)
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", given or "")
+    if given is None:
+        monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
+    save_model(texts / "model" / "1", {"serving_default": ["text"]})
+    arguments = ("evaluate", "--model", texts / "model", "--data", texts / "pairs.tsv", "--metrics", "bleu")
+    assert refused(*arguments) == "It goes no further."
+    assert asked == {"at_once": at_once}
 
 
 def test_request_to_a_dead_address(refused, texts):

@@ -127,6 +127,27 @@ def test_a_failed_batch_is_not_repeated_for_those_who_left_meanwhile():
     assert doubler.batches == [[1], [2]]
 
 
+def test_beside_others_a_batch_waits_by_what_the_last_one_took():
+    doubler = Doubler()
+    # Nothing is waited for but a share, which is so large that only a full batch ends it.
+    batcher = Batcher(doubler, Batching(max_batch_size=2, delay_seconds=0, delay_share=1e6, parallel=2))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        doubler.gate.set()
+        assert submit(pool, batcher, 1).result(WAIT)["y"].tolist() == [2]  # alone: it waits for nobody
+        doubler.gate.clear()
+        doubler.entered.clear()
+        first = submit(pool, batcher, 2)
+        assert doubler.entered.wait(WAIT)
+        doubler.entered.clear()
+        second = submit(pool, batcher, 3)
+        assert not doubler.entered.wait(0.3)  # there is a slot, but the batch is not full
+        third = submit(pool, batcher, 4)
+        assert doubler.entered.wait(WAIT)
+        doubler.gate.set()
+        assert [one.result(WAIT)["y"].tolist() for one in (first, second, third)] == [[4], [6], [8]]
+    assert sorted(doubler.batches) == [[1], [2], [3, 4]]
+
+
 def test_only_inputs_of_the_same_form_come_together():
     doubler = Doubler()
     batcher = Batcher(doubler, Batching(max_batch_size=8, delay_seconds=0))

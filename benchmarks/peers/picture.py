@@ -1,4 +1,4 @@
-"""A picture of figures: a bar for each program, a line from the smallest to the largest round, in the colours of page and report."""
+"""A picture of figures: a bar for each program, a line from the smallest to the largest round, in the colours of page and report: one is ours."""
 
 import pathlib
 
@@ -32,7 +32,15 @@ def bars(groups):
         for place, (name, one) in enumerate(group["figures"].items()):
             y = top + _TITLE + place * (_BAR + _GAP)
             ends = {key: x(one[key]) for key in ("median", "low", "high")}
-            drawn.append({"name": name, "index": place % 4, "y": y, "label": f"{one['median']:,.4g}", **ends})
+            drawn.append(
+                {
+                    "name": name,
+                    "index": 0 if name.startswith("ours") else 1,
+                    "y": y,
+                    "label": f"{one['median']:,.4g}",
+                    **ends,
+                }
+            )
         bottom = top + _TITLE + len(drawn) * (_BAR + _GAP)
         ticks = [{"x": x(mark), "label": f"{mark:g}"} for mark in marks]
         made.append({"title": group["title"], "top": top, "bottom": bottom, "bars": drawn, "ticks": ticks})

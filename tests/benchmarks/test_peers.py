@@ -190,12 +190,15 @@ def test_single_sentences_are_not_decoded_side_by_side(monkeypatch):
 
 def test_picture(tmp_path):
     figures = {"ours": rounds.spread([10.0, 11.0, 12.0]), "peer <1>": rounds.spread([90.0, 100.0, 95.0])}
+    figures["ours_too"] = figures["ours"]
     picture.write(tmp_path / "bars.svg", "Milliseconds", [{"title": "Batch 1", "figures": figures}])
     root = ElementTree.parse(tmp_path / "bars.svg").getroot()
     bars = [one for one in root if one.tag.endswith("rect")]
     widths = [float(bar.get("width")) for bar in bars]
     assert widths[1] / widths[0] == pytest.approx(95 / 11, rel=0.02)
     assert "peer <1>" in [one.text for one in root]
+    ours, peer, too = [bar.get("fill") for bar in bars]
+    assert ours == too != peer
 
 
 def test_sentences_are_the_same_for_all_and_short_ones_first():

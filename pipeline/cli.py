@@ -620,8 +620,8 @@ def _serve(options):
     batching = {}
     if settings:
         # A thread for each request that can come together: in the batches that run, and in the one that is to be next.
-        together = (settings.parallel + 1) * settings.max_batch_size
-        batching = {"batching": settings, "max_workers": max(8, min(together, 64 * (settings.parallel + 1)))}
+        together = (settings.parallel + 1) * min(settings.max_batch_size, 64)
+        batching = {"batching": settings, "max_workers": max(8, together)}
     serve(
         options.model or read_config_file(options.config),
         port=options.port,

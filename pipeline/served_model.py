@@ -159,6 +159,9 @@ class ServedModel:
         def answer(part):
             return self._call(function, **{name: [values[row] for row in part] for name, values in columns.items()})
 
+        if self._at_once == 1:  # no thread is needed, and a single sentence would wait for its start
+            yield from map(answer, parts)
+            return
         with concurrent.futures.ThreadPoolExecutor(self._at_once) as pool:
             yield from pool.map(answer, parts)
 

@@ -551,7 +551,7 @@ def test_many_texts_are_answered_by_batches_side_by_side(refused, texts, monkeyp
 
     monkeypatch.setattr(processors, "cores", lambda: 4)
     monkeypatch.setattr(served_model, "ServedModel", load)
-    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", given or "")
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", given or "")  # taken back after the test, what the command sets, too
     if given is None:
         monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
     save_model(texts / "model" / "1", {"serving_default": ["text"]})

@@ -75,7 +75,7 @@ def test_a_core_a_batch_changes_nothing(folder):
 
 
 def test_pairs_are_scored_side_by_side(folder):
-    sources, targets = [text for text in TEXTS * 4], [f"un {number % 7}" for number in range(4 * len(TEXTS))]
+    sources, targets = TEXTS * 4, [f"un {number % 7}" for number in range(4 * len(TEXTS))]
     alone, beside = load(folder, 1).score(sources, targets), load(folder, 3).score(sources, targets)
     assert len(alone[0]) == len(sources) > 2 * 32
     for one, other in zip(alone, beside):

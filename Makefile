@@ -77,7 +77,7 @@ $(VENV)/.installed: $(LOCK) pyproject.toml setup.py | $(BIN)/uv
 	@touch $@
 
 demo: install ## run the pipeline on real text, serve the model, ask it, and name the report
-	@PYTHONWARNINGS=ignore $(BIN)/python -m pipeline.demo
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pipeline.commands.demo
 
 # A test file stays in one process, with the fixtures that its tests share; tests/conftest.py has put the long ones first,
 # and those together that share a pipeline.

@@ -9,12 +9,13 @@ tokens that stand in their source, and the same of those that the vocabulary lac
 import argparse
 import collections
 
-from components.vocabulary.executor import choose_tokens
-from pipeline import configs, tokenization
+from pipeline.features.vocabulary_files import choose_tokens
 from pipeline.readers.formats import read_unit
 from pipeline.readers.planning import plan_inputs
 from pipeline.readers.records import Pair
 from pipeline.readers.splits import SPLITS, divided_shares, split_of
+from pipeline.recipes import loading
+from pipeline.text import tokenization
 
 _BATCH = 4096
 
@@ -74,7 +75,7 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
-    found = count(configs.load_recipe(options.recipe, options.set), options.data)
+    found = count(loading.load_recipe(options.recipe, options.set), options.data)
     unknown = found["unknown"] or 1
     print(
         f"{options.recipe}: {found['pairs']} test pairs, {found['tokens']} target tokens, "

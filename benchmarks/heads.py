@@ -18,8 +18,8 @@ import subprocess
 import sys
 
 from benchmarks import learning_curves
-from pipeline import configs, recipe_choices, scoring
-from pipeline.metrics import registry
+from pipeline.metrics import registry, scoring
+from pipeline.recipes import choices, loading
 
 #: What distinguishes each variant, as `--set` takes it.
 VARIANTS = {
@@ -43,7 +43,7 @@ VARIANTS = {
     "lexicon_linear_state": ("model.head=lexicon_linear", "model.lexicon_gate=state", "lexicon.kind=learned"),
     "lexicon_copy": ("model.head=lexicon_copy", "lexicon.kind=learned"),
     # What a source word's vector is made of.
-    **{composition: (f"model.composition={composition}",) for composition in recipe_choices.COMPOSITIONS},
+    **{composition: (f"model.composition={composition}",) for composition in choices.COMPOSITIONS},
     # Decoding among so many words; the first, with more than there are, among all. All are the same trained model.
     **{
         f"shortlist_{size or 'all'}": (
@@ -102,7 +102,7 @@ def run(recipe, data, output, name, overrides, seed):
     if not facts_path.is_file():
         print(f"$ {shlex.join(words)}", flush=True)
         temporary = results / "run.json"
-        arguments = [sys.executable, "-m", "pipeline.cli", *words[1:], "--json", str(temporary)]
+        arguments = [sys.executable, "-m", "pipeline.commands.main", *words[1:], "--json", str(temporary)]
         status = subprocess.run(arguments).returncode
         if status not in (0, 3):  # 3: trained and measured, but not blessed
             raise SystemExit(f"The run ended with status {status}.")
@@ -150,8 +150,8 @@ def main():
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for every variant")
     options = parser.parse_args()
-    recipe = configs.load_recipe(options.recipe, options.set)
-    recipe = configs.with_database_path(recipe, options.data or "")
+    recipe = loading.load_recipe(options.recipe, options.set)
+    recipe = loading.with_database_path(recipe, options.data or "")
     metrics = [name for name in recipe.evaluation.metrics if name != "unseen_copies"]
     if recipe.task == "language_model":
         metrics = ["validation_perplexity", "perplexity"]

@@ -4,7 +4,7 @@ import math
 import pathlib
 
 from benchmarks.peers import picture
-from pipeline import charts
+from pipeline.reporting import charts
 
 _TEMPLATE = pathlib.Path(__file__).with_name("learning_curves.svg.jinja")
 _SIZE = {"width": 560, "height": 320, "left": 52, "right": 372, "top": 40, "bottom": 276}

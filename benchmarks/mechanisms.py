@@ -12,7 +12,7 @@ import time
 
 from benchmarks.peers import corpus, machine, ours_model, rounds
 from benchmarks.peers.job import Job
-from pipeline.recipe_choices import HEADS, LEXICON_HEADS
+from pipeline.recipes.choices import HEADS, LEXICON_HEADS
 
 _LEXICON = {"lexicon.kind": "learned"}
 BASE = "pointer_generator"
@@ -31,7 +31,7 @@ VARIANTS = {
 
 def make(job, overrides, pairs, folder):
     """Exports a model; returns it loaded, as `ServedModel`."""
-    from pipeline.served_model import ServedModel
+    from pipeline.export.served_model import ServedModel
 
     recipe = ours_model.recipe(job, overrides=overrides)
     graph = ours_model.write_graph(recipe, pairs, folder / "graph")

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import types
 
-from pipeline import configs
+from pipeline.recipes.recipe import recipe_from_dict
 
 LENGTH = 19  # tokens of a source, and of a target without its end
 PAIRS, EPOCHS = 1280, 3
@@ -52,19 +52,21 @@ def write_pairs(path, count, vocabulary, seed):
 
 def train(folder, workers):
     """Trains once with so many workers; called in a process of its own."""
-    from pipeline import preprocessing, trainer
+    from pipeline.entry_points import run_fn
+    from pipeline.features import preprocessing
+    from pipeline.training import trainer_outputs
 
     assets = folder / "graph" / "transform_fn" / "assets"
     if not assets.exists():
         assets.mkdir(parents=True)
-        size = configs.recipe_from_dict(RECIPE).vocabulary.target_size
+        size = recipe_from_dict(RECIPE).vocabulary.target_size
         for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE):
             (assets / name).write_text("".join(f"word{number}\n" for number in range(size)))
         write_pairs(folder / "train.gz", PAIRS, size, seed=1)
         write_pairs(folder / "eval.gz", 64, size, seed=2)
-    recipe = configs.recipe_from_dict({**RECIPE, "training": {**RECIPE["training"], "workers": workers}})
+    recipe = recipe_from_dict({**RECIPE, "training": {**RECIPE["training"], "workers": workers}})
     run = folder / f"run-{workers}"
-    trainer.run_fn(
+    run_fn.run_fn(
         types.SimpleNamespace(
             train_files=[str(folder / "train.gz")],
             eval_files=[str(folder / "eval.gz")],
@@ -75,7 +77,7 @@ def train(folder, workers):
             custom_config={"recipe": recipe.to_json(), "checkpoints": str(run / "checkpoints")},
         )
     )
-    seconds = [point["seconds"] for point in trainer.read_history(str(run))["curve"]]
+    seconds = [point["seconds"] for point in trainer_outputs.read_history(str(run))["curve"]]
     return PAIRS * (LENGTH + 1) * (EPOCHS - 1) / (seconds[-1] - seconds[0])
 
 

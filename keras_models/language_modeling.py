@@ -21,7 +21,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_models.layers.pointer_sentinel import NO_WORD
+from keras_models.heads.pointer_sentinel import NO_WORD
 from keras_models.losses import negative_log_likelihood
 from keras_models.variables import assign, values_of
 

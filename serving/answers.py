@@ -8,7 +8,7 @@ class Token:
     """One token of an answer.
 
     Attributes:
-        text: the token; it may carry the joiner mark of `pipeline/tokenization.py` where it touches its neighbour.
+        text: the token; it may carry the joiner mark of `pipeline/text/tokenization.py` where it touches its neighbour.
         copied_from: position of the source token that it was copied from, counted from 0; None if generated.
         source_token: that source token; None if generated.
         copy_probability: how much of the token's probability comes from copying, 0 to 1.

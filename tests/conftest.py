@@ -21,7 +21,7 @@ hypothesis.settings.load_profile("repeatable")
 
 
 # What takes longest begins first, so that no process is left alone with it at the end.
-LONG_FOLDERS = ("end_to_end", "serving")
+LONG_FOLDERS = ("end_to_end", "export", "serving")
 # Files that go to the process of another, whose finished pipeline they read too.
 BESIDE = {"tests/end_to_end/test_kubeflow.py": "tests/end_to_end/test_walking_line.py"}
 

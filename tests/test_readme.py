@@ -3,7 +3,7 @@
 import pathlib
 import re
 
-from pipeline import cli
+from pipeline.commands import main
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
@@ -33,7 +33,7 @@ def test_the_commands_parse():
     for line in lines:
         words = line.split("verbatim ", 1)[1].rstrip(" &")
         arguments = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', words)]
-        assert cli._parser().parse_args(arguments).command
+        assert main._parser().parse_args(arguments).command
 
 
 def test_options_that_pages_describe_exist():
@@ -44,7 +44,7 @@ def test_options_that_pages_describe_exist():
         for row in re.findall(r"^\| (.*?) \|", page, flags=re.MULTILINE)
         for option in re.findall(r"--[a-z-]+", row)
     }
-    known = set(re.findall(r"--[a-z-]+", cli._parser()._subparsers._group_actions[0].choices["compile"].format_help()))
+    known = set(re.findall(r"--[a-z-]+", main._parser()._subparsers._group_actions[0].choices["compile"].format_help()))
     assert len(described) >= 10 and described <= known, described - known
 
 

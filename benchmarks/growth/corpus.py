@@ -23,7 +23,8 @@ import sys
 import time
 
 from benchmarks.growth import exponents
-from pipeline import configs, tensorflow_settings
+from pipeline.common import tensorflow_settings
+from pipeline.recipes import loading
 
 COMPONENTS = ("ingest", "statistics", "vocabulary", "lexicon", "transform", "evaluation")
 # What evaluation needs and no component of Beam makes; it is not measured.
@@ -82,7 +83,7 @@ def work(component, recipe, data, output, beam_args):
     from components.parallel_text_example_gen import executor as ingest
     from components.text_transform import component as transform
     from components.vocabulary import component as vocabulary
-    from pipeline import tasks
+    from pipeline.tasks import task_of
 
     if component == _MODEL:
         export_model(recipe, output)
@@ -133,10 +134,10 @@ def work(component, recipe, data, output, beam_args):
     elif component == "evaluation":
         made = evaluator.Evaluator(
             examples=channels["examples"],
-            example_splits=[tasks.evaluated_split(recipe)],
+            example_splits=[task_of(recipe).evaluated_split(recipe)],
             model=channels["model"],
-            eval_config=tasks.build_eval_config(recipe),
-            module_path=tasks.evaluator_module(recipe),
+            eval_config=task_of(recipe).build_eval_config(recipe),
+            module_path=task_of(recipe).evaluator_module(),
         )
         execute(evaluator.executor, ("examples", "model"), ("evaluation", "blessing"), made.exec_properties)
     else:
@@ -151,9 +152,9 @@ def export_model(recipe, output):
     import tensorflow_transform as tft
     from tfx.utils import path_utils
 
-    from components.vocabulary import executor as vocabulary
-    from pipeline import preprocessing, trainer, training_counts
-    from serving import export
+    from pipeline.export import seq2seq_export
+    from pipeline.features import preprocessing, training_counts, vocabulary_files
+    from pipeline.training import trainer
 
     graph = tft.TFTransformOutput(str(output / "transform_graph"))
     sizes = [
@@ -162,8 +163,8 @@ def export_model(recipe, output):
     ]
     model = trainer.build_model(recipe, *sizes)
     directory = path_utils.serving_model_dir(str(output / "model"))
-    export.export_model(model, graph, recipe, directory)
-    training_counts.write(directory, vocabulary.read_training_counts(str(output / "vocabulary")))
+    seq2seq_export.export_model(model, graph, recipe, directory)
+    training_counts.write(directory, vocabulary_files.read_training_counts(str(output / "vocabulary")))
 
 
 def write_schema(folder):
@@ -256,7 +257,7 @@ def main():
     tensorflow_settings.quiet()
     overrides = ["data.eval_files=[]", "data.test_files=[]", "data.eval_share=0.02", "data.test_share=0.02"]
     overrides += [f"{key}={value}" for key, value in _TINY_MODEL.items()]
-    recipe = configs.load_recipe(options.recipe, [*overrides, "lexicon.kind=learned"])
+    recipe = loading.load_recipe(options.recipe, [*overrides, "lexicon.kind=learned"])
     if options.only:
         component, pairs = options.only
         folder = options.output / pairs

@@ -215,7 +215,7 @@ def table(batches, against):
 
 def bleu(outputs, references):
     """Returns the BLEU of each program's outputs, all detokenized alike: they are words with spaces."""
-    from pipeline import scoring
+    from pipeline.metrics import scoring
 
     options = {"language": corpus.LANGUAGES[1], "tokenization": "whitespace", "bootstrap_samples": 0}
     return {

@@ -36,7 +36,7 @@ def load(model, job, folder, forced):
     """Loads an exported model; its recipe says its lengths, forced or not."""
     import tensorflow as tf
 
-    from pipeline.served_model import ServedModel
+    from pipeline.export.served_model import ServedModel
 
     _loaded["model"] = ServedModel(model)
     decoding = _loaded["model"].facts["recipe"]["decoding"]
@@ -63,7 +63,7 @@ def train(job, data, folder, large_vocabulary=0):
     """
     import dataclasses
 
-    from pipeline import tensorflow_settings
+    from pipeline.common import tensorflow_settings
 
     # As `verbatim run` does.
     tensorflow_settings.for_training()
@@ -71,7 +71,8 @@ def train(job, data, folder, large_vocabulary=0):
     import tensorflow as tf
 
     from benchmarks.peers import ours_model
-    from pipeline import trainer
+    from pipeline.entry_points.run_fn import run_fn
+    from pipeline.training import trainer_outputs
 
     job, folder = Job.from_json(job), pathlib.Path(folder)
     pairs = corpus.read(data, "train")
@@ -88,7 +89,7 @@ def train(job, data, folder, large_vocabulary=0):
     graph = ours_model.write_graph(recipe, pairs, folder / "graph")
     for name, part in {"train": chosen, "eval": evaluated}.items():
         ours_model.write_examples(graph, part, folder / f"{name}.gz")
-    trainer.run_fn(
+    run_fn(
         types.SimpleNamespace(
             train_files=[str(folder / "train.gz")],
             eval_files=[str(folder / "eval.gz")],
@@ -99,7 +100,7 @@ def train(job, data, folder, large_vocabulary=0):
             custom_config={"recipe": recipe.to_json(), "checkpoints": str(folder / "checkpoints")},
         )
     )
-    history = trainer.read_history(str(folder / "run"))
+    history = trainer_outputs.read_history(str(folder / "run"))
     points = history["curve"]
     seconds = (points[-1]["seconds"] - points[0]["seconds"]) / (EPOCHS - 1)
     updates = [round((n + 1) * history["steps_per_epoch"]) for n in range(len(points))]

@@ -9,9 +9,11 @@ import pathlib
 
 from benchmarks.peers import corpus
 from components.lexicon.executor import to_words
-from components.vocabulary import executor
-from pipeline import configs, preprocessing, tokenization, translation_lexicon, word_alignment
-from pipeline.recipe_choices import LEXICON_HEADS
+from pipeline.features import preprocessing, vocabulary_files
+from pipeline.lexicons import translation_lexicon, word_alignment
+from pipeline.recipes import loading, views
+from pipeline.recipes.choices import LEXICON_HEADS
+from pipeline.text import tokenization
 
 
 def recipe(job, shortlist=0, forced=True, overrides=None):
@@ -62,7 +64,7 @@ def recipe(job, shortlist=0, forced=True, overrides=None):
         }
     values |= overrides or {}
     settings = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()]
-    return configs.load_recipe("translation_en_ja", settings)
+    return loading.load_recipe("translation_en_ja", settings)
 
 
 def write_graph(recipe, pairs, folder):
@@ -80,12 +82,14 @@ def write_graph(recipe, pairs, folder):
         specials = tokenization.SPECIAL_TOKENS
         words = [*specials, *corpus.frequent_words(lines, size - len(specials))]
         (folder / name).write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
-    executor.write_lexicons(str(folder), configs.vocabulary_settings(recipe), tokenization.Tokenizer.of(recipe.data))
+    vocabulary_files.write_lexicons(
+        str(folder), views.vocabulary_settings(recipe), tokenization.Tokenizer.of(recipe.data)
+    )
     spec = {name: tf.io.FixedLenFeature([1], tf.string) for name in ("source", "target")}
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
-    if configs.reads_lexicon(recipe):
+    if views.reads_lexicon(recipe):
         translation_lexicon.write(str(folder), learn_lexicon(recipe.lexicon, pairs), {})
-    settings = {**configs.transform_settings(recipe), **dict.fromkeys(("vocabulary_uri", "lexicon_uri"), str(folder))}
+    settings = {**views.transform_settings(recipe), **dict.fromkeys(("vocabulary_uri", "lexicon_uri"), str(folder))}
     # Nothing of the graph depends on the data: one pair stands for all.
     raw = [{"source": [pairs[0][0].encode()], "target": [pairs[0][1].encode()]}]
     with tft_beam.Context(temp_dir=str(folder / "tmp")):
@@ -114,17 +118,17 @@ def export(recipe, graph, folder, trained=None):
     """Writes the SavedModel of a network, untrained unless a Trainer's folder is given; returns its number of parameters."""
     import keras
 
-    from pipeline import trainer
-    from serving import export
+    from pipeline.export import seq2seq_export
+    from pipeline.training import trainer, trainer_outputs
 
     if trained:
-        model = keras.models.load_model(trainer.model_path(str(trained)), compile=False)
+        model = keras.models.load_model(trainer_outputs.model_path(str(trained)), compile=False)
     else:
         keras.utils.set_random_seed(recipe.training.seed)
         sizes = recipe.vocabulary.source_size, recipe.vocabulary.target_size
         lexicon = preprocessing.read_lexicon(graph) if recipe.model.head in LEXICON_HEADS else None
         model = trainer.build_model(recipe, *sizes, lexicon=lexicon)
-    export.export_model(model, graph, recipe, str(folder), ("serving_default", "serving_default_no_xla"))
+    seq2seq_export.export_model(model, graph, recipe, str(folder), ("serving_default", "serving_default_no_xla"))
     return int(model.count_params())
 
 
@@ -132,7 +136,7 @@ def write_examples(graph, pairs, path):
     """Writes the transformed examples of some pairs, as TextTransform does."""
     import tensorflow as tf
 
-    from serving import transform_graph
+    from pipeline.export import transform_graph
 
     columns = {name: tf.constant([[text] for text in texts]) for name, texts in zip(("source", "target"), zip(*pairs))}
     made = transform_graph.TransformGraph(graph)(columns)

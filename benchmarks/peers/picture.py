@@ -5,7 +5,7 @@ import pathlib
 import jinja2
 
 from benchmarks.peers import processes
-from pipeline import charts
+from pipeline.reporting import charts
 
 _TEMPLATE = pathlib.Path(__file__).with_name("bars.svg.jinja")
 _WIDTH, _NAMES, _RIGHT, _BAR, _GAP, _TITLE = 640, 170, 90, 18, 8, 34

@@ -15,7 +15,7 @@ import time
 import grpc
 import grpc.aio
 
-from pipeline import served_model
+from pipeline.export import served_model
 from serving import protos
 
 NAME = "model"
@@ -58,7 +58,17 @@ class Server:
         self.folder = pathlib.Path(self._temporary.name) / NAME
         self.push(1)
         self._log = open(pathlib.Path(self._temporary.name) / "log", "w+", encoding="utf-8")
-        command = [sys.executable, "-m", "pipeline.cli", "serve", "--model", str(self.folder), "--port", "0", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "pipeline.commands.main",
+            "serve",
+            "--model",
+            str(self.folder),
+            "--port",
+            "0",
+            *options,
+        ]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
         line = self._process.stdout.readline()
         found = re.search(r" at (\S+:\d+) \(gRPC", line)

@@ -47,7 +47,7 @@ class Exporter(base_component.BaseComponent):
             trained_model: channel of what the Trainer wrote.
             transform_graph: channel of the graph that made its features.
             vocabulary: channel of the vocabulary folder, whose counts of the training text lie beside what is exported.
-            recipe_json: what `pipeline.configs.Recipe.to_json` gives; `pipeline.configs.export_recipe` leaves in it what matters here.
+            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives; `pipeline.recipes.views.export_recipe` leaves in it what matters here.
             hyperparameters: channel of what a Tuner found and the Trainer trained with, if there was one.
         """
         super().__init__(

@@ -8,8 +8,11 @@ from tfx.dsl.components.base import base_executor
 from tfx.types import artifact_utils
 from tfx.utils import io_utils, path_utils
 
-from components.vocabulary.executor import VOCABULARY_KEY, read_training_counts
-from pipeline import configs, search_space, tasks, trainer, training_counts
+from components.vocabulary.executor import VOCABULARY_KEY
+from pipeline.recipes import search_space, views
+from pipeline.recipes.recipe import Recipe
+from pipeline.tasks import task_of
+from pipeline.training import trainer_outputs
 
 TRAINED_MODEL_KEY = "trained_model"
 TRANSFORM_GRAPH_KEY = "transform_graph"
@@ -23,22 +26,20 @@ class Executor(base_executor.BaseExecutor):
 
     def Do(self, input_dict, output_dict, exec_properties):
         self._log_startup(input_dict, output_dict, exec_properties)
-        recipe = configs.Recipe.from_json(exec_properties[RECIPE_KEY])
+        recipe = Recipe.from_json(exec_properties[RECIPE_KEY])
         if input_dict.get(HYPERPARAMETERS_KEY):
             # What is written beside the model is the recipe that it was trained by.
             uri = artifact_utils.get_single_uri(input_dict[HYPERPARAMETERS_KEY])
             config = json.loads(io_utils.read_string_file(io_utils.get_only_uri_in_dir(uri)))
-            recipe = configs.with_values(recipe, search_space.read_found(config)["values"])
+            recipe = views.with_values(recipe, search_space.read_found(config)["values"])
         trained = artifact_utils.get_single_uri(input_dict[TRAINED_MODEL_KEY])
         transform_graph = artifact_utils.get_single_uri(input_dict[TRANSFORM_GRAPH_KEY])
         directory = path_utils.serving_model_dir(artifact_utils.get_single_uri(output_dict[MODEL_KEY]))
-        tasks.export_model(
+        task = task_of(recipe)
+        task.export_model(
             recipe,
-            keras.models.load_model(trainer.model_path(path_utils.serving_model_dir(trained)), compile=False),
+            keras.models.load_model(trainer_outputs.model_path(path_utils.serving_model_dir(trained)), compile=False),
             tft.TFTransformOutput(transform_graph),
             directory,
         )
-        if not tasks.is_language_model(recipe):
-            # A language model is measured by what it gives each word, rare or not.
-            vocabulary = artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY])
-            training_counts.write(directory, read_training_counts(vocabulary))
+        task.keep_training_counts(directory, artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY]))

@@ -11,7 +11,7 @@ from tfx.types.experimental import simple_artifacts
 
 from components.lexicon import executor
 from components.vocabulary.component import settings_of
-from pipeline import configs
+from pipeline.recipes.recipe import Recipe
 
 
 class LexiconSpec(types.ComponentSpec):
@@ -34,7 +34,7 @@ class Lexicon(base_beam_component.BaseBeamComponent):
 
     Component `outputs` contains:
      - `lexicon`: `simple_artifacts.File`, a folder with `lexicon.tsv` (source token, target token, probability) and `facts.json` (counts and
-       coverage); see `pipeline.translation_lexicon`.
+       coverage); see `pipeline.lexicons.translation_lexicon`.
     """
 
     SPEC_CLASS = LexiconSpec
@@ -46,10 +46,10 @@ class Lexicon(base_beam_component.BaseBeamComponent):
         Args:
             examples: channel of the examples; its split `train` is learned from.
             vocabulary: channel of what Vocabulary wrote; its counts name the words.
-            recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
             subwords: channel of what Subwords wrote, where `data.units` are not words: then translations are of units.
         """
-        recipe = configs.Recipe.from_json(recipe_json)
+        recipe = Recipe.from_json(recipe_json)
         super().__init__(
             spec=LexiconSpec(
                 **{

@@ -10,8 +10,10 @@ from tfx.types import artifact_utils
 
 from components.lexicon import passes
 from components.vocabulary.executor import SUBWORDS_KEY
-from pipeline import configs, lexicons, tokenization, translation_lexicon
-from pipeline import word_alignment as alignment
+from pipeline.lexicons import dictionaries, translation_lexicon
+from pipeline.lexicons import word_alignment as alignment
+from pipeline.recipes import sections
+from pipeline.text import tokenization
 
 EXAMPLES_KEY = "examples"
 VOCABULARY_KEY = "vocabulary"
@@ -39,7 +41,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
     """Learns from the train split, reads the dictionary, and writes the lexicon."""
 
     def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
-        config = configs.LexiconConfig(**json.loads(exec_properties[CONFIG_KEY]))
+        config = sections.LexiconConfig(**json.loads(exec_properties[CONFIG_KEY]))
         settings = json.loads(exec_properties[TEXT_SETTINGS_KEY])
         vocabulary_uri = artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY])
         uri = artifact_utils.get_single_uri(output_dict[LEXICON_KEY])
@@ -49,7 +51,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         manual, skipped, malformed = {}, 0, 0
         if config.kind in ("manual", "hybrid"):
             tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
-            dictionary = lexicons.read_dictionary(settings["dictionary"], tokenizer)
+            dictionary = dictionaries.read_dictionary(settings["dictionary"], tokenizer)
             manual = translation_lexicon.manual_lexicon(dictionary.pairs)
             skipped, malformed = dictionary.skipped, len(dictionary.malformed)
 

@@ -14,9 +14,9 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 from tfx.dsl.io import fileio
 
-from components.vocabulary.executor import SIDES, counted_as, read_counts
-from pipeline import units
-from pipeline import word_alignment as alignment
+from pipeline.features.vocabulary_files import SIDES, counted_as, read_counts
+from pipeline.lexicons import word_alignment as alignment
+from pipeline.text import units
 
 SHARD_PAIRS = 20_000  # of sentences: their links take some 100 MB
 

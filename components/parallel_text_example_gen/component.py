@@ -14,9 +14,9 @@ from tfx.types import component_spec, standard_artifacts, standard_component_spe
 from tfx.types.experimental import simple_artifacts
 
 from components.parallel_text_example_gen import executor
-from pipeline import configs
 from pipeline.readers.files import resolve_data_path, split_base
 from pipeline.readers.planning import aligned_partners
+from pipeline.recipes.recipe import Recipe
 
 
 class ParallelTextExampleGenSpec(types.ComponentSpec):
@@ -62,12 +62,12 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
 
         Args:
             data_path: a file, a folder, or two line-aligned files separated by a comma; or a `RuntimeParameter`, of a folder.
-            recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
 
         Raises:
-            pipeline.recipe_fields.RecipeError: the recipe has an unknown key or impossible value.
+            pipeline.recipes.fields.RecipeError: the recipe has an unknown key or impossible value.
         """
-        data_config = configs.Recipe.from_json(recipe_json).data
+        data_config = Recipe.from_json(recipe_json).data
         if isinstance(data_path, data_types.RuntimeParameter):
             base = data_path
             patterns = _given_patterns(data_config) if data_config.train_files else ["*"]

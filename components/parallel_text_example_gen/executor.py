@@ -13,7 +13,6 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 
 from components.parallel_text_example_gen.duplicates import KeepFirst
-from pipeline import configs
 from pipeline.readers import DataError
 from pipeline.readers.formats import read_unit
 from pipeline.readers.planning import plan_inputs
@@ -24,6 +23,8 @@ from pipeline.readers.records import (
     reason_kind,
 )
 from pipeline.readers.splits import SPLITS, divided_shares, split_of
+from pipeline.recipes import sections
+from pipeline.recipes.recipe import section_from_json
 
 DATA_PATH_KEY = "data_path"
 DATA_CONFIG_KEY = "data_config"
@@ -52,7 +53,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             pipeline.readers.DataError: the data cannot be read, too many records are rejected, or a split is empty.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
-        config = configs.section_from_json(configs.DataConfig, exec_properties[DATA_CONFIG_KEY])
+        config = section_from_json(sections.DataConfig, exec_properties[DATA_CONFIG_KEY])
         plan = plan_inputs(exec_properties[DATA_PATH_KEY], config)
         examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
         rejects = artifact_utils.get_single_instance(output_dict[REJECTS_KEY])

@@ -63,7 +63,7 @@ class Reporter(base_component.BaseComponent):
             evaluation: channel of what the Evaluator measured.
             pushed_model: channel of what the Pusher pushed, if it did.
             systems: the run's own system and its baseline, if it has one: (Exporter's `model`, Trainer's `model`, Trainer's `model_run`) each.
-            recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
             answers_directory: folder that keeps decoded answers from one execution to the next; "" to keep none.
         """
         of_systems = {

@@ -9,7 +9,10 @@ from tfx.dsl.components.base import base_executor
 from tfx.types import artifact_utils
 from tfx.utils import io_utils
 
-from pipeline import configs, local_runner, model_card, report, run_artifacts, tasks
+from pipeline.common import progress
+from pipeline.recipes.recipe import Recipe
+from pipeline.reporting import model_card, report, run_artifacts
+from pipeline.tasks import task_of
 
 EXAMPLES_KEY = "examples"
 COUNTS_KEY = "counts"
@@ -27,7 +30,7 @@ RECIPE_KEY = "recipe"
 ANSWERS_DIRECTORY_KEY = "answers_directory"
 
 #: The local runner shows it on the terminal.
-PROGRESS = logging.getLogger(local_runner.PROGRESS)
+PROGRESS = logging.getLogger(progress.PROGRESS)
 
 
 class Executor(base_executor.BaseExecutor):
@@ -35,7 +38,8 @@ class Executor(base_executor.BaseExecutor):
 
     def Do(self, input_dict, output_dict, exec_properties):
         self._log_startup(input_dict, output_dict, exec_properties)
-        recipe = configs.Recipe.from_json(exec_properties[RECIPE_KEY])
+        recipe = Recipe.from_json(exec_properties[RECIPE_KEY])
+        task = task_of(recipe)
         uri = artifact_utils.get_single_uri(output_dict[REPORT_KEY])
         with tempfile.TemporaryDirectory() as scratch:
             copies = pathlib.Path(scratch)
@@ -53,12 +57,14 @@ class Executor(base_executor.BaseExecutor):
             )
             written = copies / REPORT_KEY
             answers = exec_properties[ANSWERS_DIRECTORY_KEY] or copies / ANSWERS_DIRECTORY_KEY
-            facts = tasks.collect(recipe, artifacts, written, answers, PROGRESS.info)
+            facts = task.collect(recipe, artifacts, written, answers, PROGRESS.info)
             pushed = artifact_utils.get_single_instance(input_dict[PUSHED_MODEL_KEY])
             destination = pushed.get_string_custom_property("pushed_destination")
             if destination:  # the Pusher pushed
                 version = pushed.get_string_custom_property("pushed_version")
-                card = model_card.write_model_card(os.path.dirname(destination), version, facts)
+                card = model_card.write_model_card(
+                    os.path.dirname(destination), version, facts, task.describe_use(recipe)
+                )
                 facts["paths"] = {"model_card": card}
             report.write_report(written, facts)
             io_utils.copy_dir(str(written), uri)

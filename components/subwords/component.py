@@ -9,7 +9,8 @@ from tfx.types import component_spec, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
 from components.subwords import executor
-from pipeline import configs
+from pipeline.recipes import views
+from pipeline.recipes.recipe import Recipe
 
 
 class SubwordsSpec(types.ComponentSpec):
@@ -39,11 +40,11 @@ class Subwords(base_beam_component.BaseBeamComponent):
 
         Args:
             examples: channel of the examples; its split `train` is learned from, and `test` looked at for texts that are too long.
-            recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
         """
-        recipe = configs.Recipe.from_json(recipe_json)
+        recipe = Recipe.from_json(recipe_json)
         config = {
-            **configs.text_settings(recipe),
+            **views.text_settings(recipe),
             "pieces": recipe.vocabulary.pieces,
             "joint": recipe.vocabulary.joint,
             "longest": recipe.decoding.length_buckets[-1],

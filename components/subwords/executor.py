@@ -10,8 +10,9 @@ from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
-from components.vocabulary.executor import SIDES, CountTokens, join_counts
-from pipeline import tokenization, units
+from components.vocabulary.executor import CountTokens
+from pipeline.features.vocabulary_files import SIDES, join_counts
+from pipeline.text import tokenization, units
 
 EXAMPLES_KEY = "examples"
 SUBWORDS_KEY = "subwords"

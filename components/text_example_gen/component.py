@@ -12,8 +12,8 @@ from tfx.types import component_spec, standard_artifacts, standard_component_spe
 from tfx.types.experimental import simple_artifacts
 
 from components.text_example_gen import executor
-from pipeline import configs
 from pipeline.readers.files import resolve_data_path
+from pipeline.recipes.recipe import Recipe
 
 
 class TextExampleGenSpec(types.ComponentSpec):
@@ -35,7 +35,7 @@ class TextExampleGenSpec(types.ComponentSpec):
 class TextExampleGen(example_gen.FileBasedExampleGen):
     """Reads plain text and writes its passages as tf.Examples in the splits train, eval and, where it is given, test.
 
-    An Example holds `text`, `file` (bytes), `context`, `order` and `line` (int64): see `pipeline.text_streams.Passage`. It
+    An Example holds `text`, `file` (bytes), `context`, `order` and `line` (int64): see `pipeline.readers.text_streams.Passage`. It
     subclasses FileBasedExampleGen for its fingerprint of the input files, as ParallelTextExampleGen does.
 
     Component `outputs` contains:
@@ -51,14 +51,14 @@ class TextExampleGen(example_gen.FileBasedExampleGen):
 
         Args:
             data_path: the folder of the files that the recipe names; or a `RuntimeParameter` of it.
-            recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
         """
         base = data_path
         if not isinstance(data_path, data_types.RuntimeParameter):
             data_path = resolve_data_path(data_path)
             # A bracket in a folder's name would match nothing and hide every change.
             base = glob.escape(data_path)
-        recipe = configs.Recipe.from_json(recipe_json)
+        recipe = Recipe.from_json(recipe_json)
         entries = (*recipe.data.train_files, *recipe.data.eval_files, *recipe.data.test_files)
         splits = [
             example_gen_pb2.Input.Split(name=f"pattern_{number}", pattern=pattern)

@@ -13,7 +13,9 @@ from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 
-from pipeline import configs, text_streams
+from pipeline.readers import text_streams
+from pipeline.recipes import sections
+from pipeline.recipes.recipe import Recipe
 
 DATA_PATH_KEY = "data_path"
 RECIPE_KEY = "recipe"
@@ -23,14 +25,14 @@ COUNTS_FILE = "counts.json"
 
 def relevant_recipe(recipe):
     """Returns the JSON of a recipe in which all that changes no passage has its default: it takes part in the cache key."""
-    kept = configs.Recipe(
+    kept = Recipe(
         name="passages",
         task=recipe.task,
         data=recipe.data,
-        model=dataclasses.replace(configs.ModelConfig(), head="softmax"),
-        decoding=dataclasses.replace(configs.DecodingConfig(), length_buckets=recipe.decoding.length_buckets),
+        model=dataclasses.replace(sections.ModelConfig(), head="softmax"),
+        decoding=dataclasses.replace(sections.DecodingConfig(), length_buckets=recipe.decoding.length_buckets),
         language_model=dataclasses.replace(
-            configs.LanguageModelConfig(),
+            sections.LanguageModelConfig(),
             window=recipe.language_model.window,
             batch_size=recipe.language_model.batch_size,
         ),
@@ -48,7 +50,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             pipeline.readers.DataError: the text cannot be read, or is too short.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
-        recipe = configs.Recipe.from_json(exec_properties[RECIPE_KEY])
+        recipe = Recipe.from_json(exec_properties[RECIPE_KEY])
         plan = text_streams.plan_streams(exec_properties[DATA_PATH_KEY], recipe)
         examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
         counts_uri = artifact_utils.get_single_uri(output_dict[COUNTS_KEY])
@@ -90,7 +92,7 @@ class _ReadFile(beam.DoFn):
 
     def process(self, item):
         index, file = item
-        recipe = configs.Recipe.from_json(self._recipe_json)
+        recipe = Recipe.from_json(self._recipe_json)
         for passage in text_streams.read_file_passages(tuple(file), index, self._split, recipe):
             yield tuple(passage)
 

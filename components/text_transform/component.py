@@ -10,13 +10,9 @@ from tfx.types import component_spec, standard_artifacts, standard_component_spe
 from tfx.types.experimental import simple_artifacts
 
 from components.text_transform import executor
-from pipeline import configs
-from pipeline.recipe_choices import LANGUAGE_MODEL
-
-PREPROCESSING_FNS = {
-    "seq2seq": "pipeline.preprocessing.preprocessing_fn",
-    LANGUAGE_MODEL: "pipeline.language_model_preprocessing.preprocessing_fn",
-}
+from pipeline.recipes import views
+from pipeline.recipes.recipe import Recipe
+from pipeline.tasks import task_of
 
 
 class TextTransformSpec(types.ComponentSpec):
@@ -38,10 +34,10 @@ class TextTransform(Transform):
 
     An artifact input, rather than a path in `custom_config`, so that lineage knows which vocabulary a model was trained
     with, and the cache runs the transform again exactly when it changes. Of the recipe, only what decides the features
-    (`pipeline.configs.transform_settings`) takes part in the cache key.
+    (`pipeline.recipes.views.transform_settings`) takes part in the cache key.
 
     Component `outputs` contains:
-     - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of `pipeline.preprocessing`.
+     - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of `pipeline.features.preprocessing`.
      - `transformed_examples`: `standard_artifacts.Examples` with those features.
     """
 
@@ -55,12 +51,12 @@ class TextTransform(Transform):
             examples: channel of raw examples.
             schema: channel of their schema.
             vocabulary: channel of the vocabulary folder.
-            recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
             lexicon: channel of the lexicon's folder, where the recipe's model reads it.
             subwords: channel of what Subwords wrote, where `data.units` are not words.
         """
-        recipe = configs.Recipe.from_json(recipe_json)
-        settings = configs.transform_settings(recipe)
+        recipe = Recipe.from_json(recipe_json)
+        settings = views.transform_settings(recipe)
         transformed_examples = types.Channel(type=standard_artifacts.Examples)
         transformed_examples.matching_channel_name = standard_component_specs.EXAMPLES_KEY
         spec = TextTransformSpec(
@@ -70,7 +66,7 @@ class TextTransform(Transform):
                 executor.VOCABULARY_KEY: vocabulary,
                 **({executor.LEXICON_KEY: lexicon} if lexicon else {}),
                 **({executor.SUBWORDS_KEY: subwords} if subwords else {}),
-                standard_component_specs.PREPROCESSING_FN_KEY: PREPROCESSING_FNS[recipe.task],
+                standard_component_specs.PREPROCESSING_FN_KEY: task_of(recipe).PREPROCESSING_FN,
                 standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps(settings, sort_keys=True),
                 standard_component_specs.FORCE_TF_COMPAT_V1_KEY: 0,
                 # StatisticsGen has seen the raw data; statistics of id lists say nothing.

@@ -12,12 +12,13 @@ from tfx.types import component_spec, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
 from components.vocabulary import executor
-from pipeline import configs
+from pipeline.recipes import views
+from pipeline.recipes.recipe import Recipe
 
 
 def settings_of(recipe):
     """Returns the settings that decide the vocabularies, the contents of lexicon files among them: a changed file is read again."""
-    settings = configs.vocabulary_settings(recipe)
+    settings = views.vocabulary_settings(recipe)
     for key in ("dictionary", "copy_lexicon"):
         # A pipeline may be written where its files are not.
         if key in settings and fileio.exists(settings[key]):
@@ -29,7 +30,7 @@ def settings_of(recipe):
 def config_of(recipe):
     """Returns the keys of the vocabulary section that decide this artifact: not how words are cut, nor characters where none are read."""
     config = dataclasses.asdict(recipe.vocabulary)
-    unread = ("pieces",) if configs.composes(recipe) else ("pieces", "characters", "character_min_count")
+    unread = ("pieces",) if views.composes(recipe) else ("pieces", "characters", "character_min_count")
     return {key: value for key, value in config.items() if key not in unread}
 
 
@@ -56,7 +57,7 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
     Component `outputs` contains:
      - `vocabulary`: `simple_artifacts.File`, a folder with `source_vocabulary.txt` and `target_vocabulary.txt` (a token a
        line, the line number is the id), and `source_counts.tsv`, `target_counts.tsv` (all training tokens). Where the recipe
-       has them: `source_units_counts.tsv` and `target_units_counts.tsv` where words are cut, `tags_NAME.txt` of each column of tags, and its lexicons, in the form of `pipeline.lexicons`.
+       has them: `source_units_counts.tsv` and `target_units_counts.tsv` where words are cut, `tags_NAME.txt` of each column of tags, and its lexicons, in the form of `pipeline.lexicons.dictionaries`.
     """
 
     SPEC_CLASS = VocabularySpec
@@ -67,10 +68,10 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
 
         Args:
             examples: channel of the examples; its split `train` is counted.
-            recipe_json: what `pipeline.configs.Recipe.to_json` gives.
+            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
             subwords: channel of what Subwords wrote, where `data.units` are not words.
         """
-        recipe = configs.Recipe.from_json(recipe_json)
+        recipe = Recipe.from_json(recipe_json)
         super().__init__(
             spec=VocabularySpec(
                 **{

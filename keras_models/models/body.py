@@ -5,13 +5,13 @@ import numpy as np
 from keras import ops
 
 from keras_models.decoding.constraints import UNKNOWN_ID
+from keras_models.heads.copy_head import LABEL_FEATURES
+from keras_models.heads.registry import make_head
 from keras_models.layers.composition import CharacterComposition
-from keras_models.layers.copy_head import LABEL_FEATURES
 from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import first_places
 from keras_models.layers.shortlist import find
 from keras_models.layers.vocabulary import softmax_candidates
-from keras_models.models.heads import make_head
 
 # Arguments of every body, which its config keeps.
 BODY_OPTIONS = (
@@ -36,7 +36,7 @@ class Seq2Seq(keras.Model):
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V.
-        head: name of the head, see `keras_models.models.heads`.
+        head: name of the head, see `keras_models.heads.registry`.
         head_options: dict of the head's own arguments, or None.
         large_vocabulary_size: in training the softmax runs over this many words, those of the batch and the most frequent
             (`keras_models.layers.vocabulary`); 0 for all.
@@ -46,7 +46,7 @@ class Seq2Seq(keras.Model):
         feature_size: size of each feature's embedding.
         scheduled_sampling: whether training feeds some of the model's own predictions (Bengio et al. 2015): each token is the
             gold one with probability `gold_probability`, else the likeliest of the model's distribution. `gold_probability`,
-            a weight that is not trained, is 1 until it is set, as `pipeline.scheduled_sampling` does. The inputs must then have
+            a weight that is not trained, is 1 until it is set, as `pipeline.training.scheduled_sampling` does. The inputs must then have
             `source_feed_ids`; the labels stay the gold ones.
         lexicon_shape: for heads that need a lexicon of translations, (rows, K): how many source words have a row, and the most
             translations that one has; see `set_lexicon`. The inputs must then have int `[batch, source_length]` `source_lexicon_rows`.

@@ -3,10 +3,10 @@
 import keras
 from keras import ops
 
+from keras_models.heads.pointer_sentinel import NO_WORD, PointerSentinelWindow
+from keras_models.heads.softmax import SoftmaxHead
 from keras_models.layers.numerics import LOG_ZERO, log_shares, rowwise, target_log_softmax
-from keras_models.layers.pointer_sentinel import NO_WORD, PointerSentinelWindow
 from keras_models.layers.regularized_lstm import VariationalDropout, ZoneoutLSTM
-from keras_models.layers.softmax import SoftmaxHead
 
 HEADS = ("softmax", "pointer_sentinel")
 PAD_ID = 0

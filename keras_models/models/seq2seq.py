@@ -36,7 +36,7 @@ class RecurrentSeq2Seq(Seq2Seq):
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V.
-        head: name of the head, see `keras_models.models.heads`.
+        head: name of the head, see `keras_models.heads.registry`.
         cell: `"gru"` or `"lstm"`.
         attention: `"additive"`, `"dot"`, `"bilinear"`, or `"none"`: the decoder then sees the source through its first state alone.
         embedding_size, hidden_size: sizes; `hidden_size` is even for encoder `"rnn"`.

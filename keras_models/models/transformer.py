@@ -38,7 +38,7 @@ class TransformerSeq2Seq(Seq2Seq):
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V.
-        head: name of the head, see `keras_models.models.heads`.
+        head: name of the head, see `keras_models.heads.registry`.
         embedding_size: e, projected to `hidden_size` where they differ or the source has features.
         hidden_size: d, an even multiple of `attention_heads`.
         attention_heads: heads of each multi-head attention.

@@ -2,9 +2,9 @@
 
 import sqlite3
 
-from pipeline import sql_execution
+from pipeline.metrics import sql_execution
 from pipeline.metrics.base import DEFAULT_SEED, Metric, ScoringError, Share, join_signature, ratio, share_or_one
-from pipeline.tokenization import Tokenizer
+from pipeline.text.tokenization import Tokenizer
 
 
 class ExactMatch(Share):
@@ -50,7 +50,7 @@ class TokenAccuracy(Share):
 
 
 class ExecutionAccuracy(Metric):
-    """Share of the outputs that, run as SQL, answer what a reference answers (`pipeline.sql_execution`).
+    """Share of the outputs that, run as SQL, answer what a reference answers (`pipeline.metrics.sql_execution`).
 
     Rows are compared as a multiset, in their order where the reference orders them. An output that fails, harms or does
     not end is wrong. A segment no reference of which can be run says nothing about its output: it is counted apart, as

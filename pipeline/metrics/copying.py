@@ -4,7 +4,7 @@ import collections
 import itertools
 
 from pipeline.metrics.base import DEFAULT_SEED, Metric, Share, join_signature, ratio
-from pipeline.tokenization import Tokenizer
+from pipeline.text.tokenization import Tokenizer
 
 
 class Fidelity(Metric):

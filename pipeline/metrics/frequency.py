@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.metrics.base import DEFAULT_SEED, Metric, Share, join_signature, ratio, share_or_one
 from pipeline.metrics.buckets import FREQUENCY_BUCKETS, LENGTH_BUCKETS, bucket_names
-from pipeline.tokenization import Tokenizer
+from pipeline.text.tokenization import Tokenizer
 
 #: Words that training saw less often are rare (Arthur et al., 2016).
 RARE_BELOW = 8

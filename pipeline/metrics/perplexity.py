@@ -3,7 +3,7 @@
 import math
 
 from pipeline.metrics.base import DEFAULT_SEED, Metric, exact_parts, join_signature
-from pipeline.tokenization import Tokenizer
+from pipeline.text.tokenization import Tokenizer
 
 
 class Perplexity(Metric):

@@ -42,7 +42,7 @@ _FACTORIES = {
 }
 _GROUPS = {"rouge": ("rouge1", "rouge2", "rougeL")}
 
-#: Every name that `pipeline.scoring.score` takes; `rouge` stands for `rouge1`, `rouge2` and `rougeL`.
+#: Every name that `pipeline.metrics.scoring.score` takes; `rouge` stands for `rouge1`, `rouge2` and `rougeL`.
 METRICS = ("bleu", "chrf", "ter", "rouge", *(name for name in _FACTORIES if name not in ("bleu", "chrf", "ter")))
 
 #: What people call each metric.
@@ -72,9 +72,9 @@ LABELS = {
     "repetition_rate": "Repetition rate",
     "perplexity": "Perplexity",
     "word_perplexity": "Perplexity per word",
-    # Measured by `pipeline.results`, from a model's attention.
+    # Measured by `pipeline.reporting.results`, from a model's attention.
     "attention_entropy": "Attention entropy, bits",
-    # Of language models alone; measured by `pipeline.perplexity_of_text`, not here.
+    # Of language models alone; measured by `pipeline.evaluation.perplexity_of_text`, not here.
     "perplexity_with_copies": "Perplexity, copied words credited",
     "passage_perplexity": "Perplexity of passages",
     "validation_perplexity": "Perplexity of the validation stream",
@@ -107,7 +107,7 @@ def _unknown_metric(name):
 
 
 def options_of(recipe):
-    """Returns the options, for `pipeline.scoring.score` and `create_metric`, with which a recipe's outputs are measured."""
+    """Returns the options, for `pipeline.metrics.scoring.score` and `create_metric`, with which a recipe's outputs are measured."""
     return {
         "language": recipe.data.target_language,
         "tokenization": recipe.data.tokenization,

@@ -1,7 +1,7 @@
 """How often outputs stutter."""
 
 from pipeline.metrics.base import DEFAULT_SEED, Share, join_signature
-from pipeline.tokenization import Tokenizer
+from pipeline.text.tokenization import Tokenizer
 
 _LONGEST_REPEATED_RUN = 4
 

@@ -28,7 +28,7 @@ class InputUnit:
     """What is read in one go: a file, or two line-aligned files (source, target).
 
     Attributes:
-        format: one of `pipeline.recipe_choices.FORMATS`.
+        format: one of `pipeline.recipes.choices.FORMATS`.
         names: the files as the user knows them, relative to the plan's base directory.
         paths: the same files as they are opened.
         split: the split that the recipe gives these files to; empty where all files are divided.
@@ -76,7 +76,7 @@ def plan_inputs(data_path, data_config):
     Args:
         data_path: a file, a folder (its files, not its sub-folders), or two line-aligned files `a.en,a.fr`. Addresses
             with a scheme (`gs://...`) are read through TFX's file system plug-ins, which need TFX.
-        data_config: a `pipeline.configs.DataConfig`. Where it names files, the path is their folder and no others are read.
+        data_config: a `pipeline.recipes.sections.DataConfig`. Where it names files, the path is their folder and no others are read.
 
     Returns:
         An `InputPlan` with one unit or more.

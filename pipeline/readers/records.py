@@ -3,7 +3,7 @@
 import re
 import typing
 
-from pipeline import tokenization
+from pipeline.text import tokenization
 
 REJECT_COLUMNS = ("file", "line", "reason", "text")
 # Tab, line feed and carriage return may stand inside a gettext or JSON text; no other control character may.

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import mechanisms
 from benchmarks.peers.job import Job
-from pipeline.recipe_choices import HEADS
+from pipeline.recipes.choices import HEADS
 
 
 def test_all_heads_are_measured():

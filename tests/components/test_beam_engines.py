@@ -4,10 +4,10 @@ import pytest
 
 from components.lexicon import component as lexicon
 from components.vocabulary import component as vocabulary
-from pipeline import configs
+from pipeline.recipes import loading
 from tests.components.test_parallel_text_example_gen import run as run_ingest
 
-RECIPE = configs.load_recipe(
+RECIPE = loading.load_recipe(
     "localization_en_fr",
     [
         "data.format=tsv",

@@ -8,7 +8,9 @@ import pathlib
 
 import pytest
 
-from pipeline import configs, translation_lexicon, units
+from pipeline.lexicons import translation_lexicon
+from pipeline.recipes import sections
+from pipeline.text import units
 from tests.components.test_vocabulary import write_examples
 
 WORDS = {"red": "rouge", "house": "maison", "water": "eau", "bread": "pain", "stone": "pierre", "tree": "arbre"}
@@ -24,7 +26,7 @@ def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", sourc
     from tfx.types.experimental import simple_artifacts
 
     from components.lexicon import executor, passes
-    from components.vocabulary.executor import counts_file
+    from pipeline.features.vocabulary_files import counts_file
 
     rows = pairs() if rows is None else rows
     examples, vocabulary, lexicon = standard_artifacts.Examples(), simple_artifacts.File(), simple_artifacts.File()
@@ -44,7 +46,7 @@ def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", sourc
     settings = {"tokenizer": {"kind": "whitespace"}, "dictionary": str(tmp_path / "dictionary.tsv")}
     settings.update(units=cut_into, source_units=source_units)
     context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
-    config = dataclasses.asdict(configs.LexiconConfig(**config))
+    config = dataclasses.asdict(sections.LexiconConfig(**config))
     with pytest.MonkeyPatch.context() as patch:
         if shard_pairs:
             patch.setattr(passes, "SHARD_PAIRS", shard_pairs)
@@ -63,7 +65,7 @@ def _cut(tmp_path, rows, kind, vocabulary_uri):
     from tfx.types.experimental import simple_artifacts
 
     from components.subwords.executor import train
-    from components.vocabulary.executor import counts_file, units_of
+    from pipeline.features.vocabulary_files import counts_file, units_of
 
     (tmp_path / "subwords").mkdir()
     settings = {"tokenizer": {"kind": "whitespace"}, "units": kind}
@@ -142,7 +144,7 @@ def test_faulty_lines_and_other_encodings_are_counted_and_the_others_used(tmp_pa
 def test_a_lexicon_that_covers_nothing_is_warned_of_with_the_number(tmp_path, capsys, dictionary):
     import tensorflow as tf
 
-    from pipeline import copy_lexicon, preprocessing
+    from pipeline.features import copy_lexicon, preprocessing
 
     lexicon, facts = run(tmp_path, dictionary, kind="manual")
     assert facts["coverage_of_text"] == 0.0 and len(lexicon) == (dictionary[:1] == [("zebra", "zèbre")])

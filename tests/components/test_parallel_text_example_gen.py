@@ -14,11 +14,12 @@ from tfx.types import artifact_utils, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
 from components.parallel_text_example_gen import component, executor
-from pipeline.configs import DataConfig, Recipe, TrainingConfig
 from pipeline.readers import DataError
 from pipeline.readers.files import LocalFiles, RemoteFiles, count_lines, raw_lines
 from pipeline.readers.planning import InputPlan
 from pipeline.readers.splits import SPLITS, split_of
+from pipeline.recipes.recipe import Recipe
+from pipeline.recipes.sections import DataConfig, TrainingConfig
 from tests import kubeflow
 
 CONFIG = DataConfig(eval_share=0.3, test_share=0.3, max_rejected_share=0.6)

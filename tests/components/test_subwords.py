@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline import units
+from pipeline.text import units
 from tests.components.test_vocabulary import write_examples
 
 PAIRS = [(f"red house {n} stones", f"maison rouge {n} pierres") for n in range(9)]

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from pipeline import tokenization
+from pipeline.text import tokenization
 
 SPECIAL = list(tokenization.SPECIAL_TOKENS)
 
 
 def choose(counts, size=100, min_count=1, protected_min_count=1):
-    from components.vocabulary.executor import choose_tokens
+    from pipeline.features.vocabulary_files import choose_tokens
 
     return choose_tokens(counts, size, min_count, protected_min_count)
 
@@ -77,7 +77,7 @@ def test_a_token_that_spans_lines_is_left_out(end):
 
 @pytest.mark.slow
 def test_the_executor_counts_the_train_split_alone(tmp_path):
-    from components.vocabulary.executor import read_training_counts
+    from pipeline.features.vocabulary_files import read_training_counts
 
     pairs = [
         ("Open %s, now", "Ouvrez %s maintenant"),
@@ -121,7 +121,8 @@ def test_the_component_depends_on_what_decides_the_words_alone():
     from tfx.types import standard_artifacts
 
     from components.vocabulary.component import Vocabulary
-    from pipeline.configs import DataConfig, Recipe, TrainingConfig, VocabularyConfig
+    from pipeline.recipes.recipe import Recipe
+    from pipeline.recipes.sections import DataConfig, TrainingConfig, VocabularyConfig
 
     def properties(**sections):
         examples = types.Channel(type=standard_artifacts.Examples)
@@ -176,7 +177,8 @@ def test_a_changed_lexicon_is_read_again(tmp_path):
     from tfx.types import standard_artifacts
 
     from components.vocabulary.component import Vocabulary
-    from pipeline.configs import DataConfig, Recipe
+    from pipeline.recipes.recipe import Recipe
+    from pipeline.recipes.sections import DataConfig
 
     def properties(path):
         examples = types.Channel(type=standard_artifacts.Examples)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from pipeline import configs
+from pipeline.recipes import loading
 
 VERBS = {"Delete": "Supprimer", "Open": "Ouvrir", "Close": "Fermer", "Move": "Déplacer", "Copy": "Copier"}
 NOUNS = {"page": "la page", "file": "le fichier", "folder": "le dossier", "image": "l'image", "site": "le site"}
@@ -53,13 +53,13 @@ def data_file(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def recipe():
-    return configs.load_recipe("localization_en_fr", OVERRIDES)
+    return loading.load_recipe("localization_en_fr", OVERRIDES)
 
 
 @pytest.fixture(scope="session")
 def finished_run(data_file, recipe, tmp_path_factory):
     """The facts of a run, and what it said on the way."""
-    from pipeline import local_runner
+    from pipeline.runners import local_runner
 
     said = []
     facts = local_runner.run(recipe, str(data_file), tmp_path_factory.mktemp("run"), progress=said.append)

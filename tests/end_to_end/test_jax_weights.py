@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.serving.tiny_models import export_tiny, make_recipe
+from tests.pipeline.export.tiny_models import export_tiny, make_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +21,8 @@ def features_of(transform_output, rows):
     """The rows' features as dense arrays, by the Transform graph."""
     import tensorflow as tf
 
-    from pipeline import preprocessing
-    from serving import transform_graph
+    from pipeline.export import transform_graph
+    from pipeline.features import preprocessing
 
     columns = {name: tf.constant([[text] for text in texts]) for name, texts in zip(("source", "target"), zip(*rows))}
     made = transform_graph.TransformGraph(transform_output)(columns)
@@ -34,9 +34,10 @@ def test_weights_trained_on_jax_are_served(tmp_path):
     import keras
     import tensorflow_transform as tft
 
-    from pipeline import preprocessing, trainer
-    from pipeline.served_model import ServedModel
-    from serving import export
+    from pipeline.export import seq2seq_export
+    from pipeline.export.served_model import ServedModel
+    from pipeline.features import preprocessing
+    from pipeline.training import trainer
 
     # A search as wide and as long as that of `jax_training`.
     decoding = {"batch_buckets": [4], "length_buckets": [16], "max_length_factor": 0.1, "max_length_offset": 7}
@@ -59,7 +60,7 @@ def test_weights_trained_on_jax_are_served(tmp_path):
     there = np.load(answers)
 
     model = keras.models.load_model(network, compile=False)
-    export.export_model(model, transform_output, recipe, str(tmp_path / "served"), ("serving_default", "score"))
+    seq2seq_export.export_model(model, transform_output, recipe, str(tmp_path / "served"), ("serving_default", "score"))
     served = ServedModel(tmp_path / "served").predict([source for source, _ in ROWS])
     right = 0
     for row, ((source, target), answer) in enumerate(zip(ROWS, served)):

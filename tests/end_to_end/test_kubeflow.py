@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from pipeline import configs
+from pipeline.recipes import loading
 from tests import kubeflow
 from tests.end_to_end.conftest import OVERRIDES
 
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def executed(data_file, tmp_path_factory):
     """The pipeline's root, and the outputs of every task."""
-    from pipeline import kubeflow_runner
+    from pipeline.runners import kubeflow_runner
 
     # What the pushed model does not depend on is left out: each task costs the start of a process.
     without = ("baseline.head=", "lexicon.kind=none")
     # There is nothing to compare with yet: the task that looks for it finds nothing, and the model is pushed all the same.
     demanded = ("evaluation.change_thresholds.bleu=-1",)
-    recipe = configs.load_recipe("localization_en_fr", (*OVERRIDES, *without, *demanded))
+    recipe = loading.load_recipe("localization_en_fr", (*OVERRIDES, *without, *demanded))
     root = tmp_path_factory.mktemp("kubeflow")
     path = kubeflow_runner.compile_pipeline(recipe, root / "pipeline.yaml", str(data_file), pipeline_root=str(root))
     return root, kubeflow.run_pipeline(yaml.safe_load(path.read_text(encoding="utf-8")), root / "tasks")

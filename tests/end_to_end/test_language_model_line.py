@@ -6,8 +6,10 @@ import random
 
 import pytest
 
-from pipeline import cli, configs, local_runner
+from pipeline.commands import main
 from pipeline.metrics import registry
+from pipeline.recipes import loading
+from pipeline.runners import local_runner
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +49,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("language_model")
     for name, seed, sentences in (("train", 1, 120), ("valid", 2, 24)):
         (folder / f"{name}.txt").write_text(text_of_names(seed, sentences), encoding="utf-8")
-    recipe = configs.load_recipe("penn_treebank_small", OVERRIDES)
+    recipe = loading.load_recipe("penn_treebank_small", OVERRIDES)
     return folder, recipe, local_runner.run(recipe, str(folder), folder / "run", progress=lambda line: None)
 
 
@@ -69,7 +71,7 @@ def test_both_models_are_measured_on_the_whole_stream(finished, tmp_path, capsys
     }
     # The pushed model says the same of the same file.
     arguments = ["evaluate", "--model", facts["paths"]["models"], "--data", str(folder / "valid.txt")]
-    assert cli.main([*arguments, "--json", str(tmp_path / "facts.json")]) == 0
+    assert main.main([*arguments, "--json", str(tmp_path / "facts.json")]) == 0
     assert "Perplexity, copied words credited" in capsys.readouterr().out
     found = json.loads((tmp_path / "facts.json").read_text(encoding="utf-8"))["metrics"]
     for name, metric in found.items():

@@ -10,7 +10,10 @@ import threading
 
 import pytest
 
-from pipeline import cli, configs, local_runner, translation_lexicon
+from pipeline.commands import main
+from pipeline.lexicons import translation_lexicon
+from pipeline.recipes import loading
+from pipeline.runners import local_runner
 from tests.end_to_end.conftest import OVERRIDES
 
 pytestmark = pytest.mark.slow
@@ -73,14 +76,15 @@ def test_the_evaluator_measured_the_same_as_the_report(finished_run):
     """TFMA decoded on its own, from the same SavedModel and the same test split."""
     import tfx.v1 as tfx
 
-    from pipeline import evaluation, lineage
+    from pipeline.evaluation import gate
+    from pipeline.runners import lineage
 
     facts, _ = finished_run
     connection = tfx.orchestration.metadata.sqlite_metadata_connection_config(
         str(pathlib.Path(facts["paths"]["output"]) / "metadata.sqlite")
     )
     outputs = lineage.latest_outputs(connection, "localization_en_fr")
-    measured = evaluation.read_metrics(outputs["Evaluator"]["evaluation"])
+    measured = gate.read_metrics(outputs["Evaluator"]["evaluation"])
     for name in ("bleu", "chrf", "placeholder_fidelity", "unseen_copies", "perplexity"):
         found = facts["systems"][0]["metrics"][name]["value"]
         # Probabilities are float32, and a batch's length changes their last digits.
@@ -145,7 +149,7 @@ def test_a_model_worse_than_the_last_blessed_one_is_not_pushed(finished_run, dat
         *("decoding.max_length_factor=0.1", "decoding.max_length_offset=2"),
         "baseline.head=",  # compared is with the last blessed model
     )
-    damaged = configs.load_recipe("localization_en_fr", (*OVERRIDES, *demands))
+    damaged = loading.load_recipe("localization_en_fr", (*OVERRIDES, *demands))
     refused = local_runner.run(damaged, str(data_file), facts["paths"]["output"], progress=lambda line: None)
     assert not refused["blessed"]
     assert "below that of the last blessed model" in refused["blessing_reason"]
@@ -165,7 +169,7 @@ def test_evaluate_measures_a_pushed_model(finished_run, data_file, tmp_path, cap
         '{"source": "Delete page %(new)s", "target": "Supprimer la page %(new)s"}\n{"source": "", "target": "x"}\n',
         encoding="utf-8",
     )
-    status = cli.main(
+    status = main.main(
         ["evaluate", "--model", facts["paths"]["models"], "--data", str(held_back), "--json", str(tmp_path / "m.json")]
     )
     printed = capsys.readouterr()
@@ -194,13 +198,13 @@ def test_serve_and_request(finished_run, capsys):
                 client.predict("word " * 40)
             with pytest.raises(RequestError, match="empty"):
                 client.predict(" ")
-        assert cli.main(["request", "--address", server.address, "Delete page %(never_seen)s"]) == 0
+        assert main.main(["request", "--address", server.address, "Delete page %(never_seen)s"]) == 0
         assert "%(never_seen)s" in capsys.readouterr().out
 
 
 def test_answers_do_not_depend_on_their_batch(finished_run):
     """Padding, bucket and neighbours change nothing; with and without XLA the tokens are the same."""
-    from pipeline.served_model import ServedModel
+    from pipeline.export.served_model import ServedModel
 
     facts, _ = finished_run
     model = ServedModel(facts["paths"]["models"])
@@ -216,7 +220,7 @@ def test_answers_do_not_depend_on_their_batch(finished_run):
 
 
 def test_many_threads_get_their_own_answers(finished_run):
-    from pipeline.served_model import ServedModel
+    from pipeline.export.served_model import ServedModel
 
     facts, _ = finished_run
     model = ServedModel(facts["paths"]["models"])
@@ -237,7 +241,7 @@ def test_many_threads_get_their_own_answers(finished_run):
 
 SERVE_MIXED_LENGTHS = """
 import sys
-from pipeline.served_model import ServedModel
+from pipeline.export.served_model import ServedModel
 
 model = ServedModel(sys.argv[1])
 for batch in (1, 2, 3, 4, 5, 9):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pipeline import cli
+from pipeline.commands import main
 from serving.server import ModelServer
 
 
@@ -15,7 +15,7 @@ def said(capsys):
     """Function of arguments: runs `verbatim request`; returns status, standard output and standard error."""
 
     def call(*arguments):
-        status = cli.main(["request", *(str(argument) for argument in arguments)])
+        status = main.main(["request", *(str(argument) for argument in arguments)])
         return status, *capsys.readouterr()
 
     return call
@@ -47,7 +47,16 @@ def test_texts_from_a_file(said, shared_server, file):
 
 
 def test_texts_from_standard_input(shared_server, file):
-    command = [sys.executable, "-m", "pipeline.cli", "request", "--address", shared_server.address, "--file", "-"]
+    command = [
+        sys.executable,
+        "-m",
+        "pipeline.commands.main",
+        "request",
+        "--address",
+        shared_server.address,
+        "--file",
+        "-",
+    ]
     done = subprocess.run(command, input="one\r\ntwo %s\n", capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"ONE\nTWO %s\n{copied(1)}", "")
 

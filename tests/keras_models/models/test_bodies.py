@@ -7,8 +7,8 @@ from keras import ops
 
 from keras_models import losses
 from keras_models.decoding import decode
+from keras_models.heads.registry import HEADS
 from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
-from keras_models.models.heads import HEADS
 from tests.keras_models.backends import TENSORFLOW, gradient_function, numpy, randomize
 from tests.keras_models.decoding.test_beam import assert_same
 
@@ -317,7 +317,7 @@ def test_sampling_depends_on_the_seed_alone(body):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(TENSORFLOW, reason="tests/pipeline/test_trainer.py trains both bodies on TensorFlow")
+@pytest.mark.skipif(TENSORFLOW, reason="tests/pipeline/training/test_trainer.py trains both bodies on TensorFlow")
 @pytest.mark.parametrize("body", ["gru", "transformer"])
 def test_sampling_trains_and_is_saved(body, tmp_path):
     model = make(body, scheduled_sampling=True, dropout=0.1)

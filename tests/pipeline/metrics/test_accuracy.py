@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from pipeline import scoring
+from pipeline.metrics import scoring
 from pipeline.metrics.base import ScoringError
 
 

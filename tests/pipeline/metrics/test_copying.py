@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from pipeline import score_tables, scoring
+from pipeline.metrics import scoring
+from pipeline.reporting import score_tables
 
 
 def test_placeholder_fidelity_counts_multisets():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline import scoring
+from pipeline.metrics import scoring
 from pipeline.metrics.base import ScoringError
 
 

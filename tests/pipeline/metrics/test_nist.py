@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pipeline import scoring
-from pipeline.resampling import SegmentStatistics
+from pipeline.metrics import scoring
+from pipeline.metrics.resampling import SegmentStatistics
 from tests.pipeline.corpora import corpus
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline import scoring
+from pipeline.metrics import scoring
 from pipeline.metrics.base import ScoringError
 from pipeline.metrics.perplexity import perplexity_of
 

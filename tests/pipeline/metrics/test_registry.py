@@ -5,18 +5,18 @@ import random
 
 import pytest
 
-from pipeline import configs
 from pipeline.metrics import registry
-from pipeline.recipe_choices import METRICS
+from pipeline.recipes import sections
+from pipeline.recipes.choices import METRICS
 from tests.pipeline.corpora import corpus
 
 
 def test_recipes_know_the_metrics_by_the_same_names():
     assert set(METRICS) == set(registry._FACTORIES) <= set(registry.LABELS)
-    # Measured elsewhere: see `pipeline.perplexity_of_text` and `pipeline.results`.
+    # Measured elsewhere: see `pipeline.evaluation.perplexity_of_text` and `pipeline.reporting.results`.
     elsewhere = {"attention_entropy", "perplexity_with_copies", "passage_perplexity", "validation_perplexity"}
     assert set(registry.LABELS) - set(registry._FACTORIES) == elsewhere
-    assert set(METRICS) == set(vars(configs.ThresholdsConfig()))
+    assert set(METRICS) == set(vars(sections.ThresholdsConfig()))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The repetition rate, on hand-counted cases."""
 
-from pipeline import scoring
+from pipeline.metrics import scoring
 
 
 def test_repetition_rate_excuses_what_the_reference_repeats():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline import scoring
+from pipeline.metrics import scoring
 
 
 def test_rouge_recall_is_that_of_the_reference_with_the_best_f1():

@@ -5,7 +5,7 @@ import urllib.error
 import pytest
 import sacrebleu
 
-from pipeline import scoring
+from pipeline.metrics import scoring
 from pipeline.metrics.base import ScoringError
 from pipeline.metrics.sacrebleu_metrics import bleu_tokenizer, sacrebleu_bleu
 from tests.pipeline.corpora import corpus

@@ -3,7 +3,7 @@
 import pytest
 import sacrebleu
 
-from pipeline import scoring
+from pipeline.metrics import scoring
 from tests.pipeline.corpora import several
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pipeline.configs import DataConfig
 from pipeline.readers import DataError
 from pipeline.readers.formats import read_plan
 from pipeline.readers.planning import plan_inputs
 from pipeline.readers.records import Pair, Reject
+from pipeline.recipes.sections import DataConfig
 
 
 def config(**changes):

@@ -1,0 +1,1 @@
+"""Resolver: which model was blessed last."""

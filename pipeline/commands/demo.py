@@ -1,0 +1,104 @@
+"""`make demo`: real text through the whole pipeline, a served model, three questions, and where to look.
+
+Trains the recipe `localization_en_fr` on the French catalogues of four packages, with the copy head and with plain
+softmax, and prints what the difference is.
+"""
+
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+from pipeline.commands import catalogues
+from pipeline.commands.main import say_results
+from pipeline.common import tensorflow_settings
+from pipeline.recipes import loading
+from pipeline.runners import local_runner
+
+OUTPUT = pathlib.Path("build/demo")
+RECIPE = "localization_en_fr"
+# Nothing in these strings' placeholders and names stands in the training data.
+QUESTIONS = (
+    "Delete the page %(zebra_title)s?",
+    "Welcome to Quxodyne, {{ visitor.nickname }}!",
+    "Could not open file ${backup_path}: %(errno_text)s",
+)
+READY = re.compile(r"Serving \S+ version \d+ at (\S+)")
+
+
+def say(line=""):
+    """Prints a line at once."""
+    print(line, flush=True)
+
+
+def ask_server(model_directory, questions, log):
+    """Starts `verbatim serve`, asks over gRPC, prints the answers, and stops the server.
+
+    Args:
+        model_directory: the folder that holds the pushed versions.
+        questions: list of texts.
+        log: file for what the server says on standard error.
+
+    Raises:
+        RunError: the server ended before it was ready.
+    """
+    from serving.client import Client, format_answer
+
+    command = [sys.executable, "-m", "pipeline.commands.main", "serve", "--model", str(model_directory), "--port", "0"]
+    with open(log, "w", encoding="utf-8") as file:
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
+    try:
+        address = None
+        for line in server.stdout:
+            say(line.rstrip())
+            match = READY.search(line)
+            if match:
+                address = match.group(1)
+                break
+        if address is None:
+            raise local_runner.RunError(f"The server ended with status {server.wait()} before it was ready; see {log}.")
+        with Client(address) as client:
+            for question, answer in zip(questions, client.predict(list(questions))):
+                say()
+                say(f"  {question}")
+                say("  -> " + format_answer(answer).replace("\n", "\n     "))
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=30)
+
+
+def main():
+    """Runs the demo; returns the exit status."""
+    started = time.monotonic()
+    tensorflow_settings.quiet()
+    try:
+        say("Fetching gettext catalogues")
+        data = catalogues.fetch_catalogues(OUTPUT / "catalogues", progress=lambda line: say(f"  {line}"))
+        facts = local_runner.run(loading.load_recipe(RECIPE), str(data), OUTPUT, progress=say)
+    except (catalogues.CatalogueError, local_runner.RunError, ValueError) as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    say_results(facts, say)
+    if not facts["blessed"]:
+        print("demo: the model reached no blessing, so nothing was pushed and nothing can be served.", file=sys.stderr)
+        return 1
+    say()
+    say("Asking the pushed model over gRPC")
+    try:
+        ask_server(facts["paths"]["models"], QUESTIONS, OUTPUT / "server.log")
+    except RuntimeError as error:  # the server did not start, or did not answer
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    say()
+    say(f"Done in {(time.monotonic() - started) / 60:.1f} minutes; largest process {peak / 2**20:.1f} GB")
+    say(f"Metrics: {OUTPUT / 'metrics.json'}")
+    say(f"Report:  {OUTPUT / 'report' / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

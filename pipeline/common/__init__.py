@@ -1,0 +1,1 @@
+"""Ground that every package stands on."""

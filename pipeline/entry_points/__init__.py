@@ -1,0 +1,1 @@
+"""Functions that TFX calls by name, and programs that they start."""

@@ -1,0 +1,29 @@
+"""TFX Trainer's entry: `run_fn`."""
+
+from pipeline.entry_points import worker_processes
+from pipeline.entry_points.train_and_save import TUNING, train_and_save
+from pipeline.recipes import search_space, views
+from pipeline.recipes.recipe import Recipe
+from pipeline.training.trainer_outputs import checkpoint_directory
+
+CHECKPOINTS = "checkpoints"  # a key of a Trainer's custom_config
+
+
+def run_fn(fn_args):
+    """Trains; called by TFX's Trainer. Exporter makes of the network what is served.
+
+    Args:
+        fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives, `custom_config["checkpoints"]`, if there is one, the
+            folder of the checkpoints. `hyperparameters`, if a Tuner found some, stand in for the recipe's own values.
+    """
+    recipe = Recipe.from_json(fn_args.custom_config["recipe"])
+    if fn_args.hyperparameters:
+        found = search_space.read_found(fn_args.hyperparameters)
+        recipe = views.with_values(recipe, found["values"])
+        # Whichever process trains, it finds them there.
+        fn_args.custom_config = {**fn_args.custom_config, "recipe": recipe.to_json(), TUNING: found}
+    folder = fn_args.custom_config.get(CHECKPOINTS) or checkpoint_directory(fn_args.model_run_dir)
+    if worker_processes.wanted(recipe):
+        worker_processes.train(recipe, fn_args, folder)
+    else:
+        train_and_save(fn_args, folder)

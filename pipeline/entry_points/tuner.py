@@ -1,0 +1,198 @@
+"""TFX Tuner's entry: searches for values of a recipe's keys with keras-tuner, by the eval loss of trainings with them."""
+
+import time
+
+import keras
+import keras_tuner
+import tensorflow as tf
+import tensorflow_transform as tft
+import tfx.v1 as tfx
+from keras_tuner.engine import base_tuner
+from keras_tuner.engine.trial import TrialStatus
+
+from pipeline.recipes import search_space, views
+from pipeline.recipes.recipe import Recipe
+from pipeline.tasks import task_of
+
+OBJECTIVE = (
+    "eval_loss"  # a key of the points of a training's curve; of a language model it is the logarithm of the perplexity
+)
+
+
+class SearchError(RuntimeError):
+    """A search that found nothing; its message is one sentence for the user."""
+
+
+def make_hyperparameters(space):
+    """Returns keras-tuner's `HyperParameters` of a `TuningConfig.space`."""
+    hyperparameters = keras_tuner.HyperParameters()
+    for key, values in space.items():
+        if isinstance(values, search_space.Range):
+            make = hyperparameters.Int if isinstance(values.low, int) else hyperparameters.Float
+            make(key, values.low, values.high, sampling=values.scale)
+        else:
+            hyperparameters.Choice(key, list(values))
+    return hyperparameters
+
+
+def make_oracle(recipe):
+    """Returns the oracle of a recipe's `tuning.algorithm`: what chooses the values of each trial."""
+    tuning = recipe.tuning
+    options = {
+        "objective": keras_tuner.Objective(OBJECTIVE, "min"),
+        "hyperparameters": make_hyperparameters(tuning.space),
+        "seed": tuning.seed,
+        # However many fail in a row, the others are made.
+        "max_consecutive_failed_trials": tuning.trials + 1,
+    }
+    if tuning.algorithm == "hyperband":
+        epochs = tuning.epochs or recipe.training.epochs
+        # It goes on, bracket after bracket, until the trials are used up.
+        oracle = keras_tuner.oracles.HyperbandOracle(max_epochs=epochs, hyperband_iterations=None, **options)
+        # Its constructor has no such argument; the base class heeds it, and TFX compares with it.
+        oracle.max_trials = tuning.trials
+        return oracle
+    kinds = {
+        "random": keras_tuner.oracles.RandomSearchOracle,
+        "bayesian": keras_tuner.oracles.BayesianOptimizationOracle,
+    }
+    return kinds[tuning.algorithm](max_trials=tuning.trials, **options)
+
+
+class RecipeTuner(base_tuner.BaseTuner):
+    """Trains a recipe with one choice of values after another; no trial's weights are kept.
+
+    Args:
+        recipe: a `Recipe` with `tuning.trials` above 0.
+        directory: folder of the search's state.
+    """
+
+    def __init__(self, recipe, directory):
+        super().__init__(make_oracle(recipe), directory=directory, project_name="search")
+        self.recipe = recipe
+        self._started = time.monotonic()  # the trial
+        self._failure = ""  # why the last trial that failed did
+        # Of each trial a line is said here instead.
+        self.oracle.verbose = 0
+
+    def trial_recipe(self, hyperparameters):
+        """Returns the recipe that a trial trains.
+
+        Raises:
+            RecipeError: its values do not fit together.
+        """
+        values = {key: value for key, value in hyperparameters.values.items() if key in self.recipe.tuning.space}
+        epochs = hyperparameters.values.get("tuner/epochs") or self.recipe.tuning.epochs or self.recipe.training.epochs
+        # Several workers make the updates of one; the trials are trained in this process. One that `hyperband` lets train for longer
+        # begins anew: its learning rate falls over all of its epochs.
+        return views.with_values(self.recipe, {**values, "training.epochs": epochs, "training.workers": 1})
+
+    def run_trial(self, trial, fn_args):
+        """Trains with a trial's values.
+
+        Args:
+            trial: keras-tuner's.
+            fn_args: TFX's.
+
+        Returns:
+            Dict with the eval loss of the best epoch.
+
+        Raises:
+            keras_tuner.errors.FailedTrialError: the values do not fit together, the training gave no finite loss, or memory is too small.
+            keras_tuner.errors.FatalError: anything else, which would befall the next trial too.
+        """
+        keras.utils.clear_session()
+        try:
+            recipe = self.trial_recipe(trial.hyperparameters)
+            _, facts = task_of(recipe).train(recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path))
+            if not facts["curve"]:
+                raise ValueError("The training gave no finite loss: lower training.learning_rate.")
+        except ValueError as error:
+            self._failure = str(error)
+            raise keras_tuner.errors.FailedTrialError(self._failure) from error
+        except tf.errors.ResourceExhaustedError as error:
+            self._failure = "The memory is too small for it."
+            raise keras_tuner.errors.FailedTrialError(self._failure) from error
+        except Exception as error:
+            # keras-tuner would take it for a failed trial and go on.
+            raise keras_tuner.errors.FatalError(f"{type(error).__name__}: {error}") from error
+        return {OBJECTIVE: min(point[OBJECTIVE] for point in facts["curve"])}
+
+    def on_trial_begin(self, trial):
+        super().on_trial_begin(trial)
+        self._started = time.monotonic()
+
+    def on_trial_end(self, trial):
+        """Records a trial and says in a line how it went."""
+        super().on_trial_end(trial)
+        tuning, values = self.recipe.tuning, trial.hyperparameters.values
+        epochs = f", {values['tuner/epochs']} epochs" if "tuner/epochs" in values else ""
+        shown = search_space.describe({key: values[key] for key in tuning.space})
+        if trial in self._completed():
+            best = ", the best so far" if trial is self._completed()[0] else ""
+            outcome = f"eval loss {trial.score:.4f}{best}"
+        else:
+            outcome = f"failed. {self._failure}"
+        print(
+            f"  trial {len(self.oracle.end_order)} of {tuning.trials}: {shown}{epochs}: {outcome}  "
+            f"{time.monotonic() - self._started:.0f} s",
+            flush=True,
+        )
+
+    def on_search_end(self):
+        """Checks that there is a best trial.
+
+        Raises:
+            SearchError: all trials failed.
+        """
+        super().on_search_end()
+        if not self._completed():
+            raise SearchError(
+                f"All {len(self.oracle.end_order)} trials failed, so there are no values to train with: change 'tuning.space'. (The last "
+                f"one: {self._failure})"
+            )
+
+    def get_best_hyperparameters(self, num_trials=1):
+        """Returns those of the best trials, and beside their values the facts of the search, which reach the Trainer in one file with them."""
+        found = []
+        for best in self._completed()[:num_trials]:
+            hyperparameters = best.hyperparameters.copy()
+            facts = {
+                "algorithm": self.recipe.tuning.algorithm,
+                "trials": len(self.oracle.end_order),
+                "failed": len(self.oracle.end_order) - len(self._completed()),
+                "eval_loss": best.score,
+            }
+            hyperparameters.values.update({f"tuner/{name}": value for name, value in facts.items()})
+            found.append(hyperparameters)
+        return found
+
+    def search_space_summary(self, extended=False):
+        """Says what is searched; TFX calls it before the search."""
+        tuning = self.recipe.tuning
+        print(f"  {tuning.algorithm} search of up to {tuning.trials} trials: {', '.join(tuning.space)}", flush=True)
+
+    def results_summary(self, num_trials=1):
+        """Says what was found; TFX calls it after the search."""
+        for hyperparameters in self.get_best_hyperparameters(num_trials=1):
+            found = search_space.read_found(hyperparameters.get_config())
+            print(f"  {search_space.summary(found)}", flush=True)
+
+    def _completed(self):
+        """The trials with a loss, the best first."""
+        trials = self.oracle.get_best_trials(len(self.oracle.trials))
+        return [trial for trial in trials if trial.status == TrialStatus.COMPLETED]
+
+
+def tuner_fn(fn_args):
+    """Makes the search; called by TFX's Tuner, which runs it.
+
+    Args:
+        fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives.
+
+    Returns:
+        A `TunerFnResult`.
+    """
+    recipe = Recipe.from_json(fn_args.custom_config["recipe"])
+    tuner = RecipeTuner(recipe, fn_args.working_dir)
+    return tfx.components.TunerFnResult(tuner=tuner, fit_kwargs={"fn_args": fn_args})

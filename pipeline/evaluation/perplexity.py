@@ -1,0 +1,110 @@
+"""Perplexity of an exported language model over passages: for TensorFlow Model Analysis, and what the Evaluator demands of it.
+
+Any worker can measure any passage; on the whole stream, states carried, `pipeline.evaluation.perplexity_of_text` measures.
+
+    perplexity = exp(- sum of log p(w) / number of words)
+
+over the words that are new in each passage: what it repeats of the passage before was read for its context alone.
+The sum is exact, so it is the same in whatever order workers add.
+"""
+
+import json
+import math
+
+import apache_beam as beam
+import numpy as np
+import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.metrics import metric_types
+
+from pipeline.metrics.base import exact_parts
+from pipeline.metrics.perplexity import perplexity_of
+
+NAME = "passage_perplexity"
+SIGNATURE = "score"
+CONTEXT_FEATURE = "context"
+# TFX blesses nothing where no threshold is set; one that every finite perplexity meets.
+_NO_THRESHOLD = 1e30
+
+
+def statistics(log_probability, token_count, context):
+    """Returns (sum of log-probabilities, number of words) of the new words of one passage.
+
+    Args:
+        log_probability: float `[T]`, padded.
+        token_count: words of the passage.
+        context: how many at its beginning are not new.
+    """
+    new = np.asarray(log_probability, np.float64)[int(context) : int(token_count)]
+    return float(new.sum()), len(new)
+
+
+class _Combiner(beam.CombineFn):
+    """Sums log-probabilities and words over passages, wherever Beam reads them."""
+
+    def __init__(self, key, model_name=""):
+        self._key = key
+        self._model_name = model_name
+
+    def create_accumulator(self):
+        return (0.0, 0.0, 0)
+
+    def add_input(self, accumulator, element):
+        # Of several models, each has its own.
+        predictions = element.predictions.get(self._model_name, element.predictions)
+        log_probability, token_count = (
+            np.asarray(predictions[name]).reshape(-1) for name in ("log_probability", "token_count")
+        )
+        context = np.asarray(_dense(element.features[CONTEXT_FEATURE])).reshape(-1)[0]
+        new, words = statistics(log_probability, token_count[0], context)
+        return self.merge_accumulators([accumulator, (*exact_parts(new), words)])
+
+    def merge_accumulators(self, accumulators):
+        return tuple(map(sum, zip(*accumulators)))
+
+    def extract_output(self, accumulator):
+        coarse, fine, words = accumulator
+        value = perplexity_of(coarse + fine, words)
+        return {self._key: math.nan if value is None else value}
+
+
+def _dense(feature):
+    return getattr(feature, "values", feature)
+
+
+class Perplexity(metric_types.Metric):
+    """Perplexity of a model whose signature `score` gives `log_probability` `[N, T]` and `token_count` `[N]`."""
+
+    def __init__(self, name=NAME):
+        def create_computations(name=name, eval_config=None, model_names=None, output_names=None, **unused):
+            keys = [
+                metric_types.MetricKey(name=name, model_name=model_name, output_name=output_name)
+                for model_name in model_names or [""]
+                for output_name in output_names or [""]
+            ]
+            preprocessor = metric_types.FeaturePreprocessor(feature_keys=[CONTEXT_FEATURE])
+            return [
+                metric_types.MetricComputation(
+                    keys=[key], preprocessors=[preprocessor], combiner=_Combiner(key, key.model_name)
+                )
+                for key in keys
+            ]
+
+        super().__init__(create_computations, name=name)
+
+
+metric_types.register_metric(Perplexity)
+
+
+def build_eval_config(recipe):
+    """Returns the `tfma.EvalConfig` of a recipe of the task `language_model`."""
+    metric = tfma.MetricConfig(class_name=Perplexity.__name__, module=__name__, config=json.dumps({}))
+    metric.threshold.value_threshold.upper_bound.value = recipe.language_model.max_perplexity or _NO_THRESHOLD
+    if recipe.language_model.max_perplexity_change is not None:
+        change = metric.threshold.change_threshold
+        change.direction = tfma.MetricDirection.LOWER_IS_BETTER
+        change.absolute.value = recipe.language_model.max_perplexity_change
+    return tfma.EvalConfig(
+        model_specs=[tfma.ModelSpec(signature_name=SIGNATURE, model_type=tfma.TF_GENERIC)],
+        slicing_specs=[tfma.SlicingSpec()],
+        metrics_specs=[tfma.MetricsSpec(metrics=[metric])],
+    )

@@ -1,0 +1,1 @@
+"""A trained network to a SavedModel, and a SavedModel in this process."""

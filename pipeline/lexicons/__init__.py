@@ -1,0 +1,1 @@
+"""Which words translate a word: learned, listed, or both."""

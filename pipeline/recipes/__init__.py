@@ -1,0 +1,1 @@
+"""What a run is told: recipes, and the TOML files that come with Verbatim."""

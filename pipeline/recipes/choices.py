@@ -1,0 +1,61 @@
+"""What a recipe can name: tasks, formats, heads, compositions, slices and metrics."""
+
+# The copy mechanisms that a recipe can name, `softmax` being none; `keras_models.heads.registry` has them.
+HEADS = (
+    "softmax",
+    "pointer_generator",
+    "pointer_softmax",
+    "pointer_sentinel",
+    "joint_copy",
+    "pointer_network",
+    "span_copy",
+    "lexicon_bias",
+    "lexicon_linear",
+    "lexicon_copy",
+)
+# Those that read the lexicon of translations.
+LEXICON_HEADS = ("lexicon_bias", "lexicon_linear", "lexicon_copy")
+# Those that copy, or translate, by the decoder's attention, hence need one.
+ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax", *LEXICON_HEADS)
+# What a source word's vector is composed of its characters by; alone, or added to the looked-up one.
+CHARACTER_COMPOSITIONS = ("sum", "average", "max", "bilstm", "cnn", "ngram")
+COMPOSITIONS = ("lookup", *CHARACTER_COMPOSITIONS, *(f"lookup+{name}" for name in CHARACTER_COMPOSITIONS))
+# What `pipeline.readers` reads.
+FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
+TASKS = ("seq2seq", "language_model")
+LANGUAGE_MODEL = "language_model"
+
+#: Slices that need no column: how many tokens the source has, whether the model's source vocabulary lacks one of them, and the file
+#: that the pair stood in.
+SLICES = ("source_length", "unknown_words", "file")
+# The range of each metric of `pipeline.metrics` that the Evaluator measures, or None above where there is no highest.
+METRIC_RANGES = {
+    "bleu": 100.0,
+    "chrf": 100.0,
+    "bleu_by_length": 100.0,
+    "nist": None,
+    "ter": None,
+    "rouge1": 100.0,
+    "rouge2": 100.0,
+    "rougeL": 100.0,
+    "rouge1_recall": 100.0,
+    "rouge2_recall": 100.0,
+    "rougeL_recall": 100.0,
+    "exact_match": 1.0,
+    "token_accuracy": 1.0,
+    "execution_accuracy": 1.0,
+    "placeholder_fidelity": 1.0,
+    "protected_fidelity": 1.0,
+    "copy_rate": 1.0,
+    "copy_precision": 1.0,
+    "repetition_rate": 1.0,
+    "perplexity": None,
+    "word_perplexity": None,
+    "unseen_copies": 1.0,
+    "rare_word_recall": 1.0,
+    "word_f1_by_frequency": 1.0,
+    "word_f1_by_length": 1.0,
+}
+
+#: Names of metrics, as in `pipeline.metrics.registry`.
+METRICS = tuple(METRIC_RANGES)

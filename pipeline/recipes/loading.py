@@ -1,0 +1,96 @@
+"""Recipes by name or from a TOML file, with overrides by `--set`.
+
+Each key has a default in `pipeline.recipes.sections`, a TOML file of this folder (or the user's own) changes some of them, and
+`--set section.key=value` changes one more. An unknown key or an impossible value is a `RecipeError` whose sentence names the key.
+"""
+
+import dataclasses
+import os
+import pathlib
+import sys
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from pipeline.recipes.fields import RecipeError, suggestion
+from pipeline.recipes.recipe import recipe_from_dict
+
+RECIPES_DIRECTORY = pathlib.Path(__file__).parent
+
+
+def available_recipes():
+    """Returns the names of the recipes that come with Verbatim."""
+    return sorted(path.stem for path in RECIPES_DIRECTORY.glob("*.toml"))
+
+
+def load_recipe(name_or_path, overrides=()):
+    """Reads a recipe by name (`localization_en_fr`) or from a `.toml` file, then applies overrides.
+
+    Args:
+        name_or_path: a name out of `available_recipes()`, or the path of a TOML file.
+        overrides: strings `section.key=value`; the value is TOML, or plain text.
+
+    Returns:
+        A `Recipe`.
+
+    Raises:
+        RecipeError: the recipe is missing, unreadable, or has an unknown key or impossible value.
+    """
+    path = pathlib.Path(name_or_path)
+    if path.suffix != ".toml":
+        path = RECIPES_DIRECTORY / f"{name_or_path}.toml"
+        if not path.is_file():
+            raise RecipeError(
+                f"There is no recipe named '{name_or_path}'{suggestion(str(name_or_path), available_recipes())} "
+                f"The recipes are: {', '.join(available_recipes())}; or give the path of a .toml file."
+            )
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecipeError(f"The recipe file {path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecipeError(f"The recipe file {path} is not valid TOML: {error}.") from None
+    tree.setdefault("name", path.stem)
+    for override in overrides:
+        _apply_override(tree, override)
+    return recipe_from_dict(tree)
+
+
+def with_database_path(recipe, data_path):
+    """Returns the recipe with the paths of its database and lexicons absolute, or as addresses: where they lie beside the data.
+
+    Args:
+        recipe: a `Recipe`.
+        data_path: what is given as data, absolute or an address: a folder, or a file or two in it.
+    """
+    is_folder = recipe.data.train_files or "://" in data_path or os.path.isdir(data_path)
+    folder = data_path if is_folder else os.path.dirname(data_path.split(",")[0])
+
+    def beside(path):
+        return path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
+
+    data, evaluation = recipe.data, recipe.evaluation
+    return dataclasses.replace(
+        recipe,
+        data=dataclasses.replace(data, dictionary=beside(data.dictionary), copy_lexicon=beside(data.copy_lexicon)),
+        evaluation=dataclasses.replace(evaluation, database=beside(evaluation.database)),
+    )
+
+
+def _apply_override(tree, override):
+    key, separator, text = override.partition("=")
+    key = key.strip()
+    if not separator or not key:
+        raise RecipeError(f"--set needs section.key=value, for example model.head=softmax; got '{override}'.")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    *sections, last = key.split(".")
+    for section in sections:
+        tree = tree.setdefault(section, {})
+        if not isinstance(tree, dict):
+            raise RecipeError(f"--set {override}: '{section}' is a value, not a section.")
+    tree[last] = value

@@ -1,0 +1,32 @@
+"""Rules of the section `tuning`."""
+
+from pipeline.recipes import search_space
+from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.task_rules import rules_of
+from pipeline.recipes.views import segments, transform_settings, vocabulary_settings, with_values
+
+
+def check_tuning(recipe):
+    """Rules of the section tuning: trials have something to try, share one Transform graph, and each value fits the recipe."""
+    space = recipe.tuning.space
+    if recipe.tuning.trials and not space:
+        raise RecipeError(
+            "The recipe key 'tuning.space' must name a key at least where 'tuning.trials' is above 0, such as "
+            '"training.learning_rate" = [0.001, 0.003].'
+        )
+    for key, values in space.items():
+        rules_of(recipe).check_searched(key)
+        for value in search_space.examples(values):
+            try:
+                changed = with_values(recipe, {key: value})
+            except RecipeError as error:
+                raise RecipeError(f"The recipe key 'tuning.space.{key}' cannot try {value!r}. {error}") from None
+            if _shared_by_trials(changed) != _shared_by_trials(recipe):
+                raise RecipeError(
+                    f"The recipe key 'tuning.space.{key}' cannot try {value!r}: it needs other features, and trials share those of one "
+                    "Transform graph."
+                )
+
+
+def _shared_by_trials(recipe):
+    return transform_settings(recipe), vocabulary_settings(recipe), segments(recipe)

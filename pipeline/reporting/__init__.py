@@ -1,0 +1,1 @@
+"""A run to facts, page and model card."""

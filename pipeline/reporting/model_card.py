@@ -1,0 +1,192 @@
+"""The card of a pushed model: what it is, what it was made of, how good it is and where it ends (Mitchell et al., 2019).
+
+A card is made when a run has measured its model, that is after the push. It lies beside the version's folder, as
+`model_card_VERSION.json` and `.md`: a version that is being served is not touched, and servers look at folders named by numbers alone.
+"""
+
+import dataclasses
+import json
+
+from pipeline.metrics import registry
+from pipeline.metrics.base import MetricResult
+from pipeline.recipes import search_space
+from pipeline.reporting import score_tables
+
+_MOST_SLICES = 20  # in the text; the JSON has them all
+_MEASURED_ON = (
+    "The metrics hold for texts like those of the test split; for other texts, measure with `verbatim evaluate` first."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelUse:
+    """What the card says of a model's use, which its task knows.
+
+    Attributes:
+        languages: `source_language` and `target_language`, where the task has them.
+        limits: what one must know before trusting the model, a sentence each.
+    """
+
+    languages: dict[str, str]
+    limits: tuple[str, ...]
+
+
+def write_model_card(models_directory, version, facts, use):
+    """Writes the card of a version, each file in one step.
+
+    Args:
+        models_directory: the folder that holds the version's folder, on this machine or in a bucket.
+        version: its name, a number.
+        facts: the facts of the run, as `pipeline.reporting.report.write_report` takes them, with `recipe` and `systems`.
+        use: the `ModelUse` of the recipe's task.
+
+    Returns:
+        The path of the Markdown file.
+    """
+    card = make_card(version, facts, use)
+    path = f"{str(models_directory).rstrip('/')}/model_card_{version}"
+    _write(f"{path}.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
+    return _write(f"{path}.md", to_markdown(card))
+
+
+def make_card(version, facts, use):
+    """Returns the card as a dict that JSON can hold; arguments as for `write_model_card`."""
+    recipe, system = facts["recipe"], facts["systems"][0]
+    data, counts = recipe["data"], facts["counts"]
+    others = facts["systems"][1:]
+    return {
+        "name": recipe["name"],
+        "version": str(version),
+        "description": recipe["description"],
+        "model": {
+            "task": recipe["task"],
+            "copy_mechanism": system["name"],
+            "parameters": system.get("parameters"),
+            "training_seconds": system.get("seconds"),
+            "updates": system.get("updates"),
+            "tuning": facts.get("tuning", {}),
+            "versions": facts["versions"],
+        },
+        "data": {
+            **use.languages,
+            **{key: list(data[key]) for key in ("train_files", "eval_files", "test_files")},
+            "counts": counts,
+        },
+        "metrics": system["metrics"],
+        "baselines": {other["name"]: other["metrics"] for other in others},
+        "p_values": facts["comparison"],
+        "slices": facts.get("slices", []),
+        "gate": facts["blessing_reason"],
+        "limits": [_MEASURED_ON, *use.limits],
+        "licence": {
+            "data": recipe.get("licence")
+            or "The recipe does not say (key `licence`); what the data's licences ask for applies to what the model writes.",
+            "software": "The program that made and serves this model is licensed under Apache-2.0.",
+        },
+        "recipe": recipe,
+    }
+
+
+def to_markdown(card):
+    """Returns a card as Markdown."""
+    model, data = card["model"], card["data"]
+    lines = [f"# Model card: {card['name']}, version {card['version']}", ""]
+    lines += [card["description"], ""] if card["description"] else []
+    lines += ["## Model", ""]
+    lines += [f"- Task: {model['task']}; copy mechanism: {model['copy_mechanism']}"]
+    if model["parameters"]:
+        lines.append(f"- {model['parameters']:,} parameters")
+    if model["training_seconds"]:
+        updates = f" and {model['updates']:,} updates" if model["updates"] else ""
+        lines.append(f"- Trained for {model['training_seconds']:.0f} s{updates}")
+    if model["tuning"]:
+        lines.append(f"- Hyper-parameters: {_inline(search_space.summary(model['tuning']))}")
+    lines.append("- Made with " + ", ".join(f"{name} {version}" for name, version in model["versions"].items()))
+    lines += ["", "## Data", ""]
+    if "source_language" in data:
+        lines.append(f"- From `{data['source_language']}` to `{data['target_language']}`")
+    for key in ("train_files", "eval_files", "test_files"):
+        if data[key]:
+            lines.append(f"- {key.partition('_')[0]}: {', '.join(f'`{name}`' for name in data[key])}")
+    counts = data["counts"]
+    if counts.get("kept") is not None:
+        lines.append(f"- {counts['read']:,} records read, {counts['kept']:,} kept, {counts['rejected']:,} rejected")
+    sizes = counts.get("by_split") or counts.get("words_by_split") or {}
+    if sizes:
+        unit = "pairs" if "by_split" in counts else "words"
+        lines.append(f"- {unit} by split: " + ", ".join(f"{name} {size:,}" for name, size in sizes.items()))
+    for reason, count in (counts.get("by_reason") or {}).items():
+        lines.append(f"- rejected, {_inline(reason)}: {count:,}")
+    lines += ["", "## Metrics", "", *_metrics_table(card), "", card["gate"]]
+    if card["slices"]:
+        lines += ["", "### Slices of the test split", "", *_slices_table(card["slices"])]
+    lines += ["", "## Limits", "", *(f"- {limit}" for limit in card["limits"])]
+    lines += ["", "## Licence", "", *(f"- {key.capitalize()}: {text}" for key, text in card["licence"].items())]
+    lines += ["", "## Recipe", "", "```json", json.dumps(card["recipe"], indent=1, ensure_ascii=False), "```", ""]
+    return "\n".join(lines)
+
+
+def _metrics_table(card):
+    systems = {card["model"]["copy_mechanism"]: card["metrics"], **card["baselines"]}
+    names = list(dict.fromkeys(name for metrics in systems.values() for name in metrics))
+    with_p = bool(card["p_values"])
+    header = ["metric", *systems, *(["p-value"] if with_p else [])]
+    rows = [header, ["---"] * len(header)]
+    for name in names:
+        row = [registry.LABELS.get(name, name)]
+        for metrics in systems.values():
+            row.append(_cell(metrics[name]) if name in metrics else "–")
+        if with_p:
+            p_value = card["p_values"].get(name)
+            row.append("–" if p_value is None else f"{p_value:.3g}")
+        rows.append(row)
+    signatures = [
+        f"- {registry.LABELS.get(name, name)}: `{facts['signature']}`"
+        for name, facts in card["metrics"].items()
+        if facts.get("signature")
+    ]
+    lines = _table(rows)
+    if any(facts.get("low") is not None for facts in card["metrics"].values()):
+        lines += ["", "In brackets: 95 % bootstrap interval over segments."]
+    return [*lines, *(["", "Signatures:", "", *signatures] if signatures else [])]
+
+
+def _cell(facts):
+    result = MetricResult(**facts)
+    text = score_tables.format_value(result)
+    if result.low is not None:
+        text += f" [{score_tables.format_value(result, result.low).removesuffix(' %')}, {score_tables.format_value(result, result.high)}]"
+    return text
+
+
+def _slices_table(slices):
+    names = list(dict.fromkeys(name for one in slices for name in one["metrics"]))
+    rows = [["slice", "pairs", *(registry.LABELS.get(name, name) for name in names)], ["---"] * (len(names) + 2)]
+    for one in slices[:_MOST_SLICES]:
+        values = (one["metrics"].get(name) for name in names)
+        cells = (
+            score_tables.format_value(MetricResult(name, value, unit=registry.unit_and_direction(name)[0]))
+            for name, value in zip(names, values)
+        )
+        rows.append([one["slice"], str(one["n"]), *cells])
+    more = len(slices) - _MOST_SLICES
+    return [*_table(rows), *(["", f"{more} more slices are in the JSON."] if more > 0 else [])]
+
+
+def _table(rows):
+    return ["| " + " | ".join(_inline(cell) for cell in row) + " |" for row in rows]
+
+
+def _inline(text):
+    """Returns a text that comes from data as plain text in a line of Markdown."""
+    text = " ".join(text.split())
+    return "".join(f"\\{character}" if character in "\\`*_|<>[]#" else character for character in text)
+
+
+def _write(path, text):
+    from tfx.dsl.io import fileio  # models may be pushed to a bucket
+
+    with fileio.open(f"{path}.partial", "wb") as file:
+        file.write(text.encode("utf-8", errors="replace"))
+    fileio.rename(f"{path}.partial", path, overwrite=True)
+    return path

@@ -1,0 +1,1 @@
+"""Runs the pipeline: on this machine, or on Kubeflow."""

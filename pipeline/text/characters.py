@@ -1,0 +1,90 @@
+"""Words as rows of characters, which the encoder composes their vectors of.
+
+A character is what `tokenization.CHARACTER` says. An unseen placeholder, tag, URL or option is a single character, its class, so that all
+of a kind look alike.
+"""
+
+import tensorflow as tf
+
+from pipeline.text import tokenization
+
+CHARACTERS_FILE = "source_characters.txt"
+FEATURE = "source_characters"
+# A line each before the characters themselves: padding, unknown characters, and the classes of protected tokens in the order of their ids.
+_FIRST_CLASS = tokenization.END_ID + 1
+SPECIALS = (tokenization.PAD, tokenization.UNK, *tokenization.SPECIAL_TOKENS[_FIRST_CLASS:-1])
+
+_BREAK = "\x1f"  # white space, which no token holds
+
+
+def count(words):
+    """Returns a dict from character to how often the words hold it.
+
+    Args:
+        words: dict from word to count; protected tokens count as no characters.
+    """
+    counts = {}
+    for word, number in words.items():
+        if not tokenization.is_protected(word):
+            for character in tokenization.split_characters(word):
+                counts[character] = counts.get(character, 0) + number
+    return counts
+
+
+def choose(counts, size, min_count):
+    """Returns the lines of `CHARACTERS_FILE`: the specials, then characters by falling count, `size` lines at most.
+
+    Args:
+        counts: what `count` returned.
+        size: the most lines.
+        min_count: rarer characters are unknown.
+    """
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    chosen = [
+        character for character, number in ranked if number >= min_count and character.splitlines() == [character]
+    ]
+    return [*SPECIALS, *chosen][:size]
+
+
+def split_tokens(tokens):
+    """The characters of tokens, in the graph.
+
+    Args:
+        tokens: string `[tokens]`.
+
+    Returns:
+        ragged string `[tokens, (characters)]`.
+    """
+    marked = tf.strings.regex_replace(tokens, f"({tokenization.CHARACTER})", rf"\1{_BREAK}")
+    return tf.strings.split(marked, _BREAK)[:, :-1]
+
+
+def class_lines(class_ids):
+    """Returns the lines of protected classes, of which the ids in a word vocabulary are given."""
+    return class_ids - _FIRST_CLASS + SPECIALS.index(tokenization.SPECIAL_TOKENS[_FIRST_CLASS])
+
+
+def character_ids(tokens, table, classes, word_characters):
+    """Ids of the characters of tokens, in as many places for each.
+
+    Args:
+        tokens: string `[tokens]`.
+        table: lookup table of `CHARACTERS_FILE`, -1 for characters that it lacks.
+        classes: int64 `[tokens]`, line of the class of a token that is an unseen placeholder, tag, URL or option; else 0.
+        word_characters: places of a word. Of a longer one the first and the last characters count, half and half.
+
+    Returns:
+        int64 `[tokens, word_characters]`, 0 behind the word.
+    """
+    characters = split_tokens(tokens)
+    lengths = characters.row_lengths()[:, tf.newaxis]
+    places = tf.range(word_characters, dtype=tf.int64)[tf.newaxis]
+    first = (word_characters + 1) // 2
+    index = tf.where((lengths > word_characters) & (places >= first), lengths - word_characters + places, places)
+    inside = index < lengths
+    flat = tf.concat([characters.flat_values, [""]], axis=0)
+    at = tf.where(inside, characters.row_starts()[:, tf.newaxis] + index, tf.size(flat, tf.int64) - 1)
+    known = table.lookup(tf.gather(flat, at))
+    ids = tf.where(inside, tf.where(known >= 0, known, tokenization.UNK_ID), 0)
+    classes = classes[:, tf.newaxis]
+    return tf.where(classes > 0, tf.where(places == 0, classes, 0), ids)

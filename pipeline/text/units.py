@@ -1,0 +1,174 @@
+"""Tokens cut into smaller units: characters, or subwords of a unigram language model, and bytes where neither knows a character.
+
+A model of sentencepiece (Kudo 2018) cuts each word by itself. A unit that continues a word touches what is before it, so it
+carries the joiner as punctuation does: `Zanzibar` may become `Zan ￭zi ￭bar`, and joining the units gives the text back. Placeholders, tags,
+URLs and options are never cut. A unit that is copied brings its own joiner along, so a copied word is spelt as the source spells it.
+"""
+
+import hashlib
+import os
+
+import regex
+
+from pipeline.text import tokenization
+
+# In the Subwords artifact, one for each side.
+MODEL_FILES = {"source": "source.model", "target": "target.model"}
+_BYTES = [f"<0x{number:02X}>" for number in range(256)]
+# A token may touch what is before it, and what is behind it.
+_MARKS = [(before, behind) for before in ("", tokenization.JOINER) for behind in ("", tokenization.JOINER)]
+
+
+def model_type(units):
+    """Returns what sentencepiece calls a recipe's units."""
+    return {"characters": "char", "subwords": "unigram"}[units]
+
+
+def split_marks(token):
+    """Returns (joiner before or "", the bare token, joiner behind or ""); a joiner that stands alone is a bare token."""
+    joiner = tokenization.JOINER
+    if token == joiner:
+        return "", token, ""
+    before = joiner if token.startswith(joiner) else ""
+    behind = joiner if token.endswith(joiner) else ""
+    return before, token[len(before) : len(token) - len(behind)], behind
+
+
+def read_model(folder, side):
+    """Returns the model of a side, as bytes."""
+    from tfx.dsl.io import fileio
+
+    with fileio.open(os.path.join(folder, MODEL_FILES[side]), "rb") as file:
+        return file.read()
+
+
+def possible_units(model, touching=True):
+    """Returns what a word may be cut into: every piece, at a word's beginning and behind it.
+
+    A byte may touch what follows, too, and so may a piece that ends like punctuation.
+
+    Args:
+        model: the bytes of a sentencepiece model.
+        touching: whether punctuation is cut off words, which it then touches: not in texts that are tokenized already.
+    """
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    joiner = tokenization.JOINER
+    pieces = [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
+    pieces = [piece for number, piece in enumerate(pieces) if not processor.is_unknown(number)]
+    bare = [piece for piece in pieces if not regex.fullmatch("<0x[0-9A-F]{2}>", piece)]
+    ends = [piece for piece in bare if touching and regex.search(r"[^\p{L}\p{N}_]$", piece)]
+    return [
+        *(before + piece for before in ("", joiner) for piece in bare),
+        *(before + piece + joiner for before in ("", joiner) for piece in ends),
+        *(before + name + behind for before, behind in _MARKS for name in _BYTES),
+    ]
+
+
+def word_tokenizer(settings, side):
+    """Returns what cuts a side's texts where they are not cut into units: a `tokenization.Tokenizer`, by `configs.text_settings`."""
+    own = settings.get("source_tokenizer") if side == "source" else None
+    return tokenization.Tokenizer(**(own or settings["tokenizer"]))
+
+
+def cuts(settings, side):
+    """Whether a side's words are cut into units, by `configs.text_settings`."""
+    return bool(settings.get("units")) and not (side == "source" and settings.get("source_units") == "words")
+
+
+def tokenizer_of(settings, folder, side):
+    """Returns what cuts a side's texts: a `SegmentingTokenizer`, or the side's own tokenizer.
+
+    Args:
+        settings: what `configs.text_settings` gives.
+        folder: the Subwords artifact; None where the units are words.
+        side: `"source"` or `"target"`.
+    """
+    tokenizer = word_tokenizer(settings, side)
+    return SegmentingTokenizer(tokenizer, read_model(folder, side)) if cuts(settings, side) else tokenizer
+
+
+class SegmentingTokenizer:
+    """A `tokenization.Tokenizer` whose words are cut into units, in a TensorFlow graph.
+
+    Args:
+        tokenizer: cuts texts into words.
+        model: the bytes of a sentencepiece model.
+    """
+
+    def __init__(self, tokenizer, model):
+        import tensorflow_text as tf_text
+
+        self._tokenizer = tokenizer
+        # Once a graph is saved and loaded, the model is found by the name of its node, in what all loaded graphs of a process share: without a
+        # name of its own, the first that was loaded would cut for all of them.
+        name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:32]}"
+        self._pieces = tf_text.SentencepieceTokenizer(model=model, out_type="string", name=name)
+
+    def tokenize(self, texts):
+        """Returns the units of string `[batch]`, ragged string `[batch, (units)]`."""
+        import tensorflow as tf
+
+        if self._tokenizer.kind != "text":
+            # A joiner of the text itself; kind `text` does so on its own.
+            texts = tf.strings.regex_replace(texts, tokenization.JOINER, tokenization.JOINER_IN_TEXT)
+        tokens = self._tokenizer.tokenize(texts)
+        units = self._cut(tokens.flat_values)
+        splits = tf.gather(units.row_splits, tokens.row_splits)
+        return tf.RaggedTensor.from_row_splits(units.flat_values, splits, validate=False)
+
+    def _cut(self, tokens):
+        """string `[tokens]` to ragged string `[tokens, (units)]`."""
+        import tensorflow as tf
+
+        joiner = tokenization.JOINER
+        alone = tf.equal(tokens, joiner)
+        before = tf.strings.regex_full_match(tokens, f"{joiner}(?s:.*)") & ~alone
+        behind = tf.strings.regex_full_match(tokens, f"(?s:.*){joiner}") & ~alone
+        bare = tf.strings.regex_replace(tokens, f"^{joiner}|{joiner}$", "")
+        protected = tf.strings.regex_full_match(tokens, tokenization.protected_pattern())
+        pieces = self._pieces.tokenize(tf.where(protected | alone, "", bare))
+        # What sentencepiece makes nothing of stays as it is.
+        whole = pieces.row_lengths() == 0
+        kept = tf.RaggedTensor.from_row_lengths(
+            tf.boolean_mask(tf.where(alone | protected, tokens, bare), whole), tf.cast(whole, tf.int64), validate=False
+        )
+        units = tf.concat([kept, pieces], axis=1)
+        rows = units.value_rowids()
+        places = tf.range(tf.size(rows, tf.int64))
+        first = places == tf.gather(units.row_starts(), rows)
+        last = places == tf.gather(units.row_limits(), rows) - 1
+        flat = units.flat_values
+        flat = tf.where(~first | tf.gather(before, rows), joiner + flat, flat)
+        flat = tf.where(last & tf.gather(behind, rows), flat + joiner, flat)
+        return units.with_flat_values(flat)
+
+
+def byte_table():
+    """Returns the lookup table from `<0xE3>` and its like, with the joiners they may carry, to the byte; "" for other units.
+
+    Who exports a function that joins units keeps it, as SavedModels demand of tables.
+    """
+    import tensorflow as tf
+
+    marked = [before + name + behind for before, behind in _MARKS for name in _BYTES]
+    raw = [before.encode() + bytes([number]) + behind.encode() for before, behind in _MARKS for number in range(256)]
+    initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(marked), tf.constant(raw))
+    return tf.lookup.StaticHashTable(initializer, default_value="")
+
+
+def detokenize(tokens, table):
+    """Returns the texts of ragged units, string `[batch]`; it needs no model.
+
+    Bytes that make no character, which a model may say, become U+FFFD.
+
+    Args:
+        tokens: ragged string `[batch, (units)]`.
+        table: what `byte_table` gives.
+    """
+    import tensorflow as tf
+
+    found = table.lookup(tokens.flat_values)
+    texts = tokenization.detokenize(tokens.with_flat_values(tf.where(found == "", tokens.flat_values, found)))
+    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")

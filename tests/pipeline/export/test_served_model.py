@@ -1,0 +1,109 @@
+"""An exported model in this process: many texts, in batches one after the other or side by side."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.pipeline.export.tiny_models import export_tiny, make_recipe
+
+pytestmark = pytest.mark.slow
+
+ROWS = [("one %(a)s two", "un %(a)s deux"), ("three four", "trois quatre"), ("five", "cinq")]
+WORDS = ["one", "two", "three", "four", "five"]
+# More than one batch of four, of different lengths, not in their order.
+TEXTS = [" ".join(WORDS[number % 3 : 1 + number % 5 + number % 3] + [f"%({number})s"]) for number in range(22)]
+
+WITH_ONE_THREAD = """
+import json, sys
+from pipeline.export.served_model import ServedModel
+from serving import processors
+
+processors.prefer_batches_side_by_side()
+model = ServedModel(sys.argv[1], at_once=3)
+print(json.dumps(model.predict(json.loads(sys.argv[2]))))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    recipe = make_recipe(
+        model={"head": "pointer_generator"},
+        decoding={"batch_buckets": [1, 4], "length_buckets": [8, 16], "min_length": 3, "max_length_offset": 3},
+    )
+    target_words = sorted({word for _, target in ROWS for word in target.split()})
+    path = tmp_path_factory.mktemp("served")
+    return export_tiny(path, recipe, ROWS, WORDS, target_words, train=False)
+
+
+def load(folder, at_once):
+    from pipeline.export.served_model import ServedModel
+
+    return ServedModel(folder, at_once=at_once)
+
+
+def check_same(first, second, within):
+    assert len(first) == len(second) == len(TEXTS)
+    for one, other, text in zip(first, second, TEXTS):
+        for key in ("text", "tokens", "copied_from", "source_tokens"):
+            assert one[key] == other[key]
+        assert one["source_tokens"] == text.split()
+        assert one["score"] == pytest.approx(other["score"], abs=within)
+
+
+def test_batches_side_by_side_change_nothing(folder):
+    done = []
+    alone = load(folder, 1).predict(TEXTS)
+    beside = load(folder, 3).predict(TEXTS, progress=done.append)
+    check_same(alone, beside, 0)
+    # The two longest texts come first, as the last batch of the sorted ones, and all are counted once.
+    assert done == [2, 6, 10, 14, 18, 22]
+
+
+def test_a_core_a_batch_changes_nothing(folder):
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
+    environment.pop("TF_NUM_INTRAOP_THREADS", None)
+    root = pathlib.Path(__file__).parents[3]
+    command = [sys.executable, "-c", WITH_ONE_THREAD, str(folder), json.dumps(TEXTS)]
+    printed = subprocess.run(command, env=environment, cwd=root, check=True, capture_output=True, text=True).stdout
+    # A sum of one thread may be of another order.
+    check_same(load(folder, 1).predict(TEXTS), json.loads(printed.splitlines()[-1]), 1e-5)
+
+
+def test_pairs_are_scored_side_by_side(folder):
+    sources, targets = TEXTS * 4, [f"un {number % 7}" for number in range(4 * len(TEXTS))]
+    alone, beside = load(folder, 1).score(sources, targets), load(folder, 3).score(sources, targets)
+    assert len(alone[0]) == len(sources) > 2 * 32
+    for one, other in zip(alone, beside):
+        assert one.tolist() == other.tolist()
+
+
+def test_so_many_batches_run_at_the_same_time(folder, monkeypatch):
+    model = load(folder, 2)
+    both, running, most = threading.Barrier(2, timeout=60), [], []
+    call = model._call
+
+    def meeting(function, **texts):
+        running.append(1)
+        most.append(len(running))
+        both.wait()  # breaks, and so fails, if the other batch waits for this one to end
+        outputs = call(function, **texts)
+        running.pop()
+        return outputs
+
+    monkeypatch.setattr(model, "_call", meeting)
+    assert len(model.predict(TEXTS)) == len(TEXTS)  # six batches: three times two
+    assert max(most) == 2
+
+
+def test_a_text_that_is_refused_ends_the_others(folder):
+    from pipeline.export.served_model import ModelError
+
+    with pytest.raises(ModelError, match="tokens"):
+        load(folder, 2).predict([*TEXTS, " ".join(["one"] * 40)])
+    with pytest.raises(ModelError):
+        load(folder, 2).predict([*TEXTS, " "])

@@ -1,0 +1,59 @@
+"""Tables of scores: a row for each metric, and breakdowns."""
+
+from pipeline.metrics import scoring
+from pipeline.reporting import score_tables
+from tests.pipeline.corpora import corpus
+
+
+def test_table_has_a_row_for_each_metric_and_a_column_for_each_system():
+    references, outputs, worse = corpus()
+    names = ["bleu", "exact_match"]
+    table = score_tables.format_table(
+        {
+            "copy": scoring.score(names, outputs, references, bootstrap_samples=50),
+            "plain": scoring.score(names, worse, references, bootstrap_samples=50),
+        }
+    )
+    lines = table.splitlines()
+    assert lines[0].split() == ["copy", "plain"]
+    assert lines[2].startswith("BLEU") and lines[2].count("[") == 2
+    assert lines[3].startswith("Exact match") and "n=60" in lines[3] and "%" in lines[3]
+
+
+def test_breakdowns_are_tables_of_what_has_words():
+    references = ["a b c d", "a " * 12, "b b d e"]
+    counts = {"a": 5, "b": 1}
+    names = ["bleu_by_length", "word_f1_by_frequency", "bleu"]
+    settings = {"training_words": counts, "bootstrap_samples": 0}
+    results = {
+        "one": scoring.score(names, references, references, **settings),
+        "two": scoring.score(names, ["a", "a", "b"], references, **settings),
+    }
+    said = score_tables.format_breakdowns(results)
+    lines = [line.split() for line in said.splitlines() if not line.startswith("---")]
+    assert lines[0] == [*"BLEU by words of the reference".split(), "one", "two", "reference", "words"]
+    assert [line[0] for line in lines[1:3]] == ["0-9", "10-19"]
+    assert lines[1][1] == lines[2][1] == "100.00" and lines[1][-1] == "8" and lines[2][-1] == "12"
+    frequency = lines[lines.index([]) + 2 :]
+    assert [line[0] for line in frequency] == ["0", "1", "5-9"]
+    assert frequency[0] == ["0", "100.0", "%", "0.0", "%", "4"]
+    assert (
+        score_tables.format_breakdowns({"one": scoring.score("bleu", references, references, bootstrap_samples=0)})
+        == ""
+    )
+
+
+def test_a_comparison_says_who_is_clearly_better():
+    references, outputs, worse = corpus()
+    names = ["bleu", "ter", "copy_rate"]
+    texts = {"sources": references, "bootstrap_samples": 100}
+    compared = scoring.paired_bootstrap(names, outputs, worse, references, **texts)
+    lines = score_tables.format_comparisons(compared).splitlines()
+    assert lines[0].split() == ["difference", "p-value"]
+    assert lines[2].startswith("BLEU") and lines[2].endswith("better")
+    assert lines[3].startswith("TER") and lines[3].endswith("better")
+    assert lines[4].startswith("Copy rate") and lines[4].endswith("differs")
+    back = scoring.paired_bootstrap(names, worse, outputs, references, **texts)
+    assert all(line.endswith("worse") for line in score_tables.format_comparisons(back).splitlines()[2:4])
+    same = scoring.paired_bootstrap(names, outputs, outputs, references, **texts)
+    assert all(line.endswith("not clear") for line in score_tables.format_comparisons(same).splitlines()[2:5])

@@ -1,0 +1,152 @@
+"""A language model in the pipeline: the stream put together again, a tiny training, and the perplexity that TFMA sums."""
+
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+from pipeline.recipes import sections
+from pipeline.recipes.recipe import Recipe
+from tests.pipeline.training.test_trainer import summaries
+
+V = 20
+
+
+def recipe(**settings):
+    data = sections.DataConfig(train_files=("t",), eval_files=("e",), tokenization="whitespace")
+    model = sections.ModelConfig(head="pointer_sentinel", embedding_size=8, hidden_size=8, dropout=0.0)
+    training = sections.TrainingConfig(epochs=2, learning_rate=0.02)
+    options = {"window": 5, "batch_size": 3, "stride": 5, "recurrent_layers": 1, **settings}
+    return Recipe(
+        name="tiny",
+        task="language_model",
+        data=data,
+        model=model,
+        training=training,
+        language_model=sections.LanguageModelConfig(**options),
+    )
+
+
+def write_passages(path, stream, new=7, context=0, seed=0):
+    """A split as Transform writes it: passages in any order, the context that each repeats counted."""
+    import tensorflow as tf
+
+    passages = []
+    for order, begin in enumerate(range(0, len(stream), new)):
+        first = max(0, begin - context)
+        passages.append((order, begin - first, stream[first : begin + new]))
+    random.Random(seed).shuffle(passages)
+    with tf.io.TFRecordWriter(str(path), options="GZIP") as writer:
+        for order, repeated, ids in passages:
+            values = {"ids": ids, "context": [repeated], "order": [order]}
+            features = {
+                name: tf.train.Feature(int64_list=tf.train.Int64List(value=[int(v) for v in value]))
+                for name, value in values.items()
+            }
+            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+    return [str(path)]
+
+
+@pytest.mark.parametrize("context", [0, 3])
+def test_the_stream_is_put_together_again(tmp_path, context):
+    from pipeline.training import language_model_trainer
+
+    stream = np.random.default_rng(0).integers(3, V, size=60)
+    files = write_passages(tmp_path / "passages.gz", stream, context=context)
+    np.testing.assert_array_equal(language_model_trainer.read_stream(files), stream)
+
+
+@pytest.mark.slow
+def test_training_tells_the_facts(tmp_path, capsys):
+    from keras_models import language_modeling
+    from pipeline.training import language_model_trainer
+
+    stream = np.tile(np.random.default_rng(0).integers(9, V, size=6), 20)
+    train = write_passages(tmp_path / "train.gz", stream)
+    held = write_passages(tmp_path / "eval.gz", stream[:40], context=3)
+    model, facts = language_model_trainer.train(recipe(), train, held, V, str(tmp_path / "logs"))
+    assert facts["head"] == "pointer_sentinel" and facts["words"] == {"train": 120, "eval": 40}
+    assert [point["epoch"] for point in facts["curve"]] == [1, 2]
+    assert facts["curve"][1]["eval_loss"] < facts["curve"][0]["eval_loss"]
+    assert facts["validation_perplexity"] == pytest.approx(language_modeling.perplexity(model, stream[:40]), rel=1e-4)
+    json.loads(json.dumps(facts), parse_constant=pytest.fail)
+    assert capsys.readouterr().out.count("validation perplexity") == 2
+    curves, pictures = summaries(tmp_path / "logs")
+    assert curves == {"loss", "validation_perplexity"}
+    assert len(pictures) == 4 and all([step for step, _ in steps] == [1, 2] for steps in pictures.values())
+
+
+def test_a_pointer_map_is_the_oracles():
+    from pipeline.training import heat_maps, language_model_trainer
+    from tests.keras_models import sentinel_oracle
+    from tests.keras_models.backends import randomize
+    from tests.keras_models.models.test_language_model import oracle_weights
+
+    model = language_model_trainer.build_model(recipe(), V)
+    randomize(model, 3, 1.0)
+    ids = np.random.default_rng(1).integers(3, 9, size=13)
+    words = [f"w{number}" for number in ids]
+    # Two windows of 5 before the four words are all that there is.
+    found = heat_maps.pointer_map(model, ids, words, end=12, rows=4, most_columns=12)
+    assert found["tokens"] == words[9:] and found["source_tokens"] == words[:12]
+    p, pointed = sentinel_oracle.language_model(ids[:12], ids[:12], oracle_weights(model), 5, 0.025, 0.25, V)
+    for row, step in enumerate(range(8, 12)):
+        expected = [pointed[step].get(place, 0.0) for place in range(12)]
+        np.testing.assert_allclose(found["attention"][row], expected, atol=2e-4)
+        assert found["copy_probability"][row] == pytest.approx(sum(expected), abs=2e-4)
+        target = ids[9 + row]
+        copied = {place: weight for place, weight in enumerate(expected) if ids[place] == target and weight}
+        most = max(copied, key=copied.get) if 2 * sum(copied.values()) >= p[step][target] else -1
+        assert found["copied_from"][row] == most
+    few = heat_maps.pointer_map(model, ids, words, end=12, rows=4, most_columns=3)
+    assert len(few["source_tokens"]) == 3 and np.shape(few["attention"]) == (4, 3)
+
+
+def test_the_recipe_reaches_the_model_and_the_walk():
+    from pipeline.training import language_model_trainer
+
+    made = recipe(zoneout_cell=0.4, optimizer="sgd", carry=False, stride=2, patience=7)
+    built = language_model_trainer.build_model(made, V).get_config()
+    assert (built["vocabulary_size"], built["window"], built["hidden_size"], built["zoneout_cell"]) == (V, 5, 8, 0.4)
+    assert (built["head"], built["recurrent_layers"], built["dropout"]) == ("pointer_sentinel", 1, 0.0)
+    options = language_model_trainer.fit_options(made)
+    assert (options.optimizer, options.carry, options.stride, options.patience) == ("sgd", False, 2, 7)
+    assert (options.batch_size, options.max_epochs, options.learning_rate, options.max_seconds) == (3, 2, 0.02, None)
+
+
+def test_perplexity_sums_the_new_words_of_passages():
+    import types
+
+    from pipeline.evaluation import perplexity
+
+    log_probs = np.log([0.5, 0.25, 0.125, 0.1])
+    elements = [
+        # Padded predictions, one or two axes: TFMA gives either.
+        ({"log_probability": np.r_[log_probs[:2], 0.0], "token_count": np.array(2)}, np.array([0])),
+        ({"log_probability": log_probs[None, 1:], "token_count": np.array([3])}, np.array([[1]])),
+    ]
+    combiner = perplexity._Combiner("key")
+    accumulators = [
+        combiner.add_input(
+            combiner.create_accumulator(), types.SimpleNamespace(predictions=predictions, features={"context": context})
+        )
+        for predictions, context in elements
+    ]
+    merged = combiner.merge_accumulators(iter(accumulators))
+    assert merged[-1] == 4
+    # The sums are exact: another order gives the same to the last bit.
+    assert combiner.merge_accumulators(iter(accumulators[::-1])) == merged
+    assert combiner.extract_output(merged)["key"] == pytest.approx(math.exp(-log_probs.mean()))
+    assert math.isnan(combiner.extract_output(combiner.create_accumulator())["key"])
+
+
+def test_a_perplexity_is_demanded_where_the_recipe_does():
+    from pipeline.evaluation import perplexity
+
+    for bound, expected in ((0.0, 1e30), (120.0, 120.0)):
+        config = perplexity.build_eval_config(recipe(max_perplexity=bound))
+        [metric] = config.metrics_specs[0].metrics
+        assert metric.class_name == "Perplexity" and config.model_specs[0].signature_name == "score"
+        assert metric.threshold.value_threshold.upper_bound.value == expected

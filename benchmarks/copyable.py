@@ -2,8 +2,9 @@
 
     python -m benchmarks.copyable geo_sql --data PATH
 
-Reads and divides the data as the recipe says, and counts, on its test split and with its tokens and vocabulary: the target
-tokens that stand in their source, and the same of those that the vocabulary lacks.
+Reads and divides the data as the recipe says, and counts, on its test split and with its tokens and
+vocabulary: the target tokens that stand in their source, and the same of those that the vocabulary
+lacks.
 """
 
 import argparse
@@ -46,12 +47,16 @@ def tokens_of(texts, tokenizer):
 
 
 def count(recipe, data_path):
-    """Returns the counts, a dict; `examples` are the unknown tokens that stand in no source, the most frequent first."""
+    """Returns the counts, a dict;
+    `examples` are the unknown tokens that stand in no source, the most frequent first.
+    """
     splits = read_splits(recipe, data_path)
     tokenizer = tokenization.Tokenizer.of(recipe.data)
     size = recipe.vocabulary
     seen = collections.Counter(
-        token for row in tokens_of([target for _, target in splits["train"]], tokenizer) for token in row
+        token
+        for row in tokens_of([target for _, target in splits["train"]], tokenizer)
+        for token in row
     )
     known = set(choose_tokens(seen, size.target_size, size.min_count, size.protected_min_count))
     sides = [tokens_of([pair[side] for pair in splits["test"]], tokenizer) for side in (0, 1)]
@@ -65,7 +70,12 @@ def count(recipe, data_path):
                 counts["unknown_copyable"] += token in source
                 if token not in source:
                     lost[token] += 1
-    return {**counts, "pairs": len(splits["test"]), "vocabulary": len(known), "examples": lost.most_common(8)}
+    return {
+        **counts,
+        "pairs": len(splits["test"]),
+        "vocabulary": len(known),
+        "examples": lost.most_common(8),
+    }
 
 
 def main():
@@ -80,10 +90,14 @@ def main():
     print(
         f"{options.recipe}: {found['pairs']} test pairs, {found['tokens']} target tokens, "
         f"{found['copyable'] / found['tokens']:.1%} stand in the source; "
-        f"{found['unknown']} ({found['unknown'] / found['tokens']:.1%}) not in the vocabulary of {found['vocabulary']}, "
+        f"{found['unknown']} ({found['unknown'] / found['tokens']:.1%}) not in the vocabulary of "
+        f"{found['vocabulary']}, "
         f"{found['unknown_copyable'] / unknown:.1%} of these stand in the source"
     )
-    print("  unknown and in no source:", ", ".join(f"{token} ({number})" for token, number in found["examples"]))
+    print(
+        "  unknown and in no source:",
+        ", ".join(f"{token} ({number})" for token, number in found["examples"]),
+    )
 
 
 if __name__ == "__main__":

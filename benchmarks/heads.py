@@ -1,11 +1,13 @@
 """Runs one recipe with several copy mechanisms and seeds, and writes the table that compares them.
 
-    python -m benchmarks.heads geo880 --data PATH --output DIR --variants none,attention,joint_copy --seeds 1,2,3
+    python -m benchmarks.heads geo880 --data PATH --output DIR --variants none,attention,joint_copy
+    --seeds 1,2,3
 
-Every cell is a run of `verbatim run`; a run that is already in DIR is not repeated. All variants share DIR, so what they have in common
-(ingestion, vocabularies, features) is made once. The table goes to standard output and to DIR/results.md, its facts to DIR/results.json, and
-the learning curves of the first seed to DIR/results.svg.
-The p-values are those of a paired bootstrap of the first metric against the first variant, both with the first seed.
+Every cell is a run of `verbatim run`; a run that is already in DIR is not repeated. All variants
+share DIR, so what they have in common (ingestion, vocabularies, features) is made once. The table
+goes to standard output and to DIR/results.md, its facts to DIR/results.json, and the learning
+curves of the first seed to DIR/results.svg. The p-values are those of a paired bootstrap of the
+first metric against the first variant, both with the first seed.
 """
 
 import argparse
@@ -40,11 +42,16 @@ VARIANTS = {
     "lexicon_linear": ("model.head=lexicon_linear", "lexicon.kind=learned"),
     "lexicon_linear_manual": ("model.head=lexicon_linear", "lexicon.kind=manual"),
     "lexicon_linear_hybrid": ("model.head=lexicon_linear", "lexicon.kind=hybrid"),
-    "lexicon_linear_state": ("model.head=lexicon_linear", "model.lexicon_gate=state", "lexicon.kind=learned"),
+    "lexicon_linear_state": (
+        "model.head=lexicon_linear",
+        "model.lexicon_gate=state",
+        "lexicon.kind=learned",
+    ),
     "lexicon_copy": ("model.head=lexicon_copy", "lexicon.kind=learned"),
     # What a source word's vector is made of.
     **{composition: (f"model.composition={composition}",) for composition in choices.COMPOSITIONS},
-    # Decoding among so many words; the first, with more than there are, among all. All are the same trained model.
+    # Decoding among so many words; the first, with more than there are, among all. All are the same
+    # trained model.
     **{
         f"shortlist_{size or 'all'}": (
             *("model.head=pointer_generator", "lexicon.kind=learned"),
@@ -56,11 +63,13 @@ VARIANTS = {
         *("model.head=pointer_generator", "lexicon.kind=learned"),
         *("decoding.shortlist_size=256", "decoding.shortlist_confidence=0.4"),
     ),
-    # A source without spaces: words that are given, its characters, words that are found; and what finds them, a trick less each.
+    # A source without spaces: words that are given, its characters, words that are found; and what
+    # finds them, a trick less each.
     "words": ("model.encoder=rnn", "data.source_tokenization="),
     "characters": ("model.encoder=rnn",),
     "segments": (),
-    # The heuristic of the warm-up throughout: nothing is drawn, and so one segmentation and no baseline are enough.
+    # The heuristic of the warm-up throughout: nothing is drawn, and so one segmentation and no
+    # baseline are enough.
     "segments_imitating": (
         "segmentation.warm_up_updates=1000000",
         "segmentation.samples=1",
@@ -102,7 +111,14 @@ def run(recipe, data, output, name, overrides, seed):
     if not facts_path.is_file():
         print(f"$ {shlex.join(words)}", flush=True)
         temporary = results / "run.json"
-        arguments = [sys.executable, "-m", "pipeline.commands.main", *words[1:], "--json", str(temporary)]
+        arguments = [
+            sys.executable,
+            "-m",
+            "pipeline.commands.main",
+            *words[1:],
+            "--json",
+            str(temporary),
+        ]
         status = subprocess.run(arguments).returncode
         if status not in (0, 3):  # 3: trained and measured, but not blessed
             raise SystemExit(f"The run ended with status {status}.")
@@ -116,7 +132,9 @@ def run(recipe, data, output, name, overrides, seed):
 
 
 def measured(results):
-    """Returns a metric's cell: of one seed its value and 95 % bootstrap interval, of several their mean, smallest and largest."""
+    """Returns a metric's cell:
+    of one seed its value and 95 % bootstrap interval, of several their mean, smallest and largest.
+    """
     values = [result["value"] for result in results]
     if len(values) > 1:
         return f"{statistics.fmean(values):.3g} (seeds: {min(values):.3g} to {max(values):.3g})"
@@ -125,15 +143,29 @@ def measured(results):
 
 
 def table(metrics, rows):
-    """Returns the Markdown table of the rows, which compares each with the first, and below it their commands."""
-    head = ["variant", "seeds", *metrics, f"p, {metrics[0]}", "parameters", "updates", "training, s"]
+    """Returns the Markdown table of the rows, which compares each with the first, and below it
+    their commands.
+    """
+    head = [
+        "variant",
+        "seeds",
+        *metrics,
+        f"p, {metrics[0]}",
+        "parameters",
+        "updates",
+        "training, s",
+    ]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rows:
         cells = [row["variant"], ", ".join(map(str, row["seeds"]))]
-        cells += [measured(row["metrics"][metric]) if metric in row["metrics"] else "" for metric in metrics]
+        cells += [
+            measured(row["metrics"][metric]) if metric in row["metrics"] else ""
+            for metric in metrics
+        ]
         cells += ["" if row["p"] is None else f"{row['p']:.3f}", f"{row['parameters']:,}"]
         cells += [
-            "–".join(str(round(n)) for n in sorted({min(row[key]), max(row[key])})) for key in ("updates", "seconds")
+            "–".join(str(round(n)) for n in sorted({min(row[key]), max(row[key])}))
+            for key in ("updates", "seconds")
         ]
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"- {row['variant']}: `{row['command']}`" for row in rows)]
@@ -146,9 +178,13 @@ def main():
     parser.add_argument("recipe")
     parser.add_argument("--data")
     parser.add_argument("--output", required=True, type=pathlib.Path)
-    parser.add_argument("--variants", default="none,attention,joint_copy,pointer_generator,pointer_softmax")
+    parser.add_argument(
+        "--variants", default="none,attention,joint_copy,pointer_generator,pointer_softmax"
+    )
     parser.add_argument("--seeds", default="1")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for every variant")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="for every variant"
+    )
     options = parser.parse_args()
     recipe = loading.load_recipe(options.recipe, options.set)
     recipe = loading.with_database_path(recipe, options.data or "")
@@ -159,12 +195,17 @@ def main():
     columns, rows, curves, first = list(metrics), [], {}, None
     for name in options.variants.split(","):
         overrides = (*options.set, *VARIANTS[name])
-        cells = [run(options.recipe, options.data, options.output, name, overrides, seed) for seed in seeds]
+        cells = [
+            run(options.recipe, options.data, options.output, name, overrides, seed)
+            for seed in seeds
+        ]
         systems = [facts["systems"][0] for facts, _, _ in cells]
         texts = [record["text"] for record in cells[0][1]]
         row = {
             "variant": name,
-            "metrics": {metric: [system["metrics"][metric] for system in systems] for metric in metrics},
+            "metrics": {
+                metric: [system["metrics"][metric] for system in systems] for metric in metrics
+            },
             "parameters": systems[0]["parameters"],
             "updates": [system["updates"] for system in systems],
             "seconds": [system["seconds"] for system in systems],
@@ -173,7 +214,10 @@ def main():
             "command": cells[0][2],
             "p": None,
         }
-        for measure in ("word_f1", "boundary_f1"):  # of the words that the encoder found, against those of the text
+        for measure in (
+            "word_f1",
+            "boundary_f1",
+        ):  # of the words that the encoder found, against those of the text
             found = [(system.get("segmentation") or {}).get(measure) for system in systems]
             if None not in found:
                 row["metrics"][measure] = [{"value": value} for value in found]
@@ -184,11 +228,18 @@ def main():
             references = [record["reference"] for record in cells[0][1]]
             sources = [record["source"] for record in cells[0][1]]
             compared = scoring.paired_bootstrap(
-                metrics[:1], texts, first, references, sources=sources, **registry.options_of(recipe)
+                metrics[:1],
+                texts,
+                first,
+                references,
+                sources=sources,
+                **registry.options_of(recipe),
             )
             row["p"] = compared[metrics[0]].p_value
         rows.append(row)
-        (options.output / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        (options.output / "results.json").write_text(
+            json.dumps(rows, indent=1) + "\n", encoding="utf-8"
+        )
         (options.output / "results.md").write_text(table(columns, rows), encoding="utf-8")
         curves[name] = systems[0].get("curves") or []
         learning_curves.write(options.output / "results.svg", curves)

@@ -1,4 +1,6 @@
-"""Learning curves: the evaluation's loss after each epoch, a line for each variant, in the colours of page and report."""
+"""Learning curves:
+the evaluation's loss after each epoch, a line for each variant, in the colours of page and report.
+"""
 
 import math
 import pathlib
@@ -17,13 +19,18 @@ def geometry(curves):
     """Returns where lines, points, marks and names are drawn.
 
     Args:
-        curves: dict from a variant's name to its points: dicts with `epoch` and `eval_loss`, a loss in nats or None.
+        curves: dict from a variant's name to its points: dicts with `epoch` and `eval_loss`, a loss
+            in nats or None.
 
     Returns:
         Dict for the template; None where no variant has a point.
     """
     found = {
-        name: [(point["epoch"], point["eval_loss"]) for point in points if point.get("eval_loss") is not None]
+        name: [
+            (point["epoch"], point["eval_loss"])
+            for point in points
+            if point.get("eval_loss") is not None
+        ]
         for name, points in curves.items()
     }
     epochs, losses = ([one[axis] for points in found.values() for one in points] for axis in (0, 1))
@@ -47,7 +54,8 @@ def geometry(curves):
             "dash": f"{2 + 4 * (place // _COLOURS)} 3" if place >= _COLOURS else "none",
             "legend_y": _SIZE["top"] + _LEGEND_LINE * place,
             "points": [
-                {"x": x(epoch), "y": y(loss), "label": f"{name}, epoch {epoch}: {loss:.3f}"} for epoch, loss in points
+                {"x": x(epoch), "y": y(loss), "label": f"{name}, epoch {epoch}: {loss:.3f}"}
+                for epoch, loss in points
             ],
         }
         for place, (name, points) in enumerate(found.items())

@@ -1,9 +1,11 @@
-"""What each head and each rule of the search costs in decoding, against the pointer-generator without rules.
+"""What each head and each rule of the search costs in decoding, against the pointer-generator
+without rules.
 
     python -m benchmarks.mechanisms --data PATH --output DIR [--rounds 5] [--only NAME,NAME]
 
-The network is that of `benchmarks.peers`, untrained, of 8,000 words, beam 5, 20 forced tokens, exported and called through its own signature (XLA),
-in this process. All models take turns. Prints a Markdown table of milliseconds a sentence.
+The network is that of `benchmarks.peers`, untrained, of 8,000 words, beam 5, 20 forced tokens,
+exported and called through its own signature (XLA), in this process. All models take turns. Prints
+a Markdown table of milliseconds a sentence.
 """
 
 import argparse
@@ -49,7 +51,9 @@ def milliseconds(model, texts, batch):
 
 def measure(models, texts, batch, count):
     """Returns the table's lines of one batch size."""
-    found = rounds.interleave(models, count, lambda name: {"ms": milliseconds(models[name], texts, batch)})
+    found = rounds.interleave(
+        models, count, lambda name: {"ms": milliseconds(models[name], texts, batch)}
+    )
     figures = rounds.figure(found, "ms", BASE if BASE in models else None, lower_is_better=False)
     lines = []
     for name, figure in figures.items():
@@ -61,10 +65,14 @@ def measure(models, texts, batch, count):
 def main():
     """Measures in turn and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja")
+    parser.add_argument(
+        "--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja"
+    )
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default=",".join(VARIANTS), help="names of the table, separated by commas")
+    parser.add_argument(
+        "--only", default=",".join(VARIANTS), help="names of the table, separated by commas"
+    )
     options = parser.parse_args()
     names = options.only.split(",")
     if unknown := set(names) - set(VARIANTS):
@@ -72,14 +80,21 @@ def main():
     facts, job = machine.describe(), Job()
     pairs, dev = (corpus.read(options.data, part) for part in ("train", "dev"))
     texts = [dev[number][0] for number in corpus.sentences(dev, max(job.batches))]
-    models = {name: make(job, VARIANTS[name], pairs, options.output / name.replace(" ", "_")) for name in names}
+    models = {
+        name: make(job, VARIANTS[name], pairs, options.output / name.replace(" ", "_"))
+        for name in names
+    }
     lines = [
         line
         for batch in job.batches
         for line in measure(models, texts if batch > 1 else texts[::4], batch, options.rounds)
     ]
     print(machine.sentence(facts, facts["cores"]))
-    print("\n".join(["", f"| batch | what | ms a sentence | times {BASE} |", "|---|---|---|---|", *lines]))
+    print(
+        "\n".join(
+            ["", f"| batch | what | ms a sentence | times {BASE} |", "|---|---|---|---|", *lines]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Encoders of our recurrent layers beside Keras' own: milliseconds of a call, and of a call with its gradients.
+"""Encoders of our recurrent layers beside Keras' own:
+milliseconds of a call, and of a call with its gradients.
 
     python -m benchmarks.recurrent [--rounds 7]
 
-Both directions of 256 units each over inputs of 300, without an accelerator. XLA for calls alone, as in a served model; training runs without.
-Prints a Markdown table.
+Both directions of 256 units each over inputs of 300, without an accelerator. XLA for calls alone,
+as in a served model; training runs without. Prints a Markdown table.
 """
 
 import argparse

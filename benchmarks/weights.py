@@ -1,10 +1,13 @@
-"""Whether smaller weights pay: a step's matrix products with weights in float32, bfloat16 and int8, compiled by XLA.
+"""Whether smaller weights pay:
+a step's matrix products with weights in float32, bfloat16 and int8, compiled by XLA.
 
     python -m benchmarks.weights [--rounds 9]
 
-The shapes are those of decoding with beam 5 (`benchmarks.peers`): the vocabulary's product and the cell's, of 1 and of 32 sentences. Weights of
-fewer bits are turned into float32 where they are multiplied, which reads fewer bytes, or (`int8 by int8`) multiplied as they are, by activations that were
-rounded, too, and summed in int32. Prints a Markdown table of microseconds, and how many times as fast as float32.
+The shapes are those of decoding with beam 5 (`benchmarks.peers`): the vocabulary's product and the
+cell's, of 1 and of 32 sentences. Weights of fewer bits are turned into float32 where they are
+multiplied, which reads fewer bytes, or (`int8 by int8`) multiplied as they are, by activations that
+were rounded, too, and summed in int32. Prints a Markdown table of microseconds, and how many times
+as fast as float32.
 """
 
 import argparse
@@ -34,9 +37,12 @@ def _rounded(values, axis):
 
 
 def products(weights):
-    """Returns dict from a type's name to a compiled function of activations `[rows, inner]`: the product with weights of that type."""
+    """Returns dict from a type's name to a compiled function of activations `[rows, inner]`:
+    the product with weights of that type.
+    """
     rounded, scale = _rounded(weights, axis=0)
-    # Variables, as in a served model: a constant could be turned into another type when it is compiled.
+    # Variables, as in a served model: a constant could be turned into another type when it is
+    # compiled.
     kept = {"float32": weights, "bfloat16": tf.cast(weights, tf.bfloat16), "int8": rounded}
     kept = {name: tf.Variable(value) for name, value in kept.items()}
 
@@ -67,10 +73,15 @@ def row(name, shape, count):
     """Measures one shape in so many rounds; returns the lines of the table."""
     size, inner, columns = shape
     tf.random.set_seed(1)
-    functions, values = products(tf.random.normal((inner, columns))), tf.random.normal((size, inner))
+    functions, values = (
+        products(tf.random.normal((inner, columns))),
+        tf.random.normal((size, inner)),
+    )
     calls = min(50, max(2, round(1e9 / (size * inner * columns))))
     found = rounds.interleave(
-        functions, count, lambda kind: {"microseconds": microseconds(functions[kind], values, calls)}
+        functions,
+        count,
+        lambda kind: {"microseconds": microseconds(functions[kind], values, calls)},
     )
     figures = rounds.figure(found, "microseconds", "float32")
     lines = []
@@ -86,7 +97,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     facts = machine.describe()
-    lines = ["| product | rows x inner x columns | weights | microseconds | times float32 |", "|" + "---|" * 5]
+    lines = [
+        "| product | rows x inner x columns | weights | microseconds | times float32 |",
+        "|" + "---|" * 5,
+    ]
     for name, shape in SHAPES.items():
         lines += row(name, shape, options.rounds)
     print(machine.sentence(facts, facts["cores"]))

@@ -1,9 +1,11 @@
-"""How fast several workers train, each on one core as far as there are so many, against one worker on one core.
+"""How fast several workers train, each on one core as far as there are so many, against one worker
+on one core.
 
     python -m benchmarks.workers --workers 1,2,4 --rounds 3
 
-Trains a model of a small translation recipe's size on made-up pairs of one length, by the Trainer's own `run_fn`, and counts target
-tokens a second from the end of the first epoch on, start-up and tracing left out. Rounds are interleaved; each figure is their median.
+Trains a model of a small translation recipe's size on made-up pairs of one length, by the Trainer's
+own `run_fn`, and counts target tokens a second from the end of the first epoch on, start-up and
+tracing left out. Rounds are interleaved; each figure is their median.
 """
 
 import argparse
@@ -24,7 +26,12 @@ RECIPE = {
     "name": "workers",
     "data": {"max_tokens": LENGTH},
     "model": {"embedding_size": 192, "hidden_size": 256, "coverage": False},
-    "training": {"epochs": EPOCHS, "batch_tokens": 2560, "bucket_lengths": [20], "learning_rate": 0.002},
+    "training": {
+        "epochs": EPOCHS,
+        "batch_tokens": 2560,
+        "bucket_lengths": [20],
+        "learning_rate": 0.002,
+    },
 }
 
 
@@ -45,9 +52,12 @@ def write_pairs(path, count, vocabulary, seed):
                 "target_extended_ids": [*target, 3],
             }
             features = {
-                name: tf.train.Feature(int64_list=tf.train.Int64List(value=value)) for name, value in ids.items()
+                name: tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+                for name, value in ids.items()
             }
-            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+            writer.write(
+                tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+            )
 
 
 def train(folder, workers):
@@ -90,7 +100,8 @@ def main():
     parser.add_argument("--once", nargs=2, metavar=("FOLDER", "WORKERS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
-        # As many cores as workers: `run_fn` trains in this process, or starts workers, which have its cores in equal parts.
+        # As many cores as workers: `run_fn` trains in this process, or starts workers, which have
+        # its cores in equal parts.
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, cores[: int(options.once[1])])
         print(train(pathlib.Path(options.once[0]), int(options.once[1])))
@@ -103,14 +114,26 @@ def main():
                 command = [sys.executable, "-m", __spec__.name, "--once", folder, str(count)]
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
                 rates[count].append(float(done.stdout.split()[-1]))
-                print(f"{count} workers: {rates[count][-1]:.0f} target tokens/s", file=sys.stderr, flush=True)
+                print(
+                    f"{count} workers: {rates[count][-1]:.0f} target tokens/s",
+                    file=sys.stderr,
+                    flush=True,
+                )
     alone = statistics.median(rates[counts[0]])
-    print(f"| workers | target tokens/s (smallest to largest) | times {counts[0]} worker |\n|---|---|---|")
+    print(
+        f"| workers | target tokens/s (smallest to largest) | times {counts[0]} worker "
+        "|\n|---|---|---|"
+    )
     for count, found in rates.items():
         middle = statistics.median(found)
-        print(f"| {count} | {middle:,.0f} ({min(found):,.0f} to {max(found):,.0f}) | {middle / alone:.2f} |")
+        print(
+            f"| {count} | {middle:,.0f} ({min(found):,.0f} to {max(found):,.0f}) | "
+            f"{middle / alone:.2f} |"
+        )
     if options.json:
-        options.json.write_text(json.dumps({"target_tokens_per_second": rates}) + "\n", encoding="utf-8")
+        options.json.write_text(
+            json.dumps({"target_tokens_per_second": rates}) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

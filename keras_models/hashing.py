@@ -2,7 +2,8 @@
 
 from keras import ops
 
-# A prime, so that sequences spread over the buckets; with so many buckets at most, each step stays within int32.
+# A prime, so that sequences spread over the buckets; with so many buckets at most, each step stays
+# within int32.
 _FACTOR = 1009
 MOST_BUCKETS = 2_000_000
 

@@ -1,14 +1,18 @@
 """Training and measuring language models on one long stream of words.
 
-A corpus is one stream of ids. Training cuts it into `batch_size` contiguous rows and walks along them; `fit` offers two
-ways of walking, with `stride` s and L, the model's `window`:
+A corpus is one stream of ids. Training cuts it into `batch_size` contiguous rows and walks along
+them; `fit` offers two ways of walking, with `stride` s and L, the model's `window`:
 
-    carry=False  Each update reads L words anew, takes the loss of the last s, and advances s. No state in the pointer's window
-                 is stale: all are regenerated after each update (section 5.1 of Merity et al. 2016). Stride 1 is the
-                 paper's k_1 = 1, k_2 = L: each loss is backpropagated L steps, at L times the work. The LSTMs begin a window
-                 with the state that the last window had reached there. A row's first update takes the loss of all its words.
-    carry=True   Truncated backpropagation: each update reads s new words and takes the loss of all of them; LSTM states and
-                 pointer window are carried over, without gradient, as the weights before the update made them.
+    carry=False  Each update reads L words anew, takes the loss of the last s, and advances s. No
+    state in the pointer's window
+                 is stale: all are regenerated after each update (section 5.1 of Merity et al.
+                 2016). Stride 1 is the paper's k_1 = 1, k_2 = L: each loss is backpropagated L
+                 steps, at L times the work. The LSTMs begin a window with the state that the last
+                 window had reached there. A row's first update takes the loss of all its words.
+    carry=True   Truncated backpropagation: each update reads s new words and takes the loss of all
+    of them; LSTM states and
+                 pointer window are carried over, without gradient, as the weights before the update
+                 made them.
 
 Everything runs on TensorFlow and JAX through Keras' own compiled steps.
 """
@@ -38,14 +42,17 @@ def rows_of(ids, batch_size, start_id=START_ID):
         start_id: the word before the stream's first.
 
     Returns:
-        inputs and targets, int32 `[batch_size, length]`: each word's predecessor, and the word. The last row is padded with 0.
+        inputs and targets, int32 `[batch_size, length]`: each word's predecessor, and the word. The
+        last row is padded with 0.
 
     Raises:
         ValueError: there are fewer words than rows.
     """
     ids = np.asarray(ids, "int32")
     if len(ids) < batch_size:
-        raise ValueError(f"A stream of {len(ids)} words cannot be cut into {batch_size} rows: give more text.")
+        raise ValueError(
+            f"A stream of {len(ids)} words cannot be cut into {batch_size} rows: give more text."
+        )
     length = -(-len(ids) // batch_size)
     padded = np.zeros(batch_size * length, "int32")
     inputs = padded.copy()
@@ -64,22 +71,27 @@ def updates_of(length, window, stride, carry):
         carry: whether states are carried: see the module.
 
     Returns:
-        A list of (begin, end, losses): each update reads the words `begin..end - 1` and takes the loss of the last `losses` of
-        them. Every word's loss is taken exactly once.
+        A list of (begin, end, losses): each update reads the words `begin..end - 1` and takes the
+        loss of the last `losses` of them. Every word's loss is taken exactly once.
 
     Raises:
         ValueError: the stride is below 1, or above the window that it advances in.
     """
     if stride < 1 or (not carry and stride > window):
         raise ValueError(
-            f"The stride must be between 1 and the window ({window}) where windows are read anew; got {stride}."
+            f"The stride must be between 1 and the window ({window}) where windows are read anew; "
+            f"got {stride}."
         )
     if carry:
-        return [(begin, min(begin + stride, length), min(stride, length - begin)) for begin in range(0, length, stride)]
+        return [
+            (begin, min(begin + stride, length), min(stride, length - begin))
+            for begin in range(0, length, stride)
+        ]
     end = min(window, length)
     updates = [(0, end, end)]
     while end < length:
-        # The last stride may be a shorter one. Windows always begin a multiple of the stride, where the states are known.
+        # The last stride may be a shorter one. Windows always begin a multiple of the stride, where
+        # the states are known.
         begin = updates[-1][0] + stride
         advanced = min(end + stride, length)
         updates.append((begin, advanced, advanced - end))
@@ -90,16 +102,19 @@ def updates_of(length, window, stride, carry):
 class StreamModel(keras.Model):
     """A language model that remembers its carry from one call to the next, as variables.
 
-    Keras' compiled steps (`train_on_batch`, `predict_on_batch`) can then walk along a stream, on any backend.
+    Keras' compiled steps (`train_on_batch`, `predict_on_batch`) can then walk along a stream, on
+    any backend.
 
     Args:
         model: a `LanguageModel`.
         batch_size: rows.
-        stride: how many steps of a call the carry advances; None is all of them. With a stride the pointer's window is empty
-            at the start of each call, because the call reads its words anew.
+        stride: how many steps of a call the carry advances; None is all of them. With a stride the
+            pointer's window is empty at the start of each call, because the call reads its words
+            anew.
 
     Call arguments:
-        inputs: dict of int `inputs` `[batch, time]` and `targets` `[batch, n]`, the words after the last n steps.
+        inputs: dict of int `inputs` `[batch, time]` and `targets` `[batch, n]`, the words after the
+            last n steps.
 
     Returns:
         float32 `[batch, n]`, log-probabilities of the targets.
@@ -140,9 +155,15 @@ class StreamModel(keras.Model):
         lengths = ops.shape(inputs["inputs"])[1]
         if self.stride is not None:
             if self.model.points:
-                carry["window"] = self.model.head.initial_window(self.batch_size, self.model.hidden_size)
+                carry["window"] = self.model.head.initial_window(
+                    self.batch_size, self.model.hidden_size
+                )
             # A row shorter than the stride is its own last update: nothing goes on from there.
-            lengths = ops.minimum(self.stride, lengths) if not isinstance(lengths, int) else min(self.stride, lengths)
+            lengths = (
+                ops.minimum(self.stride, lengths)
+                if not isinstance(lengths, int)
+                else min(self.stride, lengths)
+            )
         log_prob, carry = self.model(
             inputs["inputs"],
             carry,
@@ -158,26 +179,33 @@ class StreamModel(keras.Model):
         return log_prob
 
     def score(self, ids, chunk=None, start_id=START_ID):
-        """Log-probability of each word of a stream, read from its beginning in chunks that carry states and window on.
+        """Log-probability of each word of a stream, read from its beginning in chunks that carry
+        states and window on.
 
         Args:
             ids: int `[words]`.
-            chunk: words of a row read at a time; default the model's window. It changes memory and speed, no value.
+            chunk: words of a row read at a time; default the model's window. It changes memory and
+                speed, no value.
             start_id: the word before the first.
 
         Returns:
-            float32 `[words]`. With more than one row each row begins a text anew, which costs a little probability; exact is
-            `batch_size=1`.
+            float32 `[words]`. With more than one row each row begins a text anew, which costs a
+            little probability; exact is `batch_size=1`.
         """
         chunk = chunk or self.model.window
         inputs, targets = rows_of(ids, self.batch_size, start_id)
-        padding = [(0, 0), (0, -inputs.shape[1] % chunk)]  # one shape for all chunks; nothing is read after it
+        padding = [
+            (0, 0),
+            (0, -inputs.shape[1] % chunk),
+        ]  # one shape for all chunks; nothing is read after it
         inputs, padded = np.pad(inputs, padding), np.pad(targets, padding)
         self.reset()
         parts = []
         for begin in range(0, inputs.shape[1], chunk):
             part = slice(begin, begin + chunk)
-            parts.append(self.predict_on_batch({"inputs": inputs[:, part], "targets": padded[:, part]}))
+            parts.append(
+                self.predict_on_batch({"inputs": inputs[:, part], "targets": padded[:, part]})
+            )
         return np.concatenate(parts, axis=1)[:, : targets.shape[1]].reshape(-1)[: len(ids)]
 
 
@@ -197,14 +225,15 @@ def perplexity(model, ids, batch_size=1, chunk=None, start_id=START_ID):
     Args:
         model: a `LanguageModel`.
         ids: int `[words]`.
-        batch_size, chunk, start_id: see `StreamModel.score`; with one row LSTM states and window are carried over the whole
-            stream.
+        batch_size, chunk, start_id: see `StreamModel.score`; with one row LSTM states and window
+            are carried over the whole stream.
     """
     return perplexity_of(StreamModel(model, batch_size).score(ids, chunk, start_id))
 
 
 class HalvingSchedule:
-    """Halves the learning rate after a worse epoch, ends after a number of epochs without gain (section 5.2).
+    """Halves the learning rate after a worse epoch, ends after a number of epochs without gain
+    (section 5.2).
 
     Args:
         learning_rate: of the first epoch.
@@ -254,7 +283,8 @@ class FitOptions:
         batch_size: rows; 32 in the paper.
         stride: s; None is the model's window. The paper's is 1.
         carry: see the module; the paper's is False.
-        optimizer: `"adam"` or `"sgd"`. SGD at a rate of 1 is Zaremba et al.'s; it wants many epochs.
+        optimizer: `"adam"` or `"sgd"`. SGD at a rate of 1 is Zaremba et al.'s; it wants many
+            epochs.
         learning_rate: of the first epoch; None is 0.002 for Adam, 1 for SGD.
         clip_norm: gradients are rescaled if their global norm exceeds it.
         max_epochs: at most so many.
@@ -285,27 +315,37 @@ class FitOptions:
             ValueError: there is none of that name here.
         """
         if self.optimizer not in self.LEARNING_RATES:
-            raise ValueError(f"optimizer must be one of {', '.join(self.LEARNING_RATES)}; got {self.optimizer!r}.")
-        rate = self.LEARNING_RATES[self.optimizer] if self.learning_rate is None else self.learning_rate
+            raise ValueError(
+                f"optimizer must be one of {', '.join(self.LEARNING_RATES)}; got "
+                f"{self.optimizer!r}."
+            )
+        rate = (
+            self.LEARNING_RATES[self.optimizer]
+            if self.learning_rate is None
+            else self.learning_rate
+        )
         make = keras.optimizers.Adam if self.optimizer == "adam" else keras.optimizers.SGD
         return make(rate, global_clipnorm=self.clip_norm or None)
 
 
 def fit(model, train_ids, valid_ids, options=None, on_epoch=None, state=None, checkpoint=None):
-    """Trains a language model and leaves it with the weights of its best epoch by validation perplexity.
+    """Trains a language model and leaves it with the weights of its best epoch by validation
+    perplexity.
 
     Args:
         model: a `LanguageModel`.
         train_ids, valid_ids: int `[words]`, streams.
         options: `FitOptions`.
         on_epoch: called after each epoch with its entry of the history.
-        state: what `checkpoint` was given in a training that did not end; this one then goes on from there.
-        checkpoint: called after each update with a function without arguments that returns the training's state (a dict of lists,
-            scalars and arrays), and with whether an epoch has just ended.
+        state: what `checkpoint` was given in a training that did not end; this one then goes on
+            from there.
+        checkpoint: called after each update with a function without arguments that returns the
+            training's state (a dict of lists, scalars and arrays), and with whether an epoch has
+            just ended.
 
     Returns:
-        The history, a list of dicts: `epoch`, `updates` (so far), `loss` (mean over the epoch's updates, dropout on), `perplexity`
-        (validation), `learning_rate`, `seconds` (so far).
+        The history, a list of dicts: `epoch`, `updates` (so far), `loss` (mean over the epoch's
+        updates, dropout on), `perplexity` (validation), `learning_rate`, `seconds` (so far).
 
     Raises:
         ValueError: the text is too short for the rows, or no epoch ended with a finite perplexity.
@@ -315,16 +355,21 @@ def fit(model, train_ids, valid_ids, options=None, on_epoch=None, state=None, ch
     inputs, targets = rows_of(train_ids, options.batch_size)
     if len(valid_ids) < options.evaluation_batch_size:
         raise ValueError(
-            f"A validation stream of {len(valid_ids)} words cannot be cut into {options.evaluation_batch_size} rows."
+            f"A validation stream of {len(valid_ids)} words cannot be cut into "
+            f"{options.evaluation_batch_size} rows."
         )
     updates = updates_of(inputs.shape[1], model.window, stride, options.carry)
     trainer = StreamModel(model, options.batch_size, stride=None if options.carry else stride)
     optimizer = options.make_optimizer()
-    trainer.compile(optimizer=optimizer, loss=negative_log_likelihood, jit_compile=options.jit_compile or "auto")
+    trainer.compile(
+        optimizer=optimizer, loss=negative_log_likelihood, jit_compile=options.jit_compile or "auto"
+    )
     if keras.backend.backend() == "tensorflow" and not options.jit_compile:
         trainer.jit_compile = False
     evaluator = StreamModel(model, options.evaluation_batch_size)
-    schedule = HalvingSchedule(float(ops.convert_to_numpy(optimizer.learning_rate)), options.patience)
+    schedule = HalvingSchedule(
+        float(ops.convert_to_numpy(optimizer.learning_rate)), options.patience
+    )
     best, history, done, started = None, [], 0, time.monotonic()
     expired = False
     epoch, taken = 1, 0  # updates of the epoch that are done
@@ -361,10 +406,15 @@ def fit(model, train_ids, valid_ids, options=None, on_epoch=None, state=None, ch
         loss = math.nan
         for begin, end, losses in updates[taken:]:
             labels = targets[:, end - losses : end]
-            loss = trainer.train_on_batch({"inputs": inputs[:, begin:end], "targets": labels}, labels)
+            loss = trainer.train_on_batch(
+                {"inputs": inputs[:, begin:end], "targets": labels}, labels
+            )
             done += 1
             taken += 1
-            expired = options.max_seconds is not None and time.monotonic() - started >= options.max_seconds
+            expired = (
+                options.max_seconds is not None
+                and time.monotonic() - started >= options.max_seconds
+            )
             if expired:
                 break
             if checkpoint and taken < len(updates):

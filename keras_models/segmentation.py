@@ -1,6 +1,8 @@
-"""What a segmentation is worth: priors over segments, the reward of a sampled segmentation, and REINFORCE (Arthur 2018, chapter 5).
+"""What a segmentation is worth:
+priors over segments, the reward of a sampled segmentation, and REINFORCE (Arthur 2018, chapter 5).
 
-A segmentation is a bool tensor `ends [batch, source_length]`, true at the last character of each segment.
+A segmentation is a bool tensor `ends [batch, source_length]`, true at the last character of each
+segment.
 """
 
 import math
@@ -21,7 +23,9 @@ def last_places(mask):
 
 
 def decided_places(mask):
-    """Bool `[batch, source_length]`: where there is a decision, at all real characters but the last, whose end is given."""
+    """Bool `[batch, source_length]`:
+    where there is a decision, at all real characters but the last, whose end is given.
+    """
     return ops.logical_and(mask, ops.logical_not(last_places(mask)))
 
 
@@ -36,9 +40,11 @@ def starts_of(ends):
 
 
 def hashes(ids, ends, buckets):
-    """The bucket of each character's segment up to itself, so at a segment's end that of the segment.
+    """The bucket of each character's segment up to itself, so at a segment's end that of the
+    segment.
 
-    The segment (x_1, ..., x_n) is in bucket h_n, with h_0 = 0 and h_k = (1009 h_{k-1} + x_k) mod buckets.
+    The segment (x_1, ..., x_n) is in bucket h_n, with h_0 = 0 and h_k = (1009 h_{k-1} + x_k) mod
+    buckets.
 
     Args:
         ids: int `[batch, source_length]`, of characters.
@@ -96,7 +102,8 @@ def length_prior(ends, mask, mean_length):
 
 
 def drawn_from_prior(uniforms, mask, mean_length):
-    """Segmentations whose segments' lengths are drawn from Poisson(lambda), at least one character each (epsilon greedy's other policy).
+    """Segmentations whose segments' lengths are drawn from Poisson(lambda), at least one character
+    each (epsilon greedy's other policy).
 
     Args:
         uniforms: float32 `[batch, source_length]` in [0, 1), a number for each segment.
@@ -110,20 +117,25 @@ def drawn_from_prior(uniforms, mask, mean_length):
     log_factorial = np.array([math.lgamma(n + 1) for n in lengths])
     cumulative = np.cumsum(np.exp(lengths * math.log(mean_length) - mean_length - log_factorial))
     drawn = ops.sum(
-        ops.cast(ops.expand_dims(uniforms, -1) >= ops.convert_to_tensor(cumulative, "float32"), "int32"), axis=-1
+        ops.cast(
+            ops.expand_dims(uniforms, -1) >= ops.convert_to_tensor(cumulative, "float32"), "int32"
+        ),
+        axis=-1,
     )
     last = ops.cumsum(ops.maximum(drawn, 1), axis=1) - 1
-    # Position i is an end if some segment's last character is i; segments beyond the source end nowhere.
+    # Position i is an end if some segment's last character is i; segments beyond the source end
+    # nowhere.
     places = ops.arange(ops.shape(mask)[1], dtype="int32")
     ends = ops.any(ops.equal(ops.expand_dims(last, -1), ops.reshape(places, (1, 1, -1))), axis=1)
     return closed(ends, mask)
 
 
 def decision_log_prob(logits, ends, mask):
-    """Log-probability of each decision, log pi(S_i): float32 `[batch, source_length]`, 0 where nothing is decided.
+    """Log-probability of each decision, log pi(S_i):
+    float32 `[batch, source_length]`, 0 where nothing is decided.
 
-    pi(S_i = end) = sigmoid(logit_i) (eq. 5.1, whose softmax over two classes is a sigmoid of their difference). At the last character
-    the end is given.
+    pi(S_i = end) = sigmoid(logit_i) (eq. 5.1, whose softmax over two classes is a sigmoid of their
+    difference). At the last character the end is given.
     """
     logits = ops.cast(logits, "float32")
     chosen = ops.where(ends, logits, -logits)
@@ -131,13 +143,16 @@ def decision_log_prob(logits, ends, mask):
 
 
 def decision_entropy(logits, mask):
-    """Entropy of each decision in nats, float32 `[batch, source_length]` (eq. 5.15's inner sum); 0 where nothing is decided."""
+    """Entropy of each decision in nats, float32 `[batch, source_length]` (eq. 5.15's inner sum); 0
+    where nothing is decided.
+    """
     logits = ops.cast(logits, "float32")
     return ops.where(decided_places(mask), ops.softplus(logits) - logits * ops.sigmoid(logits), 0.0)
 
 
 def fertility_loss(attention, ends, target_mask):
-    """How far each segment is from contributing to one target word: sum_i (1 - sum_j alpha_ij)^2, `[batch]`.
+    """How far each segment is from contributing to one target word:
+    sum_i (1 - sum_j alpha_ij)^2, `[batch]`.
 
     Equation 5.14 prints this with a minus sign, which would drive the fertilities away from one.
 
@@ -146,7 +161,9 @@ def fertility_loss(attention, ends, target_mask):
         ends: bool `[batch, source_length]`; a segment's weight lies at its last character.
         target_mask: bool `[batch, target_length]`.
     """
-    attention = ops.cast(attention, "float32") * ops.cast(ops.expand_dims(target_mask, -1), "float32")
+    attention = ops.cast(attention, "float32") * ops.cast(
+        ops.expand_dims(target_mask, -1), "float32"
+    )
     off = ops.square(1.0 - ops.sum(attention, axis=1))
     return ops.sum(ops.where(ends, off, 0.0), axis=1)
 
@@ -158,7 +175,8 @@ def normalized(rewards):
 
 
 def leave_one_out(rewards, samples):
-    """For each of a sentence's samples the mean reward of its other samples: a baseline without bias (Kool et al. 2019).
+    """For each of a sentence's samples the mean reward of its other samples:
+    a baseline without bias (Kool et al. 2019).
 
     Args:
         rewards: float `[batch * samples]`, a sentence's samples side by side.

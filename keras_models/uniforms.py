@@ -7,8 +7,9 @@ from keras import ops
 def draw_uniforms(seed, batch, n_samples, max_length):
     """Returns random numbers, float32 `[batch, n_samples, max_length + 1]` in [0, 1).
 
-    They depend on the seed and the sizes alone: compiled or not, on any backend and device. A backend's own generator does not
-    promise that (TensorFlow's differs under XLA), so each number is a hash of its place and the seed.
+    They depend on the seed and the sizes alone: compiled or not, on any backend and device. A
+    backend's own generator does not promise that (TensorFlow's differs under XLA), so each number
+    is a hash of its place and the seed.
 
     Args:
         seed: int, of which the remainder by 2^31 counts, or an int32 scalar tensor.

@@ -39,9 +39,12 @@ def tuner(recipe, transform, schema):
 
 
 def trainer(recipe, transform, schema, suffix=None, checkpoint_directory="", hyperparameters=None):
-    """Returns the Trainer of a recipe; `suffix` tells several apart. Checkpoints go to a folder beside its outputs if none is given.
+    """Returns the Trainer of a recipe; `suffix` tells several apart.
 
-    `hyperparameters` is the channel of what a Tuner found, which the Trainer takes instead of the recipe's own.
+    Checkpoints go to a folder beside its outputs if none is given.
+
+    `hyperparameters` is the channel of what a Tuner found, which the Trainer takes instead of the
+    recipe's own.
     """
     checkpoints = {"checkpoints": checkpoint_directory} if checkpoint_directory else {}
     component = tfx.components.Trainer(
@@ -85,7 +88,9 @@ def baseline_recipe(recipe):
 
 
 def last_other_blessed_model(candidate):
-    """Returns the Resolver of the model that the Evaluator blessed last in this pipeline's earlier runs, the candidate itself apart."""
+    """Returns the Resolver of the model that the Evaluator blessed last in this pipeline's earlier
+    runs, the candidate itself apart.
+    """
     types = tfx.types.standard_artifacts
     return tfx.dsl.Resolver(
         strategy_class=strategy.LastOtherBlessedModelStrategy,
@@ -116,15 +121,18 @@ def create_pipeline(
         pipeline_name: its name in the metadata.
         pipeline_root: folder of its artifacts.
         recipe: a `Recipe`.
-        data_path: what the recipe's ExampleGen reads; a `RuntimeParameter` of TFX where that is known when a run is started.
+        data_path: what the recipe's ExampleGen reads; a `RuntimeParameter` of TFX where that is
+            known when a run is started.
         push_directory: where blessed models go, a folder a version.
         metadata_config: connection of ML Metadata; None where the runner brings its own.
         beam_args: options for Beam, such as `--runner=FlinkRunner`.
         enable_cache: whether unchanged components are skipped.
-        resolve_blessed: function of the candidate's channel; returns the node that finds the model that it is compared with.
-        answers_directory: folder that keeps what models said to the test split from run to run; "" to keep nothing.
-        checkpoint_directory: folder that keeps the checkpoints of trainings that have not ended, for runners whose runs share no folder
-            of a Trainer; "" is that folder.
+        resolve_blessed: function of the candidate's channel; returns the node that finds the model
+            that it is compared with.
+        answers_directory: folder that keeps what models said to the test split from run to run; ""
+            to keep nothing.
+        checkpoint_directory: folder that keeps the checkpoints of trainings that have not ended,
+            for runners whose runs share no folder of a Trainer; "" is that folder.
 
     Returns:
         A `tfx.dsl.Pipeline`.
@@ -135,7 +143,9 @@ def create_pipeline(
     example_gen = EXAMPLE_GENS[recipe.task](data_path=data_path, recipe_json=recipe_json)
     # Statistics, schema and anomalies: what the data look like, for people and for the next run.
     statistics_gen = tfx.components.StatisticsGen(examples=example_gen.outputs["examples"])
-    schema_gen = tfx.components.SchemaGen(statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True)
+    schema_gen = tfx.components.SchemaGen(
+        statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True
+    )
     example_validator = tfx.components.ExampleValidator(
         statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
     )
@@ -145,10 +155,13 @@ def create_pipeline(
         subwords = Subwords(examples=example_gen.outputs["examples"], recipe_json=recipe_json)
     cut_by = subwords.outputs["subwords"] if subwords else None
     # The words of the train split; rarer ones are left to the copy mechanism.
-    vocabulary = Vocabulary(examples=example_gen.outputs["examples"], recipe_json=recipe_json, subwords=cut_by)
+    vocabulary = Vocabulary(
+        examples=example_gen.outputs["examples"], recipe_json=recipe_json, subwords=cut_by
+    )
     lexicon = None
     if recipe.lexicon.kind != "none":
-        # Which target words translate a source word, learned from the train split or listed by hand.
+        # Which target words translate a source word, learned from the train split or listed by
+        # hand.
         lexicon = Lexicon(
             examples=example_gen.outputs["examples"],
             vocabulary=vocabulary.outputs["vocabulary"],
@@ -168,7 +181,8 @@ def create_pipeline(
     components += [component for component in (lexicon, subwords) if component]
     found = {}
     if recipe.tuning.trials:
-        # Which values of the recipe's keys are best; the model and its baseline are trained with the same.
+        # Which values of the recipe's keys are best; the model and its baseline are trained with
+        # the same.
         components.append(tuner(recipe, transform, schema_gen.outputs["schema"]))
         found["hyperparameters"] = components[-1].outputs["best_hyperparameters"]
     # The model that may be pushed.
@@ -178,14 +192,19 @@ def create_pipeline(
     # The model it is compared with in the report; never pushed.
     other = baseline_recipe(recipe)
     if other:
-        trainers.append(trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE, **given))
-        exporters.append(exporter(other, trainers[-1], transform, vocabulary, suffix=BASELINE, **found))
+        trainers.append(
+            trainer(other, transform, schema_gen.outputs["schema"], suffix=BASELINE, **given)
+        )
+        exporters.append(
+            exporter(other, trainers[-1], transform, vocabulary, suffix=BASELINE, **found)
+        )
     comparison, blessed = {}, []
     if compares_with_last_blessed(recipe):
         # Where nothing was blessed yet, it finds nothing, and only the absolute thresholds apply.
         blessed = [resolve_blessed(exporters[0].outputs["model"])]
         comparison["baseline_model"] = blessed[0].outputs["model"]
-    # Decodes the test split from raw text, measures, and blesses what reaches the recipe's thresholds.
+    # Decodes the test split from raw text, measures, and blesses what reaches the recipe's
+    # thresholds.
     evaluator = Evaluator(
         examples=example_gen.outputs["examples"],
         example_splits=[task.evaluated_split(recipe)],

@@ -8,8 +8,10 @@ class Token:
     """One token of an answer.
 
     Attributes:
-        text: the token; it may carry the joiner mark of `pipeline/text/tokenization.py` where it touches its neighbour.
-        copied_from: position of the source token that it was copied from, counted from 0; None if generated.
+        text: the token; it may carry the joiner mark of `pipeline/text/tokenization.py` where it
+            touches its neighbour.
+        copied_from: position of the source token that it was copied from, counted from 0; None if
+            generated.
         source_token: that source token; None if generated.
         copy_probability: how much of the token's probability comes from copying, 0 to 1.
     """
@@ -84,7 +86,9 @@ class Signature:
 
 @dataclasses.dataclass(frozen=True)
 class Metadata:
-    """What a served model says of itself: its name, the version that answers, its signatures by name."""
+    """What a served model says of itself:
+    its name, the version that answers, its signatures by name.
+    """
 
     name: str
     version: int
@@ -109,8 +113,8 @@ class VersionStatus:
 def format_answer(answer):
     """Returns an answer for the terminal: its text, then a line for each token that was copied.
 
-    Such a line reads `  %(name)s  <- source token 3 '%(name)s' (copy probability 0.98)`; source tokens are
-    counted from 0.
+    Such a line reads `  %(name)s  <- source token 3 '%(name)s' (copy probability 0.98)`; source
+    tokens are counted from 0.
     """
     lines = [answer.text]
     for token in answer.tokens:

@@ -1,4 +1,6 @@
-"""Micro-batching: requests that arrive together are answered together, which costs little more than one of them."""
+"""Micro-batching:
+requests that arrive together are answered together, which costs little more than one of them.
+"""
 
 import contextlib
 import dataclasses
@@ -17,10 +19,13 @@ class Batching:
 
     Attributes:
         max_batch_size: the most texts in a batch.
-        delay_seconds: how long a batch waits for more requests; one that is alone waits for nothing.
-        delay_share: or so many times what the batch before took, if that is longer. Batches that run at the same time need it: those whom
-            the last one answered ask again while the others still run, so the next has not filled up meanwhile.
-        max_queued: the most requests that wait or are answered, for each signature of a model; others are told RESOURCE_EXHAUSTED.
+        delay_seconds: how long a batch waits for more requests; one that is alone waits for
+            nothing.
+        delay_share: or so many times what the batch before took, if that is longer. Batches that
+            run at the same time need it: those whom the last one answered ask again while the
+            others still run, so the next has not filled up meanwhile.
+        max_queued: the most requests that wait or are answered, for each signature of a model;
+            others are told RESOURCE_EXHAUSTED.
         parallel: how many batches run at the same time.
     """
 
@@ -32,10 +37,14 @@ class Batching:
 
 
 def can_batch(signature):
-    """Whether the texts of a `SignatureDef` can be put together: all its inputs and outputs have the texts on their first axis."""
+    """Whether the texts of a `SignatureDef` can be put together:
+    all its inputs and outputs have the texts on their first axis.
+    """
     infos = [*signature.inputs.values(), *signature.outputs.values()]
     return all(
-        not info.tensor_shape.unknown_rank and info.tensor_shape.dim and info.tensor_shape.dim[0].size == -1
+        not info.tensor_shape.unknown_rank
+        and info.tensor_shape.dim
+        and info.tensor_shape.dim[0].size == -1
         for info in infos
     )
 
@@ -50,9 +59,12 @@ class _Batch:
 
     def __init__(self):
         self.inputs, self.sizes, self.size = [], [], 0
-        self.given_up = []  # for each request a function: None while its client waits, else its refusal
+        # For each request a function: None while its client waits, else its refusal.
+        self.given_up = []
         self.full, self.done = threading.Event(), threading.Event()
-        self.answers = None  # for each request its outputs, or the exception that it is refused with
+        self.answers = (
+            None  # for each request its outputs, or the exception that it is refused with
+        )
 
     def add(self, inputs, size, given_up):
         """Returns the place of one more request."""
@@ -72,12 +84,13 @@ class _Batch:
 class Batcher:
     """Runs one signature on batches of requests.
 
-    Texts of a batch are padded to the longest, so an answer may have more padding than it would have alone. A batch
-    that fails is run again request by request, so that one bad text spoils no other's answer. A request whose client gave up
-    while it waited is left out when its batch runs.
+    Texts of a batch are padded to the longest, so an answer may have more padding than it would
+    have alone. A batch that fails is run again request by request, so that one bad text spoils no
+    other's answer. A request whose client gave up while it waited is left out when its batch runs.
 
     Args:
-        run: function of a dict of arrays, texts on the first axis; returns a dict of arrays with as many rows.
+        run: function of a dict of arrays, texts on the first axis; returns a dict of arrays with as
+            many rows.
         batching: the `Batching`.
     """
 
@@ -85,7 +98,8 @@ class Batcher:
         self._run = run
         self._batching = batching
         self._lock = threading.Lock()
-        self._open = {}  # batches that still take requests, by what their inputs must have in common
+        # Batches that still take requests, by what their inputs must have in common.
+        self._open = {}
         self._queued = 0
         self._last_seconds = 0.0  # what the last batch took
         self._slots = threading.Semaphore(batching.parallel)
@@ -95,12 +109,13 @@ class Batcher:
 
         Args:
             inputs: the arrays.
-            given_up: function that returns None while the client waits for the answer, else the `RequestRefused` that
-                says why it does not. It is asked when the batch runs, perhaps in another thread.
+            given_up: function that returns None while the client waits for the answer, else the
+                `RequestRefused` that says why it does not. It is asked when the batch runs, perhaps
+                in another thread.
 
         Raises:
-            RequestRefused: RESOURCE_EXHAUSTED, too many requests wait; what `given_up` returned; or what `run` raises
-                for these inputs.
+            RequestRefused: RESOURCE_EXHAUSTED, too many requests wait; what `given_up` returned; or
+                what `run` raises for these inputs.
         """
         size = len(next(iter(inputs.values())))
         key = tuple((name, array.dtype, array.shape[1:]) for name, array in sorted(inputs.items()))
@@ -146,7 +161,8 @@ class Batcher:
         """Waits for more requests, then runs the batch, and whatever happens lets the others go on."""
         try:
             with self._slots:
-                # While it waited for its turn, others joined it; alone in the server it waits for nobody.
+                # While it waited for its turn, others joined it; alone in the server it waits for
+                # nobody.
                 if self._queued > len(batch.sizes):
                     share = self._batching.delay_share * self._last_seconds
                     batch.full.wait(max(self._batching.delay_seconds, share))
@@ -177,7 +193,9 @@ class Batcher:
 
     def _together(self, batch, places):
         inputs = [batch.inputs[place] for place in places]
-        outputs = self._run({name: np.concatenate([one[name] for one in inputs]) for name in inputs[0]})
+        outputs = self._run(
+            {name: np.concatenate([one[name] for one in inputs]) for name in inputs[0]}
+        )
         sizes = [batch.sizes[place] for place in places]
         return [
             {name: array[end - size : end] for name, array in outputs.items()}

@@ -1,4 +1,6 @@
-"""TensorFlow Serving's batching parameters, the file of its `--batching_parameters_file`, as this server's `Batching`."""
+"""TensorFlow Serving's batching parameters, the file of its `--batching_parameters_file`, as this
+server's `Batching`.
+"""
 
 import logging
 
@@ -10,8 +12,8 @@ from serving.errors import ServeError
 
 logger = logging.getLogger(__name__)
 
-# The fields of `BatchingParameters` in TensorFlow Serving's session_bundle_config.proto. Its Python package has no module
-# for it; numbers of fields do not show in text, so any do.
+# The fields of `BatchingParameters` in TensorFlow Serving's session_bundle_config.proto. Its Python
+# package has no module for it; numbers of fields do not show in text, so any do.
 _FIELDS = {
     "max_batch_size": "Int64Value",
     "batch_timeout_micros": "Int64Value",
@@ -23,18 +25,25 @@ _FIELDS = {
     "enable_large_batch_splitting": "BoolValue",
     "max_execution_batch_size": "Int64Value",
 }
-_LEAST = {"max_batch_size": 1, "batch_timeout_micros": 0, "max_enqueued_batches": 1, "num_batch_threads": 1}
+_LEAST = {
+    "max_batch_size": 1,
+    "batch_timeout_micros": 0,
+    "max_enqueued_batches": 1,
+    "num_batch_threads": 1,
+}
 
 
 def read_batching_file(path, parallel=Batching.parallel):
     """Reads TensorFlow Serving's `--batching_parameters_file`.
 
-    `max_enqueued_batches` full batches bound the requests that wait. What the file does not say is as `Batching` has it by
-    default. Fields that mean nothing here are named in a warning: a model pads to its own buckets.
+    `max_enqueued_batches` full batches bound the requests that wait. What the file does not say is
+    as `Batching` has it by default. Fields that mean nothing here are named in a warning: a model
+    pads to its own buckets.
 
     Args:
         path: a text file with a `BatchingParameters`.
-        parallel: how many batches run at the same time, where the file does not say it (`num_batch_threads`).
+        parallel: how many batches run at the same time, where the file does not say it
+            (`num_batch_threads`).
 
     Returns:
         A `Batching`.
@@ -50,10 +59,17 @@ def read_batching_file(path, parallel=Batching.parallel):
         elif descriptor.name == "enable_large_batch_splitting" and not value.value:
             pass  # as it is here: a request is never split
         elif descriptor.name != "thread_pool_name":
-            logger.warning("%s of the batching config file %s is not used by this server.", descriptor.name, path)
+            logger.warning(
+                "%s of the batching config file %s is not used by this server.",
+                descriptor.name,
+                path,
+            )
     for name, number in given.items():
         if number < _LEAST[name]:
-            raise ServeError(f"{name} of the batching config file {path} must be {_LEAST[name]} or more; got {number}.")
+            raise ServeError(
+                f"{name} of the batching config file {path} must be {_LEAST[name]} or more; got "
+                f"{number}."
+            )
     size = given.get("max_batch_size", Batching.max_batch_size)
     queued = given.get("max_enqueued_batches")
     return Batching(

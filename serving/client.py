@@ -1,6 +1,7 @@
 """Clients for a served Verbatim model: this project's embedded server, or TensorFlow Serving.
 
-They import neither TensorFlow, TFX nor Keras, so they start in a fraction of a second; see `serving/protos.py`.
+They import neither TensorFlow, TFX nor Keras, so they start in a fraction of a second; see
+`serving/protos.py`.
 
     with Client("127.0.0.1:8500") as client:
         for answer in client.predict(["Hello %(name)s"]):
@@ -57,13 +58,14 @@ Features = Mapping[str, Texts]
 def _channel_options(attempts):
     options = [
         ("grpc.max_receive_message_length", -1),  # the attention of `explain` can be large
-        # By default a lost connection is tried again after a second, later after two minutes: after all retries.
+        # By default a lost connection is tried again after a second, later after two minutes: after
+        # all retries.
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 5000),
     ]
     if attempts > 1:
-        # Every request only reads, so one that may have been answered already can be sent again. These two are the
-        # failures that pass; all others would meet the same end.
+        # Every request only reads, so one that may have been answered already can be sent again.
+        # These two are the failures that pass; all others would meet the same end.
         policy = {
             "maxAttempts": attempts,
             "initialBackoff": "0.2s",
@@ -72,18 +74,25 @@ def _channel_options(attempts):
             "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
         }
         config = {"methodConfig": [{"name": [{}], "retryPolicy": policy}]}
-        # gRPC keeps a request for another attempt only as far as it fits this buffer; by default 256 KiB.
-        options += [("grpc.service_config", json.dumps(config)), ("grpc.per_rpc_retry_buffer_size", 1 << 30)]
+        # gRPC keeps a request for another attempt only as far as it fits this buffer; by default
+        # 256 KiB.
+        options += [
+            ("grpc.service_config", json.dumps(config)),
+            ("grpc.per_rpc_retry_buffer_size", 1 << 30),
+        ]
     return options
 
 
 class _Connection:
     """What both clients have in common: their settings, and what a failed request is called."""
 
-    def __init__(self, address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready):
+    def __init__(
+        self, address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready
+    ):
         if not 1 <= attempts <= MAX_ATTEMPTS:
             raise RequestError(
-                f"attempts must be 1 to {MAX_ATTEMPTS}, which is the most that gRPC makes; got {attempts}."
+                f"attempts must be 1 to {MAX_ATTEMPTS}, which is the most that gRPC makes; got "
+                f"{attempts}."
             )
         _check_positive("batch_size", batch_size)
         self.address = address
@@ -121,11 +130,15 @@ class _Connection:
         code, details = error.code(), error.details() or ""
         if code == grpc.StatusCode.UNAVAILABLE and self._credentials is not None:
             sentence = (
-                f"No server answers at {self.address} over TLS; check the address, the certificate that signs the "
+                f"No server answers at {self.address} over TLS; check the address, the "
+                "certificate that signs the "
                 "server's, and whether the server asks for a client's certificate."
             )
         elif code == grpc.StatusCode.UNAVAILABLE:
-            sentence = f"No server answers at {self.address}; start one with 'verbatim serve' or check the address."
+            sentence = (
+                f"No server answers at {self.address}; start one with 'verbatim serve' or "
+                "check the address."
+            )
         elif code == grpc.StatusCode.DEADLINE_EXCEEDED and timeout is not None:
             sentence = f"The server at {self.address} did not answer within {timeout:g} seconds."
         elif code == grpc.StatusCode.UNIMPLEMENTED:
@@ -133,7 +146,9 @@ class _Connection:
         elif code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND) and details:
             sentence = details
         else:
-            sentence = f"The server at {self.address} answered {code.name}: {details or 'no reason given'}"
+            sentence = (
+                f"The server at {self.address} answered {code.name}: {details or 'no reason given'}"
+            )
         return RequestError(question.where + sentence, code)
 
 
@@ -143,21 +158,28 @@ def _check_positive(name, number):
 
 
 class Client(_Connection):
-    """A connection to one served model. Close it, or use it in a `with` statement. Threads may share it.
+    """A connection to one served model. Close it, or use it in a `with` statement.
 
-    A request that no server takes (UNAVAILABLE), or that a server has no room for (RESOURCE_EXHAUSTED), is sent again after about
-    0.2, then 0.6, 1.8 and 5 seconds, until `attempts` are made or its time is over. After no other failure is it sent again.
+    Threads may share it.
+
+    A request that no server takes (UNAVAILABLE), or that a server has no room for
+    (RESOURCE_EXHAUSTED), is sent again after about 0.2, then 0.6, 1.8 and 5 seconds, until
+    `attempts` are made or its time is over. After no other failure is it sent again.
 
     Args:
         address: `HOST:PORT`.
-        model: the model's name. None is the only model of an embedded server; TensorFlow Serving needs the name.
-        timeout: seconds for a request, all its attempts together; the server is told. None waits for ever.
-        credentials: `serving.tls.client_credentials(...)` or gRPC's own, for a server with TLS; None is no TLS.
+        model: the model's name. None is the only model of an embedded server; TensorFlow Serving
+            needs the name.
+        timeout: seconds for a request, all its attempts together; the server is told. None waits
+            for ever.
+        credentials: `serving.tls.client_credentials(...)` or gRPC's own, for a server with TLS;
+            None is no TLS.
         version: a version number to insist on; None is the latest.
         attempts: how often a request is sent at most, 1 to 5; 1 is never again.
-        batch_size: the most texts in a request; more are sent in several, each with the whole `timeout`. None sends all in one,
-            which a server may refuse.
-        wait_for_ready: whether to wait for a server that is not there yet, as long as `timeout` says.
+        batch_size: the most texts in a request; more are sent in several, each with the whole
+            `timeout`. None sends all in one, which a server may refuse.
+        wait_for_ready: whether to wait for a server that is not there yet, as long as `timeout`
+            says.
 
     Raises:
         ImportError: `tensorflow-serving-api` is not installed.
@@ -176,7 +198,9 @@ class Client(_Connection):
         batch_size: int | None = None,
         wait_for_ready: bool = False,
     ):
-        super().__init__(address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready)
+        super().__init__(
+            address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready
+        )
         self._channel, self._methods = self._open(grpc)
 
     def __enter__(self) -> Client:
@@ -203,14 +227,16 @@ class Client(_Connection):
         Args:
             texts: a text or any number of them.
             signature: `serving_default`, `serving_default_no_xla` or `explain`.
-            features: dict from each column of tags that the model takes (`data.source_features`) to as many texts; or None.
+            features: dict from each column of tags that the model takes (`data.source_features`) to
+                as many texts; or None.
             timeout: seconds instead of the client's; None is the client's.
 
         Returns:
             A list of `Answer`, one a text.
 
         Raises:
-            RequestError: there is no answer; one sentence says why, and which texts if they took several requests.
+            RequestError: there is no answer; one sentence says why, and which texts if they took
+                several requests.
         """
         return self._ask(self._messages.predict(texts, signature, features), timeout)
 
@@ -238,7 +264,12 @@ class Client(_Connection):
         return self._ask(self._messages.n_best(texts, signature, features), timeout)
 
     def score(
-        self, sources: Texts, targets: Texts, features: Features | None = None, *, timeout: float | None = None
+        self,
+        sources: Texts,
+        targets: Texts,
+        features: Features | None = None,
+        *,
+        timeout: float | None = None,
     ) -> list[Score]:
         """Returns how likely the model finds each target for its source.
 
@@ -255,7 +286,9 @@ class Client(_Connection):
         """
         return self._ask(self._messages.score(sources, targets, features), timeout)
 
-    def continue_text(self, texts: Texts, signature: str = "continue", *, timeout: float | None = None) -> list[Answer]:
+    def continue_text(
+        self, texts: Texts, signature: str = "continue", *, timeout: float | None = None
+    ) -> list[Answer]:
         """Returns how a language model goes on after each text.
 
         Args:
@@ -264,8 +297,9 @@ class Client(_Connection):
             timeout: as in `predict`.
 
         Returns:
-            A list of `Answer`, one a text. Its text is the continuation alone, and its score the sum of the words'
-            log-probabilities. `copied_from` counts the words of text and continuation, line feeds included.
+            A list of `Answer`, one a text. Its text is the continuation alone, and its score the
+            sum of the words' log-probabilities. `copied_from` counts the words of text and
+            continuation, line feeds included.
 
         Raises:
             RequestError: as in `predict`.
@@ -320,15 +354,18 @@ class Client(_Connection):
 
 
 class AsyncClient(_Connection):
-    """`Client` for asyncio: the same methods, to be awaited. Close it, or use it in an `async with` statement.
+    """`Client` for asyncio: the same methods, to be awaited.
 
-    Any number of requests can be under way over its one connection. A cancelled request is cancelled on the server too.
-    It belongs to the event loop in which it is used first.
+    Close it, or use it in an `async with` statement.
+
+    Any number of requests can be under way over its one connection. A cancelled request is
+    cancelled on the server too. It belongs to the event loop in which it is used first.
 
     Args:
-        address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready: as for `Client`.
-        concurrency: how many of the requests that `batch_size` makes of one list are under way together. Should one fail, the
-            others are cancelled.
+        address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready: as for
+            `Client`.
+        concurrency: how many of the requests that `batch_size` makes of one list are under way
+            together. Should one fail, the others are cancelled.
 
     Raises:
         ImportError: `tensorflow-serving-api` is not installed.
@@ -348,10 +385,14 @@ class AsyncClient(_Connection):
         wait_for_ready: bool = False,
         concurrency: int = 4,
     ):
-        super().__init__(address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready)
+        super().__init__(
+            address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready
+        )
         _check_positive("concurrency", concurrency)
         self._concurrency = concurrency
-        self._channel = self._methods = None  # made by the first request: they need a running event loop
+        self._channel = self._methods = (
+            None  # made by the first request: they need a running event loop
+        )
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -388,7 +429,12 @@ class AsyncClient(_Connection):
         return await self._ask(self._messages.n_best(texts, signature, features), timeout)
 
     async def score(
-        self, sources: Texts, targets: Texts, features: Features | None = None, *, timeout: float | None = None
+        self,
+        sources: Texts,
+        targets: Texts,
+        features: Features | None = None,
+        *,
+        timeout: float | None = None,
     ) -> list[Score]:
         """As `Client.score`."""
         return await self._ask(self._messages.score(sources, targets, features), timeout)
@@ -434,10 +480,13 @@ class AsyncClient(_Connection):
         self._check_open()
         if self._channel is None:
             self._channel, self._methods = self._open(grpc.aio)
-        call = self._methods[question.method](question.message, timeout=timeout, wait_for_ready=self._wait_for_ready)
+        call = self._methods[question.method](
+            question.message, timeout=timeout, wait_for_ready=self._wait_for_ready
+        )
         answered = asyncio.ensure_future(call)
         try:
-            # Awaited itself, it would raise CancelledError both where this task and where the client's end cancels it.
+            # Awaited itself, it would raise CancelledError both where this task and where the
+            # client's end cancels it.
             await asyncio.wait([answered])
         except asyncio.CancelledError:
             answered.cancel()

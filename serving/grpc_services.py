@@ -23,7 +23,8 @@ _MAX_SENTENCE = 500
 
 
 def answer(work, *arguments):
-    """Calls a function of a request; whatever it raises becomes a `RequestRefused` with a sentence that can be sent.
+    """Calls a function of a request;
+    whatever it raises becomes a `RequestRefused` with a sentence that can be sent.
 
     Raises:
         RequestRefused: the request is refused, or the server failed; then its log has the failure.
@@ -34,7 +35,10 @@ def answer(work, *arguments):
         code, sentence = refused.code, refused.sentence
     except Exception:
         logger.exception("A %s request failed.", getattr(work, "__name__", "served"))
-        code, sentence = grpc.StatusCode.INTERNAL, "The server failed on this request; its log says why."
+        code, sentence = (
+            grpc.StatusCode.INTERNAL,
+            "The server failed on this request; its log says why.",
+        )
     # TensorFlow may quote bytes that are no text; as they are, gRPC could not send them.
     sentence = sentence.encode("utf-8", "backslashreplace").decode("utf-8")
     if len(sentence) > _MAX_SENTENCE:
@@ -43,7 +47,9 @@ def answer(work, *arguments):
 
 
 def _answering(method):
-    """Makes a service method end in an answer or a gRPC status, never in a traceback, and lets the observer see it."""
+    """Makes a service method end in an answer or a gRPC status, never in a traceback, and lets the
+    observer see it.
+    """
 
     @functools.wraps(method)
     def wrapper(self, request, context):
@@ -60,10 +66,15 @@ def _answering(method):
 
 
 def _given_up(context):
-    """Returns why the client of a call waits no more, as the `RequestRefused` that says so; None while it waits."""
+    """Returns why the client of a call waits no more, as the `RequestRefused` that says so;
+    None while it waits.
+    """
     left = context.time_remaining()
     if left is not None and left <= 0:
-        return RequestRefused(grpc.StatusCode.DEADLINE_EXCEEDED, "The deadline passed before the request was answered.")
+        return RequestRefused(
+            grpc.StatusCode.DEADLINE_EXCEEDED,
+            "The deadline passed before the request was answered.",
+        )
     if not context.is_active():
         return cancelled()
     return None
@@ -71,7 +82,9 @@ def _given_up(context):
 
 def _not_offered(name):
     def method(self, request, context, seen):
-        raise RequestRefused(grpc.StatusCode.UNIMPLEMENTED, f"This server does not offer {name}; use Predict.")
+        raise RequestRefused(
+            grpc.StatusCode.UNIMPLEMENTED, f"This server does not offer {name}; use Predict."
+        )
 
     method.__name__ = name
     return _answering(method)
@@ -79,7 +92,11 @@ def _not_offered(name):
 
 def count_texts(request):
     """Returns the number of texts that a `PredictRequest` asks for; None if it does not say."""
-    sizes = [tensor.tensor_shape.dim[0].size for tensor in request.inputs.values() if tensor.tensor_shape.dim]
+    sizes = [
+        tensor.tensor_shape.dim[0].size
+        for tensor in request.inputs.values()
+        if tensor.tensor_shape.dim
+    ]
     return max(sizes, default=None)
 
 
@@ -102,7 +119,8 @@ def metadata(registry, spec):
 
 
 def status(registry, spec):
-    """Returns the `GetModelStatusResponse` of the model that a `ModelSpec` names, the latest version first.
+    """Returns the `GetModelStatusResponse` of the model that a `ModelSpec` names, the latest
+    version first.
 
     Raises:
         RequestRefused: there is no such model or version.
@@ -110,7 +128,9 @@ def status(registry, spec):
     model, version = registry.find(spec)
     states = [state for state in model.states() if version in (None, state.version)]
     if not states:
-        raise RequestRefused(grpc.StatusCode.NOT_FOUND, f"Could not find version {version} of model {model.name}.")
+        raise RequestRefused(
+            grpc.StatusCode.NOT_FOUND, f"Could not find version {version} of model {model.name}."
+        )
     response = get_model_status_pb2.GetModelStatusResponse()
     for state in states:
         found = response.model_version_status.add(version=state.version, state=state.state)
@@ -134,7 +154,9 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         seen.model, seen.texts = model.name, count_texts(request)
         with model.use(version) as servable:
             seen.version = servable.version
-            response = servable.predict(request, self._limits, functools.partial(_given_up, context))
+            response = servable.predict(
+                request, self._limits, functools.partial(_given_up, context)
+            )
         seen.signature = response.model_spec.signature_name
         response.model_spec.name = model.name
         return response
@@ -142,10 +164,14 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     @_answering
     def GetModelMetadata(self, request, context, seen):
         if not request.metadata_field:
-            raise invalid("GetModelMetadataRequest must specify at least one metadata_field: signature_def.")
+            raise invalid(
+                "GetModelMetadataRequest must specify at least one metadata_field: signature_def."
+            )
         for field in request.metadata_field:
             if field != "signature_def":
-                raise invalid(f"Metadata field {field} is not supported; signature_def is the only one.")
+                raise invalid(
+                    f"Metadata field {field} is not supported; signature_def is the only one."
+                )
         response = metadata(self._registry, request.model_spec)
         seen.model = response.model_spec.name
         return response

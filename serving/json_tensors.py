@@ -1,7 +1,8 @@
 """JSON to tensors and back, as TensorFlow Serving's REST interface has them.
 
-A request holds `instances`, a list with a value or a dict of values for each text, or `inputs`, a value or dict with all texts in each;
-the answer then holds `predictions` or `outputs` of the same form. Bytes that are no text are `{"b64": "..."}`.
+A request holds `instances`, a list with a value or a dict of values for each text, or `inputs`, a
+value or dict with all texts in each; the answer then holds `predictions` or `outputs` of the same
+form. Bytes that are no text are `{"b64": "..."}`.
 """
 
 import base64
@@ -29,7 +30,10 @@ def read_request(body, signature_defs, default_signature):
         raise invalid("The body must be one JSON object.")
     unknown = sorted(set(body) - {"signature_name", "instances", "inputs"})
     if unknown or ("instances" in body) == ("inputs" in body):
-        raise invalid("The body must hold either 'instances' or 'inputs', and may hold 'signature_name'; nothing else.")
+        raise invalid(
+            "The body must hold either 'instances' or 'inputs', and may hold 'signature_name'; "
+            "nothing else."
+        )
     name = body.get("signature_name", default_signature)
     if not isinstance(name, str) or name not in signature_defs:
         known = ", ".join(f'"{known}"' for known in sorted(signature_defs))
@@ -41,7 +45,10 @@ def read_request(body, signature_defs, default_signature):
     request.model_spec.signature_name = name
     for key, value in values.items():
         if key not in infos:
-            raise invalid(f"The input '{key}' is not known; the signature \"{name}\" takes {', '.join(sorted(infos))}.")
+            raise invalid(
+                f"The input '{key}' is not known; the signature \"{name}\" takes "
+                f"{', '.join(sorted(infos))}."
+            )
         request.inputs[key].CopyFrom(_tensor(key, value, tf.as_dtype(infos[key].dtype)))
     return request, by_rows
 
@@ -108,7 +115,8 @@ def _tensor(name, value, dtype):
         return tf.make_tensor_proto(converted, dtype, array.shape)
     except (ValueError, TypeError, OverflowError):
         raise invalid(
-            f'Input "{name}" cannot be read: its lists are uneven or its values do not fit its type.'
+            f'Input "{name}" cannot be read: its lists are uneven or its values do not fit its '
+            "type."
         ) from None
 
 
@@ -127,13 +135,24 @@ def _shape(values):
 
 
 def _shown(item):
-    text = "null" if item is None else repr(item) if isinstance(item, (str, bool, int, float)) else "an object"
+    text = (
+        "null"
+        if item is None
+        else repr(item)
+        if isinstance(item, (str, bool, int, float))
+        else "an object"
+    )
     return text if len(text) <= 40 else text[:39] + "…"
 
 
 def write_response(response, by_rows):
-    """Returns the JSON value of a `PredictResponse`; where it has a single output, its name is left out as TensorFlow Serving does."""
-    columns = {key: _values(key, tf.make_ndarray(tensor)) for key, tensor in sorted(response.outputs.items())}
+    """Returns the JSON value of a `PredictResponse`;
+    where it has a single output, its name is left out as TensorFlow Serving does.
+    """
+    columns = {
+        key: _values(key, tf.make_ndarray(tensor))
+        for key, tensor in sorted(response.outputs.items())
+    }
     if not by_rows:
         return {"outputs": next(iter(columns.values())) if len(columns) == 1 else columns}
     if len(columns) == 1:
@@ -142,7 +161,9 @@ def write_response(response, by_rows):
 
 
 def _values(name, array):
-    """Returns an output as nested lists; texts as strings, or as base64 where the output's name says that they are bytes."""
+    """Returns an output as nested lists;
+    texts as strings, or as base64 where the output's name says that they are bytes.
+    """
     if array.dtype != object:
         return array.tolist()
 

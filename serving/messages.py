@@ -1,4 +1,7 @@
-"""Requests to a served model as TensorFlow Serving's messages, and what its responses say. Nothing is sent from here."""
+"""Requests to a served model as TensorFlow Serving's messages, and what its responses say.
+
+Nothing is sent from here.
+"""
 
 import dataclasses
 import functools
@@ -8,7 +11,16 @@ import grpc
 import numpy as np
 
 from serving import protos
-from serving.answers import Answer, Metadata, Score, Signature, TensorFacts, Token, VersionStatus, WordScore
+from serving.answers import (
+    Answer,
+    Metadata,
+    Score,
+    Signature,
+    TensorFacts,
+    Token,
+    VersionStatus,
+    WordScore,
+)
 from serving.errors import RequestError
 
 _DTYPES = {
@@ -44,9 +56,10 @@ class Question:
     Attributes:
         method: `Predict`, `GetModelMetadata` or `GetModelStatus`.
         message: what is sent.
-        read: function of the response; returns what it says, for `Predict` a list with an answer for each text. It
-            raises `RequestError` if this is not the response of a Verbatim model.
-        where: which of many texts the request holds, to begin an error's sentence with; empty if it holds all.
+        read: function of the response; returns what it says, for `Predict` a list with an answer
+            for each text. It raises `RequestError` if this is not the response of a Verbatim model.
+        where: which of many texts the request holds, to begin an error's sentence with; empty if it
+            holds all.
     """
 
     method: str
@@ -75,8 +88,9 @@ class Messages:
         self._version = version
         self._batch_size = batch_size
 
-    # The questions to a model. Those on texts are iterators of `Question`: one for each batch, in the texts' order.
-    # All raise `RequestError` where the arguments do not fit each other or cannot be sent.
+    # The questions to a model. Those on texts are iterators of `Question`: one for each batch, in
+    # the texts' order. All raise `RequestError` where the arguments do not fit each other or cannot
+    # be sent.
 
     def predict(self, texts, signature, features):
         """The best output of each text: answered by `Answer`."""
@@ -84,21 +98,26 @@ class Messages:
 
     def n_best(self, texts, signature, features):
         """The best outputs of each text: answered by lists of `Answer`."""
-        return self._on_texts(signature, _inputs(texts, features), _ANSWER_OUTPUTS, _lists_of_answers, rank=2)
+        return self._on_texts(
+            signature, _inputs(texts, features), _ANSWER_OUTPUTS, _lists_of_answers, rank=2
+        )
 
     def score(self, sources, targets, features):
         """How likely each target is for its source: answered by `Score`."""
         sources, targets = _as_list(sources), _as_list(targets)
         if len(sources) != len(targets):
             raise RequestError(
-                f"There must be as many targets as sources; got {len(sources)} sources and {len(targets)} targets."
+                f"There must be as many targets as sources; got {len(sources)} sources and "
+                f"{len(targets)} targets."
             )
         inputs = {"target": targets, **_inputs(sources, features)}
         return self._on_texts("score", inputs, {"log_probability": 1, "token_count": 1}, _scores)
 
     def continue_text(self, texts, signature):
         """How a language model goes on: answered by `Answer`."""
-        return self._on_texts(signature, {"text": _as_list(texts)}, _CONTINUATION_OUTPUTS, _continuations)
+        return self._on_texts(
+            signature, {"text": _as_list(texts)}, _CONTINUATION_OUTPUTS, _continuations
+        )
 
     def score_text(self, texts):
         """How likely a language model finds each word: answered by `WordScore`."""
@@ -107,7 +126,9 @@ class Messages:
 
     def metadata(self):
         """The `Question` answered by `Metadata`."""
-        message = self.protos.get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
+        message = self.protos.get_model_metadata_pb2.GetModelMetadataRequest(
+            metadata_field=["signature_def"]
+        )
         self._name_model(message.model_spec)
         return Question("GetModelMetadata", message, self._read_metadata)
 
@@ -128,7 +149,8 @@ class Messages:
         Args:
             signature: its name.
             inputs: input name to list of texts, all as long.
-            names: the outputs to ask for, each with the number of axes that it has after `rank - 1`.
+            names: the outputs to ask for, each with the number of axes that it has after `rank -
+                1`.
             read: function of a dict from output name to NumPy array; returns a list of answers.
             rank: axes of the output `text`: 1, or 2 for n-best lists.
         """
@@ -141,7 +163,9 @@ class Messages:
             which = f"Text {start}" if start == last else f"Texts {start} to {last}"
             where = "" if rows == total else f"{which}, counted from 0: "
             message = self._predict_request(signature, batch, names, where)
-            reader = functools.partial(self._read_outputs, signature, names, rank, rows, read, where)
+            reader = functools.partial(
+                self._read_outputs, signature, names, rank, rows, read, where
+            )
             yield Question("Predict", message, reader, where)
 
     def _predict_request(self, signature, inputs, names, where):
@@ -156,7 +180,10 @@ class Messages:
             try:
                 tensor.string_val.extend(text.encode("utf-8") for text in texts)
             except UnicodeEncodeError:
-                sentence = f'{where}A text of "{name}" holds half a surrogate pair and cannot be sent as UTF-8.'
+                sentence = (
+                    f'{where}A text of "{name}" holds half a surrogate pair and cannot be '
+                    "sent as UTF-8."
+                )
                 raise RequestError(sentence) from None
         return message
 
@@ -167,7 +194,8 @@ class Messages:
             expected = axes if name == "source_tokens" else axes + rank - 1
             if array is None or array.ndim != expected or array.shape[0] != rows:
                 raise RequestError(
-                    f'{where}The signature "{signature}" of the model at {self._address} does not answer as a Verbatim '
+                    f'{where}The signature "{signature}" of the model at {self._address} does not '
+                    "answer as a Verbatim "
                     f'model does: see its output "{name}".',
                     grpc.StatusCode.FAILED_PRECONDITION,
                 )
@@ -175,7 +203,9 @@ class Messages:
         return read(outputs)
 
     def _to_array(self, tensor):
-        """Returns a `TensorProto` as a NumPy array; None if it is of a type that no Verbatim model gives."""
+        """Returns a `TensorProto` as a NumPy array;
+        None if it is of a type that no Verbatim model gives.
+        """
         shape = [dim.size for dim in tensor.tensor_shape.dim]
         dtype = self.protos.types_pb2.DataType.Name(tensor.dtype)
         try:
@@ -236,7 +266,8 @@ def _inputs(texts, features):
         inputs[name] = _as_list(tags)
         if len(inputs[name]) != count:
             raise RequestError(
-                f'There must be as many texts of "{name}" as sources; got {len(inputs[name])} and {count}.'
+                f'There must be as many texts of "{name}" as sources; got {len(inputs[name])} and '
+                f"{count}."
             )
     return inputs
 
@@ -270,7 +301,9 @@ def _answer(outputs, index, row):
 
 
 def _scores(outputs):
-    return [Score(float(p), int(n)) for p, n in zip(outputs["log_probability"], outputs["token_count"])]
+    return [
+        Score(float(p), int(n)) for p, n in zip(outputs["log_probability"], outputs["token_count"])
+    ]
 
 
 def _continuations(outputs):
@@ -283,7 +316,9 @@ def _continuations(outputs):
             if position >= 0
             else Token(word, copy_probability=float(probability))
             for word, position, probability in zip(
-                outputs["tokens"][row], outputs["copied_from"][row], outputs["copy_probability"][row]
+                outputs["tokens"][row],
+                outputs["copied_from"][row],
+                outputs["copy_probability"][row],
             )
         )
         answers.append(Answer(text, float(outputs["log_probability"][row].sum()), tokens))
@@ -293,5 +328,7 @@ def _continuations(outputs):
 def _word_scores(outputs):
     return [
         WordScore(tuple(tokens[:count]), tuple(float(p) for p in log_probs[:count]))
-        for tokens, log_probs, count in zip(outputs["tokens"], outputs["log_probability"], outputs["token_count"])
+        for tokens, log_probs, count in zip(
+            outputs["tokens"], outputs["log_probability"], outputs["token_count"]
+        )
     ]

@@ -1,4 +1,6 @@
-"""Which models a server has, and which of their versions: TensorFlow Serving's model config, from its file or its message."""
+"""Which models a server has, and which of their versions:
+TensorFlow Serving's model config, from its file or its message.
+"""
 
 import dataclasses
 import os
@@ -84,12 +86,16 @@ def configs_of(config, folder=None):
         names.add(one.name)
         if one.model_platform not in ("", "tensorflow"):
             raise ServeError(
-                f"The model {one.name} has the platform '{one.model_platform}'; this server has tensorflow."
+                f"The model {one.name} has the platform '{one.model_platform}'; this server has "
+                "tensorflow."
             )
         base_path = one.base_path.removeprefix("file://")
         if not os.path.isabs(base_path):
             if folder is None:
-                raise ServeError(f"The base_path of the model {one.name} must be absolute; got '{one.base_path}'.")
+                raise ServeError(
+                    f"The base_path of the model {one.name} must be absolute; got "
+                    f"'{one.base_path}'."
+                )
             base_path = os.path.join(folder, base_path)
         configs.append(ModelConfig(one.name, base_path, _policy(one), dict(one.version_labels)))
     return configs
@@ -102,6 +108,8 @@ def _policy(config):
         return ALL_VERSIONS
     if choice == "specific":
         if not policy.specific.versions:
-            raise ServeError(f"The version policy of the model {config.name} is specific but names no version.")
+            raise ServeError(
+                f"The version policy of the model {config.name} is specific but names no version."
+            )
         return VersionPolicy(latest=None, specific=frozenset(policy.specific.versions))
     return VersionPolicy(latest=policy.latest.num_versions or 1)

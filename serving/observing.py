@@ -1,4 +1,6 @@
-"""What a server tells those who run it: a line of JSON for each request, and numbers for Prometheus."""
+"""What a server tells those who run it:
+a line of JSON for each request, and numbers for Prometheus.
+"""
 
 import contextlib
 import dataclasses
@@ -38,7 +40,9 @@ class Request:
 
 def request_id(given):
     """Returns the id that a client gave, if it is one, or a new one."""
-    return given if given and re.fullmatch(r"[\w.:/+=-]{1,128}", given, re.ASCII) else uuid.uuid4().hex
+    return (
+        given if given and re.fullmatch(r"[\w.:/+=-]{1,128}", given, re.ASCII) else uuid.uuid4().hex
+    )
 
 
 def log_requests_to(path):
@@ -51,7 +55,9 @@ def log_requests_to(path):
         ServeError: the file cannot be written; one sentence.
     """
     try:
-        handler = logging.StreamHandler() if path == "-" else logging.FileHandler(path, encoding="utf-8")
+        handler = (
+            logging.StreamHandler() if path == "-" else logging.FileHandler(path, encoding="utf-8")
+        )
     except OSError as error:
         raise ServeError(f"The request log {path} cannot be written: {error.strerror}.") from None
     handler.setFormatter(logging.Formatter("%(message)s"))
@@ -72,14 +78,27 @@ class Observer:
         self.registry = prometheus_client.CollectorRegistry()
         options = {"namespace": "verbatim", "registry": self.registry}
         labels = ("protocol", "method", "model", "signature", "code")
-        self._requests = prometheus_client.Counter("requests", "Requests answered.", labels, **options)
-        self._seconds = prometheus_client.Histogram(
-            "request_seconds", "Time from a request's arrival to its answer.", labels[:4], buckets=_SECONDS, **options
+        self._requests = prometheus_client.Counter(
+            "requests", "Requests answered.", labels, **options
         )
-        self._texts = prometheus_client.Counter("texts", "Texts answered.", ("model", "signature"), **options)
-        self._running = prometheus_client.Gauge("running_requests", "Requests being answered now.", **options)
+        self._seconds = prometheus_client.Histogram(
+            "request_seconds",
+            "Time from a request's arrival to its answer.",
+            labels[:4],
+            buckets=_SECONDS,
+            **options,
+        )
+        self._texts = prometheus_client.Counter(
+            "texts", "Texts answered.", ("model", "signature"), **options
+        )
+        self._running = prometheus_client.Gauge(
+            "running_requests", "Requests being answered now.", **options
+        )
         self._versions = prometheus_client.Gauge(
-            "model_version_available", "1 for each version that answers.", ("model", "version"), **options
+            "model_version_available",
+            "1 for each version that answers.",
+            ("model", "version"),
+            **options,
         )
 
     @contextlib.contextmanager
@@ -100,8 +119,14 @@ class Observer:
                 self._texts.labels(seen.model, seen.signature).inc(seen.texts)
             if REQUESTS.isEnabledFor(logging.INFO):
                 facts = {"time": round(time.time(), 3), "protocol": protocol, "method": method}
-                facts |= {key: value for key, value in dataclasses.asdict(seen).items() if value not in (None, "")}
-                REQUESTS.info("%s", json.dumps({**facts, "seconds": round(seconds, 6)}, ensure_ascii=False))
+                facts |= {
+                    key: value
+                    for key, value in dataclasses.asdict(seen).items()
+                    if value not in (None, "")
+                }
+                REQUESTS.info(
+                    "%s", json.dumps({**facts, "seconds": round(seconds, 6)}, ensure_ascii=False)
+                )
 
     def metrics(self, models):
         """Returns the numbers in Prometheus' text format, and its content type.
@@ -114,4 +139,6 @@ class Observer:
             for state in model.states():
                 if state.state == "AVAILABLE":
                     self._versions.labels(name, state.version).set(1)
-        return prometheus_client.generate_latest(self.registry), prometheus_client.CONTENT_TYPE_LATEST
+        return prometheus_client.generate_latest(
+            self.registry
+        ), prometheus_client.CONTENT_TYPE_LATEST

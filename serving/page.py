@@ -1,13 +1,17 @@
-"""The web page of the embedded server: type a text, see the answer and where each of its words came from.
+"""The web page of the embedded server:
+type a text, see the answer and where each of its words came from.
 
-The page is the files of `web/`, as they are. It asks for answers at TensorFlow Serving's REST paths like every other client; what is
-added for it lies at `/` and below `/web/`, where TensorFlow Serving has nothing (its paths begin with `/v1/` and `/monitoring/`).
-`/web/models` lists what can be asked:
+The page is the files of `web/`, as they are. It asks for answers at TensorFlow Serving's REST paths
+like every other client; what is added for it lies at `/` and below `/web/`, where TensorFlow
+Serving has nothing (its paths begin with `/v1/` and `/monitoring/`). `/web/models` lists what can
+be asked:
 
     {"models": [{"name": "localization_en_fr", "labels": {"stable": "7"}, "versions": [
-        {"version": "7", "signatures": {"n_best": {"inputs": ["source"], "outputs": ["text", ...]}, ...}}]}]}
+        {"version": "7", "signatures": {"n_best": {"inputs": ["source"], "outputs": ["text", ...]},
+        ...}}]}]}
 
-Versions are those that answer, the latest first. They are strings, as in TensorFlow Serving's JSON: JavaScript's numbers are too small.
+Versions are those that answer, the latest first. They are strings, as in TensorFlow Serving's JSON:
+JavaScript's numbers are too small.
 """
 
 import contextlib
@@ -26,13 +30,17 @@ _FILES = {
     "/web/style.css": ("style.css", "text/css"),
     "/web/icon.svg": ("icon.svg", "image/svg+xml"),
 }
-# Of every response, so that no path of the server gives another page something to run, to embed or to read. A page of another site can
-# make a browser send a predict request, but it cannot read the answer, since no response has an Access-Control-Allow header; and the
-# request changes nothing in the server: it has no cookies or sessions, and models are changed by gRPC alone. What this does not stop is a
-# site that lets its own name point to this machine (DNS rebinding); where that matters, serve with TLS, whose certificate has another name.
+# Of every response, so that no path of the server gives another page something to run, to embed or
+# to read. A page of another site can make a browser send a predict request, but it cannot read the
+# answer, since no response has an Access-Control-Allow header; and the request changes nothing in
+# the server: it has no cookies or sessions, and models are changed by gRPC alone. What this does
+# not stop is a site that lets its own name point to this machine (DNS rebinding); where that
+# matters, serve with TLS, whose certificate has another name.
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src "
+    "'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for "
+    "'script'; trusted-types 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
@@ -40,20 +48,23 @@ _HEADERS = {
 
 
 def add_page(application, registry, answer):
-    """Adds the page, its files and the list of models to an application, and the headers that protect them to all of its responses.
+    """Adds the page, its files and the list of models to an application, and the headers that
+    protect them to all of its responses.
 
     Args:
         application: the `aiohttp.web.Application`.
         registry: the `Registry` of models.
-        answer: coroutine function of a request, its method's name for logs, and a function `work(request, body, seen)` whose
-            JSON value it answers with.
+        answer: coroutine function of a request, its method's name for logs, and a function
+            `work(request, body, seen)` whose JSON value it answers with.
     """
     for path, (name, content_type) in _FILES.items():
         content = (_DIRECTORY / name).read_bytes()
         application.router.add_get(path, functools.partial(_file, content, content_type))
 
     async def get_models(request):
-        return await answer(request, "web_models", lambda request, body, seen: {"models": _models(registry)})
+        return await answer(
+            request, "web_models", lambda request, body, seen: {"models": _models(registry)}
+        )
 
     application.router.add_get("/web/models", get_models)
     application.on_response_prepare.append(_protect)
@@ -70,7 +81,9 @@ async def _protect(request, response):
 
 
 def _models(registry):
-    """Returns what the page can ask for: the models by name, and of each its labels and the versions that answer."""
+    """Returns what the page can ask for:
+    the models by name, and of each its labels and the versions that answer.
+    """
     return [
         {
             "name": name,
@@ -89,7 +102,10 @@ def _versions(model):
             yield {
                 "version": str(state.version),
                 "signatures": {
-                    name: {"inputs": sorted(signatures[name].inputs), "outputs": sorted(signatures[name].outputs)}
+                    name: {
+                        "inputs": sorted(signatures[name].inputs),
+                        "outputs": sorted(signatures[name].outputs),
+                    }
                     for name in sorted(signatures)
                 },
             }

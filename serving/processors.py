@@ -1,12 +1,14 @@
 """A machine's cores, shared between the batches that are computed at the same time.
 
-One batch on all cores is answered soonest. Batches side by side, each on cores of its own, are answered at the highest rate: nothing waits
-for a step's small operations, which one core computes while the others have nothing to do, and no thread has to be woken for them.
+One batch on all cores is answered soonest. Batches side by side, each on cores of its own, are
+answered at the highest rate: nothing waits for a step's small operations, which one core computes
+while the others have nothing to do, and no thread has to be woken for them.
 """
 
 import os
 
-# TensorFlow reads it once in a process, when the first operation runs: how many threads compute one operation, or what XLA compiled.
+# TensorFlow reads it once in a process, when the first operation runs: how many threads compute one
+# operation, or what XLA compiled.
 _THREADS = "TF_NUM_INTRAOP_THREADS"
 
 
@@ -16,7 +18,9 @@ def cores():
 
 
 def compute_each_batch_on(number):
-    """Says how many cores compute a batch; to be said before TensorFlow's first operation in this process, after which that stays as it was.
+    """Says how many cores compute a batch;
+    to be said before TensorFlow's first operation in this process, after which that stays as it
+    was.
 
     Raises:
         ValueError: `number` is not from 1 to the number of cores.
@@ -27,12 +31,16 @@ def compute_each_batch_on(number):
 
 
 def prefer_batches_side_by_side():
-    """Has each batch computed on one core, for work that has many batches; what a user has set stands."""
+    """Has each batch computed on one core, for work that has many batches;
+    what a user has set stands.
+    """
     os.environ.setdefault(_THREADS, "1")
 
 
 def batches_at_once():
-    """Returns how many batches the cores suffice for at the same time: 1 where nothing was said, since a batch has all cores then."""
+    """Returns how many batches the cores suffice for at the same time: 1 where nothing was said,
+    since a batch has all cores then.
+    """
     given = os.environ.get(_THREADS, "")
     number = int(given) if given.isdecimal() else 0
     return max(1, cores() // number) if number else 1

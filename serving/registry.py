@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 
 
 def configs_of_folders(models, name=None):
-    """Returns a list of `ModelConfig` for a model folder, one of its versions, or a dict of names to such folders.
+    """Returns a list of `ModelConfig` for a model folder, one of its versions, or a dict of names
+    to such folders.
 
     Args:
         models: the folder or folders; of a version's folder that version alone is served.
@@ -34,7 +35,11 @@ def configs_of_folders(models, name=None):
     configs = []
     for key, folder in models.items():
         base, version = _split_version(folder)
-        policy = LATEST_VERSION if version is None else VersionPolicy(latest=None, specific=frozenset([version]))
+        policy = (
+            LATEST_VERSION
+            if version is None
+            else VersionPolicy(latest=None, specific=frozenset([version]))
+        )
         configs.append(ModelConfig(key, str(base), policy))
     return configs
 
@@ -46,7 +51,8 @@ def _split_version(folder):
         return folder, None
     if not (folder.name.isascii() and folder.name.isdecimal()):
         raise ServeError(
-            f"The folder {folder} holds a SavedModel but is not named by a version number; move it to {folder}/1."
+            f"The folder {folder} holds a SavedModel but is not named by a version number; move "
+            f"it to {folder}/1."
         )
     return folder.parent, int(folder.name)
 
@@ -57,7 +63,8 @@ class Registry:
     Args:
         configs: list of `ModelConfig`.
         batching: see `Servable`.
-        on_reload: function called after each `reload` with the names that are served no more; None is nothing.
+        on_reload: function called after each `reload` with the names that are served no more; None
+            is nothing.
 
     Attributes:
         models: dict from name to `ModelVersions`; replaced as a whole, never changed.
@@ -90,13 +97,15 @@ class Registry:
                 logger.exception("Looking for new versions of %s failed.", model.name)
 
     def reload(self, configs):
-        """Takes on another list of models: loads the new ones, changes those it has, and lets the others end.
+        """Takes on another list of models:
+        loads the new ones, changes those it has, and lets the others end.
 
         Args:
             configs: list of `ModelConfig`.
 
         Raises:
-            ServeError: one of them cannot be served; then the server's models are those that it had.
+            ServeError: one of them cannot be served; then the server's models are those that it
+                had.
         """
         with self._reloading, contextlib.ExitStack() as undo:
             models = {}
@@ -121,7 +130,8 @@ class Registry:
                 logger.info("%s is served no more.", name)
 
     def find(self, spec):
-        """Returns the `ModelVersions` and the version asked for (None: the latest) of a `ModelSpec`.
+        """Returns the `ModelVersions` and the version asked for (None:
+        the latest) of a `ModelSpec`.
 
         Raises:
             RequestRefused: no such model or version label.
@@ -129,7 +139,9 @@ class Registry:
         models, name = self.models, spec.name
         if not name:
             if len(models) != 1:
-                raise invalid(f"ModelSpec has no name specified; this server has {', '.join(sorted(models))}.")
+                raise invalid(
+                    f"ModelSpec has no name specified; this server has {', '.join(sorted(models))}."
+                )
             name = next(iter(models))
         which = spec.WhichOneof("version_choice")
         version = spec.version.value if which == "version" else None
@@ -137,11 +149,14 @@ class Registry:
             asked = f"Latest({name})" if version is None else f"Specific({name}, {version})"
             raise RequestRefused(
                 grpc.StatusCode.NOT_FOUND,
-                f"Servable not found for request: {asked}; this server has {', '.join(sorted(models))}.",
+                f"Servable not found for request: {asked}; this server has "
+                f"{', '.join(sorted(models))}.",
             )
         if which == "version_label":
             version = models[name].version_of(spec.version_label)
         return models[name], version
 
     def _open(self, config):
-        return ModelVersions(config.name, config.base_path, config.policy, config.labels, self._batching)
+        return ModelVersions(
+            config.name, config.base_path, config.policy, config.labels, self._batching
+        )

@@ -1,4 +1,6 @@
-"""TensorFlow Serving's REST paths, on the models of a `Registry`: predict, status, metadata, and Prometheus' numbers; beside them the web page."""
+"""TensorFlow Serving's REST paths, on the models of a `Registry`:
+predict, status, metadata, and Prometheus' numbers; beside them the web page.
+"""
 
 import asyncio
 import concurrent.futures
@@ -55,7 +57,9 @@ class RestServer:
         self._limits = limits
         self._observer = observer
         self._ready = False
-        self._workers = concurrent.futures.ThreadPoolExecutor(max_workers, thread_name_prefix="verbatim-rest")
+        self._workers = concurrent.futures.ThreadPoolExecutor(
+            max_workers, thread_name_prefix="verbatim-rest"
+        )
         # JSON may escape a character in six bytes.
         application = web.Application(client_max_size=limits.request_bytes(spelling=6))
         for choice in _CHOICES:
@@ -66,18 +70,24 @@ class RestServer:
         page.add_page(application, registry, self._answer)
         application.router.add_route("*", "/{path:.*}", self._not_found)
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="verbatim-http", daemon=True)
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="verbatim-http", daemon=True
+        )
         self._thread.start()
         self._runner = web.AppRunner(application, access_log=None, handle_signals=False)
         try:
             self.port = self._wait(self._listen(host, port, ssl_context))
         except OSError as error:
             self.stop(0)
-            raise ServeError(f"The REST port {host}:{port} cannot be used: {error.strerror or error}.") from None
+            raise ServeError(
+                f"The REST port {host}:{port} cannot be used: {error.strerror or error}."
+            ) from None
 
     async def _listen(self, host, port, ssl_context):
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port, ssl_context=ssl_context, reuse_port=False).start()
+        await web.TCPSite(
+            self._runner, host, port, ssl_context=ssl_context, reuse_port=False
+        ).start()
         return self._runner.addresses[0][1]
 
     def start(self):
@@ -93,7 +103,8 @@ class RestServer:
         self._workers.shutdown(wait=False)
 
     async def _end(self, grace_seconds):
-        # The runner's own timeout is set when it is made, before anybody knows how long requests may take.
+        # The runner's own timeout is set when it is made, before anybody knows how long requests
+        # may take.
         for site in self._runner.sites:
             await site.stop()
         if self._runner.server:
@@ -119,15 +130,21 @@ class RestServer:
         return web.Response(body=text, headers={"Content-Type": content_type})
 
     async def _not_found(self, request):
-        return _error(404, f"There is nothing at {request.method} {request.path}; models are at /v1/models/NAME.")
+        return _error(
+            404,
+            f"There is nothing at {request.method} {request.path}; models are at /v1/models/NAME.",
+        )
 
     async def _answer(self, request, method, work):
-        """Runs `work` of the request and its body in a thread; its refusal becomes an HTTP status and a sentence."""
+        """Runs `work` of the request and its body in a thread;
+        its refusal becomes an HTTP status and a sentence.
+        """
         with self._observer.request("http", method, request.headers.get(REQUEST_ID)) as seen:
             try:
                 if not self._ready:
                     raise RequestRefused(
-                        grpc.StatusCode.UNAVAILABLE, "The server is loading its models; try again soon."
+                        grpc.StatusCode.UNAVAILABLE,
+                        "The server is loading its models; try again soon.",
                     )
                 body = await _read(request)
                 run = asyncio.get_running_loop().run_in_executor
@@ -150,10 +167,14 @@ class RestServer:
         seen.model = model.name
         with model.use(version) as servable:
             seen.version = servable.version
-            message, by_rows = json_tensors.read_request(body, servable.signature_defs, DEFAULT_SIGNATURE)
+            message, by_rows = json_tensors.read_request(
+                body, servable.signature_defs, DEFAULT_SIGNATURE
+            )
             seen.signature = message.model_spec.signature_name
             seen.texts = grpc_services.count_texts(message)
-            response = servable.predict(message, self._limits, functools.partial(_given_up, request))
+            response = servable.predict(
+                message, self._limits, functools.partial(_given_up, request)
+            )
             return json_tensors.write_response(response, by_rows)
 
     def _status(self, request, body, seen):
@@ -184,7 +205,11 @@ class RestServer:
                 "signature_name": "",
                 "version": str(response.model_spec.version.value),
             },
-            "metadata": {"signature_def": json_format.MessageToDict(signatures, preserving_proto_field_name=True)},
+            "metadata": {
+                "signature_def": json_format.MessageToDict(
+                    signatures, preserving_proto_field_name=True
+                )
+            },
         }
 
 

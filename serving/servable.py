@@ -48,7 +48,9 @@ class Limits:
     max_text_bytes: int = 16384
 
     def request_bytes(self, spelling=1):
-        """Returns the size of the largest request: a full batch on both inputs of `score`, each byte of a text spelt in `spelling`."""
+        """Returns the size of the largest request:
+        a full batch on both inputs of `score`, each byte of a text spelt in `spelling`.
+        """
         return 2 * self.max_batch_size * (spelling * self.max_text_bytes + 64)
 
 
@@ -63,7 +65,9 @@ def human_sentence(message):
     Args:
         message: the `message` of a `tf.errors.OpError`.
     """
-    asserted = re.search(r"assertion failed: \[(.*?)\](?= \[|\s*$|\s*\n)", message, re.DOTALL | re.MULTILINE)
+    asserted = re.search(
+        r"assertion failed: \[(.*?)\](?= \[|\s*$|\s*\n)", message, re.DOTALL | re.MULTILINE
+    )
     if asserted:
         # TensorFlow escapes strings that it prints in C's manner.
         text = re.sub(
@@ -72,9 +76,14 @@ def human_sentence(message):
             asserted[1],
         )
         return " ".join(text.split())
-    message = re.sub(r"\[\[\{\{node .*?\}\}\]\]|\{\{(function_)?node .*?\}\}|\[Op:[^\]]*\]( name: ?\S*)?", "", message)
+    message = re.sub(
+        r"\[\[\{\{node .*?\}\}\]\]|\{\{(function_)?node .*?\}\}|\[Op:[^\]]*\]( name: ?\S*)?",
+        "",
+        message,
+    )
     machine = re.compile(
-        r"Graph execution error:|Detected at node|<stack traces unavailable>|\s*File \"|Node: |\d+ root error"
+        r"Graph execution error:|Detected at node|<stack traces unavailable>|\s*File \"|Node: "
+        r"|\d+ root error"
         r"|\d+ successful operations|\d+ derived errors"
     )
     for line in message.splitlines():
@@ -108,7 +117,10 @@ def _decode(name, tensor, info, limits):
         RequestRefused: the tensor is of another type or shape, cannot be read, or is over a limit.
     """
     if tensor.dtype != info.dtype:
-        raise invalid(f'Input "{name}" must be of type {_type_name(info.dtype)}; got {_type_name(tensor.dtype)}.')
+        raise invalid(
+            f'Input "{name}" must be of type {_type_name(info.dtype)}; got '
+            f"{_type_name(tensor.dtype)}."
+        )
     sizes = [dim.size for dim in tensor.tensor_shape.dim]
     if tensor.tensor_shape.unknown_rank or any(size < 0 for size in sizes):
         raise invalid(f'Input "{name}" cannot be read: its shape is not fully known.')
@@ -117,21 +129,27 @@ def _decode(name, tensor, info, limits):
         if len(wanted) != len(sizes):
             raise invalid(f'Input "{name}" must be of rank {len(wanted)}; got rank {len(sizes)}.')
         if any(want not in (-1, size) for want, size in zip(wanted, sizes)):
-            raise invalid(f'Input "{name}" must be of shape {_shape_name(wanted)}; got {_shape_name(sizes)}.')
+            raise invalid(
+                f'Input "{name}" must be of shape {_shape_name(wanted)}; got {_shape_name(sizes)}.'
+            )
     if limits is not None and sizes:
         if sizes[0] > limits.max_batch_size:
             raise invalid(
-                f'Input "{name}" holds {sizes[0]} texts; one request may hold {limits.max_batch_size} at most.'
+                f'Input "{name}" holds {sizes[0]} texts; one request may hold '
+                f"{limits.max_batch_size} at most."
             )
         if sizes[0] == 0:
             raise invalid(f'Input "{name}" holds no text; send at least one.')
     count = math.prod(sizes)
-    # TensorFlow repeats the last value where some lack. Here that would turn a few bytes into any amount of
-    # memory, and a client's slip into made-up texts: the number of values must be right.
+    # TensorFlow repeats the last value where some lack. Here that would turn a few bytes into any
+    # amount of memory, and a client's slip into made-up texts: the number of values must be right.
     if tensor.dtype == types_pb2.DT_STRING:
         values = list(tensor.string_val)
         if len(values) != count:
-            raise invalid(f'Input "{name}" cannot be read: its shape needs {count} values, it holds {len(values)}.')
+            raise invalid(
+                f'Input "{name}" cannot be read: its shape needs {count} values, it holds '
+                f"{len(values)}."
+            )
         if limits is not None:
             _check_texts(name, values, limits)
         return np.array(values, dtype=object).reshape(sizes)
@@ -140,7 +158,9 @@ def _decode(name, tensor, info, limits):
     else:
         holds = len(getattr(tensor, _VALUE_FIELDS.get(tensor.dtype, "half_val")))
     if holds != count:
-        raise invalid(f'Input "{name}" cannot be read: its shape needs {count} values, it holds {holds:g}.')
+        raise invalid(
+            f'Input "{name}" cannot be read: its shape needs {count} values, it holds {holds:g}.'
+        )
     try:
         return tf.make_ndarray(tensor)
     except (TypeError, ValueError, OverflowError, tf.errors.OpError):
@@ -151,7 +171,8 @@ def _check_texts(name, values, limits):
     for position, value in enumerate(values):
         if len(value) > limits.max_text_bytes:
             raise invalid(
-                f"{name}[{position}] is {len(value)} bytes long; a text may be {limits.max_text_bytes} at most."
+                f"{name}[{position}] is {len(value)} bytes long; a text may be "
+                f"{limits.max_text_bytes} at most."
             )
         try:
             text = value.decode("utf-8")
@@ -162,7 +183,9 @@ def _check_texts(name, values, limits):
 
 
 def _encode(array):
-    """Returns the `TensorProto` of a NumPy array, values in their typed field as TensorFlow Serving sends them."""
+    """Returns the `TensorProto` of a NumPy array, values in their typed field as TensorFlow Serving
+    sends them.
+    """
     dtype = tf.as_dtype(array.dtype).as_datatype_enum
     if dtype not in _VALUE_FIELDS:
         return tf.make_tensor_proto(array)
@@ -182,7 +205,9 @@ def _open_session(path, tags):
     with tf.Graph().as_default() as graph:
         session = tf.compat.v1.Session(graph=graph)
         try:
-            log.setLevel(logging.ERROR)  # that sessions are of TensorFlow 1 is no news for whoever serves a model
+            log.setLevel(
+                logging.ERROR
+            )  # that sessions are of TensorFlow 1 is no news for whoever serves a model
             tf.compat.v1.saved_model.load(session, list(tags), str(path))
         except BaseException:
             session.close()
@@ -195,9 +220,10 @@ def _open_session(path, tags):
 class Servable:
     """One version of a model in memory, in a session of its own as in TensorFlow Serving.
 
-    What the session holds, compiled programs among it, goes when it is closed; loaded as objects (`tf.saved_model.load`), versions
-    would share the process' one runtime, which keeps every compiled program to the end. And a SavedModel that TensorFlow
-    Serving cannot run, cannot be run here either.
+    What the session holds, compiled programs among it, goes when it is closed; loaded as objects
+    (`tf.saved_model.load`), versions would share the process' one runtime, which keeps every
+    compiled program to the end. And a SavedModel that TensorFlow Serving cannot run, cannot be run
+    here either.
 
     Args:
         path: the SavedModel's folder.
@@ -218,11 +244,18 @@ class Servable:
         proto.ParseFromString((pathlib.Path(path) / MODEL_FILE).read_bytes())
         if not proto.meta_graphs:
             raise ValueError("it holds no graph")
-        # A SavedModel for training may hold several graphs; the one tagged "serve" is what is served.
-        graphs = [graph for graph in proto.meta_graphs if "serve" in graph.meta_info_def.tags] or proto.meta_graphs
+        # A SavedModel for training may hold several graphs; the one tagged "serve" is what is
+        # served.
+        graphs = [
+            graph for graph in proto.meta_graphs if "serve" in graph.meta_info_def.tags
+        ] or proto.meta_graphs
         self.signature_defs = dict(graphs[0].signature_def)
         self._session = _open_session(path, graphs[0].meta_info_def.tags)
-        self._signatures = {name: sig for name, sig in self.signature_defs.items() if sig.outputs and name[:2] != "__"}
+        self._signatures = {
+            name: sig
+            for name, sig in self.signature_defs.items()
+            if sig.outputs and name[:2] != "__"
+        }
         if not self._signatures:
             raise ValueError("it has no signature")
         self._batchers = {}
@@ -237,7 +270,8 @@ class Servable:
         self._session.close()
 
     def warm_up(self, path, threads=1):
-        """Runs the requests that came with the model, so that no client waits for tracing or compilation.
+        """Runs the requests that came with the model, so that no client waits for tracing or
+        compilation.
 
         Args:
             path: a TFRecord file of `PredictionLog`; entries other than Predict are skipped.
@@ -251,12 +285,16 @@ class Servable:
         """
         records = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
         logs = [prediction_log_pb2.PredictionLog.FromString(record) for record in records]
-        requests = [log.predict_log.request for log in logs if log.WhichOneof("log_type") == "predict_log"]
+        requests = [
+            log.predict_log.request for log in logs if log.WhichOneof("log_type") == "predict_log"
+        ]
         run = functools.partial(self.predict, limits=None)
-        # The first alone: with it the session prepares the graph, which several at once would do several times.
+        # The first alone: with it the session prepares the graph, which several at once would do
+        # several times.
         for request in requests[:1]:
             run(request)
-        # What takes longest is written last, and begins first: no thread is left alone with it at the end.
+        # What takes longest is written last, and begins first: no thread is left alone with it at
+        # the end.
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
             for _ in pool.map(run, requests[:0:-1]):
                 pass  # for the exception of a request that fails
@@ -271,10 +309,12 @@ class Servable:
             given_up: whether the client waits still; see `Batcher`.
 
         Returns:
-            A `PredictResponse` with outputs, version and signature name; the model's name is the caller's.
+            A `PredictResponse` with outputs, version and signature name; the model's name is the
+            caller's.
 
         Raises:
-            RequestRefused: the request does not fit the signature or the limits, the graph refuses it, or the client gave up.
+            RequestRefused: the request does not fit the signature or the limits, the graph refuses
+                it, or the client gave up.
         """
         if refusal := given_up():  # while the request waited for a thread
             raise refusal
@@ -324,7 +364,9 @@ class Servable:
                 f'The inputs do not match signature "{name}" ({"; ".join(parts)}); '
                 f"it takes {', '.join(sorted(signature.inputs))}."
             )
-        arrays = {key: _decode(key, inputs[key], info, limits) for key, info in signature.inputs.items()}
+        arrays = {
+            key: _decode(key, inputs[key], info, limits) for key, info in signature.inputs.items()
+        }
         sizes = {key: len(array) for key, array in arrays.items() if array.ndim}
         if len(set(sizes.values())) > 1:
             held = ", ".join(f"{key} {size}" for key, size in sorted(sizes.items()))

@@ -1,9 +1,10 @@
 """The embedded server: TensorFlow Serving's gRPC protocol in one Python process.
 
-It is for a laptop, tests and continuous integration; in production the same model folder is mounted into
-TensorFlow Serving, and clients notice no difference. It answers `PredictionService.Predict` and
-`GetModelMetadata`, `ModelService.GetModelStatus` and `HandleReloadConfigRequest`, gRPC's health and reflection services, and the REST paths. See `serve` for the one call that a command
-line needs and `ModelServer` for a server within a program.
+It is for a laptop, tests and continuous integration; in production the same model folder is mounted
+into TensorFlow Serving, and clients notice no difference. It answers `PredictionService.Predict`
+and `GetModelMetadata`, `ModelService.GetModelStatus` and `HandleReloadConfigRequest`, gRPC's health
+and reflection services, and the REST paths. See `serve` for the one call that a command line needs
+and `ModelServer` for a server within a program.
 """
 
 import concurrent.futures
@@ -35,19 +36,26 @@ _SIGNAL_SECONDS = 0.5
 
 
 def _why_not_bound(host, port, uses_tls):
-    """Returns the sentence for an address that gRPC could not listen at; gRPC itself gives no reason."""
+    """Returns the sentence for an address that gRPC could not listen at;
+    gRPC itself gives no reason.
+    """
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except socket.gaierror:
-        return f"The host {host} is not known; use 127.0.0.1 for this machine alone or 0.0.0.0 for all its networks."
+        return (
+            f"The host {host} is not known; use 127.0.0.1 for this machine alone or 0.0.0.0 "
+            "for all its networks."
+        )
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             return f"Port {port} is already in use; choose another with --port."
         if error.errno == errno.EACCES:
-            return f"Port {port} is reserved for the administrator; choose one above 1023 with --port."
+            return (
+                f"Port {port} is reserved for the administrator; choose one above 1023 with --port."
+            )
         return f"The server cannot listen at {host}:{port}: {error.strerror}."
     if uses_tls:
         return tls.NOT_ACCEPTED
@@ -57,7 +65,8 @@ def _why_not_bound(host, port, uses_tls):
 class ModelServer:
     """A gRPC server for one model folder or several, with TensorFlow Serving's protocol.
 
-    The port is bound when the object is made, the models are loaded and the server answers from `start` on:
+    The port is bound when the object is made, the models are loaded and the server answers from
+    `start` on:
 
         with ModelServer("models/localization_en_fr", port=0) as server:
             print(server.address)
@@ -65,22 +74,25 @@ class ModelServer:
     An empty model name in a request means the only model; TensorFlow Serving needs the name.
 
     Args:
-        models: a model folder `models/NAME` that holds numbered versions, one such version (it alone is then
-            served), a dict of model name to such a folder, or a list of `serving.model_config.ModelConfig`.
+        models: a model folder `models/NAME` that holds numbered versions, one such version (it
+            alone is then served), a dict of model name to such a folder, or a list of
+            `serving.model_config.ModelConfig`.
         port: 0 chooses a free one.
         host: the address to listen at; `0.0.0.0` is every network of the machine.
         name: the model's name; by default the folder's. For a single folder only.
         poll_seconds: how often the folders are looked at for new versions.
         max_batch_size: the most texts in a request.
         max_text_bytes: the most UTF-8 bytes in a text.
-        max_workers: how many requests are answered at the same time, for gRPC and for REST; more wait. With `batching` these are
-            the requests that can come together, so give it many.
+        max_workers: how many requests are answered at the same time, for gRPC and for REST; more
+            wait. With `batching` these are the requests that can come together, so give it many.
         max_waiting: how many gRPC requests wait; more are told RESOURCE_EXHAUSTED.
         batching: a `serving.batching.Batching`; None answers each request by itself.
         tls_key: PEM file of the server's private key, with `tls_certificate`; None is no TLS.
         tls_certificate: PEM file of the server's certificate chain.
-        tls_client_ca: PEM file of who signs clients' certificates; where given, clients must show one.
-        rest_port: the port of the REST paths, Prometheus' numbers and the web page; 0 chooses a free one, None is no REST.
+        tls_client_ca: PEM file of who signs clients' certificates; where given, clients must show
+            one.
+        rest_port: the port of the REST paths, Prometheus' numbers and the web page; 0 chooses a
+            free one, None is no REST.
 
     Attributes:
         port, rest_port: the ports that are listened at.
@@ -88,7 +100,8 @@ class ModelServer:
         registry: the `serving.registry.Registry` of its models.
 
     Raises:
-        ServeError: a folder has no model, the port is taken, or the TLS files are no good; one sentence.
+        ServeError: a folder has no model, the port is taken, or the TLS files are no good; one
+            sentence.
     """
 
     def __init__(
@@ -128,7 +141,8 @@ class ModelServer:
             interceptors=[RefuseUnreadable(self.observer)],
             maximum_concurrent_rpcs=max_workers + max_waiting,
             options=[
-                # Without this, Linux lets a second server share the port, and requests go to either.
+                # Without this, Linux lets a second server share the port, and requests go to
+                # either.
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", max(4 << 20, limits.request_bytes())),
             ],
@@ -139,7 +153,9 @@ class ModelServer:
         model_service_pb2_grpc.add_ModelServiceServicer_to_server(models_service, self._grpc)
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
-        reflection.enable_server_reflection((*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc)
+        reflection.enable_server_reflection(
+            (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc
+        )
         bracketed = f"[{host}]" if ":" in host else host
         self.port = self._listen(f"{bracketed}:{port}", credentials)
         if not self.port:
@@ -151,7 +167,13 @@ class ModelServer:
             try:
                 context = encryption and encryption.ssl_context()
                 self._rest = rest.RestServer(
-                    self.registry, limits, self.observer, host, rest_port, max_workers, ssl_context=context
+                    self.registry,
+                    limits,
+                    self.observer,
+                    host,
+                    rest_port,
+                    max_workers,
+                    ssl_context=context,
                 )
             except ServeError:
                 self._grpc.stop(0).wait()
@@ -219,7 +241,9 @@ class ModelServer:
             self.registry.poll()
 
     def _show_health(self, ended=()):
-        """Tells gRPC's health service what is served, and which models no longer are; it takes nothing more once the server stops."""
+        """Tells gRPC's health service what is served, and which models no longer are;
+        it takes nothing more once the server stops.
+        """
         states = health_pb2.HealthCheckResponse
         for service in ended:
             self._health.set(service, states.NOT_SERVING)
@@ -252,12 +276,20 @@ def _stop_signals(event):
 
 
 def serve(
-    models, port=8500, host="127.0.0.1", name=None, *, grace_seconds=10.0, stop_event=None, request_log=None, **options
+    models,
+    port=8500,
+    host="127.0.0.1",
+    name=None,
+    *,
+    grace_seconds=10.0,
+    stop_event=None,
+    request_log=None,
+    **options,
 ):
     """Serves until SIGTERM or SIGINT, then lets running requests end.
 
-    Once the server answers, it prints a line: `Serving NAME version V at HOST:PORT (gRPC)`; with a REST port also the addresses of
-    the REST paths and of the web page.
+    Once the server answers, it prints a line: `Serving NAME version V at HOST:PORT (gRPC)`; with a
+    REST port also the addresses of the REST paths and of the web page.
 
     Args:
         models: as for `ModelServer`.
@@ -266,9 +298,11 @@ def serve(
         name: the model's name; by default the folder's.
         grace_seconds: how long running requests may take after the signal.
         stop_event: a `threading.Event` that ends the server as a signal does; for programs.
-        request_log: file that gets a line of JSON for each request, "-" for standard error; None is no log.
-        **options: more arguments of `ModelServer`: rest_port, poll_seconds, max_batch_size, max_text_bytes, max_workers,
-            max_waiting, batching, tls_key, tls_certificate, tls_client_ca.
+        request_log: file that gets a line of JSON for each request, "-" for standard error; None is
+            no log.
+        **options: more arguments of `ModelServer`: rest_port, poll_seconds, max_batch_size,
+            max_text_bytes, max_workers, max_waiting, batching, tls_key, tls_certificate,
+            tls_client_ca.
 
     Raises:
         ServeError: the server cannot start; one sentence.
@@ -280,14 +314,17 @@ def serve(
         server = ModelServer(models, port, host, name, **options)
         try:
             server.start()
-            models = ", ".join(f"{model.name} version {model.version}" for model in server.models.values())
+            models = ", ".join(
+                f"{model.name} version {model.version}" for model in server.models.values()
+            )
             protocol = "gRPC, TLS" if server.uses_tls else "gRPC"
             print(f"Serving {models} at {server.address} ({protocol})", flush=True)
             if server.rest_address:
                 scheme = "https" if server.uses_tls else "http"
                 print(f"REST at {scheme}://{server.rest_address}/v1/models", flush=True)
                 print(f"Web page at {scheme}://{server.rest_address}/", flush=True)
-            # A signal that another thread takes, or that comes just before the wait, does not wake a wait without an end.
+            # A signal that another thread takes, or that comes just before the wait, does not wake
+            # a wait without an end.
             while not stopped.wait(_SIGNAL_SECONDS):
                 pass
         finally:

@@ -29,4 +29,6 @@ def read(path, message, what):
     try:
         return text_format.Parse(text, message)
     except text_format.ParseError as error:
-        raise ServeError(f"The {what} file {path} is not a {message.DESCRIPTOR.name}: {error}.") from None
+        raise ServeError(
+            f"The {what} file {path} is not a {message.DESCRIPTOR.name}: {error}."
+        ) from None

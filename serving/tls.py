@@ -16,7 +16,8 @@ class ServerTls:
     Attributes:
         key: its private key.
         certificate: its certificate chain.
-        client_ca: certificates of those who sign clients' certificates; where given, a client must show one (mutual TLS).
+        client_ca: certificates of those who sign clients' certificates; where given, a client must
+            show one (mutual TLS).
     """
 
     key: str
@@ -31,7 +32,9 @@ class ServerTls:
         """
         key, certificate = _read(self.key), _read(self.certificate)
         authority = _read(self.client_ca) if self.client_ca else None
-        return grpc.ssl_server_credentials([(key, certificate)], authority, require_client_auth=authority is not None)
+        return grpc.ssl_server_credentials(
+            [(key, certificate)], authority, require_client_auth=authority is not None
+        )
 
     def ssl_context(self):
         """Returns Python's context for an HTTP server.
@@ -47,7 +50,9 @@ class ServerTls:
 
 
 _BOTH_NEEDED = "TLS needs both a key and a certificate."
-NOT_ACCEPTED = "The TLS key and certificate are not accepted; they must be PEM files that belong together."
+NOT_ACCEPTED = (
+    "The TLS key and certificate are not accepted; they must be PEM files that belong together."
+)
 
 
 def of_files(key=None, certificate=None, client_ca=None):
@@ -67,15 +72,17 @@ def client_credentials(authority=None, key=None, certificate=None):
     """Returns the gRPC credentials of a client, for `serving.client.Client`.
 
     Args:
-        authority: PEM file of who signs the server's certificate; None is the authorities that gRPC brings.
-        key: PEM file of the client's private key, with `certificate`, for a server that asks for one (mutual TLS); None
-            shows none.
+        authority: PEM file of who signs the server's certificate; None is the authorities that gRPC
+            brings.
+        key: PEM file of the client's private key, with `certificate`, for a server that asks for
+            one (mutual TLS); None shows none.
         certificate: PEM file of the client's certificate chain.
 
     Raises:
         RequestError: a file is missing, cannot be read or is no good.
     """
-    # gRPC looks at the files no sooner than it connects, and then only says that it could not; Python says it now.
+    # gRPC looks at the files no sooner than it connects, and then only says that it could not;
+    # Python says it now.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if (key is None) != (certificate is None):
@@ -98,7 +105,9 @@ def client_credentials(authority=None, key=None, certificate=None):
 def _load_pair(context, key, certificate):
     """Loads a key and its certificate into a context of Python's."""
     try:
-        context.load_cert_chain(certificate, key, password="")  # instead of asking whoever sits at the terminal
+        context.load_cert_chain(
+            certificate, key, password=""
+        )  # instead of asking whoever sits at the terminal
     except ssl.SSLError:
         raise ServeError(NOT_ACCEPTED) from None
 

@@ -1,7 +1,9 @@
-"""What becomes of bytes that are no message: an answer that says so, where gRPC itself would keep each such request for ever.
+"""What becomes of bytes that are no message:
+an answer that says so, where gRPC itself would keep each such request for ever.
 
-When a message cannot be read, gRPC's server in Python ends the request twice, and the second end never comes to pass (grpcio 1.85, some 15 KB each).
-So here reading never fails: what cannot be read reaches the method as a mark, and the request is refused as any other.
+When a message cannot be read, gRPC's server in Python ends the request twice, and the second end
+never comes to pass (grpcio 1.85, some 15 KB each). So here reading never fails: what cannot be read
+reaches the method as a mark, and the request is refused as any other.
 """
 
 import grpc
@@ -10,7 +12,10 @@ from serving.errors import invalid
 from serving.observing import REQUEST_ID
 
 _UNREADABLE = object()
-_SENTENCE = "The request is no message of this method: it is cut off, or its bytes are of another type or of none."
+_SENTENCE = (
+    "The request is no message of this method: it is cut off, or its bytes are of another "
+    "type or of none."
+)
 #: By whether requests, then responses, are streams.
 _KINDS = {
     (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),

@@ -26,7 +26,8 @@ _MAX_VERSION = 2**63 - 1
 class VersionState:
     """What is known of one version.
 
-    `state` is a name of `ModelVersionStatus.State`; `error` is empty unless the version could not be loaded.
+    `state` is a name of `ModelVersionStatus.State`; `error` is empty unless the version could not
+    be loaded.
     """
 
     version: int
@@ -44,13 +45,15 @@ class _Loaded:
 class ModelVersions:
     """The versions of one model folder, of which the latest good ones answer.
 
-    One thread calls `load_first` and then `poll` again and again; any number of threads call `use`, `states` and `configure`.
+    One thread calls `load_first` and then `poll` again and again; any number of threads call `use`,
+    `states` and `configure`.
 
-    A version is taken up when it holds `saved_model.pb` and, once serving, when its files were the same at two
-    polls and did not change while they were read: a folder that is still being copied waits. A version that
-    cannot be loaded is logged, and tried again only when its files change; where the policy asks for the latest ones, the one before
-    it answers in its place. A version ends when the policy or the folder has it no more and what replaces it has been loaded;
-    when all are deleted, the loaded ones keep answering.
+    A version is taken up when it holds `saved_model.pb` and, once serving, when its files were the
+    same at two polls and did not change while they were read: a folder that is still being copied
+    waits. A version that cannot be loaded is logged, and tried again only when its files change;
+    where the policy asks for the latest ones, the one before it answers in its place. A version
+    ends when the policy or the folder has it no more and what replaces it has been loaded; when all
+    are deleted, the loaded ones keep answering.
 
     Args:
         name: the model's name, for messages.
@@ -80,7 +83,8 @@ class ModelVersions:
         versions = self._versions_on_disk()
         if not versions:
             raise ServeError(
-                f"The model folder {self.base} has no version: it must hold folders named by numbers, such as 1."
+                f"The model folder {self.base} has no version: it must hold folders named by "
+                "numbers, such as 1."
             )
         if not any((path / MODEL_FILE).is_file() for path in versions.values()):
             raise ServeError(
@@ -124,8 +128,14 @@ class ModelVersions:
             found = max(self._loaded, default=None) if version is None else version
             loaded = self._loaded.get(found)
             if loaded is None:
-                asked = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
-                raise RequestRefused(grpc.StatusCode.NOT_FOUND, f"Servable not found for request: {asked}.")
+                asked = (
+                    f"Latest({self.name})"
+                    if version is None
+                    else f"Specific({self.name}, {version})"
+                )
+                raise RequestRefused(
+                    grpc.StatusCode.NOT_FOUND, f"Servable not found for request: {asked}."
+                )
             loaded.running += 1
         try:
             yield loaded.servable
@@ -140,12 +150,15 @@ class ModelVersions:
         """Loads the versions that the policy asks for; of the latest, those that can be loaded.
 
         Raises:
-            ServeError: there is none, a specific one is missing or bad, or a label has no version that answers.
+            ServeError: there is none, a specific one is missing or bad, or a label has no version
+                that answers.
         """
         with self._changing:
             self._load_missing()
             if not self._loaded:
-                errors = "; ".join(f"version {state.version}: {state.error}" for state in self.states())
+                errors = "; ".join(
+                    f"version {state.version}: {state.error}" for state in self.states()
+                )
                 raise ServeError(f"No version in {self.base} can be loaded ({errors}).")
             self._check(self.labels)
 
@@ -153,7 +166,8 @@ class ModelVersions:
         """Takes on another policy and other labels, and loads and retires versions accordingly.
 
         Raises:
-            ServeError: a specific version or that of a label cannot be served; then the old ones stay.
+            ServeError: a specific version or that of a label cannot be served; then the old ones
+                stay.
         """
         with self._changing:
             before, self.policy = self.policy, policy
@@ -168,7 +182,9 @@ class ModelVersions:
             self._retire_all_but(self._wanted())
 
     def poll(self):
-        """Looks at the folder once: takes up new versions, retires those that the policy has no more."""
+        """Looks at the folder once:
+        takes up new versions, retires those that the policy has no more.
+        """
         with self._changing:
             seen, self._seen = self._seen, {}
             chosen = []
@@ -181,8 +197,8 @@ class ModelVersions:
                 fingerprint = self._seen[version] = _fingerprint(path)
                 if self._failed.get(version) == fingerprint:
                     continue
-                # Not the same as at the last poll: somebody is still writing. An older version is not
-                # taken up in the meantime, it would be replaced at the next poll.
+                # Not the same as at the last poll: somebody is still writing. An older version is
+                # not taken up in the meantime, it would be replaced at the next poll.
                 if seen.get(version) != fingerprint:
                     return
                 if self._load(version, path, fingerprint):
@@ -225,20 +241,35 @@ class ModelVersions:
         for label, version in labels.items():
             if version not in versions:
                 raise ServeError(
-                    f"The label '{label}' of {self.name} names version {version}, which is not served; label one that is."
+                    f"The label '{label}' of {self.name} names version {version}, which is not "
+                    "served; label one that is."
                 )
 
     def _versions_on_disk(self):
         """Returns version number to folder, the latest first, of those that the policy allows."""
         try:
-            entries = [path for path in self.base.iterdir() if re.fullmatch(r"[0-9]{1,19}", path.name)]
+            entries = [
+                path for path in self.base.iterdir() if re.fullmatch(r"[0-9]{1,19}", path.name)
+            ]
         except OSError:
             return {}
-        numbered = {int(path.name): path for path in entries if path.is_dir() and int(path.name) <= _MAX_VERSION}
-        return {version: numbered[version] for version in sorted(numbered, reverse=True) if self.policy.allows(version)}
+        numbered = {
+            int(path.name): path
+            for path in entries
+            if path.is_dir() and int(path.name) <= _MAX_VERSION
+        }
+        return {
+            version: numbered[version]
+            for version in sorted(numbered, reverse=True)
+            if self.policy.allows(version)
+        }
 
     def _candidates(self):
-        return [(version, path) for version, path in self._versions_on_disk().items() if (path / MODEL_FILE).is_file()]
+        return [
+            (version, path)
+            for version, path in self._versions_on_disk().items()
+            if (path / MODEL_FILE).is_file()
+        ]
 
     def _load(self, version, path, fingerprint):
         """Loads and warms up one version and lets it answer; returns whether that went well."""
@@ -251,16 +282,22 @@ class ModelVersions:
                 # All cores while nobody waits for an answer; one while other versions give them.
                 threads = 1 if self._loaded else processors.cores()
                 count = servable.warm_up(path / WARMUP_FILE, threads)
-                logger.info("%s version %d: %d warm-up requests were run.", self.name, version, count)
+                logger.info(
+                    "%s version %d: %d warm-up requests were run.", self.name, version, count
+                )
             if _fingerprint(path) != fingerprint:
                 raise ValueError("its files changed while it was loaded")
-        except Exception as error:  # whatever is wrong with a new version, the old one must keep answering
+        except (
+            Exception
+        ) as error:  # whatever is wrong with a new version, the old one must keep answering
             reason = human_sentence(str(error)) if str(error) else type(error).__name__
             if servable is not None:
                 servable.close()
             self._failed[version] = fingerprint
             self._set_state(version, "END", reason)
-            logger.warning("%s version %d cannot be loaded and is skipped: %s", self.name, version, reason)
+            logger.warning(
+                "%s version %d cannot be loaded and is skipped: %s", self.name, version, reason
+            )
             logger.debug("The failure in full:", exc_info=True)
             return False
         self._failed.pop(version, None)
@@ -271,7 +308,9 @@ class ModelVersions:
         return True
 
     def _retire_all_but(self, versions):
-        """Retires what is loaded and not among these; nothing where these are none, so that something answers."""
+        """Retires what is loaded and not among these;
+        nothing where these are none, so that something answers.
+        """
         if versions:
             self._retire([version for version in self._loaded if version not in versions])
 
@@ -290,7 +329,9 @@ class ModelVersions:
             gc.collect()  # graphs go round in circles
 
     def _ends(self, loaded):
-        """Whether a version is retired and nobody uses it, so that it is to be closed; notes its end. The lock is held."""
+        """Whether a version is retired and nobody uses it, so that it is to be closed;
+        notes its end. The lock is held.
+        """
         if not loaded.retired or loaded.running:
             return False
         version = loaded.servable.version
@@ -304,7 +345,9 @@ class ModelVersions:
 
 
 def _fingerprint(path):
-    """Returns the names, sizes and times of all files below a folder: what changes while it is written."""
+    """Returns the names, sizes and times of all files below a folder:
+    what changes while it is written.
+    """
     facts = []
     for folder, _, names in os.walk(path):
         for name in names:

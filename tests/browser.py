@@ -11,7 +11,10 @@ import time
 import aiohttp
 import pytest
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
+    None,
+)
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
 _PATIENCE = 60  # seconds; far more than anything takes
@@ -19,13 +22,21 @@ _PATIENCE = 60  # seconds; far more than anything takes
 
 def command(profile, *options):
     """Returns the command line of a headless Chromium whose profile is the folder `profile`."""
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
+    flags = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+    )
     return [CHROMIUM, *flags, f"--user-data-dir={profile}", *options]
 
 
 def run(profile, *options, check=False):
     """Runs a headless Chromium to its end; returns the `CompletedProcess` with its output as text."""
-    return subprocess.run(command(profile, *options), capture_output=True, text=True, timeout=120, check=check)
+    return subprocess.run(
+        command(profile, *options), capture_output=True, text=True, timeout=120, check=check
+    )
 
 
 class Browser:
@@ -35,7 +46,8 @@ class Browser:
         folder: where its profile lies; empty.
 
     Attributes:
-        complaints: what the page's console, its scripts and its security policy complained of since `open`.
+        complaints: what the page's console, its scripts and its security policy complained of since
+            `open`.
         requests: the addresses that the page asked for since `open`.
     """
 
@@ -51,14 +63,18 @@ class Browser:
             log = stack.enter_context(open(self._folder / "log", "wb"))
             port = self._folder / "profile" / "DevToolsActivePort"
             process = subprocess.Popen(
-                command(port.parent, "--remote-debugging-port=0", "about:blank"), stdout=log, stderr=log
+                command(port.parent, "--remote-debugging-port=0", "about:blank"),
+                stdout=log,
+                stderr=log,
             )
             stack.callback(process.wait)
             stack.callback(process.terminate)
             until(lambda: port.exists() and port.read_text().count("\n"), "Chromium does not start")
             session = self._loop.run_until_complete(_session())
             stack.callback(lambda: self._loop.run_until_complete(session.close()))
-            self._socket = self._loop.run_until_complete(_connect(session, port.read_text().split()[0]))
+            self._socket = self._loop.run_until_complete(
+                _connect(session, port.read_text().split()[0])
+            )
             for domain in ("Page", "Runtime", "Log", "Network"):
                 self.send(f"{domain}.enable")
             self._stack = stack.pop_all()
@@ -102,13 +118,18 @@ class Browser:
 
     def run(self, expression):
         """Returns the value of a JavaScript expression, awaited if it is a promise."""
-        result = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        result = self.send(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
     def wait_for(self, expression):
         """Waits until a JavaScript expression is true."""
-        until(lambda: self.run(f"Boolean({expression})"), f"{expression} does not become true; {self.complaints}")
+        until(
+            lambda: self.run(f"Boolean({expression})"),
+            f"{expression} does not become true; {self.complaints}",
+        )
 
     def type(self, text):
         """Types a text where the focus is."""
@@ -116,16 +137,28 @@ class Browser:
 
     def press(self, key, code, control=False):
         """Presses a key: its name, such as `ArrowRight`, and its Windows code."""
-        facts = {"key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": 2 if control else 0}
+        facts = {
+            "key": key,
+            "code": key,
+            "windowsVirtualKeyCode": code,
+            "modifiers": 2 if control else 0,
+        }
         # Enter does what it does to a button by the character that it types.
-        down = {"type": "keyDown", "text": "\r"} if key == "Enter" and not control else {"type": "rawKeyDown"}
+        down = (
+            {"type": "keyDown", "text": "\r"}
+            if key == "Enter" and not control
+            else {"type": "rawKeyDown"}
+        )
         self.send("Input.dispatchKeyEvent", **down, **facts)
         self.send("Input.dispatchKeyEvent", type="keyUp", **facts)
 
     def point(self, expression):
-        """Moves the pointer to the middle of an element, a JavaScript expression; returns where that is."""
+        """Moves the pointer to the middle of an element, a JavaScript expression;
+        returns where that is.
+        """
         place = self.run(
-            f"(element => {{ element.scrollIntoView({{block: 'center'}}); const box = element.getBoundingClientRect();"
+            f"(element => {{ element.scrollIntoView({{block: 'center'}}); const box = "
+            "element.getBoundingClientRect();"
             f" return {{x: box.x + box.width / 2, y: box.y + box.height / 2}} }})({expression})"
         )
         self.send("Input.dispatchMouseEvent", type="mouseMoved", **place)
@@ -140,7 +173,11 @@ class Browser:
     def resize(self, width, height, dark=False):
         """Makes the page that wide and high, in pixels, and light or dark."""
         self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])

@@ -4,18 +4,25 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-# oneDNN sums in an order of its own; without it, compiled and uncompiled code agree to the last digits.
+# oneDNN sums in an order of its own; without it, compiled and uncompiled code agree to the last
+# digits.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 if os.environ["KERAS_BACKEND"] == "jax":
-    # JAX compiles nearly every operation of these tests for its own shapes, and runs it once. Its persistent cache would help,
-    # but on a CPU (0.4.34) models that train with what comes from it learn nothing.
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+    # JAX compiles nearly every operation of these tests for its own shapes, and runs it once. Its
+    # persistent cache would help, but on a CPU (0.4.34) models that train with what comes from it
+    # learn nothing.
+    os.environ.setdefault(
+        "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    )
 
 import hypothesis
 import pytest
 
-# The same examples in every run, so that a failure is never a matter of luck; `--hypothesis-profile=explore` looks for new ones.
-hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, print_blob=True)
+# The same examples in every run, so that a failure is never a matter of luck;
+# `--hypothesis-profile=explore` looks for new ones.
+hypothesis.settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, database=None, print_blob=True
+)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("repeatable")
 
@@ -33,7 +40,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Gives each process whole files, as `--dist loadfile` does, and files that share a pipeline to the same process."""
+    """Gives each process whole files, as `--dist loadfile` does, and files that share a pipeline to
+    the same process.
+    """
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling

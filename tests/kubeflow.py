@@ -1,7 +1,9 @@
-"""Does what Kubeflow does with a compiled pipeline: fills in what its containers are told, and runs them, drivers included.
+"""Does what Kubeflow does with a compiled pipeline:
+fills in what its containers are told, and runs them, drivers included.
 
-`run_container` runs one in this process; `run_pipeline` all of them, in order, each as a process of its own. These processes are forked
-from one that has imported what all containers begin with: an import of TFX takes some ten seconds of a processor.
+`run_container` runs one in this process; `run_pipeline` all of them, in order, each as a process of
+its own. These processes are forked from one that has imported what all containers begin with: an
+import of TFX takes some ten seconds of a processor.
 """
 
 import graphlib
@@ -14,7 +16,8 @@ import sys
 
 from google.protobuf import json_format
 
-#: What is imported once for all processes: this module, and those that containers and drivers begin with.
+#: What is imported once for all processes: this module, and those that containers and drivers begin
+#: with.
 PRELOADED = [
     __name__,  # first: a library of the others brings a package `tests` of its own
     "tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor",
@@ -41,13 +44,20 @@ def invocation(spec, name, folder, inputs=None, given=None):
 
     def artifact(key, definition, uri, metadata):
         # Metadata knows an artifact by its name, hence no two may share one.
-        one = {"name": str(uri), "uri": str(uri), "type": definition["artifactType"], "metadata": metadata}
+        one = {
+            "name": str(uri),
+            "uri": str(uri),
+            "type": definition["artifactType"],
+            "metadata": metadata,
+        }
         return {"artifacts": [one]}
 
     def value(parameter):
         if "componentInputParameter" in parameter:
             of_pipeline = parameter["componentInputParameter"]
-            default = spec["root"]["inputDefinitions"]["parameters"][of_pipeline].get("defaultValue")
+            default = spec["root"]["inputDefinitions"]["parameters"][of_pipeline].get(
+                "defaultValue"
+            )
             return (given or {}).get(of_pipeline, default)
         # Kubeflow's driver knows `constant` alone, not the `constantValue` of the older schema.
         return parameter["runtimeValue"]["constant"]
@@ -56,7 +66,10 @@ def invocation(spec, name, folder, inputs=None, given=None):
     return {
         "inputs": {
             "parameterValues": {key: value(parameter) for key, parameter in parameters.items()},
-            "artifacts": {key: artifact(key, definitions[key], *value) for key, value in (inputs or {}).items()},
+            "artifacts": {
+                key: artifact(key, definitions[key], *value)
+                for key, value in (inputs or {}).items()
+            },
         },
         "outputs": {
             "artifacts": {
@@ -73,18 +86,24 @@ def run_driver(spec, name, invocation):
     from tfx.orchestration.kubeflow.v2.file_based_example_gen import driver
 
     container = spec["deploymentSpec"]["executors"][f"{name}_executor"]["container"]
-    driver.main(driver._parse_flags(_arguments(container["lifecycle"]["preCacheCheck"], invocation)))
+    driver.main(
+        driver._parse_flags(_arguments(container["lifecycle"]["preCacheCheck"], invocation))
+    )
     return _output(invocation)
 
 
 def run_container(spec, name, invocation):
-    """Runs the executor with the very arguments of the compiled container; returns the ExecutorOutput proto."""
+    """Runs the executor with the very arguments of the compiled container;
+    returns the ExecutorOutput proto.
+    """
     from kfp.pipeline_spec import pipeline_spec_pb2
     from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_run_executor
 
     container = spec["deploymentSpec"]["executors"][f"{name}_executor"]["container"]
     assert container["command"][-2:] == ["-m", kubeflow_v2_run_executor.__name__]
-    kubeflow_v2_run_executor.main(kubeflow_v2_run_executor._parse_flags(_arguments(container, invocation)))
+    kubeflow_v2_run_executor.main(
+        kubeflow_v2_run_executor._parse_flags(_arguments(container, invocation))
+    )
     return json_format.ParseDict(_output(invocation), pipeline_spec_pb2.ExecutorOutput())
 
 
@@ -120,9 +139,12 @@ def run_pipeline(spec, folder):
         if "lifecycle" in container:
             driver = container["lifecycle"]["preCacheCheck"]
             _run_process(name, driver, told, folder / f"{name}.driver.log")
-            # What the driver found about the inputs stands in the outputs that the executor is given.
+            # What the driver found about the inputs stands in the outputs that the executor is
+            # given.
             for key, found in _output(told).get("artifacts", {}).items():
-                told["outputs"]["artifacts"][key]["artifacts"][0]["metadata"] = found["artifacts"][0]["metadata"]
+                told["outputs"]["artifacts"][key]["artifacts"][0]["metadata"] = found["artifacts"][
+                    0
+                ]["metadata"]
         _run_process(name, container, told, folder / f"{name}.log")
         outputs[name] = {
             key: (found["artifacts"][0]["uri"], found["artifacts"][0].get("metadata", {}))
@@ -132,12 +154,18 @@ def run_pipeline(spec, folder):
 
 
 def _run_process(name, container, invocation, log):
-    """Runs a container's command; the image's Python and its installed packages are this environment's."""
+    """Runs a container's command;
+    the image's Python and its installed packages are this environment's.
+    """
     command, option, module = container["command"]
     assert (command, option) == ("python", "-m")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)  # heard by the first process alone, which starts the server
-    process = context.Process(target=_run_module, args=(module, _arguments(container, invocation), str(log)))
+    context.set_forkserver_preload(
+        PRELOADED
+    )  # heard by the first process alone, which starts the server
+    process = context.Process(
+        target=_run_module, args=(module, _arguments(container, invocation), str(log))
+    )
     process.start()
     process.join()
     printed = log.read_text(encoding="utf-8", errors="replace")
@@ -155,7 +183,10 @@ def _run_module(module, arguments, log):
 
 
 def _arguments(container, invocation):
-    return [json.dumps(invocation) if argument == "{{$}}" else argument for argument in container["args"]]
+    return [
+        json.dumps(invocation) if argument == "{{$}}" else argument
+        for argument in container["args"]
+    ]
 
 
 def _output(invocation):

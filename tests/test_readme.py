@@ -10,7 +10,9 @@ PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
 
 
 def code_blocks(language, page=README):
-    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.findall(
+        rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
 
 
 def test_the_functional_model_trains_saves_and_loads(tmp_path, monkeypatch):
@@ -28,7 +30,12 @@ def test_the_functional_model_trains_saves_and_loads(tmp_path, monkeypatch):
 def test_the_commands_parse():
     """Every `verbatim` line of these pages is one that the command line understands."""
     blocks = [block.replace("\\\n", " ") for page in PAGES for block in code_blocks("sh", page)]
-    lines = [line for block in blocks for line in block.splitlines() if re.search(r"(^|/)verbatim ", line)]
+    lines = [
+        line
+        for block in blocks
+        for line in block.splitlines()
+        if re.search(r"(^|/)verbatim ", line)
+    ]
     assert len(lines) >= 6
     for line in lines:
         words = line.split("verbatim ", 1)[1].rstrip(" &")
@@ -44,7 +51,12 @@ def test_options_that_pages_describe_exist():
         for row in re.findall(r"^\| (.*?) \|", page, flags=re.MULTILINE)
         for option in re.findall(r"--[a-z-]+", row)
     }
-    known = set(re.findall(r"--[a-z-]+", main._parser()._subparsers._group_actions[0].choices["compile"].format_help()))
+    known = set(
+        re.findall(
+            r"--[a-z-]+",
+            main._parser()._subparsers._group_actions[0].choices["compile"].format_help(),
+        )
+    )
     assert len(described) >= 10 and described <= known, described - known
 
 

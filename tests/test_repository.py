@@ -20,20 +20,32 @@ PACKAGES = ["keras_models", "components", "pipeline", "serving"]
 
 
 def repository_files():
-    """Tracked files, and new ones that git does not ignore; every file where there is no git (an unpacked archive)."""
+    """Tracked files, and new ones that git does not ignore;
+    every file where there is no git (an unpacked archive).
+    """
     if (ROOT / ".git").exists():
         command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
-        names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
+        names = (
+            subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+            .stdout.decode()
+            .split("\0")
+        )
         return sorted({ROOT / name for name in names if name and (ROOT / name).is_file()})
     files = []
     for folder, folders, names in os.walk(ROOT):
-        folders[:] = [f for f in folders if f not in {".venv", "build", "dist", "__pycache__"} and "_cache" not in f]
+        folders[:] = [
+            f
+            for f in folders
+            if f not in {".venv", "build", "dist", "__pycache__"} and "_cache" not in f
+        ]
         files += [pathlib.Path(folder, name) for name in names]
     return sorted(files)
 
 
 def top_level_imports(tree):
-    """Names of the packages that importing a module imports: those outside of functions, `if TYPE_CHECKING` included."""
+    """Names of the packages that importing a module imports:
+    those outside of functions, `if TYPE_CHECKING` included.
+    """
     queue = list(tree.body)
     while queue:
         node = queue.pop()
@@ -53,7 +65,9 @@ def test_arrows_point_one_way(package):
         imports = set(top_level_imports(ast.parse(path.read_text(encoding="utf-8"))))
         wrong = imports & users.get(package, set())
         if package in third_parties:
-            wrong |= imports - set(sys.stdlib_module_names) - third_parties[package] - {package, "."}
+            wrong |= (
+                imports - set(sys.stdlib_module_names) - third_parties[package] - {package, "."}
+            )
         assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
 
 
@@ -61,19 +75,31 @@ def test_keras_models_loads_without_the_pipeline():
     code = (
         "import sys, pkgutil, keras, keras_models\n"
         "before = set(sys.modules)\n"
-        "for m in pkgutil.walk_packages(keras_models.__path__, 'keras_models.'): __import__(m.name)\n"
+        "for m in pkgutil.walk_packages(keras_models.__path__, 'keras_models.'): "
+        "__import__(m.name)\n"
         "new = {m.partition('.')[0] for m in set(sys.modules) - before}\n"
-        "assert not new & {'tfx', 'tensorflow_text', 'apache_beam', 'components', 'pipeline', 'serving'}, new\n"
+        "assert not new & {'tfx', 'tensorflow_text', 'apache_beam', 'components', 'pipeline', "
+        "'serving'}, new\n"
     )
     # JAX, so that an import of TensorFlow through anything but Keras' own backend shows.
     environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
 def test_no_file_names_a_machine_or_a_registry():
-    hosts = [r"pypi\.org", r"pythonhosted\.org", r"npmjs\.org", r"registry\.npmjs", r"deb\.debian\.org"]
-    forbidden = re.compile("|".join([r"(?<![\w./-])/(?:work|root|Users)/", r"--(?:extra-)?index-url\s+\w", *hosts]))
+    hosts = [
+        r"pypi\.org",
+        r"pythonhosted\.org",
+        r"npmjs\.org",
+        r"registry\.npmjs",
+        r"deb\.debian\.org",
+    ]
+    forbidden = re.compile(
+        "|".join([r"(?<![\w./-])/(?:work|root|Users)/", r"--(?:extra-)?index-url\s+\w", *hosts])
+    )
     found = []
     for path in repository_files():
         if path == pathlib.Path(__file__).resolve():
@@ -92,7 +118,10 @@ def test_no_file_names_a_machine_or_a_registry():
 def test_lock(lock):
     text = lock.read_text(encoding="utf-8")
     pins = dict(re.findall(r"^([a-z0-9][a-z0-9.-]*)==(\S+)", text, re.MULTILINE))
-    needed = "tfx tensorflow tensorflow-text keras kfp jax pytest hypothesis ruff polib sacrebleu rouge-score regex"
+    needed = (
+        "tfx tensorflow tensorflow-text keras kfp jax pytest hypothesis ruff polib sacrebleu "
+        "rouge-score regex"
+    )
     assert set(needed.split()) <= set(pins)
     assert pins["tfx"].rpartition(".")[0] == re.match(r"tfx-(\d+\.\d+)", lock.name)[1]
     # Each pin has its hashes, and nothing says where packages come from.
@@ -104,7 +133,9 @@ def test_lock(lock):
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)
 def test_lock_has_what_pyproject_asks_for(lock):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pinned = set(re.findall(r"^([a-z0-9][a-z0-9.-]*)==", lock.read_text(encoding="utf-8"), re.MULTILINE))
+    pinned = set(
+        re.findall(r"^([a-z0-9][a-z0-9.-]*)==", lock.read_text(encoding="utf-8"), re.MULTILINE)
+    )
     for requirement in project["dependencies"] + project["optional-dependencies"]["test"]:
         name = re.match(r"[A-Za-z0-9.-]+", requirement)[0]
         assert name in pinned or "python_version < '3.11'" in requirement, (

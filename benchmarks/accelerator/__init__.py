@@ -1,1 +1,3 @@
-"""How fast the bodies and heads are on an accelerator, by JAX, which needs neither TensorFlow nor data there."""
+"""How fast the bodies and heads are on an accelerator, by JAX, which needs neither TensorFlow nor
+data there.
+"""

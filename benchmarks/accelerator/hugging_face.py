@@ -1,4 +1,6 @@
-"""The PyTorch peer on the same device, in a process of its own: Hugging Face's Transformer of the same sizes, untrained, which does not copy."""
+"""The PyTorch peer on the same device, in a process of its own:
+Hugging Face's Transformer of the same sizes, untrained, which does not copy.
+"""
 
 from benchmarks.peers import processes
 from benchmarks.peers.job import Job
@@ -9,7 +11,9 @@ _loaded = {}
 
 
 def load(name, job, dtype):
-    """Builds a network that `decode` knows by this name, on the GPU if there is one; returns its number of parameters and its version."""
+    """Builds a network that `decode` knows by this name, on the GPU if there is one;
+    returns its number of parameters and its version.
+    """
     import torch
     import transformers
 
@@ -22,13 +26,17 @@ def load(name, job, dtype):
 
 
 def decode(name, batch, source_length, calls):
-    """Decodes the same batch so many times; returns the seconds of a call and the numbers of tokens of its outputs."""
+    """Decodes the same batch so many times;
+    returns the seconds of a call and the numbers of tokens of its outputs.
+    """
     import torch
 
     model, job = _loaded[name]
     padding = job.vocabulary - 1
     generator = torch.Generator().manual_seed(1)
-    ids = torch.randint(FIRST_WORD, padding, (batch, source_length), generator=generator).to(model.device)
+    ids = torch.randint(FIRST_WORD, padding, (batch, source_length), generator=generator).to(
+        model.device
+    )
     options = {"num_beams": job.beam, "min_new_tokens": job.length, "max_new_tokens": job.length}
     with processes.Timer() as timer, torch.inference_mode():
         for _ in range(calls):

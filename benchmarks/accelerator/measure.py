@@ -1,16 +1,22 @@
-"""How fast we decode and train on an accelerator, by JAX, beside PyTorch and beside what the device allows.
+"""How fast we decode and train on an accelerator, by JAX, beside PyTorch and beside what the device
+allows.
 
-    python -m benchmarks.accelerator.measure --output DIR [--minutes 9] [--rounds 5] [--peer PYTHON] [--small]
+    python -m benchmarks.accelerator.measure --output DIR [--minutes 9] [--rounds 5] [--peer PYTHON]
+    [--small]
 
-Needs JAX and Keras in this environment, and for the peer PyTorch and Hugging Face's Transformers in it or in that of `--peer`; no TensorFlow, no
-data. Networks are untrained and read random words, which changes no speed: outputs have a forced length, which is checked.
+Needs JAX and Keras in this environment, and for the peer PyTorch and Hugging Face's Transformers in
+it or in that of `--peer`; no TensorFlow, no data. Networks are untrained and read random words,
+which changes no speed: outputs have a forced length, which is checked.
 
-Decoding, beam 5, 20 tokens, of batches of 1, 32 and 256: our GRU with copying and our Transformer of six layers a side, compiled by XLA,
-in float32 and in bfloat16; the same code without compilation (`eager`: a loop of Python, one operation after the other); and Hugging Face's Transformer of the same sizes.
-Programs stay loaded and take turns. Training: language models of 2 x 650, with a softmax and with a pointer sentinel, and the Transformer.
+Decoding, beam 5, 20 tokens, of batches of 1, 32 and 256: our GRU with copying and our Transformer
+of six layers a side, compiled by XLA, in float32 and in bfloat16; the same code without compilation
+(`eager`: a loop of Python, one operation after the other); and Hugging Face's Transformer of the
+same sizes. Programs stay loaded and take turns. Training: language models of 2 x 650, with a
+softmax and with a pointer sentinel, and the Transformer.
 
-It needs nobody: what fails is reported and the rest goes on; what does not fit into `--minutes` is left out, and the report says what. `--small` takes
-tiny sizes, to try the program itself on a CPU. Writes DIR/accelerator.json and accelerator.md, anew after each part.
+It needs nobody: what fails is reported and the rest goes on; what does not fit into `--minutes` is
+left out, and the report says what. `--small` takes tiny sizes, to try the program itself on a CPU.
+Writes DIR/accelerator.json and accelerator.md, anew after each part.
 """
 
 import argparse
@@ -44,7 +50,9 @@ class Sizes:
     eager_batches: tuple = (1, 32)
     language_model: dict = dataclasses.field(
         # The paper's medium model, on WikiText-2's vocabulary.
-        default_factory=lambda: dict(vocabulary_size=33286, window=100, embedding_size=650, hidden_size=650)
+        default_factory=lambda: dict(
+            vocabulary_size=33286, window=100, embedding_size=650, hidden_size=650
+        )
     )
     rows: int = 32
     updates: int = 100
@@ -95,7 +103,14 @@ class Report:
     def __init__(self, output, seconds, facts):
         self.output = output
         self.ends = time.monotonic() + seconds
-        self.found = {"machine": facts, "device": {}, "rates": {}, "programs": {}, "decoding": [], "training": []}
+        self.found = {
+            "machine": facts,
+            "device": {},
+            "rates": {},
+            "programs": {},
+            "decoding": [],
+            "training": [],
+        }
         self.found["left_out"] = []
 
     def attempt(self, label, part):
@@ -119,13 +134,18 @@ class Report:
 def as_markdown(found):
     """Returns the tables of what was found."""
     device = found["device"]
-    lines = ["# On an accelerator", "", machine.sentence(found["machine"], found["machine"]["cores"])]
+    lines = [
+        "# On an accelerator",
+        "",
+        machine.sentence(found["machine"], found["machine"]["cores"]),
+    ]
     if device:
         lines += [f"Device: {device['kind']}; {device['version']}."]
     if found["rates"]:
         rates = found["rates"]
         products = ", ".join(
-            f"{rates[dtype] / 1e12:,.1f} T operations/s in {dtype}" for dtype in ("float32", "bfloat16")
+            f"{rates[dtype] / 1e12:,.1f} T operations/s in {dtype}"
+            for dtype in ("float32", "bfloat16")
         )
         lines += [f"Measured: matrix products {products}; memory {rates['bytes'] / 1e9:,.0f} GB/s."]
     head = [
@@ -148,10 +168,20 @@ def as_markdown(found):
                 rounds.with_spread(figure["ms"], 1),
                 f"{figure['tokens']:,.0f}",
             ]
-            cells += [rounds.with_spread(figure[key], 1) if key in figure else "" for key in ("eager", "hugging_face")]
+            cells += [
+                rounds.with_spread(figure[key], 1) if key in figure else ""
+                for key in ("eager", "hugging_face")
+            ]
             cells += [f"{figure['share']:.1%}" if "share" in figure else ""]
             lines.append("| " + " | ".join(cells) + " |")
-    head = ["network", "dtype", "tokens/s", "parameters", "T operations/s", "share of the product's rate"]
+    head = [
+        "network",
+        "dtype",
+        "tokens/s",
+        "parameters",
+        "T operations/s",
+        "share of the product's rate",
+    ]
     lines += ["", "## Training", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for one in found["training"]:
         share = f"{one['share']:.1%}" if "share" in one else ""
@@ -176,7 +206,9 @@ def load(report, programs, job):
     for name, (program, dtype, _) in DECODERS[job.body].items():
 
         def part(name=name, program=program, dtype=dtype):
-            facts = programs[program].ask("load", name=f"{job.body} {dtype}", job=job.to_json(), dtype=dtype)
+            facts = programs[program].ask(
+                "load", name=f"{job.body} {dtype}", job=job.to_json(), dtype=dtype
+            )
             report.found["programs"].setdefault(program, facts.get("version"))
             able.append(name)
 
@@ -193,7 +225,12 @@ def measure_decoding(report, programs, job, names, batch, count):
         # Several calls where one is short.
         calls = 1 if how == "eager" else 5
         answer = programs[program].ask(
-            "decode", name=f"{job.body} {dtype}", batch=batch, source_length=SOURCE_LENGTH, calls=calls, **options
+            "decode",
+            name=f"{job.body} {dtype}",
+            batch=batch,
+            source_length=SOURCE_LENGTH,
+            calls=calls,
+            **options,
         )
         check_lengths(name, answer["lengths"], job.length)
         return {"ms": 1e3 * answer["seconds"]}
@@ -226,14 +263,20 @@ def trainings(sizes):
         for head in ("softmax", "pointer_sentinel")
     ]
     pairs = {"batch": sizes.training_batch, "length": sizes.training_length, **often}
-    return [*models, *((job.body, "train_pairs", {"job": job.to_json(), **pairs}) for job in sizes.jobs)]
+    return [
+        *models,
+        *((job.body, "train_pairs", {"job": job.to_json(), **pairs}) for job in sizes.jobs),
+    ]
 
 
 def measure_training(report, program, network, dtype, task, **arguments):
     """Trains once; notes the rate, and its matrix products' share of what the device allows."""
     facts = program.ask(task, dtype=dtype, **arguments) | {"network": network, "dtype": dtype}
     if report.found["rates"]:
-        facts["share"] = facts["operations"] / report.found["rates"]["bfloat16" if "bfloat16" in dtype else "float32"]
+        facts["share"] = (
+            facts["operations"]
+            / report.found["rates"]["bfloat16" if "bfloat16" in dtype else "float32"]
+        )
     report.found["training"].append(facts)
 
 
@@ -243,8 +286,12 @@ def main(arguments=None):
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--small", action="store_true", help="tiny sizes, to try the program itself")
-    parser.add_argument("--peer", default=sys.executable, help="the Python that has PyTorch; by default this one")
+    parser.add_argument(
+        "--small", action="store_true", help="tiny sizes, to try the program itself"
+    )
+    parser.add_argument(
+        "--peer", default=sys.executable, help="the Python that has PyTorch; by default this one"
+    )
     options = parser.parse_args(arguments)
     sizes = SMALL if options.small else Sizes()
     options.output.mkdir(parents=True, exist_ok=True)
@@ -266,13 +313,19 @@ def main(arguments=None):
         report.attempt("the device", lambda: measure_device(report, programs["ours"], sizes))
         for dtype in ("float32", "mixed_bfloat16"):
             for network, task, given in trainings(sizes):
-                part = functools.partial(measure_training, report, programs["ours"], network, dtype, task, **given)
+                part = functools.partial(
+                    measure_training, report, programs["ours"], network, dtype, task, **given
+                )
                 report.attempt(f"training: {network}, {dtype}", part)
         for job in sizes.jobs:
             able = load(report, programs, job)
             for batch in job.batches:
-                names = [name for name in able if batch in sizes.eager_batches or "eager" not in name]
-                part = functools.partial(measure_decoding, report, programs, job, names, batch, options.rounds)
+                names = [
+                    name for name in able if batch in sizes.eager_batches or "eager" not in name
+                ]
+                part = functools.partial(
+                    measure_decoding, report, programs, job, names, batch, options.rounds
+                )
                 report.attempt(f"decoding: {job.body}, batch {batch}", part)
     print(as_markdown(report.found))
 

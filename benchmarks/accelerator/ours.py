@@ -1,4 +1,6 @@
-"""Our networks on JAX's first device, untrained, in a process of their own: decoding, compiled or not, and training."""
+"""Our networks on JAX's first device, untrained, in a process of their own:
+decoding, compiled or not, and training.
+"""
 
 import time
 import unittest.mock
@@ -25,7 +27,9 @@ def describe():
 
 
 def rates(size, megabytes, repeats=10):
-    """Measures the device, best of `repeats`: operations a second of a square matrix product in each type, and bytes of a sum."""
+    """Measures the device, best of `repeats`:
+    operations a second of a square matrix product in each type, and bytes of a sum.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -61,7 +65,11 @@ def build(job, dtype):
         model = RecurrentSeq2Seq(job.vocabulary, job.vocabulary, **options, **sizes)
     else:
         layers = {"encoder_layers": job.layers, "decoder_layers": job.layers}
-        options = {"head": "softmax", "attention_heads": job.heads, "feed_forward_size": job.feed_forward}
+        options = {
+            "head": "softmax",
+            "attention_heads": job.heads,
+            "feed_forward_size": job.feed_forward,
+        }
         model = TransformerSeq2Seq(job.vocabulary, job.vocabulary, **options, **layers, **sizes)
     model(pairs(job, 1, 4, 4))
     return model
@@ -87,9 +95,11 @@ def load(name, job, dtype):
 
 
 def searches(model, job):
-    """Returns dict from `compiled` and `eager` to a function of a batch's inputs that returns `Hypotheses`.
+    """Returns dict from `compiled` and `eager` to a function of a batch's inputs that returns
+    `Hypotheses`.
 
-    What is computed in bfloat16 has its matrices in bfloat16, too: half the bytes to read at each step.
+    What is computed in bfloat16 has its matrices in bfloat16, too: half the bytes to read at each
+    step.
     """
     import jax
     import keras
@@ -105,11 +115,15 @@ def searches(model, job):
 
     compiled = jax.jit(search)
     dtype = model.compute_dtype
-    values = [variable.value.astype(dtype) if variable.ndim > 1 else variable.value for variable in variables]
+    values = [
+        variable.value.astype(dtype) if variable.ndim > 1 else variable.value
+        for variable in variables
+    ]
     tables = {name: table.astype(dtype) for name, table in model.decoding_tables().items()}
 
     def eager(inputs):
-        # As PyTorch runs it: a loop of Python, each operation sent to the device when its turn comes.
+        # As PyTorch runs it: a loop of Python, each operation sent to the device when its turn
+        # comes.
         with unittest.mock.patch.object(keras.ops, "while_loop", _python_loop):
             return search(values, tables, inputs)
 
@@ -124,12 +138,16 @@ def _python_loop(condition, body, state, maximum_iterations=None):
 
 
 def decode(name, how, batch, source_length, calls):
-    """Decodes the same batch so many times; returns the seconds of a call and the numbers of tokens of its best outputs."""
+    """Decodes the same batch so many times;
+    returns the seconds of a call and the numbers of tokens of its best outputs.
+    """
     import jax
 
     _, job, search = _loaded[name]
     inputs = {
-        key: jax.device_put(value) for key, value in pairs(job, batch, source_length, 1).items() if key[:6] == "source"
+        key: jax.device_put(value)
+        for key, value in pairs(job, batch, source_length, 1).items()
+        if key[:6] == "source"
     }
     with processes.Timer() as timer:
         for _ in range(calls):
@@ -138,7 +156,8 @@ def decode(name, how, batch, source_length, calls):
 
 
 def train_language_model(head, dtype, sizes, rows, updates, epochs):
-    """Trains the 2-layer language model on random words; returns its rate from the end of the first epoch on.
+    """Trains the 2-layer language model on random words;
+    returns its rate from the end of the first epoch on.
 
     Args:
         head: `pointer_sentinel` or `softmax`.
@@ -158,16 +177,26 @@ def train_language_model(head, dtype, sizes, rows, updates, epochs):
     model = LanguageModel(head=head, dtype=dtype, **sizes)
     rng = np.random.default_rng(1)
     stream = rng.integers(FIRST_WORD, sizes["vocabulary_size"], rows * model.window * updates)
-    options = language_modeling.FitOptions(batch_size=rows, max_epochs=epochs, patience=epochs, evaluation_batch_size=8)
+    options = language_modeling.FitOptions(
+        batch_size=rows, max_epochs=epochs, patience=epochs, evaluation_batch_size=8
+    )
     ends = []
     # The words after training are few, so that an epoch's time is its updates'.
-    language_modeling.fit(model, stream, stream[:64], options, lambda entry: ends.append(time.perf_counter()))
+    language_modeling.fit(
+        model, stream, stream[:64], options, lambda entry: ends.append(time.perf_counter())
+    )
     rate = len(stream) * (epochs - 1) / (ends[-1] - ends[0])
-    return {"parameters": int(model.count_params()), "rate": rate, "operations": operations(model) * rate}
+    return {
+        "parameters": int(model.count_params()),
+        "rate": rate,
+        "operations": operations(model) * rate,
+    }
 
 
 def train_pairs(job, dtype, batch, length, updates, epochs):
-    """Trains the job's network on random pairs of one length; returns its rate, of both sides' tokens, from the end of the first epoch on."""
+    """Trains the job's network on random pairs of one length;
+    returns its rate, of both sides' tokens, from the end of the first epoch on.
+    """
     import keras
 
     from keras_models.losses import negative_log_likelihood
@@ -175,20 +204,38 @@ def train_pairs(job, dtype, batch, length, updates, epochs):
     job = Job.from_json(job)
     model = build(job, dtype)
     inputs = pairs(job, batch * updates, length, length)
-    model.compile(optimizer=keras.optimizers.Adam(job.learning_rate, global_clipnorm=1.0), loss=negative_log_likelihood)
+    model.compile(
+        optimizer=keras.optimizers.Adam(job.learning_rate, global_clipnorm=1.0),
+        loss=negative_log_likelihood,
+    )
     ends = []
-    watch = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: ends.append(time.perf_counter()))
-    model.fit(inputs, inputs["target_extended_ids"], batch_size=batch, epochs=epochs, verbose=0, callbacks=[watch])
+    watch = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: ends.append(time.perf_counter())
+    )
+    model.fit(
+        inputs,
+        inputs["target_extended_ids"],
+        batch_size=batch,
+        epochs=epochs,
+        verbose=0,
+        callbacks=[watch],
+    )
     pairs_a_second = batch * updates * (epochs - 1) / (ends[-1] - ends[0])
     # A weight meets the tokens of one side.
     done = operations(model) * pairs_a_second * length
-    return {"parameters": int(model.count_params()), "rate": 2 * length * pairs_a_second, "operations": done}
+    return {
+        "parameters": int(model.count_params()),
+        "rate": 2 * length * pairs_a_second,
+        "operations": done,
+    }
 
 
 def operations(model):
-    """Returns the multiplications and additions of a training's matrix products for a token: 6 a weight, forward 2 and backward 4.
+    """Returns the multiplications and additions of a training's matrix products for a token: 6 a
+    weight, forward 2 and backward 4.
 
-    The weights are all matrices but those that are looked up; products of activations with each other are not counted.
+    The weights are all matrices but those that are looked up; products of activations with each
+    other are not counted.
     """
     return 6 * sum(
         int(weight.shape[0] * weight.shape[1])

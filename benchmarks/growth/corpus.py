@@ -1,13 +1,16 @@
 """Measures how time and memory of the Beam components grow with the corpus.
 
-    python -m benchmarks.growth.corpus translation_en_ja --data PATH --output DIR --pairs 50000,500000 --components ingest,statistics,vocabulary,lexicon,transform,evaluation
+    python -m benchmarks.growth.corpus translation_en_ja --data PATH --output DIR --pairs
+    50000,500000 --components ingest,statistics,vocabulary,lexicon,transform,evaluation
 
-The corpus is two line-aligned files of real text, repeated up to each size: every repetition after the first has numbers of its own
-appended to both sides, so that no pair is a duplicate, the hash divides all of them, and the vocabulary grows as slowly as that of real
-text. What is evaluated is the test split, a fiftieth of the pairs, by a tiny model that has learned nothing: how the Evaluator grows does not
-ask what its model says. Each component runs at each size in a process of its own. The table says how long it worked, and the most memory that process and
-its descendants had resident together, sampled every 0.2 seconds; DIR/growth.json keeps the same facts, DIR/growth.svg draws them. `--beam OPTION` is an option for
-Beam, as in `verbatim run`.
+The corpus is two line-aligned files of real text, repeated up to each size: every repetition after
+the first has numbers of its own appended to both sides, so that no pair is a duplicate, the hash
+divides all of them, and the vocabulary grows as slowly as that of real text. What is evaluated is
+the test split, a fiftieth of the pairs, by a tiny model that has learned nothing: how the Evaluator
+grows does not ask what its model says. Each component runs at each size in a process of its own.
+The table says how long it worked, and the most memory that process and its descendants had resident
+together, sampled every 0.2 seconds; DIR/growth.json keeps the same facts, DIR/growth.svg draws
+them. `--beam OPTION` is an option for Beam, as in `verbatim run`.
 """
 
 import argparse
@@ -54,7 +57,9 @@ def grow(source_path, target_path, folder, pairs):
         (folder / f"train{source_path.suffix}").open("w", encoding="utf-8") as sources,
         (folder / f"train{target_path.suffix}").open("w", encoding="utf-8") as targets,
     ):
-        for number, (source, target) in enumerate(itertools.islice(itertools.cycle(zip(*texts)), pairs)):
+        for number, (source, target) in enumerate(
+            itertools.islice(itertools.cycle(zip(*texts)), pairs)
+        ):
             repetition = number // len(texts[0])
             added = f" {repetition} {number % 1000}" if repetition else ""
             sources.write(f"{source}{added}\n")
@@ -62,7 +67,8 @@ def grow(source_path, target_path, folder, pairs):
 
 
 def work(component, recipe, data, output, beam_args):
-    """Runs one component's executor; what it reads of others, which ran before, lies in the same output folder.
+    """Runs one component's executor;
+    what it reads of others, which ran before, lies in the same output folder.
 
     Args:
         component: one of `COMPONENTS`.
@@ -108,9 +114,13 @@ def work(component, recipe, data, output, beam_args):
     given = {name: [artifact] for name, artifact in artifacts.items()}
 
     def execute(module, inputs, outputs, properties):
-        context = module.Executor.Context(beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1")
+        context = module.Executor.Context(
+            beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1"
+        )
         module.Executor(context).Do(
-            {name: given[name] for name in inputs}, {name: given[name] for name in outputs}, properties
+            {name: given[name] for name in inputs},
+            {name: given[name] for name in outputs},
+            properties,
         )
 
     if component == "ingest":
@@ -139,12 +149,22 @@ def work(component, recipe, data, output, beam_args):
             eval_config=task_of(recipe).build_eval_config(recipe),
             module_path=task_of(recipe).evaluator_module(),
         )
-        execute(evaluator.executor, ("examples", "model"), ("evaluation", "blessing"), made.exec_properties)
+        execute(
+            evaluator.executor,
+            ("examples", "model"),
+            ("evaluation", "blessing"),
+            made.exec_properties,
+        )
     else:
         write_schema(output / "schema")
         inputs = ("examples", "schema", "vocabulary")
         made = transform.TextTransform(*(channels[name] for name in inputs), recipe_json)
-        execute(transform.executor, inputs, ("transform_graph", "transformed_examples"), made.exec_properties)
+        execute(
+            transform.executor,
+            inputs,
+            ("transform_graph", "transformed_examples"),
+            made.exec_properties,
+        )
 
 
 def export_model(recipe, output):
@@ -164,7 +184,9 @@ def export_model(recipe, output):
     model = trainer.build_model(recipe, *sizes)
     directory = path_utils.serving_model_dir(str(output / "model"))
     seq2seq_export.export_model(model, graph, recipe, directory)
-    training_counts.write(directory, vocabulary_files.read_training_counts(str(output / "vocabulary")))
+    training_counts.write(
+        directory, vocabulary_files.read_training_counts(str(output / "vocabulary"))
+    )
 
 
 def write_schema(folder):
@@ -174,20 +196,26 @@ def write_schema(folder):
     from tensorflow_transform.tf_metadata import schema_utils
 
     spec = {name: tf.io.FixedLenFeature([1], tf.string) for name in ("source", "target", "file")}
-    schema = schema_utils.schema_from_feature_spec({**spec, "line": tf.io.FixedLenFeature([1], tf.int64)})
+    schema = schema_utils.schema_from_feature_spec(
+        {**spec, "line": tf.io.FixedLenFeature([1], tf.int64)}
+    )
     folder.mkdir(exist_ok=True)
     (folder / "schema.pbtxt").write_text(text_format.MessageToString(schema), encoding="utf-8")
 
 
 def channel(artifact):
-    """Returns a channel of an artifact's type, so that a component can be made that says its executor's properties."""
+    """Returns a channel of an artifact's type, so that a component can be made that says its
+    executor's properties.
+    """
     from tfx.types import Channel
 
     return Channel(type=type(artifact))
 
 
 def resident_bytes(pid):
-    """Returns the memory that a process and its descendants have resident together; 0 for what has ended."""
+    """Returns the memory that a process and its descendants have resident together; 0 for what has
+    ended.
+    """
     try:
         with open(f"/proc/{pid}/statm") as file:
             total = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -215,7 +243,9 @@ def measure(arguments):
         peak = max(peak, resident_bytes(process.pid))
         time.sleep(_SAMPLE_SECONDS)
     if process.returncode:
-        raise SystemExit(f"The component ended with status {process.returncode}: {' '.join(arguments)}")
+        raise SystemExit(
+            f"The component ended with status {process.returncode}: {' '.join(arguments)}"
+        )
     return time.monotonic() - started, peak
 
 
@@ -230,14 +260,21 @@ def table(rows):
 
 
 def curves(rows):
-    """Returns what `exponents.write` draws of the table's rows: time, then memory, of each component that ran at several sizes."""
+    """Returns what `exponents.write` draws of the table's rows:
+    time, then memory, of each component that ran at several sizes.
+    """
     made = []
     for component in dict.fromkeys(row["component"] for row in rows):
         own = [row for row in rows if row["component"] == component]
-        for key, unit, title in (("seconds", 1.0, "seconds"), ("peak_bytes", 1e6, "peak of memory, MB")):
+        for key, unit, title in (
+            ("seconds", 1.0, "seconds"),
+            ("peak_bytes", 1e6, "peak of memory, MB"),
+        ):
             points = [(row["pairs"], row[key] / unit) for row in own]
             if len(points) > 1:
-                made.append({"title": f"{component}: {title}", "x_label": "pairs", "points": points})
+                made.append(
+                    {"title": f"{component}: {title}", "x_label": "pairs", "points": points}
+                )
     return made
 
 
@@ -245,17 +282,28 @@ def main():
     """Measures all components at all sizes and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("recipe")
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder with train.SOURCE and train.TARGET")
+    parser.add_argument(
+        "--data", required=True, type=pathlib.Path, help="folder with train.SOURCE and train.TARGET"
+    )
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--pairs", default="50000,500000,5000000")
     parser.add_argument("--components", default=",".join(COMPONENTS))
     parser.add_argument(
-        "--beam", action="append", default=[], metavar="OPTION", help="--beam=--OPTION: an option for Beam; repeatable"
+        "--beam",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="--beam=--OPTION: an option for Beam; repeatable",
     )
     parser.add_argument("--only", nargs=2, metavar=("COMPONENT", "PAIRS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     tensorflow_settings.quiet()
-    overrides = ["data.eval_files=[]", "data.test_files=[]", "data.eval_share=0.02", "data.test_share=0.02"]
+    overrides = [
+        "data.eval_files=[]",
+        "data.test_files=[]",
+        "data.eval_share=0.02",
+        "data.test_share=0.02",
+    ]
     overrides += [f"{key}={value}" for key, value in _TINY_MODEL.items()]
     recipe = loading.load_recipe(options.recipe, [*overrides, "lexicon.kind=learned"])
     if options.only:
@@ -270,14 +318,29 @@ def main():
         folder = options.output / str(pairs)
         shutil.rmtree(folder, ignore_errors=True)
         grow(*texts, folder / "data", pairs)
-        arguments = [sys.executable, "-m", "benchmarks.growth.corpus", options.recipe, "--data", str(options.data)]
-        arguments += ["--output", str(options.output), *(f"--beam={option}" for option in options.beam)]
+        arguments = [
+            sys.executable,
+            "-m",
+            "benchmarks.growth.corpus",
+            options.recipe,
+            "--data",
+            str(options.data),
+        ]
+        arguments += [
+            "--output",
+            str(options.output),
+            *(f"--beam={option}" for option in options.beam),
+        ]
         for component in options.components.split(","):
             if component == "evaluation":
                 measure([*arguments, "--only", _MODEL, str(pairs)])
             seconds, peak = measure([*arguments, "--only", component, str(pairs)])
-            rows.append({"component": component, "pairs": pairs, "seconds": seconds, "peak_bytes": peak})
-            (options.output / "growth.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            rows.append(
+                {"component": component, "pairs": pairs, "seconds": seconds, "peak_bytes": peak}
+            )
+            (options.output / "growth.json").write_text(
+                json.dumps(rows, indent=1) + "\n", encoding="utf-8"
+            )
             print(table(rows[-1:]).splitlines()[-1], flush=True)
     if made := curves(rows):
         exponents.write(options.output / "growth.svg", "Growth with the corpus", made)

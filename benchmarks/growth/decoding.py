@@ -1,10 +1,14 @@
-"""How decoding's time and memory grow with the source's length, the beam, the batch and the vocabulary.
+"""How decoding's time and memory grow with the source's length, the beam, the batch and the
+vocabulary.
 
-    python -m benchmarks.growth.decoding --data PATH --output DIR [--axes source,beam,batch,vocabulary] [--repeats 5]
+    python -m benchmarks.growth.decoding --data PATH --output DIR [--axes
+    source,beam,batch,vocabulary] [--repeats 5]
 
-The network is that of `benchmarks.peers`, untrained, exported and run through its own signature (XLA). One size changes at a time; the
-others are a source of 16 tokens, beam 5, one sentence, 8,000 words; outputs have 20 tokens, forced. Each point is a process of its own, so that
-its peak of resident memory is its own; the time is the median of the calls after the first. Writes DIR/decoding.json, decoding.md and decoding.svg.
+The network is that of `benchmarks.peers`, untrained, exported and run through its own signature
+(XLA). One size changes at a time; the others are a source of 16 tokens, beam 5, one sentence, 8,000
+words; outputs have 20 tokens, forced. Each point is a process of its own, so that its peak of
+resident memory is its own; the time is the median of the calls after the first. Writes
+DIR/decoding.json, decoding.md and decoding.svg.
 """
 
 import argparse
@@ -69,7 +73,9 @@ def measure(sizes, options):
             program.ask("make", data=str(options.data), **shared)
     with processes.Program(sys.executable, "ours", job.threads, log) as program:
         program.ask("load", model=str(folder / "model"), forced=True, **shared)
-        answers = [program.ask("decode", texts=texts, batch=len(texts)) for _ in range(1 + options.repeats)]
+        answers = [
+            program.ask("decode", texts=texts, batch=len(texts)) for _ in range(1 + options.repeats)
+        ]
     check_lengths("ours", answers[-1]["lengths"], job.length)
     seconds = [answer["seconds"] for answer in answers[1:]]
     return {
@@ -91,12 +97,21 @@ def table(name, points):
     label = AXES[name].label
     lines = [f"| {label} | ms a call | peak, MB | first call, s |", "|---|---|---|---|"]
     for size, facts in points:
-        spread = f"{1e3 * facts['seconds']:,.1f} ({1e3 * facts['low']:,.1f} to {1e3 * facts['high']:,.1f})"
-        lines.append(f"| {size:,} | {spread} | {facts['peak_bytes'] / 1e6:,.0f} | {facts['first_seconds']:.1f} |")
+        spread = (
+            f"{1e3 * facts['seconds']:,.1f} ({1e3 * facts['low']:,.1f} to "
+            f"{1e3 * facts['high']:,.1f})"
+        )
+        lines.append(
+            f"| {size:,} | {spread} | {facts['peak_bytes'] / 1e6:,.0f} | "
+            f"{facts['first_seconds']:.1f} |"
+        )
     if len(points) > 1:
         sizes, times = [size for size, _ in points], [facts["seconds"] for _, facts in points]
         exponent, last = exponents.exponent(sizes, times), exponents.last_exponent(sizes, times)
-        lines += ["", f"Time grows with the power {exponent:.2f} of the {label}; at the end {last:.2f}."]
+        lines += [
+            "",
+            f"Time grows with the power {exponent:.2f} of the {label}; at the end {last:.2f}.",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -122,7 +137,9 @@ def curves(found):
 def main():
     """Measures the axes, and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja")
+    parser.add_argument(
+        "--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja"
+    )
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--axes", default=",".join(AXES))
     parser.add_argument("--repeats", type=int, default=5)
@@ -141,9 +158,15 @@ def main():
             key = tuple(sizes.items())  # the axes meet in one point
             known[key] = known.get(key) or measure(sizes, options)
             found[name].append((size, known[key]))
-            print(f"  {name} {size:,}: {1e3 * known[key]['seconds']:,.1f} ms", file=sys.stderr, flush=True)
+            print(
+                f"  {name} {size:,}: {1e3 * known[key]['seconds']:,.1f} ms",
+                file=sys.stderr,
+                flush=True,
+            )
         report = {"machine": facts, "base": BASE, "axes": found}
-        (options.output / "decoding.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        (options.output / "decoding.json").write_text(
+            json.dumps(report, indent=1) + "\n", encoding="utf-8"
+        )
     parts = ["# Growth of decoding", "", machine.sentence(facts, options.threads), ""]
     parts += [table(name, points) for name, points in found.items()]
     exponents.write(options.output / "decoding.svg", "Growth of decoding", curves(found))

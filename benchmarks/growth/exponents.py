@@ -1,4 +1,6 @@
-"""How a measure grows with a size: the exponent of a power of it, and curves on two logarithmic scales."""
+"""How a measure grows with a size:
+the exponent of a power of it, and curves on two logarithmic scales.
+"""
 
 import math
 import pathlib
@@ -13,7 +15,8 @@ _COLUMNS = 2
 
 
 def exponent(sizes, values):
-    """Returns b of the power law values = a sizes^b that fits best, by least squares of the logarithms: 1 is linear, 0 constant.
+    """Returns b of the power law values = a sizes^b that fits best, by least squares of the
+    logarithms: 1 is linear, 0 constant.
 
     Args:
         sizes, values: positive numbers, at least two different sizes.
@@ -27,7 +30,9 @@ def last_exponent(sizes, values):
 
 
 def _marks(values):
-    """Returns the round numbers 1, 2, 5, 10, ... that enclose positive values; powers of ten where those were too many."""
+    """Returns the round numbers 1, 2, 5, 10, ... that enclose positive values;
+    powers of ten where those were too many.
+    """
     first, last = (math.floor(math.log10(value)) for value in (min(values), max(values)))
     for steps in ((1, 2, 5), (1,)):
         marks = [step * 10.0**power for power in range(first, last + 2) for step in steps]
@@ -50,7 +55,8 @@ def panels(curves):
     """Returns the geometry of curves, a panel each.
 
     Args:
-        curves: list of dicts: `title`, `x_label`, `points` (list of (size, value), both positive, at least two sizes).
+        curves: list of dicts: `title`, `x_label`, `points` (list of (size, value), both positive,
+            at least two sizes).
 
     Returns:
         Dict for the template.
@@ -58,14 +64,20 @@ def panels(curves):
     made = []
     for number, curve in enumerate(curves):
         row, column = divmod(number, _COLUMNS)
-        left, top = column * _PANEL["width"] + _PANEL["left"], row * _PANEL["height"] + _PANEL["top"]
+        left, top = (
+            column * _PANEL["width"] + _PANEL["left"],
+            row * _PANEL["height"] + _PANEL["top"],
+        )
         right = (column + 1) * _PANEL["width"] - _PANEL["right"]
         bottom = (row + 1) * _PANEL["height"] - _PANEL["bottom"]
         sizes, values = zip(*sorted(curve["points"]))
         x_marks, y_marks = sizes, _marks(values)
 
         def place(value, marks, start, end):
-            return round(start + (end - start) * math.log(value / marks[0]) / math.log(marks[-1] / marks[0]), 1)
+            return round(
+                start + (end - start) * math.log(value / marks[0]) / math.log(marks[-1] / marks[0]),
+                1,
+            )
 
         def x(value, marks=x_marks, start=left, end=right):
             return place(value, marks, start, end)
@@ -76,7 +88,8 @@ def panels(curves):
         made.append(
             {
                 "title": curve["title"],
-                "exponent": f"exponent {exponent(sizes, values):.2f}; at the end {last_exponent(sizes, values):.2f}",
+                "exponent": f"exponent {exponent(sizes, values):.2f}; at the end "
+                f"{last_exponent(sizes, values):.2f}",
                 "x_label": curve["x_label"],
                 "left": left,
                 "right": right,

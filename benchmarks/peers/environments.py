@@ -1,10 +1,14 @@
-"""Makes an environment of its own for each peer, from the package registry, with every version pinned.
+"""Makes an environment of its own for each peer, from the package registry, with every version
+pinned.
 
-    python -m benchmarks.peers.environments [--peers opennmt_py,opennmt_tf,transformers] [--folder build/peers]
+    python -m benchmarks.peers.environments [--peers opennmt_py,opennmt_tf,transformers] [--folder
+    build/peers]
 
-`requirements/PEER.in` says what is wanted and why, `requirements/PEER.txt` every version; both are installed by uv where it is found, else
-by venv and pip, whose own settings (another index, say one with builds of torch for CPUs alone) hold. The registry's torch for Linux
-brings CUDA along, which takes 5 GB of disk and is not used. A peer that does not install is reported with the installer's last words, and the others go on.
+`requirements/PEER.in` says what is wanted and why, `requirements/PEER.txt` every version; both are
+installed by uv where it is found, else by venv and pip, whose own settings (another index, say one
+with builds of torch for CPUs alone) hold. The registry's torch for Linux brings CUDA along, which
+takes 5 GB of disk and is not used. A peer that does not install is reported with the installer's
+last words, and the others go on.
 """
 
 import argparse
@@ -35,7 +39,8 @@ def interpreter(peer, folder=FOLDER):
     path = pathlib.Path(folder) / peer / "bin" / "python"
     if not path.exists():
         raise SystemExit(
-            f"The peer {peer} is not installed: run python -m benchmarks.peers.environments --peers {peer}."
+            f"The peer {peer} is not installed: run python -m benchmarks.peers.environments "
+            f"--peers {peer}."
         )
     return path
 
@@ -47,7 +52,9 @@ def find_uv():
 
 
 def commands(peer, folder, uv):
-    """Returns the command lines that make a peer's environment, lists of strings; `uv` is its path or None."""
+    """Returns the command lines that make a peer's environment, lists of strings;
+    `uv` is its path or None.
+    """
     target, lock = folder / peer, str(REQUIREMENTS / f"{peer}.txt")
     python = str(target / "bin" / "python")
     if uv:
@@ -68,7 +75,9 @@ def make(peer, folder):
     check = [str(folder / peer / "bin" / "python"), "-c", imports]
     for command in (*commands(peer, folder, find_uv()), check):
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
         except OSError as error:
             return str(error)
         if done.returncode:

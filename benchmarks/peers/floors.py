@@ -1,10 +1,12 @@
-"""What the machine allows: its rates, measured, and the operations and bytes that decoding and training need at least.
+"""What the machine allows:
+its rates, measured, and the operations and bytes that decoding and training need at least.
 
     python -m benchmarks.peers.floors [--threads 2] [--json FILE]
 
-A floor is the time of the network's matrix products alone, each at the slower of two limits: its multiplications and additions at the best
-rate that a large product reached here, or the bytes of its factors and result, each moved once, at the best rate that memory gave. It
-knows no caches between products, no gates, no softmax, no search: a program near it wastes nothing that counts.
+A floor is the time of the network's matrix products alone, each at the slower of two limits: its
+multiplications and additions at the best rate that a large product reached here, or the bytes of
+its factors and result, each moved once, at the best rate that memory gave. It knows no caches
+between products, no gates, no softmax, no search: a program near it wastes nothing that counts.
 """
 
 import argparse
@@ -40,7 +42,9 @@ class Product:
 
 
 def encoder_products(job, batch, source_length):
-    """Returns the products of reading a batch: a bidirectional GRU, half the hidden size each way, and the first state; or a Transformer."""
+    """Returns the products of reading a batch:
+    a bidirectional GRU, half the hidden size each way, and the first state; or a Transformer.
+    """
     rows, hidden = batch * source_length, job.hidden
     if job.body == "transformer":
         return [
@@ -102,7 +106,9 @@ def step_products(job, sources, rows_each, source_length):
             *_feed_forward(job, rows),
             Product("vocabulary", rows, hidden, job.vocabulary),
         ]
-    query = [Product("attention's query", rows, hidden, hidden)] if job.attention == "additive" else []
+    query = (
+        [Product("attention's query", rows, hidden, hidden)] if job.attention == "additive" else []
+    )
     return [
         *query,
         # Input feeding: what the last step gave is an input, beside the last word.
@@ -116,16 +122,20 @@ def step_products(job, sources, rows_each, source_length):
 
 
 def decoding_products(job, batch, source_length):
-    """Returns the products of decoding a batch with a beam; the end after the last token is forced and needs none."""
+    """Returns the products of decoding a batch with a beam;
+    the end after the last token is forced and needs none.
+    """
     steps = step_products(job, batch, job.beam, source_length)
     repeated = [dataclasses.replace(product, times=product.times * job.length) for product in steps]
     return [*encoder_products(job, batch, source_length), *repeated]
 
 
 def training_products(job, batch, source_length, target_length):
-    """Returns the products of one update of a GRU: forward, and twice as many backward, for the factors' gradients.
+    """Returns the products of one update of a GRU:
+    forward, and twice as many backward, for the factors' gradients.
 
-    What each step needs of the last is a product of `batch` rows a step; the vocabulary's needs nothing of it, so all steps make one.
+    What each step needs of the last is a product of `batch` rows a step; the vocabulary's needs
+    nothing of it, so all steps make one.
     """
     forward = encoder_products(job, batch, source_length)
     for product in step_products(job, batch, 1, source_length):
@@ -138,12 +148,17 @@ def training_products(job, batch, source_length, target_length):
 
 def seconds(products, rates):
     """Returns the floor of some products, given `{"operations": a second, "bytes": a second}`."""
-    return sum(max(one.operations / rates["operations"], one.bytes / rates["bytes"]) for one in products)
+    return sum(
+        max(one.operations / rates["operations"], one.bytes / rates["bytes"]) for one in products
+    )
 
 
 def needs(products):
     """Returns the sums of some products: `{"operations", "bytes"}`."""
-    return {name: sum(getattr(product, name) for product in products) for name in ("operations", "bytes")}
+    return {
+        name: sum(getattr(product, name) for product in products)
+        for name in ("operations", "bytes")
+    }
 
 
 def measured_rates(threads, log):
@@ -158,7 +173,10 @@ def table(found, job, source_length):
     for one in found["measured"]:
         unit = "GB/s" if one["kind"] == "bytes" else "G operations/s"
         shape = " × ".join(map(str, one["shape"]))
-        lines.append(f"| {one['library']} | {shape} | {one['median'] / 1e9:.1f} ({one['best'] / 1e9:.1f}) {unit} |")
+        lines.append(
+            f"| {one['library']} | {shape} | {one['median'] / 1e9:.1f} ({one['best'] / 1e9:.1f}) "
+            f"{unit} |"
+        )
     lines += [
         "",
         "| decoding, batch | G operations a sentence | GB a sentence | floor, ms a sentence |",
@@ -168,7 +186,9 @@ def table(found, job, source_length):
         products = decoding_products(job, batch, source_length)
         amounts = needs(products)
         cells = [f"{amounts[name] / batch / 1e9:.3f}" for name in ("operations", "bytes")]
-        lines.append(f"| {batch} | {' | '.join(cells)} | {1000 * seconds(products, found) / batch:.2f} |")
+        lines.append(
+            f"| {batch} | {' | '.join(cells)} | {1000 * seconds(products, found) / batch:.2f} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,7 @@
-"""What every program does in a comparison: sizes, lengths, threads. Standard library alone, because peers' environments import it."""
+"""What every program does in a comparison: sizes, lengths, threads.
+
+Standard library alone, because peers' environments import it.
+"""
 
 import dataclasses
 import json
@@ -10,11 +13,10 @@ class Job:
 
     vocabulary: ids of each side, special ones among them.
     attention: `bilinear` (a peer's "general"), `additive` or `dot`.
-    body: `rnn`, a GRU with copying, whose layers are one each; `transformer`, of `layers`, `heads` and `feed_forward`, without copying.
-    length: tokens of each output, forced, without its end.
-    longest: tokens that an output has at most where its length is not forced.
-    source_buckets: lengths that sources are padded to.
-    updates: of one round of training.
+    body: `rnn`, a GRU with copying, whose layers are one each; `transformer`, of `layers`, `heads`
+    and `feed_forward`, without copying. length: tokens of each output, forced, without its end.
+    longest: tokens that an output has at most where its length is not forced. source_buckets:
+    lengths that sources are padded to. updates: of one round of training.
     """
 
     vocabulary: int = 8000
@@ -41,4 +43,9 @@ class Job:
     @classmethod
     def from_json(cls, text):
         values = json.loads(text)
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        return cls(
+            **{
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in values.items()
+            }
+        )

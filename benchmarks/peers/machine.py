@@ -7,7 +7,9 @@ import re
 
 
 def describe():
-    """Returns a dict of facts: processor, cores, memory, system, and how busy the machine was before."""
+    """Returns a dict of facts:
+    processor, cores, memory, system, and how busy the machine was before.
+    """
     cpus = pathlib.Path("/proc/cpuinfo")
     model = re.search(r"model name\s*:\s*(.+)", cpus.read_text()) if cpus.exists() else None
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -26,6 +28,7 @@ def sentence(facts, threads):
     if facts["load"] > 0.5:
         busy = f" **The machine was busy (load {facts['load']}): these figures mean nothing.**"
     return (
-        f"{facts['processor']}, {facts['cores']} cores, {facts['memory_gb']} GB, {facts['system']}; "
+        f"{facts['processor']}, {facts['cores']} cores, {facts['memory_gb']} GB, "
+        f"{facts['system']}; "
         f"{threads} threads for each program.{busy}"
     )

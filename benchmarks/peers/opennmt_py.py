@@ -1,8 +1,10 @@
-"""OpenNMT-py 3.5.1's side of a comparison, in its own environment: its training script, its translator.
+"""OpenNMT-py 3.5.1's side of a comparison, in its own environment:
+its training script, its translator.
 
-Three things of this version stand in the way of models that copy, and are worked around here: `load_state_dict` finds the copy
-generator's weights only among the model's; `InferenceEngine` builds its iterator without the copy maps; and greedy search fails with
-copying, so that beams of one are not measured.
+Three things of this version stand in the way of models that copy, and are worked around here:
+`load_state_dict` finds the copy generator's weights only among the model's; `InferenceEngine`
+builds its iterator without the copy maps; and greedy search fails with copying, so that beams of
+one are not measured.
 """
 
 import argparse
@@ -23,15 +25,21 @@ REPORTS = 3
 
 
 def training_options(job, data, folder, updates, report_every):
-    """Returns the options of the training script, a list of strings, and writes the files that they name."""
+    """Returns the options of the training script, a list of strings, and writes the files that they
+    name.
+    """
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     pairs = corpus.read(data, "train")
     chosen, evaluated = corpus.training_pairs(pairs, job)
-    for side, everything, texts, others in zip(("src", "tgt"), zip(*pairs), zip(*chosen), zip(*evaluated)):
+    for side, everything, texts, others in zip(
+        ("src", "tgt"), zip(*pairs), zip(*chosen), zip(*evaluated)
+    ):
         words = corpus.frequent_words(everything, job.vocabulary - SPECIALS)
         for name, lines in {"vocab": words, "train": texts, "eval": others}.items():
-            (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            (folder / f"{name}.{side}").write_text(
+                "".join(f"{line}\n" for line in lines), encoding="utf-8"
+            )
 
     def paths(split):
         return {f"path_{side}": str(folder / f"{split}.{side}") for side in ("src", "tgt")}
@@ -88,29 +96,38 @@ def run_training(options):
     train.train(parsed)
 
 
-_REPORT = re.compile(r"Step\s+(\d+)/.*xent:\s*([\d.]+);.*bsz:\s*(\d+)/\s*(\d+)/\s*(\d+);\s*(\d+)/\s*(\d+) tok/s")
+_REPORT = re.compile(
+    r"Step\s+(\d+)/.*xent:\s*([\d.]+);.*bsz:\s*(\d+)/\s*(\d+)/\s*(\d+);\s*(\d+)/\s*(\d+) tok/s"
+)
 
 
 def read_reports(log):
     """Returns what the training script said of its progress.
 
     Returns:
-        List of dicts: `update`, `loss` (nats a target token), `pairs` of an update, `source_rate` and `target_rate` (tokens a second), each of the
-        updates since the last report.
+        List of dicts: `update`, `loss` (nats a target token), `pairs` of an update, `source_rate`
+        and `target_rate` (tokens a second), each of the updates since the last report.
     """
     names = ("update", "loss", None, None, "pairs", "source_rate", "target_rate")
     return [
-        {name: float(value) for name, value in zip(names, found.groups()) if name} for found in _REPORT.finditer(log)
+        {name: float(value) for name, value in zip(names, found.groups()) if name}
+        for found in _REPORT.finditer(log)
     ]
 
 
 def read_evaluations(log):
-    """Returns the losses of the evaluations that the training script told of, in nats a target token."""
-    return [math.log(float(found)) for found in re.findall(r"Validation perplexity:\s*([\d.e+]+)", log)]
+    """Returns the losses of the evaluations that the training script told of, in nats a target
+    token.
+    """
+    return [
+        math.log(float(found)) for found in re.findall(r"Validation perplexity:\s*([\d.e+]+)", log)
+    ]
 
 
 def train(job, data, folder):
-    """Trains on the corpus' first pairs, as many epochs as ours; returns rates from the end of the first one on."""
+    """Trains on the corpus' first pairs, as many epochs as ours;
+    returns rates from the end of the first one on.
+    """
     import torch
 
     job = Job.from_json(job)
@@ -133,7 +150,9 @@ def train(job, data, folder):
         "target_rate": mean_rate("target_rate"),
         "pairs_an_update": reports[-1]["pairs"],
         "losses": [[int(report["update"]), report["loss"]] for report in reports],
-        "eval_losses": [[int(report["update"]), loss] for report, loss in zip(reports, read_evaluations(log))],
+        "eval_losses": [
+            [int(report["update"]), loss] for report, loss in zip(reports, read_evaluations(log))
+        ],
     }
 
 
@@ -144,7 +163,11 @@ def checkpoint_path(folder, updates):
 
 def count_parameters(checkpoint):
     """Returns the number of a checkpoint's parameters."""
-    return sum(value.numel() for part in ("model", "generator") for value in (checkpoint[part] or {}).values())
+    return sum(
+        value.numel()
+        for part in ("model", "generator")
+        for value in (checkpoint[part] or {}).values()
+    )
 
 
 def make(job, data, folder):
@@ -182,7 +205,11 @@ def load(model, job, folder, forced):
     torch.set_num_threads(job.threads)
     mended = pathlib.Path(folder) / "mended.pt"
     torch.save(mend(torch.load(model)), mended)
-    lengths = {"min_length": job.length, "max_length": job.length} if forced else {"max_length": job.longest}
+    lengths = (
+        {"min_length": job.length, "max_length": job.length}
+        if forced
+        else {"max_length": job.longest}
+    )
     # The length ratio of its own would end outputs of short sources early.
     values = {
         "model": mended,
@@ -196,7 +223,9 @@ def load(model, job, folder, forced):
     values |= {"output": pathlib.Path(folder) / "outputs", "length_penalty": "wu", "alpha": 1.0}
     parser = ArgumentParser()
     translate_opts(parser)
-    options = parser.parse_args([word for name, value in values.items() for word in (f"-{name}", str(value))])
+    options = parser.parse_args(
+        [word for name, value in values.items() for word in (f"-{name}", str(value))]
+    )
     ArgumentParser.validate_translate_opts(options)
     ArgumentParser._get_all_transform_translate(options)
     ArgumentParser._validate_transforms_opts(options)
@@ -206,7 +235,9 @@ def load(model, job, folder, forced):
 
 
 def decode(texts, batch):
-    """Translates texts in batches, short ones first; returns seconds, outputs and their numbers of tokens."""
+    """Translates texts in batches, short ones first;
+    returns seconds, outputs and their numbers of tokens.
+    """
     from onmt.constants import CorpusTask
     from onmt.inputters.dynamic_iterator import build_dynamic_dataset_iter
 
@@ -224,7 +255,11 @@ def decode(texts, batch):
         )
         _, found = engine.translator._translate(batches, batches.transforms, False, False)
     outputs = [best[0] for best in found]
-    return {**timer.facts, "outputs": outputs, "lengths": [len(output.split(" ")) for output in outputs]}
+    return {
+        **timer.facts,
+        "outputs": outputs,
+        "lengths": [len(output.split(" ")) for output in outputs],
+    }
 
 
 if __name__ == "__main__":

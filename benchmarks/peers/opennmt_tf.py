@@ -1,4 +1,7 @@
-"""OpenNMT-tf 2.32.0's side of decoding, in its own environment: the SavedModel that it exports. It has no copying, so its model has none."""
+"""OpenNMT-tf 2.32.0's side of decoding, in its own environment: the SavedModel that it exports.
+
+It has no copying, so its model has none.
+"""
 
 import pathlib
 
@@ -11,7 +14,9 @@ SPECIALS = ("<blank>", "<s>", "</s>")
 
 
 def make(job, data, folder):
-    """Exports an untrained model of the job's sizes, whose outputs have exactly `job.length` tokens."""
+    """Exports an untrained model of the job's sizes, whose outputs have exactly `job.length`
+    tokens.
+    """
     import opennmt
     import tensorflow as tf
     import tensorflow_addons as tfa
@@ -28,12 +33,16 @@ def make(job, data, folder):
     model = opennmt.models.SequenceToSequence(
         source_inputter=opennmt.inputters.WordEmbedder(embedding_size=job.embedding),
         target_inputter=opennmt.inputters.WordEmbedder(embedding_size=job.embedding),
-        encoder=opennmt.encoders.RNNEncoder(1, job.hidden // 2, bidirectional=True, cell_class=cell),
+        encoder=opennmt.encoders.RNNEncoder(
+            1, job.hidden // 2, bidirectional=True, cell_class=cell
+        ),
         decoder=opennmt.decoders.AttentionalRNNDecoder(
             1,
             job.hidden,
             bridge_class=opennmt.layers.CopyBridge,
-            attention_mechanism_class=tfa.seq2seq.BahdanauAttention if additive else tfa.seq2seq.LuongAttention,
+            attention_mechanism_class=tfa.seq2seq.BahdanauAttention
+            if additive
+            else tfa.seq2seq.LuongAttention,
             cell_class=cell,
         ),
     )
@@ -56,7 +65,9 @@ def load(model, job, folder, forced):
 
 
 def decode(texts, batch):
-    """Translates texts in batches, in their order; returns seconds, outputs and their numbers of tokens."""
+    """Translates texts in batches, in their order;
+    returns seconds, outputs and their numbers of tokens.
+    """
     import tensorflow as tf
 
     translate = _loaded["model"].signatures["serving_default"]
@@ -66,10 +77,17 @@ def decode(texts, batch):
             words = [text.split() for text in texts[start : start + batch]]
             longest = max(map(len, words))
             padded = [line + [""] * (longest - len(line)) for line in words]
-            found = translate(tokens=tf.constant(padded), length=tf.constant([len(line) for line in words], tf.int32))
+            found = translate(
+                tokens=tf.constant(padded),
+                length=tf.constant([len(line) for line in words], tf.int32),
+            )
             for tokens, length in zip(found["tokens"].numpy(), found["length"].numpy()):
                 outputs.append(" ".join(token.decode("utf-8") for token in tokens[0][: length[0]]))
-    return {**timer.facts, "outputs": outputs, "lengths": [len(output.split(" ")) for output in outputs]}
+    return {
+        **timer.facts,
+        "outputs": outputs,
+        "lengths": [len(output.split(" ")) for output in outputs],
+    }
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Our side of a comparison, in a process of its own: the exported model's own signature, and the Trainer's own `run_fn`."""
+"""Our side of a comparison, in a process of its own:
+the exported model's own signature, and the Trainer's own `run_fn`.
+"""
 
 import concurrent.futures
 import pathlib
@@ -14,7 +16,8 @@ EPOCHS = 3
 
 
 def make(job, data, folder, shortlist=0, forced=True, trained=None):
-    """Exports a model of the job's sizes to `folder/model/1`, which answers with a shortlist of so many words, or all.
+    """Exports a model of the job's sizes to `folder/model/1`, which answers with a shortlist of so
+    many words, or all.
 
     Args:
         job: a `Job`, as JSON.
@@ -22,14 +25,20 @@ def make(job, data, folder, shortlist=0, forced=True, trained=None):
         folder: for the model and its graph.
         shortlist: number of words, 0 for all.
         forced: whether outputs have exactly `job.length` tokens.
-        trained: folder of a model that `train` left, with the same corpus and sizes; without it nothing is learned.
+        trained: folder of a model that `train` left, with the same corpus and sizes; without it
+            nothing is learned.
     """
     from benchmarks.peers import ours_model
 
     recipe = ours_model.recipe(Job.from_json(job), shortlist, forced)
-    graph = ours_model.write_graph(recipe, corpus.read(data, "train"), pathlib.Path(folder) / "graph")
+    graph = ours_model.write_graph(
+        recipe, corpus.read(data, "train"), pathlib.Path(folder) / "graph"
+    )
     model = pathlib.Path(folder) / "model"
-    return {"model": str(model), "parameters": ours_model.export(recipe, graph, model / "1", trained)}
+    return {
+        "model": str(model),
+        "parameters": ours_model.export(recipe, graph, model / "1", trained),
+    }
 
 
 def load(model, job, folder, forced):
@@ -44,7 +53,9 @@ def load(model, job, folder, forced):
 
 
 def decode(texts, batch, signature="serving_default"):
-    """Answers texts in batches, in their order, as many at once as there are cores for; returns seconds, outputs and their numbers of tokens."""
+    """Answers texts in batches, in their order, as many at once as there are cores for;
+    returns seconds, outputs and their numbers of tokens.
+    """
     model, at_once = _loaded["model"], processors.batches_at_once()
     batches = [texts[start : start + batch] for start in range(0, len(texts), batch)]
     with processes.Timer() as timer, concurrent.futures.ThreadPoolExecutor(at_once) as pool:
@@ -57,9 +68,11 @@ def decode(texts, batch, signature="serving_default"):
 
 
 def train(job, data, folder, large_vocabulary=0):
-    """Trains on the corpus' first pairs, with so many words in the softmax of an update, or all (0).
+    """Trains on the corpus' first pairs, with so many words in the softmax of an update, or all
+    (0).
 
-    Returns rates from the end of the first epoch on, and the losses after each epoch; those of the evaluation are over all words.
+    Returns rates from the end of the first epoch on, and the losses after each epoch; those of the
+    evaluation are over all words.
     """
     import dataclasses
 
@@ -78,12 +91,16 @@ def train(job, data, folder, large_vocabulary=0):
     pairs = corpus.read(data, "train")
     recipe = ours_model.recipe(job)
     chosen, evaluated = corpus.training_pairs(pairs, job)
-    # A pair counts as long as its bucket, on both sides: this many tokens make batches of so many pairs on average.
+    # A pair counts as long as its bucket, on both sides: this many tokens make batches of so many
+    # pairs on average.
     buckets = recipe.training.bucket_lengths
     padded = [next(size for size in buckets if size >= pair_length(pair)) for pair in chosen]
     batch_tokens = round(job.training_batch * 2 * sum(padded) / len(padded))
     training = dataclasses.replace(
-        recipe.training, epochs=EPOCHS, batch_tokens=batch_tokens, large_vocabulary_size=large_vocabulary
+        recipe.training,
+        epochs=EPOCHS,
+        batch_tokens=batch_tokens,
+        large_vocabulary_size=large_vocabulary,
     )
     recipe = dataclasses.replace(recipe, training=training)
     graph = ours_model.write_graph(recipe, pairs, folder / "graph")
@@ -116,7 +133,9 @@ def train(job, data, folder, large_vocabulary=0):
 
 
 def pair_length(pair):
-    """Returns the length that a pair is padded by: the longer of its source, and its target with the end."""
+    """Returns the length that a pair is padded by:
+    the longer of its source, and its target with the end.
+    """
     return max(len(pair[0].split()), len(pair[1].split()) + 1)
 
 

@@ -1,6 +1,8 @@
-"""Our model of the job's sizes: its recipe, its Transform graph, its SavedModel with first weights, the examples it trains on.
+"""Our model of the job's sizes:
+its recipe, its Transform graph, its SavedModel with first weights, the examples it trains on.
 
-What a run of the pipeline would make of the same words, without ingestion and training; speed does not ask for quality.
+What a run of the pipeline would make of the same words, without ingestion and training; speed does
+not ask for quality.
 """
 
 import collections
@@ -17,7 +19,9 @@ from pipeline.text import tokenization
 
 
 def recipe(job, shortlist=0, forced=True, overrides=None):
-    """Returns the `Recipe` of the job; it decodes with a shortlist of so many words, or all (0). `overrides` are values of other keys.
+    """Returns the `Recipe` of the job; it decodes with a shortlist of so many words, or all (0).
+
+    `overrides` are values of other keys.
 
     Outputs have exactly `job.length` tokens or, where that is not forced, up to `job.longest`.
     """
@@ -63,12 +67,17 @@ def recipe(job, shortlist=0, forced=True, overrides=None):
             "baseline.head": "",
         }
     values |= overrides or {}
-    settings = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()]
+    settings = [
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in values.items()
+    ]
     return loading.load_recipe("translation_en_ja", settings)
 
 
 def write_graph(recipe, pairs, folder):
-    """Writes vocabularies of the pairs and the Transform graph of the recipe; returns its `TFTransformOutput`."""
+    """Writes vocabularies of the pairs and the Transform graph of the recipe;
+    returns its `TFTransformOutput`.
+    """
     import tensorflow as tf
     import tensorflow_transform as tft
     import tensorflow_transform.beam as tft_beam
@@ -89,7 +98,10 @@ def write_graph(recipe, pairs, folder):
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
     if views.reads_lexicon(recipe):
         translation_lexicon.write(str(folder), learn_lexicon(recipe.lexicon, pairs), {})
-    settings = {**views.transform_settings(recipe), **dict.fromkeys(("vocabulary_uri", "lexicon_uri"), str(folder))}
+    settings = {
+        **views.transform_settings(recipe),
+        **dict.fromkeys(("vocabulary_uri", "lexicon_uri"), str(folder)),
+    }
     # Nothing of the graph depends on the data: one pair stands for all.
     raw = [{"source": [pairs[0][0].encode()], "target": [pairs[0][1].encode()]}]
     with tft_beam.Context(temp_dir=str(folder / "tmp")):
@@ -101,11 +113,15 @@ def write_graph(recipe, pairs, folder):
 
 
 def learn_lexicon(config, pairs):
-    """Returns the lexicon of the pairs by IBM Model 1, pruned as the recipe says: its size is what speed asks for, not its quality."""
+    """Returns the lexicon of the pairs by IBM Model 1, pruned as the recipe says:
+    its size is what speed asks for, not its quality.
+    """
     sides = [[line.split() for line in lines] for lines in zip(*pairs)]
     words = [list(collections.Counter(word for line in lines for word in line)) for lines in sides]
     numbers = [{word: number for number, word in enumerate(known, 1)} for known in words]
-    ids = [[[number[word] for word in line] for line in lines] for lines, number in zip(sides, numbers)]
+    ids = [
+        [[number[word] for word in line] for line in lines] for lines, number in zip(sides, numbers)
+    ]
     links, table = word_alignment.make_links(*ids), None
     for _ in range(config.model1_iterations):
         counts = word_alignment.expected_counts(links, table)
@@ -115,7 +131,9 @@ def learn_lexicon(config, pairs):
 
 
 def export(recipe, graph, folder, trained=None):
-    """Writes the SavedModel of a network, untrained unless a Trainer's folder is given; returns its number of parameters."""
+    """Writes the SavedModel of a network, untrained unless a Trainer's folder is given;
+    returns its number of parameters.
+    """
     import keras
 
     from pipeline.export import seq2seq_export
@@ -128,7 +146,9 @@ def export(recipe, graph, folder, trained=None):
         sizes = recipe.vocabulary.source_size, recipe.vocabulary.target_size
         lexicon = preprocessing.read_lexicon(graph) if recipe.model.head in LEXICON_HEADS else None
         model = trainer.build_model(recipe, *sizes, lexicon=lexicon)
-    seq2seq_export.export_model(model, graph, recipe, str(folder), ("serving_default", "serving_default_no_xla"))
+    seq2seq_export.export_model(
+        model, graph, recipe, str(folder), ("serving_default", "serving_default_no_xla")
+    )
     return int(model.count_params())
 
 
@@ -138,7 +158,10 @@ def write_examples(graph, pairs, path):
 
     from pipeline.export import transform_graph
 
-    columns = {name: tf.constant([[text] for text in texts]) for name, texts in zip(("source", "target"), zip(*pairs))}
+    columns = {
+        name: tf.constant([[text] for text in texts])
+        for name, texts in zip(("source", "target"), zip(*pairs))
+    }
     made = transform_graph.TransformGraph(graph)(columns)
     made = {name: tf.RaggedTensor.from_sparse(value).to_list() for name, value in made.items()}
     with tf.io.TFRecordWriter(str(path), options="GZIP") as writer:
@@ -149,4 +172,6 @@ def write_examples(graph, pairs, path):
                     feature[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
                 else:
                     feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
-            writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+            writer.write(
+                tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+            )

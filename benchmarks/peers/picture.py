@@ -1,4 +1,7 @@
-"""A picture of figures: a bar for each program, a line from the smallest to the largest round, in the colours of page and report: one is ours."""
+"""A picture of figures:
+a bar for each program, a line from the smallest to the largest round, in the colours of page and
+report: one is ours.
+"""
 
 import pathlib
 
@@ -15,10 +18,12 @@ def bars(groups):
     """Returns the geometry of bars.
 
     Args:
-        groups: list of dicts: `title`, and `figures`, a dict from a program's name to what `rounds.spread` returns.
+        groups: list of dicts: `title`, and `figures`, a dict from a program's name to what
+            `rounds.spread` returns.
 
     Returns:
-        Dict for the template: sizes, and groups of bars and ticks; each group has a scale of its own, from 0.
+        Dict for the template: sizes, and groups of bars and ticks; each group has a scale of its
+        own, from 0.
     """
     top, made = 0, []
     for group in groups:
@@ -43,7 +48,9 @@ def bars(groups):
             )
         bottom = top + _TITLE + len(drawn) * (_BAR + _GAP)
         ticks = [{"x": x(mark), "label": f"{mark:g}"} for mark in marks]
-        made.append({"title": group["title"], "top": top, "bottom": bottom, "bars": drawn, "ticks": ticks})
+        made.append(
+            {"title": group["title"], "top": top, "bottom": bottom, "bars": drawn, "ticks": ticks}
+        )
         top = bottom + 34
     return {"width": _WIDTH, "height": top, "left": _NAMES, "bar": _BAR, "groups": made}
 
@@ -54,7 +61,9 @@ def write(path, title, groups):
 
 
 def render(template, path, **values):
-    """Writes an SVG file of a template, which has `colours`, those of page and report, beside its values."""
+    """Writes an SVG file of a template, which has `colours`, those of page and report, beside its
+    values.
+    """
     colours = (processes.ROOT / "serving" / "web" / "base.css").read_text(encoding="utf-8")
     # The first rules of the file, up to the first that is not of colours.
     colours = colours[: colours.index("* {")]

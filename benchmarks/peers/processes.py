@@ -1,4 +1,5 @@
-"""Programs in processes of their own, asked by lines of JSON; they stay loaded, and only the one that is asked works.
+"""Programs in processes of their own, asked by lines of JSON;
+they stay loaded, and only the one that is asked works.
 
 Standard library alone, because peers' environments import it.
 """
@@ -52,7 +53,9 @@ class Program:
         variables: dict of further environment variables; a value of None takes one away.
     """
 
-    def __init__(self, python, module, threads, log, package=__package__, cores=None, variables=None):
+    def __init__(
+        self, python, module, threads, log, package=__package__, cores=None, variables=None
+    ):
         self._log_path = pathlib.Path(log)
         self._log = self._log_path.open("a", encoding="utf-8")
         cores = cores or first_cores(threads)
@@ -80,7 +83,9 @@ class Program:
         except OSError:
             pass  # it ended: no line comes
         line = self._process.stdout.readline()
-        answer = json.loads(line) if line else {"error": f"it ended with status {self._process.wait()}"}
+        answer = (
+            json.loads(line) if line else {"error": f"it ended with status {self._process.wait()}"}
+        )
         if "error" in answer:
             raise ProgramError(f"{answer['error']} (see {self._log_path})")
         return answer
@@ -100,28 +105,31 @@ class Program:
 
 
 class Copies:
-    """As many processes of one program as threads, a core each, that decode a text's batches side by side.
+    """As many processes of one program as threads, a core each, that decode a text's batches side
+    by side.
 
     It is asked as a `Program` is.
 
     Args:
         threads: how many copies there are.
-        python, module, log: those of `Program`; each copy has a log of its own, `log` with its number.
+        python, module, log: those of `Program`; each copy has a log of its own, `log` with its
+            number.
     """
 
     def __init__(self, python, module, threads, log):
         log = pathlib.Path(log)
         logs = [log.with_suffix(f".{number}{log.suffix}") for number in range(threads)]
         self._programs = [
-            Program(python, module, 1, path, cores=[core]) for core, path in zip(first_cores(threads), logs)
+            Program(python, module, 1, path, cores=[core])
+            for core, path in zip(first_cores(threads), logs)
         ]
 
     def ask(self, task, **arguments):
         """Asks `make` of the first copy, `load` of all, and of each to `decode` every nth batch.
 
         Returns:
-            The first copy's answer; of `decode` the seconds until the last has ended, and the copies' processor time, memory and outputs
-            together.
+            The first copy's answer; of `decode` the seconds until the last has ended, and the
+            copies' processor time, memory and outputs together.
         """
         if task == "make":
             return self._programs[0].ask(task, **arguments)
@@ -131,14 +139,22 @@ class Copies:
             asked = [{**arguments, "texts": share} for share in shares]
         started = time.perf_counter()
         with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
-            answers = list(pool.map(lambda program, given: program.ask(task, **given), self._programs, asked))
+            answers = list(
+                pool.map(lambda program, given: program.ask(task, **given), self._programs, asked)
+            )
         if task != "decode":
             return answers[0]
         size = arguments["batch"]
         return {
             "seconds": time.perf_counter() - started,
-            **{name: sum(answer[name] for answer in answers) for name in ("cpu_seconds", "peak_bytes")},
-            **{name: join_batches([answer[name] for answer in answers], size) for name in ("outputs", "lengths")},
+            **{
+                name: sum(answer[name] for answer in answers)
+                for name in ("cpu_seconds", "peak_bytes")
+            },
+            **{
+                name: join_batches([answer[name] for answer in answers], size)
+                for name in ("outputs", "lengths")
+            },
         }
 
     def __enter__(self):
@@ -162,9 +178,13 @@ def share_batches(texts, size, number):
 
 def join_batches(shares, size):
     """Returns one list of what `share_batches` shared out."""
-    batches = [[share[start : start + size] for start in range(0, len(share), size)] for share in shares]
+    batches = [
+        [share[start : start + size] for start in range(0, len(share), size)] for share in shares
+    ]
     most = max(len(share) for share in batches)
-    return [one for turn in range(most) for share in batches if turn < len(share) for one in share[turn]]
+    return [
+        one for turn in range(most) for share in batches if turn < len(share) for one in share[turn]
+    ]
 
 
 def serve(tasks):
@@ -187,7 +207,8 @@ def serve(tasks):
 
 
 class Timer:
-    """What passes in a `with` statement: its seconds, and those that this process' threads worked, waiting in loops included.
+    """What passes in a `with` statement:
+    its seconds, and those that this process' threads worked, waiting in loops included.
 
     The latter say something even where other programs take their share of the cores.
     """
@@ -197,7 +218,10 @@ class Timer:
         return self
 
     def __exit__(self, *exception):
-        self.facts = {"seconds": time.perf_counter() - self._started, "cpu_seconds": time.process_time() - self._worked}
+        self.facts = {
+            "seconds": time.perf_counter() - self._started,
+            "cpu_seconds": time.process_time() - self._worked,
+        }
 
 
 def peak_bytes():

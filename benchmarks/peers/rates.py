@@ -6,15 +6,18 @@ import time
 from benchmarks.peers import processes
 from benchmarks.peers.floors import Product
 
-# Sizes: of the job's own vocabulary product at batch 32, a square one, and a matrix far beyond any cache times a vector.
+# Sizes: of the job's own vocabulary product at batch 32, a square one, and a matrix far beyond any
+# cache times a vector.
 _SHAPES = {"job": (160, 512, 8000), "square": (1024, 1024, 1024), "memory": (1, 8192, 8192)}
 
 
 def measure(repeats=15):
-    """Measures the rates of matrix products by NumPy's library and by TensorFlow's, in this process; returns a dict.
+    """Measures the rates of matrix products by NumPy's library and by TensorFlow's, in this
+    process; returns a dict.
 
     Returns:
-        `operations` and `bytes` a second, the best of all, and `measured`: for each library and shape the median and the best.
+        `operations` and `bytes` a second, the best of all, and `measured`: for each library and
+        shape the median and the best.
     """
     import numpy as np
     import tensorflow as tf
@@ -23,7 +26,9 @@ def measure(repeats=15):
     for name, (rows, inner, columns) in _SHAPES.items():
         product = Product(name, rows, inner, columns)
         rng = np.random.default_rng(1)
-        left, right = (rng.random(shape, dtype=np.float32) for shape in ((rows, inner), (inner, columns)))
+        left, right = (
+            rng.random(shape, dtype=np.float32) for shape in ((rows, inner), (inner, columns))
+        )
         factors = tf.constant(left), tf.constant(right)
         libraries = {
             "numpy": lambda: np.matmul(left, right),  # noqa: B023 (called within this turn)

@@ -1,4 +1,6 @@
-"""Rounds in which programs take turns, and what is said of them: medians with their spread, and ratios within a round."""
+"""Rounds in which programs take turns, and what is said of them:
+medians with their spread, and ratios within a round.
+"""
 
 import statistics
 import sys
@@ -7,7 +9,8 @@ import sys
 def interleave(names, rounds, measure, warm_up=1):
     """Measures programs in turn: ours, peer, ours, peer, ...
 
-    What changes on the machine meanwhile meets all of them, and a ratio within a round hardly notices.
+    What changes on the machine meanwhile meets all of them, and a ratio within a round hardly
+    notices.
 
     Args:
         names: of the programs.
@@ -29,8 +32,15 @@ def interleave(names, rounds, measure, warm_up=1):
 
 
 def spread(values):
-    """Returns `{"median", "low", "high", "values"}` of some numbers; low and high are the smallest and the largest."""
-    return {"median": statistics.median(values), "low": min(values), "high": max(values), "values": list(values)}
+    """Returns `{"median", "low", "high", "values"}` of some numbers;
+    low and high are the smallest and the largest.
+    """
+    return {
+        "median": statistics.median(values),
+        "low": min(values),
+        "high": max(values),
+        "values": list(values),
+    }
 
 
 def figure(rounds, key, against=None, lower_is_better=True):
@@ -40,10 +50,12 @@ def figure(rounds, key, against=None, lower_is_better=True):
         rounds: what `interleave` returned.
         key: which of the facts.
         against: the name of the program that others are compared with; None compares none.
-        lower_is_better: whether a program is so many times better whose fact is so many times smaller.
+        lower_is_better: whether a program is so many times better whose fact is so many times
+            smaller.
 
     Returns:
-        Dict from name to `spread`, with `ratio`, the `spread` of how many times better than `against` it was, round by round.
+        Dict from name to `spread`, with `ratio`, the `spread` of how many times better than
+        `against` it was, round by round.
     """
     figures = {}
     for name in rounds[0]:
@@ -58,4 +70,6 @@ def figure(rounds, key, against=None, lower_is_better=True):
 
 def with_spread(found, digits):
     """Returns a `spread` as text: median (smallest to largest)."""
-    return f"{found['median']:,.{digits}f} ({found['low']:,.{digits}f} to {found['high']:,.{digits}f})"
+    return (
+        f"{found['median']:,.{digits}f} ({found['low']:,.{digits}f} to {found['high']:,.{digits}f})"
+    )

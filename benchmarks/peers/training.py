@@ -1,12 +1,16 @@
 """How fast we train beside OpenNMT-py 3.5.1: the same pairs, sizes and pairs an update.
 
-    python -m benchmarks.peers.training --data PATH --output DIR [--rounds 5] [--updates 40] [--threads 2]
+    python -m benchmarks.peers.training --data PATH --output DIR [--rounds 5] [--updates 40]
+    [--threads 2]
 
-Each turn is a training of its own, in a process of its own: by the Trainer's `run_fn`, and by the peer's training script, over the first 64 x UPDATES pairs
-of small_parallel_enja, three times. Rates are from the end of the first pass on, so start-up and tracing are left out; each
-includes an evaluation after each pass, of the same 64 pairs. Updates of ours hold pairs of one length each, 64 on average, the peer's 64 pairs. The loss after each pass, in nats
-a target token, stands beside the rates, so that equal progress an update can be seen. With `ours_large_vocabulary` that loss is over the words of
-its smaller softmax; the evaluation's, over all words, says what the smaller one costs. Writes DIR/training.json, training.md and training.svg.
+Each turn is a training of its own, in a process of its own: by the Trainer's `run_fn`, and by the
+peer's training script, over the first 64 x UPDATES pairs of small_parallel_enja, three times. Rates
+are from the end of the first pass on, so start-up and tracing are left out; each includes an
+evaluation after each pass, of the same 64 pairs. Updates of ours hold pairs of one length each, 64
+on average, the peer's 64 pairs. The loss after each pass, in nats a target token, stands beside the
+rates, so that equal progress an update can be seen. With `ours_large_vocabulary` that loss is over
+the words of its smaller softmax; the evaluation's, over all words, says what the smaller one costs.
+Writes DIR/training.json, training.md and training.svg.
 """
 
 import argparse
@@ -19,8 +23,8 @@ import sys
 from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
 from benchmarks.peers.job import Job
 
-# Words in the softmax of an update, of 8,000: those of its targets, and the most frequent (the large-vocabulary trick). As many as the recipe's
-# default are drawn to stand for the others.
+# Words in the softmax of an update, of 8,000: those of its targets, and the most frequent (the
+# large-vocabulary trick). As many as the recipe's default are drawn to stand for the others.
 LARGE_VOCABULARY = 1000
 #: Module, environment (None: this one) and further arguments of each program.
 PROGRAMS = {
@@ -33,18 +37,28 @@ PROGRAMS = {
 def measure(name, job, options):
     """Trains once with a program, in a new process; returns its facts."""
     module, environment, further = PROGRAMS[name]
-    python = environments.interpreter(environment, options.environments) if environment else sys.executable
+    python = (
+        environments.interpreter(environment, options.environments)
+        if environment
+        else sys.executable
+    )
     folder = options.output / "work" / name
     # A training must not go on from the last one's checkpoint, nor its log.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with processes.Program(python, module, job.threads, options.output / f"{name}.log") as program:
-        return program.ask("train", job=job.to_json(), data=str(options.data), folder=str(folder), **further)
+        return program.ask(
+            "train", job=job.to_json(), data=str(options.data), folder=str(folder), **further
+        )
 
 
 def floor_rate(job, pairs, rates):
-    """Returns the target tokens a second that the machine allows at most, for updates of pairs of the mean lengths."""
-    source, target = (round(sum(len(pair[side].split()) for pair in pairs) / len(pairs)) for side in (0, 1))
+    """Returns the target tokens a second that the machine allows at most, for updates of pairs of
+    the mean lengths.
+    """
+    source, target = (
+        round(sum(len(pair[side].split()) for pair in pairs) / len(pairs)) for side in (0, 1)
+    )
     products = floors.training_products(job, job.training_batch, source, target + 1)
     return job.training_batch * (target + 1) / floors.seconds(products, rates)
 
@@ -91,14 +105,18 @@ def table(figures, last, floor, against):
 def main():
     """Trains in turn and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja")
+    parser.add_argument(
+        "--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja"
+    )
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--programs", default=",".join(PROGRAMS))
     parser.add_argument("--environments", type=pathlib.Path, default=environments.FOLDER)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=Job.updates)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--attention", default=Job.attention, choices=("bilinear", "additive", "dot"))
+    parser.add_argument(
+        "--attention", default=Job.attention, choices=("bilinear", "additive", "dot")
+    )
     options = parser.parse_args()
     job = Job(threads=options.threads, attention=options.attention, updates=options.updates)
     names = options.programs.split(",")
@@ -107,16 +125,30 @@ def main():
     facts = machine.describe()
     rates = floors.measured_rates(job.threads, options.output / "rates.log")
     # Every training begins anew: there is nothing to warm up.
-    found = rounds.interleave(names, options.rounds, lambda name: measure(name, job, options), warm_up=0)
+    found = rounds.interleave(
+        names, options.rounds, lambda name: measure(name, job, options), warm_up=0
+    )
     figures = rounds.figure(found, "target_rate", against, lower_is_better=False)
     pairs, _ = corpus.training_pairs(corpus.read(options.data, "train"), job)
     floor = floor_rate(job, pairs, rates)
     text = ["# Training beside peers", "", machine.sentence(facts, job.threads), ""]
-    text += [table(figures, found[-1], floor, against), "![Target tokens a second](training.svg)", ""]
+    text += [
+        table(figures, found[-1], floor, against),
+        "![Target tokens a second](training.svg)",
+        "",
+    ]
     text += [f"- {name}: {one['version']}" for name, one in found[-1].items()]
-    report = {"job": dataclasses.asdict(job), "machine": facts, "rates": rates, "floor": floor, "figures": figures}
+    report = {
+        "job": dataclasses.asdict(job),
+        "machine": facts,
+        "rates": rates,
+        "floor": floor,
+        "figures": figures,
+    }
     report |= {"rounds": found}
-    (options.output / "training.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    (options.output / "training.json").write_text(
+        json.dumps(report, indent=1) + "\n", encoding="utf-8"
+    )
     (options.output / "training.md").write_text("\n".join(text) + "\n", encoding="utf-8")
     group = {"title": "Target tokens a second, median and range of the rounds", "figures": figures}
     picture.write(options.output / "training.svg", "Target tokens a second", [group])

@@ -1,4 +1,6 @@
-"""Hugging Face's Transformers and CTranslate2, in one environment: the same untrained Transformer, which does not copy, decoded by either."""
+"""Hugging Face's Transformers and CTranslate2, in one environment:
+the same untrained Transformer, which does not copy, decoded by either.
+"""
 
 import json
 import pathlib
@@ -12,7 +14,9 @@ END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 
 
 def untrained(job):
-    """Returns Hugging Face's network of the job's sizes: Marian's, whose padding is the last id, and the end 0."""
+    """Returns Hugging Face's network of the job's sizes:
+    Marian's, whose padding is the last id, and the end 0.
+    """
     import torch
     import transformers
 
@@ -43,8 +47,11 @@ def make(job, data, folder):
     job, folder = Job.from_json(job), pathlib.Path(folder)
     model = untrained(job)
     model.save_pretrained(folder / "hugging_face")
-    # Both sides in one vocabulary, as Marian's models have it; of the words, enough of each for the size.
-    sides = [corpus.frequent_words(lines, job.vocabulary) for lines in zip(*corpus.read(data, "train"))]
+    # Both sides in one vocabulary, as Marian's models have it; of the words, enough of each for the
+    # size.
+    sides = [
+        corpus.frequent_words(lines, job.vocabulary) for lines in zip(*corpus.read(data, "train"))
+    ]
     mixed = dict.fromkeys(word for pair in zip(*sides) for word in pair)
     words = [word for word in mixed if word not in (END, UNKNOWN, PADDING)]
     tokens = [END, UNKNOWN, *words[: job.vocabulary - 3], PADDING]
@@ -53,7 +60,11 @@ def make(job, data, folder):
     spec = loader.get_model_spec(model)
     # Its vocabulary leaves the padding out, as its converter does: the decoder begins with zeros.
     loader.set_vocabulary(spec, tokens[:-1])
-    spec.config.eos_token, spec.config.unk_token, spec.config.decoder_start_token = END, UNKNOWN, END
+    spec.config.eos_token, spec.config.unk_token, spec.config.decoder_start_token = (
+        END,
+        UNKNOWN,
+        END,
+    )
     spec.validate()
     spec.optimize(quantization=None)
     (folder / "ctranslate2").mkdir(exist_ok=True)
@@ -70,21 +81,27 @@ def load(model, job, folder, forced, program):
         import ctranslate2
 
         options = {"inter_threads": 1, "intra_threads": job.threads, "compute_type": "float32"}
-        _loaded["model"] = ctranslate2.Translator(str(folder / "ctranslate2"), device="cpu", **options)
+        _loaded["model"] = ctranslate2.Translator(
+            str(folder / "ctranslate2"), device="cpu", **options
+        )
         _loaded["translate"], version = _ctranslate2, f"CTranslate2 {ctranslate2.__version__}"
     else:
         import torch
         import transformers
 
         torch.set_num_threads(job.threads)
-        _loaded["model"] = transformers.MarianMTModel.from_pretrained(folder / "hugging_face").eval()
+        _loaded["model"] = transformers.MarianMTModel.from_pretrained(
+            folder / "hugging_face"
+        ).eval()
         _loaded["translate"] = _hugging_face
         version = f"Transformers {transformers.__version__}, torch {torch.__version__}"
     return {"version": f"{version}; float32, no copying"}
 
 
 def decode(texts, batch):
-    """Translates texts in batches, in their order; returns seconds, outputs and their numbers of tokens."""
+    """Translates texts in batches, in their order;
+    returns seconds, outputs and their numbers of tokens.
+    """
     outputs = []
     with processes.Timer() as timer:
         for start in range(0, len(texts), batch):
@@ -114,7 +131,10 @@ def _hugging_face(sentences):
     numbers = _loaded.setdefault("numbers", {token: number for number, token in enumerate(tokens)})
     padding = numbers[PADDING]
     longest = max(map(len, sentences)) + 1
-    ids = [[*(numbers.get(word, numbers[UNKNOWN]) for word in words), numbers[END]] for words in sentences]
+    ids = [
+        [*(numbers.get(word, numbers[UNKNOWN]) for word in words), numbers[END]]
+        for words in sentences
+    ]
     ids = torch.tensor([line + [padding] * (longest - len(line)) for line in ids])
     with torch.inference_mode():
         found = _loaded["model"].generate(

@@ -1,8 +1,10 @@
-"""The embedded server under load while versions come and go, too many ask, clients give up, and a version is broken.
+"""The embedded server under load while versions come and go, too many ask, clients give up, and a
+version is broken.
 
     python -m benchmarks.serving.faults --model OUTPUT/models/NAME --texts FILE
 
-Each part prints what it found; the exit status is 1 if one found what must not be. Everything stays on loopback.
+Each part prints what it found; the exit status is 1 if one found what must not be. Everything stays
+on loopback.
 """
 
 import argparse
@@ -32,21 +34,34 @@ KEPT = 2  # versions in the folder at a time
 
 
 async def expected_answers(address, texts, batch_size):
-    """Returns for each text what the server may answer: alone, and in a full batch, whose sums end in other last digits."""
+    """Returns for each text what the server may answer:
+    alone, and in a full batch, whose sums end in other last digits.
+    """
     expected = {}
     async with Connection(address) as connection:
         for start in range(0, len(texts), batch_size):
             part = texts[start : start + batch_size]
-            for text, answer in zip(part, answers_of(await connection.predict(predict_request(part), timeout=300))):
-                alone = answers_of(await connection.predict(predict_request([text]), timeout=300))[0]
+            for text, answer in zip(
+                part, answers_of(await connection.predict(predict_request(part), timeout=300))
+            ):
+                alone = answers_of(await connection.predict(predict_request([text]), timeout=300))[
+                    0
+                ]
                 expected[text] = {answer, alone}
     return expected
 
 
 async def pushes(server, texts, requests, versions, batch_size):
-    """Requests without end while versions are pushed and retired; each must have its answer, from one whole version."""
+    """Requests without end while versions are pushed and retired;
+    each must have its answer, from one whole version.
+    """
     expected = await expected_answers(server.address, texts, batch_size)
-    found = {"answered": 0, "failed": collections.Counter(), "wrong": 0, "by version": collections.Counter()}
+    found = {
+        "answered": 0,
+        "failed": collections.Counter(),
+        "wrong": 0,
+        "by version": collections.Counter(),
+    }
     seconds, memory = [], [server.memory()]
     pushed_all = asyncio.Event()
     everything = itertools.cycle(texts)
@@ -78,7 +93,8 @@ async def pushes(server, texts, requests, versions, batch_size):
                     await asyncio.to_thread(server.retire, number - KEPT)
                 memory.append(server.memory())
                 print(
-                    f"  version {number} answers; {found['answered']} requests answered; {memory[-1]:.0f} MiB",
+                    f"  version {number} answers; {found['answered']} requests answered; "
+                    f"{memory[-1]:.0f} MiB",
                     flush=True,
                 )
             pushed_all.set()
@@ -93,11 +109,15 @@ async def pushes(server, texts, requests, versions, batch_size):
         "99 % ms": round(slowest, 1),
         "memory MiB": [round(value) for value in memory],
     }
-    return facts, not found["failed"] and not found["wrong"] and len(found["by version"]) > versions // 2
+    return facts, not found["failed"] and not found["wrong"] and len(
+        found["by version"]
+    ) > versions // 2
 
 
 async def overload(server, texts, requests):
-    """More requests at the same time than may wait: some are told RESOURCE_EXHAUSTED, the others answered, and memory stays."""
+    """More requests at the same time than may wait:
+    some are told RESOURCE_EXHAUSTED, the others answered, and memory stays.
+    """
     codes, before, peak = collections.Counter(), server.memory(), 0.0
     async with Connection(server.address) as connection:
 
@@ -115,14 +135,20 @@ async def overload(server, texts, requests):
         after = answers_of(await connection.predict(predict_request(texts[:1]), timeout=60))
     facts = {
         "codes": codes,
-        "memory MiB": {"before": round(before), "highest": round(peak), "after": round(server.memory())},
+        "memory MiB": {
+            "before": round(before),
+            "highest": round(peak),
+            "after": round(server.memory()),
+        },
     }
     good = set(codes) == {"OK", "RESOURCE_EXHAUSTED"} and len(after) == 1 and peak < 2 * before
     return facts, good
 
 
 async def deadlines(server, texts):
-    """Clients that wait a tenth of a second on a busy server: each has an answer or DEADLINE_EXCEEDED, and not much later."""
+    """Clients that wait a tenth of a second on a busy server:
+    each has an answer or DEADLINE_EXCEEDED, and not much later.
+    """
     allowed, late, codes = 0.1, [], collections.Counter()
     async with Connection(server.address) as connection:
 
@@ -138,18 +164,28 @@ async def deadlines(server, texts):
         await crowd(CLIENTS, iter(texts), ask)
         await connection.predict(predict_request(texts[:1]), timeout=60)
     facts = {"codes": codes, "latest ms after the deadline": round(max(late) * 1e3)}
-    return facts, set(codes) <= {"OK", "DEADLINE_EXCEEDED"} and codes["DEADLINE_EXCEEDED"] > 0 and max(late) < 1.0
+    return facts, set(codes) <= {"OK", "DEADLINE_EXCEEDED"} and codes[
+        "DEADLINE_EXCEEDED"
+    ] > 0 and max(late) < 1.0
 
 
 async def broken_version(server, texts):
     """A version cut in half: it is refused with a reason, and the one before it answers."""
     async with Connection(server.address) as connection:
-        before = max(number for number, state in (await connection.versions()).items() if state == "AVAILABLE")
+        before = max(
+            number
+            for number, state in (await connection.versions()).items()
+            if state == "AVAILABLE"
+        )
         server.push(before + 1, break_it=True)
         while (await connection.versions()).get(before + 1) != "END":
             await asyncio.sleep(0.1)
         response = await connection.predict(predict_request(texts[:1]), timeout=60)
-    said = [line for line in server.log().splitlines() if f"version {before + 1} cannot be loaded" in line]
+    said = [
+        line
+        for line in server.log().splitlines()
+        if f"version {before + 1} cannot be loaded" in line
+    ]
     return {
         "answers": response.model_spec.version.value,
         "said": said,
@@ -159,7 +195,9 @@ async def broken_version(server, texts):
 def main():
     """Runs all parts; prints their facts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", required=True, type=model_version, help="a model folder, or one of its versions")
+    parser.add_argument(
+        "--model", required=True, type=model_version, help="a model folder, or one of its versions"
+    )
     parser.add_argument("--texts", required=True, help="file with a text a line")
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--versions", type=int, default=20)
@@ -174,7 +212,8 @@ def main():
         facts[name], is_good = result
         good = good and is_good
         print(
-            f"{name}: {'as it must be' if is_good else 'NOT as it must be'}\n{json.dumps(facts[name], indent=1)}",
+            f"{name}: "
+            f"{'as it must be' if is_good else 'NOT as it must be'}\n{json.dumps(facts[name], indent=1)}",
             flush=True,
         )
 

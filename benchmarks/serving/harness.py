@@ -1,4 +1,6 @@
-"""What the benchmarks of serving share: a server in a process of its own, requests, and a crowd of clients."""
+"""What the benchmarks of serving share:
+a server in a process of its own, requests, and a crowd of clients.
+"""
 
 import argparse
 import asyncio
@@ -23,7 +25,8 @@ _TENSORFLOW_STRING = 7  # DT_STRING
 
 
 def model_version(directory):
-    """The type of an option that names a model: the folder of its newest version, or of the version that it names.
+    """The type of an option that names a model:
+    the folder of its newest version, or of the version that it names.
 
     Raises:
         argparse.ArgumentTypeError: there is none.
@@ -36,7 +39,11 @@ def model_version(directory):
 
 def read_texts(path, count):
     """Returns so many lines of a file, repeated if there are fewer."""
-    lines = [line.strip() for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [
+        line.strip()
+        for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+        if line.strip()
+    ]
     return (lines * (count // max(len(lines), 1) + 1))[:count]
 
 
@@ -69,7 +76,9 @@ class Server:
             "0",
             *options,
         ]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
         line = self._process.stdout.readline()
         found = re.search(r" at (\S+:\d+) \(gRPC", line)
         if not found:
@@ -145,7 +154,9 @@ class Connection:
     def __init__(self, address):
         self._channel = grpc.aio.insecure_channel(address)
         loaded = protos.load()
-        self.predict = loaded.prediction_service_pb2_grpc.PredictionServiceStub(self._channel).Predict
+        self.predict = loaded.prediction_service_pb2_grpc.PredictionServiceStub(
+            self._channel
+        ).Predict
         self.status = loaded.model_service_pb2_grpc.ModelServiceStub(self._channel).GetModelStatus
 
     async def versions(self):
@@ -153,7 +164,9 @@ class Connection:
         response = await self.status(status_request(), timeout=30)
         states = type(response).DESCRIPTOR.fields_by_name["model_version_status"].message_type
         names = states.fields_by_name["state"].enum_type.values_by_number
-        return {status.version: names[status.state].name for status in response.model_version_status}
+        return {
+            status.version: names[status.state].name for status in response.model_version_status
+        }
 
     async def __aenter__(self):
         return self
@@ -186,4 +199,6 @@ async def crowd(clients, jobs, ask):
 def quantiles(seconds):
     """Returns the median and the 99th percentile, in milliseconds."""
     ordered = sorted(seconds)
-    return statistics.median(ordered) * 1e3, ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))] * 1e3
+    return statistics.median(ordered) * 1e3, ordered[
+        min(len(ordered) - 1, int(0.99 * len(ordered)))
+    ] * 1e3

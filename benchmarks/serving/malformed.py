@@ -1,10 +1,13 @@
-"""Requests that no good client sends, by the ten thousand: each is refused, and the server neither ends nor grows.
+"""Requests that no good client sends, by the ten thousand:
+each is refused, and the server neither ends nor grows.
 
     python -m benchmarks.serving.malformed --model OUTPUT/models/NAME --requests 100000
 
-Wrong types and shapes, values that do not fit them, texts beyond the limit, bytes that are no UTF-8, unknown models, signatures, inputs
-and outputs, messages cut off or of random bytes. Every hundredth request is a good one, which must be answered. The exit status is 1 if
-a malformed request is answered or refused with another code than INVALID_ARGUMENT, NOT_FOUND and their like, or if memory grows.
+Wrong types and shapes, values that do not fit them, texts beyond the limit, bytes that are no
+UTF-8, unknown models, signatures, inputs and outputs, messages cut off or of random bytes. Every
+hundredth request is a good one, which must be answered. The exit status is 1 if a malformed request
+is answered or refused with another code than INVALID_ARGUMENT, NOT_FOUND and their like, or if
+memory grows.
 """
 
 import argparse
@@ -48,7 +51,9 @@ def _shape(request, rng):
 
 
 def _size(request, rng):
-    request.inputs["source"].tensor_shape.dim[0].size = rng.choice([-1, 0, 4, 1000, 2**40, -(2**60)])
+    request.inputs["source"].tensor_shape.dim[0].size = rng.choice(
+        [-1, 0, 4, 1000, 2**40, -(2**60)]
+    )
 
 
 def _unknown_rank(request, rng):
@@ -64,7 +69,9 @@ def _many_words(request, rng):
 
 
 def _no_unicode(request, rng):
-    request.inputs["source"].string_val[0] = bytes([rng.randint(128, 255), 0xFF, 0xC0, rng.randint(0, 255)])
+    request.inputs["source"].string_val[0] = bytes(
+        [rng.randint(128, 255), 0xFF, 0xC0, rng.randint(0, 255)]
+    )
 
 
 def _empty(request, rng):
@@ -77,7 +84,9 @@ def _content(request, rng):
 
 
 def _signature(request, rng):
-    request.model_spec.signature_name = rng.choice(["nothing", "score", "__saved_model_init_op", "\x00", "x" * 5000])
+    request.model_spec.signature_name = rng.choice(
+        ["nothing", "score", "__saved_model_init_op", "\x00", "x" * 5000]
+    )
 
 
 def _model(request, rng):
@@ -93,7 +102,9 @@ def _label(request, rng):
 
 
 def _input(request, rng):
-    request.inputs[rng.choice(["target", "", "source ", "x" * 1000])].CopyFrom(request.inputs["source"])
+    request.inputs[rng.choice(["target", "", "source ", "x" * 1000])].CopyFrom(
+        request.inputs["source"]
+    )
 
 
 def _missing(request, rng):
@@ -117,7 +128,18 @@ KINDS = {
     **{
         change.__name__.strip("_"): _changed(change)
         for change in (
-            *(_type, _shape, _size, _unknown_rank, _huge_text, _many_words, _no_unicode, _empty, _content, _signature),
+            *(
+                _type,
+                _shape,
+                _size,
+                _unknown_rank,
+                _huge_text,
+                _many_words,
+                _no_unicode,
+                _empty,
+                _content,
+                _signature,
+            ),
             *(_model, _version, _label, _input, _missing, _filter),
         )
     },
@@ -156,8 +178,16 @@ async def attack(server, requests, seed):
     memory.append(server.memory())
     # What the first requests load and compile is not growth.
     growth = memory[-1] - memory[len(memory) // 4]
-    answered = {kind: count["answered"] for kind, count in found.items() if kind != "good" and count["answered"]}
-    other = set().union(*(set(count) for kind, count in found.items() if kind != "good")) - REFUSALS - {"answered"}
+    answered = {
+        kind: count["answered"]
+        for kind, count in found.items()
+        if kind != "good" and count["answered"]
+    }
+    other = (
+        set().union(*(set(count) for kind, count in found.items() if kind != "good"))
+        - REFUSALS
+        - {"answered"}
+    )
     facts = {
         "codes": found,
         "malformed but answered": answered,
@@ -172,7 +202,9 @@ async def attack(server, requests, seed):
 def main():
     """Attacks a server of its own; prints what came of it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", required=True, type=model_version, help="a model folder, or one of its versions")
+    parser.add_argument(
+        "--model", required=True, type=model_version, help="a model folder, or one of its versions"
+    )
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=pathlib.Path)

@@ -1,10 +1,13 @@
-"""What serving costs: a served request against the same call in the process, and a crowd of clients against decoding a file.
+"""What serving costs:
+a served request against the same call in the process, and a crowd of clients against decoding a
+file.
 
     python -m benchmarks.serving.speed --model OUTPUT/models/NAME --texts FILE
 
-All are ratios of figures measured in turn in one go: latency at batch 1 (median over requests), and sentences a second of 64 clients with a
-text each against batches of 32 of the same texts in one process; the latter with each batch computed by all cores, and once more side by side, a
-core a batch (`verbatim serve --threads-per-batch 1`). Everything stays on loopback.
+All are ratios of figures measured in turn in one go: latency at batch 1 (median over requests), and
+sentences a second of 64 clients with a text each against batches of 32 of the same texts in one
+process; the latter with each batch computed by all cores, and once more side by side, a core a
+batch (`verbatim serve --threads-per-batch 1`). Everything stays on loopback.
 """
 
 import argparse
@@ -17,7 +20,15 @@ import statistics
 import sys
 import time
 
-from benchmarks.serving.harness import Connection, Server, crowd, model_version, predict_request, quantiles, read_texts
+from benchmarks.serving.harness import (
+    Connection,
+    Server,
+    crowd,
+    model_version,
+    predict_request,
+    quantiles,
+    read_texts,
+)
 from serving import processors
 from serving.servable import Limits, Servable
 
@@ -59,8 +70,12 @@ async def served_rate(address, texts):
 
 
 def direct_rate(servable, texts, at_once=1):
-    """Returns sentences a second in full batches, in the order of the file, so many at the same time."""
-    requests = [predict_request(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
+    """Returns sentences a second in full batches, in the order of the file, so many at the same
+    time.
+    """
+    requests = [
+        predict_request(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)
+    ]
     started = time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         for _ in pool.map(lambda request: servable.predict(request, Limits()), requests):
@@ -89,7 +104,9 @@ def side_by_side_rate(texts):
 def main():
     """Measures in turn; prints medians and ratios."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", required=True, type=model_version, help="a model folder, or one of its versions")
+    parser.add_argument(
+        "--model", required=True, type=model_version, help="a model folder, or one of its versions"
+    )
     parser.add_argument("--texts", required=True, help="file with a text a line")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=pathlib.Path)
@@ -130,7 +147,8 @@ def main():
         ratios = [a / b for a, b in zip(served, direct)]
         cells = (f"{statistics.median(served):.1f}", f"{statistics.median(direct):.1f}")
         print(
-            f"| {name} | {' | '.join(cells)} | {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |"
+            f"| {name} | {' | '.join(cells)} | {statistics.median(ratios):.2f} ({min(ratios):.2f} "
+            f"to {max(ratios):.2f}) |"
         )
     if options.json:
         options.json.write_text(json.dumps(rounds, indent=1) + "\n", encoding="utf-8")

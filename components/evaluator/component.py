@@ -7,6 +7,8 @@ from components.evaluator import executor
 
 
 class Evaluator(tfx.components.Evaluator):
-    """TFX's own Evaluator; an empty `baseline_model`, as `components.last_pushed_model` may give, is none."""
+    """TFX's own Evaluator;
+    an empty `baseline_model`, as `components.last_pushed_model` may give, is none.
+    """
 
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)

@@ -1,4 +1,6 @@
-"""The work of the Evaluator: TFX's own, without a model to compare with where that is an empty folder."""
+"""The work of the Evaluator:
+TFX's own, without a model to compare with where that is an empty folder.
+"""
 
 from tfx.components.evaluator import executor as tfx_executor
 from tfx.dsl.io import fileio
@@ -7,7 +9,9 @@ from tfx.utils import path_utils
 
 
 class Executor(tfx_executor.Executor):
-    """Judges a model by absolute thresholds alone where `baseline_model` is an artifact without a model."""
+    """Judges a model by absolute thresholds alone where `baseline_model` is an artifact without a
+    model.
+    """
 
     def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
         key = standard_component_specs.BASELINE_MODEL_KEY

@@ -13,10 +13,14 @@ from components.exporter import executor
 class ExporterSpec(types.ComponentSpec):
     """A trained network and its Transform graph in, a SavedModel out."""
 
-    PARAMETERS: typing.ClassVar[dict] = {executor.RECIPE_KEY: component_spec.ExecutionParameter(type=str)}
+    PARAMETERS: typing.ClassVar[dict] = {
+        executor.RECIPE_KEY: component_spec.ExecutionParameter(type=str)
+    }
     INPUTS: typing.ClassVar[dict] = {
         executor.TRAINED_MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model),
-        executor.TRANSFORM_GRAPH_KEY: component_spec.ChannelParameter(type=standard_artifacts.TransformGraph),
+        executor.TRANSFORM_GRAPH_KEY: component_spec.ChannelParameter(
+            type=standard_artifacts.TransformGraph
+        ),
         executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
         executor.HYPERPARAMETERS_KEY: component_spec.ChannelParameter(
             type=standard_artifacts.HyperParameters, optional=True
@@ -28,10 +32,11 @@ class ExporterSpec(types.ComponentSpec):
 
 
 class Exporter(base_component.BaseComponent):
-    """Makes of a trained network what is served: raw text in and out, decoding compiled, signatures, warm-up requests.
+    """Makes of a trained network what is served:
+    raw text in and out, decoding compiled, signatures, warm-up requests.
 
-    Apart from the training, because it is a matter of seconds: another beam size does not train anew, and a
-    failed export loses no training.
+    Apart from the training, because it is a matter of seconds: another beam size does not train
+    anew, and a failed export loses no training.
 
     Component `outputs` contains:
      - `model`: `standard_artifacts.Model`, the SavedModel in `Format-Serving`.
@@ -40,15 +45,20 @@ class Exporter(base_component.BaseComponent):
     SPEC_CLASS = ExporterSpec
     EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
 
-    def __init__(self, trained_model, transform_graph, vocabulary, recipe_json, hyperparameters=None):
+    def __init__(
+        self, trained_model, transform_graph, vocabulary, recipe_json, hyperparameters=None
+    ):
         """Creates the component.
 
         Args:
             trained_model: channel of what the Trainer wrote.
             transform_graph: channel of the graph that made its features.
-            vocabulary: channel of the vocabulary folder, whose counts of the training text lie beside what is exported.
-            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives; `pipeline.recipes.views.export_recipe` leaves in it what matters here.
-            hyperparameters: channel of what a Tuner found and the Trainer trained with, if there was one.
+            vocabulary: channel of the vocabulary folder, whose counts of the training text lie
+                beside what is exported.
+            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives;
+                `pipeline.recipes.views.export_recipe` leaves in it what matters here.
+            hyperparameters: channel of what a Tuner found and the Trainer trained with, if there
+                was one.
         """
         super().__init__(
             spec=ExporterSpec(

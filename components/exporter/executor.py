@@ -22,7 +22,9 @@ RECIPE_KEY = "recipe"
 
 
 class Executor(base_executor.BaseExecutor):
-    """Exports the network of `trained_model`, with the Transform graph before it, as the SavedModel of `model`."""
+    """Exports the network of `trained_model`, with the Transform graph before it, as the SavedModel
+    of `model`.
+    """
 
     def Do(self, input_dict, output_dict, exec_properties):
         self._log_startup(input_dict, output_dict, exec_properties)
@@ -34,12 +36,18 @@ class Executor(base_executor.BaseExecutor):
             recipe = views.with_values(recipe, search_space.read_found(config)["values"])
         trained = artifact_utils.get_single_uri(input_dict[TRAINED_MODEL_KEY])
         transform_graph = artifact_utils.get_single_uri(input_dict[TRANSFORM_GRAPH_KEY])
-        directory = path_utils.serving_model_dir(artifact_utils.get_single_uri(output_dict[MODEL_KEY]))
+        directory = path_utils.serving_model_dir(
+            artifact_utils.get_single_uri(output_dict[MODEL_KEY])
+        )
         task = task_of(recipe)
         task.export_model(
             recipe,
-            keras.models.load_model(trainer_outputs.model_path(path_utils.serving_model_dir(trained)), compile=False),
+            keras.models.load_model(
+                trainer_outputs.model_path(path_utils.serving_model_dir(trained)), compile=False
+            ),
             tft.TFTransformOutput(transform_graph),
             directory,
         )
-        task.keep_training_counts(directory, artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY]))
+        task.keep_training_counts(
+            directory, artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY])
+        )

@@ -12,7 +12,9 @@ from components.last_pushed_model import executor
 class LastPushedModelSpec(types.ComponentSpec):
     """A candidate in, the model that it is compared with out."""
 
-    PARAMETERS: typing.ClassVar[dict] = {executor.PUSH_DIRECTORY_KEY: component_spec.ExecutionParameter(type=str)}
+    PARAMETERS: typing.ClassVar[dict] = {
+        executor.PUSH_DIRECTORY_KEY: component_spec.ExecutionParameter(type=str)
+    }
     INPUTS: typing.ClassVar[dict] = {
         executor.CANDIDATE_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model)
     }
@@ -22,14 +24,16 @@ class LastPushedModelSpec(types.ComponentSpec):
 
 
 class LastPushedModel(base_component.BaseComponent):
-    """Copies the model that was pushed last, the candidate itself apart; only a blessed model is ever pushed.
+    """Copies the model that was pushed last, the candidate itself apart;
+    only a blessed model is ever pushed.
 
-    It does what a Resolver does where metadata are at hand, for back ends without one: Kubeflow's own refuses Resolvers. A run that is
-    repeated takes it from the cache, hence compares with the model that it compared with before.
+    It does what a Resolver does where metadata are at hand, for back ends without one: Kubeflow's
+    own refuses Resolvers. A run that is repeated takes it from the cache, hence compares with the
+    model that it compared with before.
 
     Component `outputs` contains:
-     - `model`: `standard_artifacts.Model`, the SavedModel in `Format-Serving`; an empty folder where no other model was pushed, which
-       `components.evaluator` takes for none.
+     - `model`: `standard_artifacts.Model`, the SavedModel in `Format-Serving`; an empty folder
+       where no other model was pushed, which `components.evaluator` takes for none.
     """
 
     SPEC_CLASS = LastPushedModelSpec

@@ -24,17 +24,23 @@ class LexiconSpec(types.ComponentSpec):
     INPUTS: typing.ClassVar[dict] = {
         executor.EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples),
         executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
-        executor.SUBWORDS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
+        executor.SUBWORDS_KEY: component_spec.ChannelParameter(
+            type=simple_artifacts.File, optional=True
+        ),
     }
-    OUTPUTS: typing.ClassVar[dict] = {executor.LEXICON_KEY: component_spec.ChannelParameter(type=simple_artifacts.File)}
+    OUTPUTS: typing.ClassVar[dict] = {
+        executor.LEXICON_KEY: component_spec.ChannelParameter(type=simple_artifacts.File)
+    }
 
 
 class Lexicon(base_beam_component.BaseBeamComponent):
-    """Learns which target words translate a source word, from the train split, and joins a dictionary to it.
+    """Learns which target words translate a source word, from the train split, and joins a
+    dictionary to it.
 
     Component `outputs` contains:
-     - `lexicon`: `simple_artifacts.File`, a folder with `lexicon.tsv` (source token, target token, probability) and `facts.json` (counts and
-       coverage); see `pipeline.lexicons.translation_lexicon`.
+     - `lexicon`: `simple_artifacts.File`, a folder with `lexicon.tsv` (source token, target token,
+       probability) and `facts.json` (counts and coverage); see
+       `pipeline.lexicons.translation_lexicon`.
     """
 
     SPEC_CLASS = LexiconSpec
@@ -47,7 +53,8 @@ class Lexicon(base_beam_component.BaseBeamComponent):
             examples: channel of the examples; its split `train` is learned from.
             vocabulary: channel of what Vocabulary wrote; its counts name the words.
             recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
-            subwords: channel of what Subwords wrote, where `data.units` are not words: then translations are of units.
+            subwords: channel of what Subwords wrote, where `data.units` are not words: then
+                translations are of units.
         """
         recipe = Recipe.from_json(recipe_json)
         super().__init__(
@@ -56,7 +63,9 @@ class Lexicon(base_beam_component.BaseBeamComponent):
                     executor.EXAMPLES_KEY: examples,
                     executor.VOCABULARY_KEY: vocabulary,
                     **({executor.SUBWORDS_KEY: subwords} if subwords else {}),
-                    executor.CONFIG_KEY: json.dumps(dataclasses.asdict(recipe.lexicon), sort_keys=True),
+                    executor.CONFIG_KEY: json.dumps(
+                        dataclasses.asdict(recipe.lexicon), sort_keys=True
+                    ),
                     executor.TEXT_SETTINGS_KEY: json.dumps(settings_of(recipe), sort_keys=True),
                     executor.LEXICON_KEY: types.Channel(type=simple_artifacts.File),
                 }

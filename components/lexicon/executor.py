@@ -1,4 +1,6 @@
-"""The work of Lexicon: what EM learns of the training pairs, and the user's dictionary, as one lexicon."""
+"""The work of Lexicon:
+what EM learns of the training pairs, and the user's dictionary, as one lexicon.
+"""
 
 import json
 import os
@@ -23,17 +25,23 @@ TEXT_SETTINGS_KEY = "text_settings"
 
 
 def to_words(counts, source_words, target_words, top_k, min_probability):
-    """Returns the lexicon of `Counts`: dict from source word to dict from target word to probability.
+    """Returns the lexicon of `Counts`:
+    dict from source word to dict from target word to probability.
 
     Args:
         counts: `Counts`.
-        top_k, min_probability: what can be pruned by these is left out; see `translation_lexicon.prune`.
+        top_k, min_probability: what can be pruned by these is left out; see
+            `translation_lexicon.prune`.
         source_words, target_words: lists of words, the word of id 1 first.
     """
-    table = alignment.likeliest(alignment.normalize(counts, with_null=False), top_k, min_probability)
+    table = alignment.likeliest(
+        alignment.normalize(counts, with_null=False), top_k, min_probability
+    )
     lexicon = {}
     for source, target, probability in zip(*alignment.split_keys(table.keys), table.probabilities):
-        lexicon.setdefault(source_words[source - 1], {})[target_words[target - 1]] = float(probability)
+        lexicon.setdefault(source_words[source - 1], {})[target_words[target - 1]] = float(
+            probability
+        )
     return lexicon
 
 
@@ -46,7 +54,11 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         vocabulary_uri = artifact_utils.get_single_uri(input_dict[VOCABULARY_KEY])
         uri = artifact_utils.get_single_uri(output_dict[LEXICON_KEY])
         fileio.makedirs(uri)
-        subwords_uri = artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY]) if input_dict.get(SUBWORDS_KEY) else None
+        subwords_uri = (
+            artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY])
+            if input_dict.get(SUBWORDS_KEY)
+            else None
+        )
         counts = passes.token_counts(settings, vocabulary_uri)
         manual, skipped, malformed = {}, 0, 0
         if config.kind in ("manual", "hybrid"):
@@ -71,11 +83,15 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 "coverage_of_text": running,
             }
             translation_lexicon.write(uri, lexicon, facts)
-            said = f"The lexicon has translations for {100 * running:.1f} % of the training text's source words"
+            said = (
+                f"The lexicon has translations for {100 * running:.1f} % of the training "
+                "text's source words"
+            )
             print(f"  {said} ({100 * distinct:.1f} % of the distinct ones).", flush=True)
             if running < config.min_coverage:
                 print(
-                    f"  Warning: that is below lexicon.min_coverage ({100 * config.min_coverage:.1f} %): are dictionary and data in the "
+                    "  Warning: that is below lexicon.min_coverage "
+                    f"({100 * config.min_coverage:.1f} %): are dictionary and data in the "
                     "same language, direction and tokenization?",
                     flush=True,
                 )
@@ -92,13 +108,21 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     pipeline
                     | "Read" >> beam.io.ReadFromTFRecord(pattern)
                     | "Batch"
-                    >> beam.BatchElements(min_batch_size=passes.SHARD_PAIRS, max_batch_size=passes.SHARD_PAIRS)
-                    | "Link" >> beam.ParDo(passes.MakeLinks(folder, settings, vocabulary_uri, subwords_uri))
+                    >> beam.BatchElements(
+                        min_batch_size=passes.SHARD_PAIRS, max_batch_size=passes.SHARD_PAIRS
+                    )
+                    | "Link"
+                    >> beam.ParDo(passes.MakeLinks(folder, settings, vocabulary_uri, subwords_uri))
                 )
                 _ = (
                     passes.learn(shards, config, pipeline | "Start" >> beam.Create([None]), folder)
                     | "Name"
-                    >> beam.Map(to_words, *(list(side) for side in counts), config.top_k, config.min_probability)
+                    >> beam.Map(
+                        to_words,
+                        *(list(side) for side in counts),
+                        config.top_k,
+                        config.min_probability,
+                    )
                     | "Write" >> beam.Map(finish)
                 )
         finally:

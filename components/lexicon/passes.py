@@ -1,7 +1,10 @@
-"""The passes of EM as Beam steps. What is large lies in files of a folder that every worker can reach; Beam moves their paths.
+"""The passes of EM as Beam steps.
 
-An engine that works in memory keeps all that its steps exchange until the pipeline ends. Were that the links and each pass' counts and
-table, memory would grow with the corpus and with the number of passes; so it is one shard and one table a worker.
+What is large lies in files of a folder that every worker can reach; Beam moves their paths.
+
+An engine that works in memory keeps all that its steps exchange until the pipeline ends. Were that
+the links and each pass' counts and table, memory would grow with the corpus and with the number of
+passes; so it is one shard and one table a worker.
 """
 
 import functools
@@ -22,7 +25,9 @@ SHARD_PAIRS = 20_000  # of sentences: their links take some 100 MB
 
 
 def token_counts(settings, vocabulary_uri):
-    """Returns, for source and target, a dict from each token of the train split to its count: words, or what they are cut into."""
+    """Returns, for source and target, a dict from each token of the train split to its count:
+    words, or what they are cut into.
+    """
     return [read_counts(vocabulary_uri, counted_as(settings, side)) for side in SIDES]
 
 
@@ -44,7 +49,8 @@ def _read_model(path):
 
 
 class MakeLinks(beam.DoFn):
-    """Batches of serialized examples to the paths of their links' files, forward and backward: a shard.
+    """Batches of serialized examples to the paths of their links' files, forward and backward:
+    a shard.
 
     Args:
         folder: where the files go.
@@ -61,7 +67,9 @@ class MakeLinks(beam.DoFn):
 
     def setup(self):
         """Reads what tokens there are."""
-        self._tokenizers = [units.tokenizer_of(self._settings, self._subwords_uri, side) for side in SIDES]
+        self._tokenizers = [
+            units.tokenizer_of(self._settings, self._subwords_uri, side) for side in SIDES
+        ]
         # A token's id is its place among the counted ones, from 1.
         self._ids = [
             {token.encode(): place for place, token in enumerate(counts, 1)}
@@ -79,7 +87,10 @@ class MakeLinks(beam.DoFn):
             for side, tokenizer, ids in zip(SIDES, self._tokenizers, self._ids)
         ]
         name = uuid.uuid4().hex
-        paths = [os.path.join(self._folder, f"{direction}-{name}.links") for direction in ("forward", "backward")]
+        paths = [
+            os.path.join(self._folder, f"{direction}-{name}.links")
+            for direction in ("forward", "backward")
+        ]
         for path, sides in zip(paths, (words, words[::-1])):
             _write(alignment.write_links, path, alignment.make_links(*sides))
         yield paths
@@ -104,7 +115,9 @@ class _Expect(beam.DoFn):
         self._model = functools.lru_cache(_read_model)
 
     def process(self, shard, model, other_model=None):
-        """Adds what a shard has by a model; with another one of the other direction, what both believe in."""
+        """Adds what a shard has by a model;
+        with another one of the other direction, what both believe in.
+        """
         table, prior = self._model(model)
         links = _read(alignment.read_links, shard[self._direction])
         weights = None
@@ -131,7 +144,10 @@ def _add_up(paths):
 
 
 def _maximize(path, counts, previous, diagonal):
-    """The M step: writes the next model and returns its path. The diagonal model begins with its prior as it is and Model 1's table."""
+    """The M step: writes the next model and returns its path.
+
+    The diagonal model begins with its prior as it is and Model 1's table.
+    """
     counts = _add_up(counts)
     prior = _read_model(previous)[1]
     if diagonal:
@@ -157,7 +173,9 @@ def learn(shards, config, start, folder):
         return beam.pvalue.AsList(paths)
 
     models = []
-    for direction, name in enumerate(("forward", "backward") if config.symmetrization == "agreement" else ("forward",)):
+    for direction, name in enumerate(
+        ("forward", "backward") if config.symmetrization == "agreement" else ("forward",)
+    ):
         model = start | f"Start {name}" >> beam.Map(lambda _: "")
         for step in range(config.model1_iterations + config.diagonal_iterations):
             counts = expect(f"{name} {step}", direction, model)
@@ -165,7 +183,11 @@ def learn(shards, config, start, folder):
             diagonal = step + 1 >= config.model1_iterations and config.diagonal_iterations > 0
             path = os.path.join(folder, f"{name}-{step}.model")
             model = start | f"Maximize {name} {step}" >> beam.Map(
-                lambda _, *given: _maximize(*given), path, counts, beam.pvalue.AsSingleton(model), diagonal
+                lambda _, *given: _maximize(*given),
+                path,
+                counts,
+                beam.pvalue.AsSingleton(model),
+                diagonal,
             )
         models.append(model)
     counts = expect("agreed" if len(models) > 1 else "last", 0, *models)

@@ -1,1 +1,3 @@
-"""Parallel text into TFX: `component.ParallelTextExampleGen` is its interface, `executor.Executor` its Beam work."""
+"""Parallel text into TFX:
+`component.ParallelTextExampleGen` is its interface, `executor.Executor` its Beam work.
+"""

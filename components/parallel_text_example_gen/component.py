@@ -20,7 +20,9 @@ from pipeline.recipes.recipe import Recipe
 
 
 class ParallelTextExampleGenSpec(types.ComponentSpec):
-    """What a file based ExampleGen takes and gives, with the data path, the data section and the rejects besides."""
+    """What a file based ExampleGen takes and gives, with the data path, the data section and the
+    rejects besides.
+    """
 
     PARAMETERS: typing.ClassVar[dict] = {
         **standard_component_specs.FileBasedExampleGenSpec.PARAMETERS,
@@ -28,10 +30,11 @@ class ParallelTextExampleGenSpec(types.ComponentSpec):
         executor.DATA_CONFIG_KEY: component_spec.ExecutionParameter(type=str),
     }
     INPUTS: typing.ClassVar[dict] = {}
-    # The rejects are an artifact of their own, with lineage, rather than files beside the Split folders: both runners
-    # allow it. TFX's drivers for file based ExampleGens touch the examples alone, and the other outputs keep what the
-    # launcher (local) or the back end (Kubeflow) prepared for them. The type is one of TFX's own because Kubeflow finds
-    # the class of any other by its type name, which would have to be an import path of one package and one class.
+    # The rejects are an artifact of their own, with lineage, rather than files beside the Split
+    # folders: both runners allow it. TFX's drivers for file based ExampleGens touch the examples
+    # alone, and the other outputs keep what the launcher (local) or the back end (Kubeflow)
+    # prepared for them. The type is one of TFX's own because Kubeflow finds the class of any other
+    # by its type name, which would have to be an import path of one package and one class.
     OUTPUTS: typing.ClassVar[dict] = {
         **standard_component_specs.FileBasedExampleGenSpec.OUTPUTS,
         executor.REJECTS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
@@ -41,16 +44,19 @@ class ParallelTextExampleGenSpec(types.ComponentSpec):
 class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
     """Reads parallel text and writes tf.Examples in the splits train, eval and test.
 
-    An Example holds `source`, `target`, `file` (bytes) and `line` (int64), one value each, and one of bytes for each of
-    `data.source_features`: the tags of the source's tokens, parted by spaces. Near-identical sources share a split, unless
-    the recipe gives files to the splits. What is read, and how, is described in `pipeline.readers`.
+    An Example holds `source`, `target`, `file` (bytes) and `line` (int64), one value each, and one
+    of bytes for each of `data.source_features`: the tags of the source's tokens, parted by spaces.
+    Near-identical sources share a split, unless the recipe gives files to the splits. What is read,
+    and how, is described in `pipeline.readers`.
 
-    It subclasses FileBasedExampleGen because TFX's runners know that class: its driver takes a fingerprint of the
-    input files (number, bytes, modification times), so that the component runs again when they change, and is cached
-    when they do not. Only the recipe's data section takes part in the cache key: other settings change no example.
+    It subclasses FileBasedExampleGen because TFX's runners know that class: its driver takes a
+    fingerprint of the input files (number, bytes, modification times), so that the component runs
+    again when they change, and is cached when they do not. Only the recipe's data section takes
+    part in the cache key: other settings change no example.
 
     Component `outputs` contains:
-     - `examples`: `standard_artifacts.Examples`, gzipped TFRecords in `Split-train`, `Split-eval`, `Split-test`.
+     - `examples`: `standard_artifacts.Examples`, gzipped TFRecords in `Split-train`, `Split-eval`,
+       `Split-test`.
      - `rejects`: `simple_artifacts.File`, a folder with `rejects.tsv` and `counts.json`.
     """
 
@@ -58,10 +64,12 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
     def __init__(self, data_path, recipe_json):
-        """Creates the component; it does not look at the data, which may be within reach of the cluster only.
+        """Creates the component;
+        it does not look at the data, which may be within reach of the cluster only.
 
         Args:
-            data_path: a file, a folder, or two line-aligned files separated by a comma; or a `RuntimeParameter`, of a folder.
+            data_path: a file, a folder, or two line-aligned files separated by a comma; or a
+                `RuntimeParameter`, of a folder.
             recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
 
         Raises:
@@ -86,35 +94,48 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
                 standard_component_specs.OUTPUT_CONFIG_KEY: example_gen_pb2.Output(),
                 standard_component_specs.OUTPUT_DATA_FORMAT_KEY: example_gen_pb2.FORMAT_TF_EXAMPLE,
                 standard_component_specs.OUTPUT_FILE_FORMAT_KEY: example_gen_pb2.FORMAT_TFRECORDS_GZIP,
-                standard_component_specs.EXAMPLES_KEY: types.Channel(type=standard_artifacts.Examples),
+                standard_component_specs.EXAMPLES_KEY: types.Channel(
+                    type=standard_artifacts.Examples
+                ),
                 executor.DATA_PATH_KEY: data_path,
-                executor.DATA_CONFIG_KEY: json.dumps(dataclasses.asdict(data_config), sort_keys=True),
+                executor.DATA_CONFIG_KEY: json.dumps(
+                    dataclasses.asdict(data_config), sort_keys=True
+                ),
                 executor.REJECTS_KEY: types.Channel(type=simple_artifacts.File),
             }
         )
-        # FileBasedExampleGen's own __init__ would build its own spec, without the rejects: start above it.
+        # FileBasedExampleGen's own __init__ would build its own spec, without the rejects: start
+        # above it.
         super(example_gen.FileBasedExampleGen, self).__init__(spec=spec)
 
 
 def _fingerprinted(data_path, data_config):
     """Returns (input base, glob patterns) that match the files behind a data path.
 
-    The patterns suit a file, a folder and a pair of files alike; those that match nothing do no harm, so nothing needs
-    to be looked up here. All paths are escaped: a bracket in a folder's name would match nothing and hide every change.
+    The patterns suit a file, a folder and a pair of files alike; those that match nothing do no
+    harm, so nothing needs to be looked up here. All paths are escaped: a bracket in a folder's name
+    would match nothing and hide every change.
     """
     if data_config.train_files:
         base, patterns = data_path, _given_patterns(data_config)
     else:
-        # A path with a comma is a pair, or a file or folder of that name. One of two aligned files stands for both.
-        parts = data_path.split(",") if "," in data_path else aligned_partners(data_path, data_config)
+        # A path with a comma is a pair, or a file or folder of that name. One of two aligned files
+        # stands for both.
+        parts = (
+            data_path.split(",") if "," in data_path else aligned_partners(data_path, data_config)
+        )
         base, names = split_base(parts)
         whole = data_path[len(base) :].lstrip("/")
-        patterns = [glob.escape(name) for name in dict.fromkeys([whole, *names])] + [glob.escape(whole) + "/*"]
+        patterns = [glob.escape(name) for name in dict.fromkeys([whole, *names])] + [
+            glob.escape(whole) + "/*"
+        ]
     return glob.escape(base), patterns
 
 
 def _given_patterns(data_config):
-    """Returns patterns for the files that a recipe names: each entry whole, its parts, and their wildcards."""
+    """Returns patterns for the files that a recipe names:
+    each entry whole, its parts, and their wildcards.
+    """
     patterns = []
     for entry in (*data_config.train_files, *data_config.eval_files, *data_config.test_files):
         parts = [part.strip() for part in entry.split(",")]

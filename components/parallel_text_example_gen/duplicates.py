@@ -1,7 +1,10 @@
-"""Finding duplicates over all files. The pairs lie in files of a folder that every worker can reach; Beam moves their paths.
+"""Finding duplicates over all files.
 
-An engine that works in memory keeps all that its steps exchange until the pipeline ends. Were that the pairs themselves,
-grouped by their texts, memory would grow with the corpus; so it is one part of them.
+The pairs lie in files of a folder that every worker can reach; Beam moves their paths.
+
+An engine that works in memory keeps all that its steps exchange until the pipeline ends. Were that
+the pairs themselves, grouped by their texts, memory would grow with the corpus; so it is one part
+of them.
 """
 
 import json
@@ -17,7 +20,8 @@ from tfx.dsl.io import fileio
 from pipeline.readers.records import Pair, reject_duplicate, reject_held_back
 from pipeline.readers.splits import SPLITS
 
-# A worker holds one part at a time: of 5 million pairs, 78,000. As many files are open while a bundle is read.
+# A worker holds one part at a time: of 5 million pairs, 78,000. As many files are open while a
+# bundle is read.
 _PARTS = 64
 _REJECTED = "rejected"
 
@@ -25,8 +29,9 @@ _REJECTED = "rejected"
 class KeepFirst(beam.PTransform):
     """Keeps one pair of each pair of texts, and turns the others away.
 
-    Applied to a PCollection of tuples (source, target, file, line, features, split) it returns `(pairs, rejected)`: such
-    tuples, and tuples (file, line, reason, text, split). What it writes does not depend on the engine.
+    Applied to a PCollection of tuples (source, target, file, line, features, split) it returns
+    `(pairs, rejected)`: such tuples, and tuples (file, line, reason, text, split). What it writes
+    does not depend on the engine.
     """
 
     def __init__(self, folder):
@@ -53,7 +58,9 @@ class _WriteParts(beam.DoFn):
         self._folder = folder
 
     def start_bundle(self):
-        """A bundle has files of its own: one that is done again leaves nothing of the first time in them."""
+        """A bundle has files of its own:
+        one that is done again leaves nothing of the first time in them.
+        """
         self._name = uuid.uuid4().hex
         self._files = {}
 
@@ -69,7 +76,9 @@ class _WriteParts(beam.DoFn):
         files, self._files = self._files, {}
         for part, file in sorted(files.items()):
             file.close()
-            yield WindowedValue((part, self._path(part)), GlobalWindow().max_timestamp(), [GlobalWindow()])
+            yield WindowedValue(
+                (part, self._path(part)), GlobalWindow().max_timestamp(), [GlobalWindow()]
+            )
 
     def _path(self, part):
         return os.path.join(self._folder, f"{part}-{self._name}.jsonl")
@@ -82,9 +91,11 @@ def _texts(pair):
 
 
 class _KeepFirst(beam.DoFn):
-    """Of the places of one pair of texts, keeps the first in (file, line) order and rejects the others.
+    """Of the places of one pair of texts, keeps the first in (file, line) order and rejects the
+    others.
 
-    Given eval and test files keep all of theirs: a benchmark counts each of its records. The training files then keep none.
+    Given eval and test files keep all of theirs: a benchmark counts each of its records. The
+    training files then keep none.
     """
 
     def process(self, item):

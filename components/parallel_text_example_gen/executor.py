@@ -1,4 +1,6 @@
-"""The Beam work of ParallelTextExampleGen: read, find duplicates, divide, write, and account for every record."""
+"""The Beam work of ParallelTextExampleGen:
+read, find duplicates, divide, write, and account for every record.
+"""
 
 import json
 import os
@@ -34,12 +36,15 @@ COUNTS_FILE = "counts.json"
 
 _REJECTED = "rejected"
 _REJECTED_FROM = "rejected from"  # a given split
-# Up to this many rejects are sorted by file and line in this process; more stay in the order that Beam wrote them.
+# Up to this many rejects are sorted by file and line in this process; more stay in the order that
+# Beam wrote them.
 _SORTED_REJECTS = 1_000_000
 
 
 class Executor(base_beam_executor.BaseBeamExecutor):
-    """Runs the ingestion as one Beam pipeline; its results do not depend on the runner or on the order of work."""
+    """Runs the ingestion as one Beam pipeline;
+    its results do not depend on the runner or on the order of work.
+    """
 
     def Do(self, input_dict, output_dict, exec_properties):
         """Writes the examples and the rejects.
@@ -47,15 +52,19 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         Args:
             input_dict: unused.
             output_dict: `examples` and `rejects`, one artifact each.
-            exec_properties: `data_path` (str) and `data_config` (JSON of the recipe's data section).
+            exec_properties: `data_path` (str) and `data_config` (JSON of the recipe's data
+                section).
 
         Raises:
-            pipeline.readers.DataError: the data cannot be read, too many records are rejected, or a split is empty.
+            pipeline.readers.DataError: the data cannot be read, too many records are rejected, or a
+                split is empty.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
         config = section_from_json(sections.DataConfig, exec_properties[DATA_CONFIG_KEY])
         plan = plan_inputs(exec_properties[DATA_PATH_KEY], config)
-        examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
+        examples = artifact_utils.get_single_instance(
+            output_dict[standard_component_specs.EXAMPLES_KEY]
+        )
         rejects = artifact_utils.get_single_instance(output_dict[REJECTS_KEY])
         examples.split_names = artifact_utils.encode_split_names(list(SPLITS))
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
@@ -71,7 +80,8 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 splits, rejected, tally = pipeline | "Ingest" >> Ingest(plan, config, folder)
                 for split, serialized in splits.items():
                     uri = artifact_utils.get_split_uri([examples], split)
-                    # Not TFX's WriteSplit: it shuffles first, and a runner in memory would hold all examples once more.
+                    # Not TFX's WriteSplit: it shuffles first, and a runner in memory would hold all
+                    # examples once more.
                     serialized | f"WriteSplit[{split}]" >> beam.io.WriteToTFRecord(
                         os.path.join(uri, write_split.DEFAULT_FILE_NAME), file_name_suffix=".gz"
                     )
@@ -96,12 +106,14 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 class Ingest(beam.PTransform):
     """Reads a plan's units, a worker each, and turns duplicates away over all of them.
 
-    Applied to a pipeline it returns `(splits, rejected, tally)`: a dict from split name to serialized tf.Examples, the
-    lines of `rejects.tsv`, and JSON lines `[what, which, count]`.
+    Applied to a pipeline it returns `(splits, rejected, tally)`: a dict from split name to
+    serialized tf.Examples, the lines of `rejects.tsv`, and JSON lines `[what, which, count]`.
     """
 
     def __init__(self, plan, config, folder):
-        """Takes an `InputPlan`, the `DataConfig` it was made with, and a folder for what `KeepFirst` exchanges."""
+        """Takes an `InputPlan`, the `DataConfig` it was made with, and a folder for what
+        `KeepFirst` exchanges.
+        """
         super().__init__()
         self._plan = plan
         self._config = config
@@ -117,7 +129,8 @@ class Ingest(beam.PTransform):
             | "Read" >> beam.ParDo(_ReadUnit(config)).with_outputs(_REJECTED, main="pairs")
         )
         pairs, rejects = read.pairs, [read[_REJECTED]]
-        # Each branch is counted before the branches are joined: where Flatten is not fused, its input is kept whole.
+        # Each branch is counted before the branches are joined: where Flatten is not fused, its
+        # input is kept whole.
         tallies = [
             read.pairs | "TallyReadPairs" >> _Tally(lambda _: ("read", "")),
             read[_REJECTED] | "TallyReadRejects" >> _Tally(lambda _: ("read", "")),
@@ -126,21 +139,34 @@ class Ingest(beam.PTransform):
             pairs, duplicates = pairs | "Duplicates" >> KeepFirst(self._folder)
             rejects.append(duplicates)
         rejects = rejects | "AllRejects" >> beam.Flatten()
-        tallies.append(rejects | "TallyRejected" >> _Tally(lambda record: (_REJECTED, reason_kind(record[2]))))
-        tallies.append(rejects | "TallySplitRejected" >> _Tally(lambda record: (_REJECTED_FROM, record[4])))
+        tallies.append(
+            rejects | "TallyRejected" >> _Tally(lambda record: (_REJECTED, reason_kind(record[2])))
+        )
+        tallies.append(
+            rejects | "TallySplitRejected" >> _Tally(lambda record: (_REJECTED_FROM, record[4]))
+        )
 
         divided = pairs | "Divide" >> beam.ParDo(_Divide(config)).with_outputs(*SPLITS)
         splits = {}
         for split in SPLITS:
-            tallies.append(divided[split] | f"TallyKept[{split}]" >> _Tally(lambda _, name=split: ("kept", name)))
-            splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(_serialize, config.extra_columns)
+            tallies.append(
+                divided[split]
+                | f"TallyKept[{split}]" >> _Tally(lambda _, name=split: ("kept", name))
+            )
+            splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(
+                _serialize, config.extra_columns
+            )
         tally = (
             tallies
             | "AllTallies" >> beam.Flatten()
             | "AddUp" >> beam.CombinePerKey(sum)
             | "CountToJson" >> beam.Map(lambda item: json.dumps([*item[0], item[1]]))
         )
-        return splits, rejects | "FormatRejects" >> beam.Map(lambda record: format_reject(record[:4])), tally
+        return (
+            splits,
+            rejects | "FormatRejects" >> beam.Map(lambda record: format_reject(record[:4])),
+            tally,
+        )
 
 
 class _Tally(beam.PTransform):
@@ -156,8 +182,9 @@ class _Tally(beam.PTransform):
         return elements | beam.Map(self._which) | beam.combiners.Count.PerElement()
 
 
-# Between the steps a pair is the plain tuple (source, target, file, line, features, split), and a reject (file, line, reason,
-# text, split), where the split is that of the unit, or "": any runner encodes those without knowing our classes.
+# Between the steps a pair is the plain tuple (source, target, file, line, features, split), and a
+# reject (file, line, reason, text, split), where the split is that of the unit, or "": any runner
+# encodes those without knowing our classes.
 
 
 class _ReadUnit(beam.DoFn):
@@ -203,7 +230,9 @@ def _serialize(pair, feature_names):
         "line": tf.train.Feature(int64_list=tf.train.Int64List(value=[line])),
         **{name: texts(text) for name, text in zip(feature_names, extra)},
     }
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(deterministic=True)
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(
+        deterministic=True
+    )
 
 
 def _write_lines(path, header=None):
@@ -233,19 +262,24 @@ def _counts(tally, plan):
         "rejected": sum(by[_REJECTED].values()),
         "by_reason": dict(sorted(by[_REJECTED].items(), key=lambda item: (-item[1], item[0]))),
         "by_split": by["kept"],
-        "rejected_by_given_split": {split: count for split, count in sorted(by[_REJECTED_FROM].items()) if split},
+        "rejected_by_given_split": {
+            split: count for split, count in sorted(by[_REJECTED_FROM].items()) if split
+        },
         "ignored_files": list(plan.ignored_files),
     }
     if counts["read"] != counts["kept"] + counts["rejected"]:
         raise RuntimeError(
-            f"Records were lost: {counts['read']} read, but {counts['kept']} kept and {counts['rejected']} rejected; "
+            f"Records were lost: {counts['read']} read, but {counts['kept']} kept and "
+            f"{counts['rejected']} rejected; "
             "this is a fault in ParallelTextExampleGen, please report it."
         )
     return counts
 
 
 def _sort_rejects(path):
-    """Sorts the rejects by file and line, so that a person finds a record and two runs give the same bytes."""
+    """Sorts the rejects by file and line, so that a person finds a record and two runs give the
+    same bytes.
+    """
     header, *lines = _read_text(path).split("\n")[:-1]
 
     def place(row):
@@ -279,7 +313,9 @@ def _check(counts, config, uri):
 
 
 def _keep_failed(uri):
-    """Copies the rejects beside the artifact's folder, and returns the path: TFX removes a failed run's outputs."""
+    """Copies the rejects beside the artifact's folder, and returns the path:
+    TFX removes a failed run's outputs.
+    """
     folder = uri.rstrip("/") + "-failed"
     fileio.makedirs(folder)
     for name in (REJECTS_FILE, COUNTS_FILE):

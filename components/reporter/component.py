@@ -41,18 +41,28 @@ class ReporterSpec(types.ComponentSpec):
 
 
 class Reporter(base_component.BaseComponent):
-    """Measures a run's model, and its baseline, on the test split; writes the report, and the card of a pushed model beside it.
+    """Measures a run's model, and its baseline, on the test split;
+    writes the report, and the card of a pushed model beside it.
 
     Component `outputs` contains:
-     - `report`: `simple_artifacts.File`, a folder with `report/index.html`, `report/facts.json` and, unless the model is a language model,
-       `outputs/NAME.jsonl`: what each system said to the test split.
+     - `report`: `simple_artifacts.File`, a folder with `report/index.html`, `report/facts.json`
+       and, unless the model is a language model, `outputs/NAME.jsonl`: what each system said to the
+       test split.
     """
 
     SPEC_CLASS = ReporterSpec
     EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
 
     def __init__(
-        self, examples, counts, vocabulary, evaluation, pushed_model, systems, recipe_json, answers_directory=""
+        self,
+        examples,
+        counts,
+        vocabulary,
+        evaluation,
+        pushed_model,
+        systems,
+        recipe_json,
+        answers_directory="",
     ):
         """Creates the component.
 
@@ -62,9 +72,11 @@ class Reporter(base_component.BaseComponent):
             vocabulary: channel of the vocabulary folder.
             evaluation: channel of what the Evaluator measured.
             pushed_model: channel of what the Pusher pushed, if it did.
-            systems: the run's own system and its baseline, if it has one: (Exporter's `model`, Trainer's `model`, Trainer's `model_run`) each.
+            systems: the run's own system and its baseline, if it has one: (Exporter's `model`,
+                Trainer's `model`, Trainer's `model_run`) each.
             recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
-            answers_directory: folder that keeps decoded answers from one execution to the next; "" to keep none.
+            answers_directory: folder that keeps decoded answers from one execution to the next; ""
+                to keep none.
         """
         of_systems = {
             prefix + key: channel

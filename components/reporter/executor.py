@@ -34,7 +34,9 @@ PROGRESS = logging.getLogger(progress.PROGRESS)
 
 
 class Executor(base_executor.BaseExecutor):
-    """Measures the models of a run on its test split; where the artifacts lie elsewhere, as on a cluster, it works on copies."""
+    """Measures the models of a run on its test split;
+    where the artifacts lie elsewhere, as on a cluster, it works on copies.
+    """
 
     def Do(self, input_dict, output_dict, exec_properties):
         self._log_startup(input_dict, output_dict, exec_properties)
@@ -48,9 +50,14 @@ class Executor(base_executor.BaseExecutor):
                 return _local(artifact_utils.get_single_uri(input_dict[key]), copies / key)
 
             artifacts = run_artifacts.RunArtifacts(
-                **{key: local(key) for key in (EXAMPLES_KEY, COUNTS_KEY, VOCABULARY_KEY, EVALUATION_KEY)},
+                **{
+                    key: local(key)
+                    for key in (EXAMPLES_KEY, COUNTS_KEY, VOCABULARY_KEY, EVALUATION_KEY)
+                },
                 systems=tuple(
-                    run_artifacts.SystemArtifacts(**{key: local(prefix + key) for key in SYSTEM_KEYS})
+                    run_artifacts.SystemArtifacts(
+                        **{key: local(prefix + key) for key in SYSTEM_KEYS}
+                    )
                     for prefix in SYSTEM_PREFIXES
                     if input_dict.get(prefix + MODEL_KEY)
                 ),

@@ -16,7 +16,9 @@ from pipeline.recipes.recipe import Recipe
 class SubwordsSpec(types.ComponentSpec):
     """Examples in, a folder with two sentencepiece models out."""
 
-    PARAMETERS: typing.ClassVar[dict] = {executor.CONFIG_KEY: component_spec.ExecutionParameter(type=str)}
+    PARAMETERS: typing.ClassVar[dict] = {
+        executor.CONFIG_KEY: component_spec.ExecutionParameter(type=str)
+    }
     INPUTS: typing.ClassVar[dict] = {
         executor.EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples)
     }
@@ -26,10 +28,12 @@ class SubwordsSpec(types.ComponentSpec):
 
 
 class Subwords(base_beam_component.BaseBeamComponent):
-    """Learns the units of a recipe with `data.units` = `characters` or `subwords` from the train split.
+    """Learns the units of a recipe with `data.units` = `characters` or `subwords` from the train
+    split.
 
     Component `outputs` contains:
-     - `subwords`: `simple_artifacts.File`, a folder with `source.model` and `target.model` (sentencepiece).
+     - `subwords`: `simple_artifacts.File`, a folder with `source.model` and `target.model`
+       (sentencepiece).
     """
 
     SPEC_CLASS = SubwordsSpec
@@ -39,7 +43,8 @@ class Subwords(base_beam_component.BaseBeamComponent):
         """Creates the component.
 
         Args:
-            examples: channel of the examples; its split `train` is learned from, and `test` looked at for texts that are too long.
+            examples: channel of the examples; its split `train` is learned from, and `test` looked
+                at for texts that are too long.
             recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
         """
         recipe = Recipe.from_json(recipe_json)

@@ -1,4 +1,7 @@
-"""The work of Subwords: words counted in Beam, a model of sentencepiece for each side, and a look at how long the texts become."""
+"""The work of Subwords:
+words counted in Beam, a model of sentencepiece for each side, and a look at how long the texts
+become.
+"""
 
 import io
 import json
@@ -23,7 +26,8 @@ def train(counts, kind, size):
     """Returns a sentencepiece model that was trained on counted words, as bytes.
 
     Args:
-        counts: dict from token to count; only the bare words among them are cut later, so only these are learned from.
+        counts: dict from token to count; only the bare words among them are cut later, so only
+            these are learned from.
         kind: `"characters"` or `"subwords"`.
         size: the most pieces, the 256 bytes and the unknown piece included.
 
@@ -71,7 +75,9 @@ def train(counts, kind, size):
         except (RuntimeError, OSError) as error:
             # Its own sentence stands behind the place in its source.
             reason = str(error).strip().splitlines()[-1].rpartition("] ")[2] or str(error)
-            raise ValueError(f"Units cannot be learned: {reason} (vocabulary.pieces is {size}).") from None
+            raise ValueError(
+                f"Units cannot be learned: {reason} (vocabulary.pieces is {size})."
+            ) from None
     return model.getvalue()
 
 
@@ -94,7 +100,10 @@ class _Lengths(beam.DoFn):
         for side in SIDES:
             lengths = self._cut[side].tokenize(parsed[side]).row_lengths().numpy()
             longest = int(lengths.argmax())
-            yield int(lengths[longest]), f"{side} {parsed[side][longest].numpy().decode('utf-8')[:100]!r}"
+            yield (
+                int(lengths[longest]),
+                f"{side} {parsed[side][longest].numpy().decode('utf-8')[:100]!r}",
+            )
 
 
 class Executor(base_beam_executor.BaseBeamExecutor):
@@ -115,7 +124,9 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 counts[side][token] = count
             both = join_counts(list(counts.values()))
             for side in SIDES:
-                model = train(both if config["joint"] else counts[side], config["units"], config["pieces"])
+                model = train(
+                    both if config["joint"] else counts[side], config["units"], config["pieces"]
+                )
                 with fileio.open(os.path.join(uri, units.MODEL_FILES[side]), "wb") as file:
                     file.write(model)
 
@@ -135,7 +146,8 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         def check(longest):
             if longest and longest[0] > limit:
                 raise ValueError(
-                    f"A text of the test split has {longest[0]} units, but the last of decoding.length_buckets is {limit}: raise it, or "
+                    f"A text of the test split has {longest[0]} units, but the last of "
+                    f"decoding.length_buckets is {limit}: raise it, or "
                     f"lower data.max_tokens, which counts words. It is the {longest[1]}."
                 )
 
@@ -146,6 +158,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 | "Read" >> beam.io.ReadFromTFRecord(files("test"))
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
                 | "Cut" >> beam.ParDo(_Lengths(config, uri))
-                | "Longest" >> beam.CombineGlobally(lambda found: max(found, default=None)).with_defaults()
+                | "Longest"
+                >> beam.CombineGlobally(lambda found: max(found, default=None)).with_defaults()
                 | "Check" >> beam.Map(check)
             )

@@ -1,1 +1,3 @@
-"""Plain text into TFX: `component.TextExampleGen` is its interface, `executor.Executor` its Beam work."""
+"""Plain text into TFX:
+`component.TextExampleGen` is its interface, `executor.Executor` its Beam work.
+"""

@@ -17,7 +17,9 @@ from pipeline.recipes.recipe import Recipe
 
 
 class TextExampleGenSpec(types.ComponentSpec):
-    """What a file based ExampleGen takes and gives, with the data path, the recipe's part and the counts besides."""
+    """What a file based ExampleGen takes and gives, with the data path, the recipe's part and the
+    counts besides.
+    """
 
     PARAMETERS: typing.ClassVar[dict] = {
         **standard_component_specs.FileBasedExampleGenSpec.PARAMETERS,
@@ -33,21 +35,25 @@ class TextExampleGenSpec(types.ComponentSpec):
 
 
 class TextExampleGen(example_gen.FileBasedExampleGen):
-    """Reads plain text and writes its passages as tf.Examples in the splits train, eval and, where it is given, test.
+    """Reads plain text and writes its passages as tf.Examples in the splits train, eval and, where
+    it is given, test.
 
-    An Example holds `text`, `file` (bytes), `context`, `order` and `line` (int64): see `pipeline.readers.text_streams.Passage`. It
-    subclasses FileBasedExampleGen for its fingerprint of the input files, as ParallelTextExampleGen does.
+    An Example holds `text`, `file` (bytes), `context`, `order` and `line` (int64): see
+    `pipeline.readers.text_streams.Passage`. It subclasses FileBasedExampleGen for its fingerprint
+    of the input files, as ParallelTextExampleGen does.
 
     Component `outputs` contains:
      - `examples`: `standard_artifacts.Examples`, gzipped TFRecords.
-     - `counts`: `simple_artifacts.File`, a folder with `counts.json`: lines and words of each split.
+     - `counts`: `simple_artifacts.File`, a folder with `counts.json`: lines and words of each
+       split.
     """
 
     SPEC_CLASS = TextExampleGenSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
     def __init__(self, data_path, recipe_json):
-        """Creates the component; it does not look at the data, which may be within reach of the cluster only.
+        """Creates the component;
+        it does not look at the data, which may be within reach of the cluster only.
 
         Args:
             data_path: the folder of the files that the recipe names; or a `RuntimeParameter` of it.
@@ -71,11 +77,14 @@ class TextExampleGen(example_gen.FileBasedExampleGen):
                 standard_component_specs.OUTPUT_CONFIG_KEY: example_gen_pb2.Output(),
                 standard_component_specs.OUTPUT_DATA_FORMAT_KEY: example_gen_pb2.FORMAT_TF_EXAMPLE,
                 standard_component_specs.OUTPUT_FILE_FORMAT_KEY: example_gen_pb2.FORMAT_TFRECORDS_GZIP,
-                standard_component_specs.EXAMPLES_KEY: types.Channel(type=standard_artifacts.Examples),
+                standard_component_specs.EXAMPLES_KEY: types.Channel(
+                    type=standard_artifacts.Examples
+                ),
                 executor.DATA_PATH_KEY: data_path,
                 executor.RECIPE_KEY: executor.relevant_recipe(recipe),
                 executor.COUNTS_KEY: types.Channel(type=simple_artifacts.File),
             }
         )
-        # FileBasedExampleGen's own __init__ would build its own spec, without the counts: start above it.
+        # FileBasedExampleGen's own __init__ would build its own spec, without the counts: start
+        # above it.
         super(example_gen.FileBasedExampleGen, self).__init__(spec=spec)

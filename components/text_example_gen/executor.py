@@ -24,13 +24,17 @@ COUNTS_FILE = "counts.json"
 
 
 def relevant_recipe(recipe):
-    """Returns the JSON of a recipe in which all that changes no passage has its default: it takes part in the cache key."""
+    """Returns the JSON of a recipe in which all that changes no passage has its default:
+    it takes part in the cache key.
+    """
     kept = Recipe(
         name="passages",
         task=recipe.task,
         data=recipe.data,
         model=dataclasses.replace(sections.ModelConfig(), head="softmax"),
-        decoding=dataclasses.replace(sections.DecodingConfig(), length_buckets=recipe.decoding.length_buckets),
+        decoding=dataclasses.replace(
+            sections.DecodingConfig(), length_buckets=recipe.decoding.length_buckets
+        ),
         language_model=dataclasses.replace(
             sections.LanguageModelConfig(),
             window=recipe.language_model.window,
@@ -52,7 +56,9 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         self._log_startup(input_dict, output_dict, exec_properties)
         recipe = Recipe.from_json(exec_properties[RECIPE_KEY])
         plan = text_streams.plan_streams(exec_properties[DATA_PATH_KEY], recipe)
-        examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
+        examples = artifact_utils.get_single_instance(
+            output_dict[standard_component_specs.EXAMPLES_KEY]
+        )
         counts_uri = artifact_utils.get_single_uri(output_dict[COUNTS_KEY])
         examples.split_names = artifact_utils.encode_split_names(list(plan.files))
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
@@ -113,7 +119,9 @@ def _serialize(passage):
         "order": numbers(passage.order),
         "line": numbers(passage.line),
     }
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(deterministic=True)
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(
+        deterministic=True
+    )
 
 
 def _tally(passage, split):

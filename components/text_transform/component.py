@@ -22,8 +22,12 @@ class TextTransformSpec(types.ComponentSpec):
     INPUTS: typing.ClassVar[dict] = {
         **standard_component_specs.TransformSpec.INPUTS,
         executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
-        executor.LEXICON_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
-        executor.SUBWORDS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
+        executor.LEXICON_KEY: component_spec.ChannelParameter(
+            type=simple_artifacts.File, optional=True
+        ),
+        executor.SUBWORDS_KEY: component_spec.ChannelParameter(
+            type=simple_artifacts.File, optional=True
+        ),
     }
     OUTPUTS: typing.ClassVar[dict] = standard_component_specs.TransformSpec.OUTPUTS
     TYPE_ANNOTATION = standard_component_specs.TransformSpec.TYPE_ANNOTATION
@@ -32,12 +36,14 @@ class TextTransformSpec(types.ComponentSpec):
 class TextTransform(Transform):
     """Transform whose preprocessing function reads the vocabularies of an artifact.
 
-    An artifact input, rather than a path in `custom_config`, so that lineage knows which vocabulary a model was trained
-    with, and the cache runs the transform again exactly when it changes. Of the recipe, only what decides the features
-    (`pipeline.recipes.views.transform_settings`) takes part in the cache key.
+    An artifact input, rather than a path in `custom_config`, so that lineage knows which vocabulary
+    a model was trained with, and the cache runs the transform again exactly when it changes. Of the
+    recipe, only what decides the features (`pipeline.recipes.views.transform_settings`) takes part
+    in the cache key.
 
     Component `outputs` contains:
-     - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of `pipeline.features.preprocessing`.
+     - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of
+       `pipeline.features.preprocessing`.
      - `transformed_examples`: `standard_artifacts.Examples` with those features.
     """
 
@@ -71,7 +77,9 @@ class TextTransform(Transform):
                 standard_component_specs.FORCE_TF_COMPAT_V1_KEY: 0,
                 # StatisticsGen has seen the raw data; statistics of id lists say nothing.
                 standard_component_specs.DISABLE_STATISTICS_KEY: 1,
-                standard_component_specs.TRANSFORM_GRAPH_KEY: types.Channel(type=standard_artifacts.TransformGraph),
+                standard_component_specs.TRANSFORM_GRAPH_KEY: types.Channel(
+                    type=standard_artifacts.TransformGraph
+                ),
                 standard_component_specs.TRANSFORMED_EXAMPLES_KEY: transformed_examples,
             }
         )

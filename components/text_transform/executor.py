@@ -12,11 +12,15 @@ FOLDERS = (VOCABULARY_KEY, LEXICON_KEY, SUBWORDS_KEY)
 
 
 class Executor(transform_executor.Executor):
-    """Hands the folders of vocabulary, lexicon and subwords to the preprocessing function, then transforms."""
+    """Hands the folders of vocabulary, lexicon and subwords to the preprocessing function, then
+    transforms.
+    """
 
     def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
         folders = {
-            f"{key}_uri": artifact_utils.get_single_uri(input_dict[key]) for key in FOLDERS if input_dict.get(key)
+            f"{key}_uri": artifact_utils.get_single_uri(input_dict[key])
+            for key in FOLDERS
+            if input_dict.get(key)
         }
         settings = json.loads(exec_properties[standard_component_specs.CUSTOM_CONFIG_KEY])
         exec_properties = {

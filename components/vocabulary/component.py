@@ -17,7 +17,9 @@ from pipeline.recipes.recipe import Recipe
 
 
 def settings_of(recipe):
-    """Returns the settings that decide the vocabularies, the contents of lexicon files among them: a changed file is read again."""
+    """Returns the settings that decide the vocabularies, the contents of lexicon files among them:
+    a changed file is read again.
+    """
     settings = views.vocabulary_settings(recipe)
     for key in ("dictionary", "copy_lexicon"):
         # A pipeline may be written where its files are not.
@@ -28,14 +30,20 @@ def settings_of(recipe):
 
 
 def config_of(recipe):
-    """Returns the keys of the vocabulary section that decide this artifact: not how words are cut, nor characters where none are read."""
+    """Returns the keys of the vocabulary section that decide this artifact:
+    not how words are cut, nor characters where none are read.
+    """
     config = dataclasses.asdict(recipe.vocabulary)
-    unread = ("pieces",) if views.composes(recipe) else ("pieces", "characters", "character_min_count")
+    unread = (
+        ("pieces",) if views.composes(recipe) else ("pieces", "characters", "character_min_count")
+    )
     return {key: value for key, value in config.items() if key not in unread}
 
 
 class VocabularySpec(types.ComponentSpec):
-    """Examples in, a folder of vocabulary files out; the settings are those of the recipe that decide it."""
+    """Examples in, a folder of vocabulary files out;
+    the settings are those of the recipe that decide it.
+    """
 
     PARAMETERS: typing.ClassVar[dict] = {
         executor.CONFIG_KEY: component_spec.ExecutionParameter(type=str),
@@ -43,7 +51,9 @@ class VocabularySpec(types.ComponentSpec):
     }
     INPUTS: typing.ClassVar[dict] = {
         executor.EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples),
-        executor.SUBWORDS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
+        executor.SUBWORDS_KEY: component_spec.ChannelParameter(
+            type=simple_artifacts.File, optional=True
+        ),
     }
     # One of TFX's own types, as for the rejects of ParallelTextExampleGen, and for the same reason.
     OUTPUTS: typing.ClassVar[dict] = {
@@ -55,9 +65,11 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
     """Counts the tokens of the train split and keeps the most frequent of each side.
 
     Component `outputs` contains:
-     - `vocabulary`: `simple_artifacts.File`, a folder with `source_vocabulary.txt` and `target_vocabulary.txt` (a token a
-       line, the line number is the id), and `source_counts.tsv`, `target_counts.tsv` (all training tokens). Where the recipe
-       has them: `source_units_counts.tsv` and `target_units_counts.tsv` where words are cut, `tags_NAME.txt` of each column of tags, and its lexicons, in the form of `pipeline.lexicons.dictionaries`.
+     - `vocabulary`: `simple_artifacts.File`, a folder with `source_vocabulary.txt` and
+       `target_vocabulary.txt` (a token a line, the line number is the id), and `source_counts.tsv`,
+       `target_counts.tsv` (all training tokens). Where the recipe has them:
+       `source_units_counts.tsv` and `target_units_counts.tsv` where words are cut, `tags_NAME.txt`
+       of each column of tags, and its lexicons, in the form of `pipeline.lexicons.dictionaries`.
     """
 
     SPEC_CLASS = VocabularySpec

@@ -30,7 +30,8 @@ TEXT_SETTINGS_KEY = "text_settings"
 
 
 class CountTokens(beam.DoFn):
-    """Batches of serialized examples to (side, token) pairs, (column, tag) pairs, and (side's units, unit) pairs.
+    """Batches of serialized examples to (side, token) pairs, (column, tag) pairs, and (side's
+    units, unit) pairs.
 
     Args:
         tokenizers: dict from each feature that is a text to what cuts it into words.
@@ -55,7 +56,10 @@ class CountTokens(beam.DoFn):
     def process(self, serialized):
         import tensorflow as tf
 
-        features = {side: tf.io.FixedLenFeature([], tf.string) for side in (*self._tokenizers, *self._columns)}
+        features = {
+            side: tf.io.FixedLenFeature([], tf.string)
+            for side in (*self._tokenizers, *self._columns)
+        }
         parsed = tf.io.parse_example(tf.constant(serialized), features)
         for side, tokenizer in self._tokenizers.items():
             for token in tokenizer.tokenize(parsed[side]).flat_values.numpy():
@@ -79,7 +83,11 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         sides = task_named(settings.get("task", "seq2seq")).text_features()
         tokenizers = {side: units.word_tokenizer(settings, side) for side in sides}
         uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
-        subwords_uri = artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY]) if input_dict.get(SUBWORDS_KEY) else None
+        subwords_uri = (
+            artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY])
+            if input_dict.get(SUBWORDS_KEY)
+            else None
+        )
         fileio.makedirs(uri)
         pattern = os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], "train"), "*")
 
@@ -92,30 +100,44 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 counts[side][token] = count
             for side, of_side in zip(sides, names):
                 name = (
-                    preprocessing.SOURCE_VOCABULARY_FILE if side == "source" else preprocessing.TARGET_VOCABULARY_FILE
+                    preprocessing.SOURCE_VOCABULARY_FILE
+                    if side == "source"
+                    else preprocessing.TARGET_VOCABULARY_FILE
                 )
                 size = config.source_size if side == "source" else config.target_size
-                chosen_from = join_counts([counts[key] for key in names]) if config.joint else counts[of_side]
+                chosen_from = (
+                    join_counts([counts[key] for key in names]) if config.joint else counts[of_side]
+                )
                 if units.cuts(settings, side):
                     model = units.read_model(subwords_uri, side)
                     touching = units.word_tokenizer(settings, side).kind == "text"
                     tokens = choose_units(chosen_from, model, config.protected_min_count, touching)
                 else:
-                    tokens = choose_tokens(chosen_from, size, config.min_count, config.protected_min_count)
+                    tokens = choose_tokens(
+                        chosen_from, size, config.min_count, config.protected_min_count
+                    )
                 if side == "source":
                     # The last ids; a word that reads like one stays unknown.
-                    entities = [pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))]
+                    entities = [
+                        pointer_labels.entity_name(number + 1)
+                        for number in range(settings.get("entities", 0))
+                    ]
                     tokens = [token for token in tokens if token not in entities] + entities
                 with fileio.open(os.path.join(uri, name), "w") as file:
                     file.write("".join(f"{token}\n" for token in tokens))
             for name in dict.fromkeys((*sides, *names)):
                 with fileio.open(os.path.join(uri, counts_file(name)), "w") as file:
                     # JSON keeps a token with a line break on one line.
-                    lines = (f"{json.dumps(t, ensure_ascii=False)}\t{n}\n" for t, n in sorted(counts[name].items()))
+                    lines = (
+                        f"{json.dumps(t, ensure_ascii=False)}\t{n}\n"
+                        for t, n in sorted(counts[name].items())
+                    )
                     file.write("".join(lines))
             if settings.get("characters"):
                 chosen = characters.choose(
-                    characters.count(counts[names[0]]), config.characters, config.character_min_count
+                    characters.count(counts[names[0]]),
+                    config.characters,
+                    config.character_min_count,
                 )
                 with fileio.open(os.path.join(uri, characters.CHARACTERS_FILE), "w") as file:
                     file.write("".join(f"{character}\n" for character in chosen))
@@ -123,7 +145,9 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 tags = set(counts[column]) - set(source_features.TAG_SPECIALS)
                 tags = sorted(tags, key=lambda tag, of=counts[column]: (-of[tag], tag))
                 with fileio.open(os.path.join(uri, source_features.tags_file(column)), "w") as file:
-                    file.write("".join(f"{tag}\n" for tag in (*source_features.TAG_SPECIALS, *tags)))
+                    file.write(
+                        "".join(f"{tag}\n" for tag in (*source_features.TAG_SPECIALS, *tags))
+                    )
 
         with self._make_beam_pipeline() as pipeline:
             _ = (

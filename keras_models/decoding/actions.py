@@ -5,8 +5,9 @@ A head with `max_span` L over a source of length S chooses among V + L * S actio
     a < V                      the word a
     a = V + (l - 1) * S + j    the span of l tokens from source position j
 
-A span is output a token a step. Its rest needs no register beside the last action: after a span of l tokens from j the
-action is, at log-probability 0, the span of l - 1 tokens from j + 1. For L = 1 the actions are the extended ids.
+A span is output a token a step. Its rest needs no register beside the last action: after a span of
+l tokens from j the action is, at log-probability 0, the span of l - 1 tokens from j + 1. For L = 1
+the actions are the extended ids.
 """
 
 from keras import ops
@@ -40,7 +41,8 @@ def continue_spans(log_probs, last, vocabulary_size, source_length):
         source_length: S.
 
     Returns:
-        Like `log_probs`; 0 for the one action of a row whose span runs on, `LOG_ZERO` for its others.
+        Like `log_probs`; 0 for the one action of a row whose span runs on, `LOG_ZERO` for its
+        others.
     """
     lengths = span_lengths(last, vocabulary_size, source_length)
     position = positions(last, vocabulary_size, source_length)
@@ -51,7 +53,8 @@ def continue_spans(log_probs, last, vocabulary_size, source_length):
 
 
 def surfaces(tokens, extended_ids, vocabulary_size):
-    """What tokens say: the word, or the extended id of the source token at the position that is copied.
+    """What tokens say:
+    the word, or the extended id of the source token at the position that is copied.
 
     Heads that do not merge copy position j as V + j, whatever it holds.
 
@@ -65,17 +68,23 @@ def surfaces(tokens, extended_ids, vocabulary_size):
 
 
 def flagged_ids(flags, ids, size):
-    """bool `[rows, size]`: the ids that stand where `flags [rows, length]` are true in `ids [rows, length]`."""
+    """bool `[rows, size]`:
+    the ids that stand where `flags [rows, length]` are true in `ids [rows, length]`.
+    """
     rows = ops.shape(ids)[0]
     flat = ops.expand_dims(ops.arange(rows, dtype="int32"), -1) * size + ids
     counts = ops.segment_sum(
-        ops.reshape(ops.cast(flags, "int32"), (-1,)), ops.reshape(flat, (-1,)), num_segments=rows * size
+        ops.reshape(ops.cast(flags, "int32"), (-1,)),
+        ops.reshape(flat, (-1,)),
+        num_segments=rows * size,
     )
     return ops.reshape(counts, (rows, size)) > 0
 
 
 def shifted(tensor, places, fill):
-    """Each source position's value `places` to its right, `fill` beyond the end; `[rows, source_length]`."""
+    """Each source position's value `places` to its right, `fill` beyond the end;
+    `[rows, source_length]`.
+    """
     source_length = ops.shape(tensor)[1]
     padded = ops.pad(tensor, [[0, 0], [0, places]], constant_values=fill)
     return padded[:, places : places + source_length]

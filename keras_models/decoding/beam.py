@@ -9,7 +9,8 @@ from keras_models.decoding.ranking import top_k
 from keras_models.decoding.search import Rules
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
-# Sizes are multiplied out rather than written as -1, so that what is static stays static and loop shapes hold.
+# Sizes are multiplied out rather than written as -1, so that what is static stays static and loop
+# shapes hold.
 
 
 def _fold(tensor):
@@ -62,14 +63,16 @@ def beam_search(
 
         score(Y) = log p(Y | X) / lp(|Y|) + cp(X, Y)
 
-    with the length and coverage penalties of Wu et al. 2016 (eq. 14), |Y| counting the end. Each step keeps the best
-    `beam_size` continuations, by log p / lp of the tokens that they are sure to have: where all have as many, by log p alone, but a
-    span is paid for whole when it begins. One that ends is set aside and its place in the beam with it (Bahdanau et al. 2014). The
-    search stops when all places have ended, or when no running hypothesis can still become one of the `n_best`. At
-    `max_length` tokens a hypothesis must end.
+    with the length and coverage penalties of Wu et al. 2016 (eq. 14), |Y| counting the end. Each
+    step keeps the best `beam_size` continuations, by log p / lp of the tokens that they are sure to
+    have: where all have as many, by log p alone, but a span is paid for whole when it begins. One
+    that ends is set aside and its place in the beam with it (Bahdanau et al. 2014). The search
+    stops when all places have ended, or when no running hypothesis can still become one of the
+    `n_best`. At `max_length` tokens a hypothesis must end.
 
     Args:
-        step: function `(actions [batch * beam], carry, index) -> StepOutput`; for heads with `max_span` 1 actions are tokens.
+        step: function `(actions [batch * beam], carry, index) -> StepOutput`; for heads with
+            `max_span` 1 actions are tokens.
         carry: the step function's first carry, tensors `[batch, ...]`; repeated for the beam here.
         extended_ids: int `[batch, source_length]`, the extended id of each source position.
         source_mask: bool `[batch, source_length]`.
@@ -80,15 +83,19 @@ def beam_search(
         length_alpha: strength of the length normalisation, 0 for none.
         coverage_beta: strength of the coverage penalty, 0 for none.
         return_attention: whether to return attention matrices.
-        step_of: function `(sources int32 [n]) -> step` that makes the step function of some of the sources. With it, once half of the sources have
-            ended, the search goes on with the others alone: the same outputs in less time where lengths differ. None: all go on to the last step.
-        vocabulary_size: V, if it is known when the graph is made and `extended_size` is not: many actions are ranked faster if they are known to be many.
+        step_of: function `(sources int32 [n]) -> step` that makes the step function of some of the
+            sources. With it, once half of the sources have ended, the search goes on with the
+            others alone: the same outputs in less time where lengths differ. None: all go on to the
+            last step.
+        vocabulary_size: V, if it is known when the graph is made and `extended_size` is not: many
+            actions are ranked faster if they are known to be many.
         **rules: the others of `keras_models.decoding.search.Rules`, which are
             min_length: outputs shorter than this do not end.
             allow_unknown: whether `[UNK]` may stand in the output.
             replace_unknown: whether it may, as the source token that attention looks at most.
             no_repeat_ngram: how many tokens in a row no output says twice, 0 for no such rule.
-            length_unit: `"tokens"`, every token of a copied span counts; or `"choices"`, a span counts once (Zhou et al. 2018).
+            length_unit: `"tokens"`, every token of a copied span counts; or `"choices"`, a span
+                counts once (Zhou et al. 2018).
             protection: a `Protection`, or None.
             max_span, merges: what the head's class says.
             start_id, end_id, unknown_id: special ids.
@@ -126,24 +133,37 @@ def beam_search(
     running = empty_set(ops.broadcast_to(ops.expand_dims(first, 0), shape))
     running["last"] = ops.full(shape, rules.start_id, dtype="int32")
     if rules.protection is not None:
-        running["owed"] = ops.broadcast_to(ops.expand_dims(rules.protection.source, 1), (*shape, source_length))
+        running["owed"] = ops.broadcast_to(
+            ops.expand_dims(rules.protection.source, 1), (*shape, source_length)
+        )
     if rules.counts_choices:
         running["choices"] = ops.zeros(shape, dtype="int32")
     finished = empty_set(ops.full(shape, LOG_ZERO, dtype="float32"))
     finished["scores"] = ops.full(shape, LOG_ZERO, dtype="float32")
     finished["lengths"] = ops.zeros(shape, dtype="int32")
-    state = (ops.convert_to_tensor(0, dtype="int32"), running, finished, repeat_rows(carry, beam_size))
+    state = (
+        ops.convert_to_tensor(0, dtype="int32"),
+        running,
+        finished,
+        repeat_rows(carry, beam_size),
+    )
     search = _Search(step, rules, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size)
     alone = isinstance(batch, int) and batch == 1
-    finished = search.run(state)[2] if step_of is None or alone else _run_compacting(search, step_of, state)
+    finished = (
+        search.run(state)[2]
+        if step_of is None or alone
+        else _run_compacting(search, step_of, state)
+    )
     best = {key: value[:, :n_best] for key, value in finished.items() if key != "coverage"}
     return Hypotheses(**best)
 
 
 def _run_compacting(search, step_of, state):
-    """Searches until half of the sources have ended, then goes on with the others alone; returns the finished hypotheses of all.
+    """Searches until half of the sources have ended, then goes on with the others alone;
+    returns the finished hypotheses of all.
 
-    Those that are left out would not have changed any more; if fewer than half run, some of them fill up the half, because its size is fixed.
+    Those that are left out would not have changed any more; if fewer than half run, some of them
+    fill up the half, because its size is fixed.
     """
     batch = ops.shape(state[1]["last"])[0]
     half = max(batch // 2, 1) if isinstance(batch, int) else ops.maximum(batch // 2, 1)
@@ -151,7 +171,9 @@ def _run_compacting(search, step_of, state):
     _, running, finished, _ = state
     places = ops.arange(batch, dtype="int32")
     # Those that run come first.
-    order = ops.cast(ops.argsort(ops.where(search.runs(running, finished), places, places + batch)), "int32")
+    order = ops.cast(
+        ops.argsort(ops.where(search.runs(running, finished), places, places + batch)), "int32"
+    )
     sources, ended = order[:half], order[half:]
     rest = search.of(sources, step_of(sources))
     _, _, late, _ = rest.run(_rows_of(state, sources))
@@ -164,19 +186,26 @@ def _rows_of(state, sources):
     """A search's state, of some sources alone."""
     index, running, finished, carry = state
     beam_size = ops.shape(running["last"])[1]
-    carry = keras.tree.map_structure(lambda x: _fold(take_rows(_unfold(x, beam_size), sources)), carry)
+    carry = keras.tree.map_structure(
+        lambda x: _fold(take_rows(_unfold(x, beam_size), sources)), carry
+    )
     return index, take_rows(running, sources), take_rows(finished, sources), carry
 
 
 class _Search:
-    """The loop of a beam search; its state is a tuple of the number of tokens, the running and the finished hypotheses, and the carry.
+    """The loop of a beam search;
+    its state is a tuple of the number of tokens, the running and the finished hypotheses, and the
+    carry.
 
     Args:
         rules: `Rules` of the sources, not yet repeated for their hypotheses.
-        step, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size: those of `beam_search`.
+        step, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size: those of
+            `beam_search`.
     """
 
-    def __init__(self, step, rules, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size):
+    def __init__(
+        self, step, rules, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size
+    ):
         self.step = step
         self.sources_rules = rules
         self.rules = rules.repeat(beam_size)
@@ -189,7 +218,13 @@ class _Search:
 
     def of(self, sources, step):
         """The same search over some sources, int32 `[n]`, by their step function."""
-        options = (self.beam_size, self.n_best, self.length_alpha, self.coverage_beta, self.vocabulary_size)
+        options = (
+            self.beam_size,
+            self.n_best,
+            self.length_alpha,
+            self.coverage_beta,
+            self.vocabulary_size,
+        )
         return _Search(step, self.sources_rules.of(sources), *options)
 
     def run(self, state, at_most=0):
@@ -202,9 +237,14 @@ class _Search:
         return ops.while_loop(condition, self._advance, state)
 
     def runs(self, running, finished):
-        """Whether a source's running hypotheses can still become one of its `n_best`: bool `[batch]`."""
-        # Log-probabilities only fall and the coverage penalty is at most 0: this bounds what a running one can reach.
-        reachable = ops.max(running["log_probs"], axis=1) / length_penalty(self.rules.max_length + 1, self.length_alpha)
+        """Whether a source's running hypotheses can still become one of its `n_best`:
+        bool `[batch]`.
+        """
+        # Log-probabilities only fall and the coverage penalty is at most 0: this bounds what a
+        # running one can reach.
+        reachable = ops.max(running["log_probs"], axis=1) / length_penalty(
+            self.rules.max_length + 1, self.length_alpha
+        )
         # The finished are sorted: this is the worst that would be returned.
         return reachable > finished["scores"][:, self.n_best - 1]
 
@@ -215,9 +255,11 @@ class _Search:
         return {key: _select(value, index) for key, value in joint.items()}
 
     def _promised(self, index, made):
-        """By what continuations are ranked, None where they are of one length: the penalty of the length that each is sure to have.
+        """By what continuations are ranked, None where they are of one length:
+        the penalty of the length that each is sure to have.
 
-        A span is paid for whole at its first token; ranked by log-probability alone it would compete, token for nothing, with single words.
+        A span is paid for whole at its first token; ranked by log-probability alone it would
+        compete, token for nothing, with single words.
         """
         if made is not None:
             return ops.expand_dims(length_penalty(made, self.length_alpha), -1)
@@ -244,8 +286,11 @@ class _Search:
             self._promised(index, made),
             self.vocabulary_size,
         )
-        # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is greedy search.)
-        places = beam_size - ops.sum(ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True)
+        # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is
+        # greedy search.)
+        places = beam_size - ops.sum(
+            ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True
+        )
         values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < places, values, LOG_ZERO)
         ends = ops.equal(actions, rules.end_id)
 
@@ -256,7 +301,9 @@ class _Search:
         made = None if made is None else _select(made, parents)
         scores = values / length_penalty(index + 1 if made is None else made, self.length_alpha)
         if self.coverage_beta:
-            penalty = coverage_penalty(_fold(rows["coverage"]), rules.source_mask, self.coverage_beta)
+            penalty = coverage_penalty(
+                _fold(rows["coverage"]), rules.source_mask, self.coverage_beta
+            )
             scores += ops.reshape(penalty, shape)
         ended["scores"] = ops.where(ops.logical_and(ends, values > LOG_ZERO / 2), scores, LOG_ZERO)
         finished = self._better(finished, ended)
@@ -273,7 +320,9 @@ class _Search:
         new = {
             "tokens": _write(rows["tokens"], index, ops.reshape(tokens, shape)),
             "copied_from": _write(rows["copied_from"], index, ops.reshape(position, shape)),
-            "copy_probability": _write(rows["copy_probability"], index, ops.reshape(probability, shape)),
+            "copy_probability": _write(
+                rows["copy_probability"], index, ops.reshape(probability, shape)
+            ),
             "log_probs": ops.where(ends, LOG_ZERO, values),
             "coverage": rows["coverage"] + attention,
             "last": actions,
@@ -281,10 +330,14 @@ class _Search:
         if made is not None:
             new["choices"] = made
         if rules.protection is not None:
-            new["owed"] = ops.reshape(rules.pay(_fold(rows["owed"]), tokens), (*shape, rules.source_length))
+            new["owed"] = ops.reshape(
+                rules.pay(_fold(rows["owed"]), tokens), (*shape, rules.source_length)
+            )
         if "attention" in running:
             new["attention"] = _write(rows["attention"], index, attention)
-        carry = keras.tree.map_structure(lambda x: _fold(_select(_unfold(x, beam_size), parents)), output.carry)
+        carry = keras.tree.map_structure(
+            lambda x: _fold(_select(_unfold(x, beam_size), parents)), output.carry
+        )
         return index + 1, new, finished, carry
 
 
@@ -295,11 +348,13 @@ def _best_continuations(so_far, log_probs, beam_size, divisors=None, at_least=0)
         so_far: float `[batch, beam]`, log-probabilities of the hypotheses.
         log_probs: float `[batch, beam, actions]`, of what may follow.
         beam_size: how many to keep.
-        divisors: float `[actions]`, or `[batch, beam, 1]`: the best are those of the largest log-probability divided by it; None for 1.
+        divisors: float `[actions]`, or `[batch, beam, 1]`: the best are those of the largest
+            log-probability divided by it; None for 1.
         at_least: what is known of the number of actions where the shape does not say it.
 
     Returns:
-        values `[batch, beam_size]`, the log-probabilities with what follows, parents and actions int32 `[batch, beam_size]`.
+        values `[batch, beam_size]`, the log-probabilities with what follows, parents and actions
+        int32 `[batch, beam_size]`.
     """
     so_far = ops.expand_dims(so_far, -1)
     of_actions = divisors is not None and len(divisors.shape) == 1
@@ -309,9 +364,12 @@ def _best_continuations(so_far, log_probs, beam_size, divisors=None, at_least=0)
         log_probs = ops.pad(log_probs, [[0, 0], [0, 0], [0, missing]], constant_values=2 * LOG_ZERO)
         if of_actions:
             divisors = ops.pad(divisors, [[0, missing]], constant_values=1.0)
-    # Two small selections are cheaper than one over beam * actions, and give the same: a hypothesis has at most
-    # `beam_size` continuations among the best. What a hypothesis has so far does not order its own continuations, so it is added to these few alone.
-    _, tokens = top_k((so_far + log_probs) / divisors if of_actions else log_probs, beam_size, at_least)
+    # Two small selections are cheaper than one over beam * actions, and give the same: a hypothesis
+    # has at most `beam_size` continuations among the best. What a hypothesis has so far does not
+    # order its own continuations, so it is added to these few alone.
+    _, tokens = top_k(
+        (so_far + log_probs) / divisors if of_actions else log_probs, beam_size, at_least
+    )
     values = so_far + ops.take_along_axis(log_probs, tokens, axis=-1)
     ranks = values
     if divisors is not None:

@@ -23,8 +23,9 @@ def constraints(
 ):
     """Makes the function that bans actions from a step's distribution.
 
-    Padding and the start are never output, `[UNK]` only if allowed; before `min_length` tokens nothing ends, after
-    `max_length` tokens everything does, and no span begins that would be longer than what is left.
+    Padding and the start are never output, `[UNK]` only if allowed; before `min_length` tokens
+    nothing ends, after `max_length` tokens everything does, and no span begins that would be longer
+    than what is left.
 
     Args:
         vocabulary_size, source_length: V and S; ints or scalar tensors.
@@ -51,26 +52,31 @@ def constraints(
     return constrain
 
 
-# What an owed token has at least, even if the model rules it out: below anything that a model means, above what is banned.
+# What an owed token has at least, even if the model rules it out: below anything that a model
+# means, above what is banned.
 LEAST_LOG_PROB = -1e4
 
 
 class Protection(typing.NamedTuple):
-    """Source tokens that every output must hold exactly as often as its source does: placeholders, tags, …
+    """Source tokens that every output must hold exactly as often as its source does:
+    placeholders, tags, …
 
-    A protected token is never output more often than the source still owes it, and one that the source lacks never at all.
-    While tokens are owed no output ends: the probability of ending goes to the actions that pay, in proportion to their own,
+    A protected token is never output more often than the source still owes it, and one that the
+    source lacks never at all. While tokens are owed no output ends: the probability of ending goes
+    to the actions that pay, in proportion to their own,
 
         p'(a) = p(a) + p(end) p(a) / sum over paying b of p(b)      for paying a
 
-    so that a model that would have stopped too early adds what is missing instead of rambling on. When only as many tokens
-    fit as are owed, only what pays is possible. Where the model keeps its tokens of its own accord nothing changes; where it gives
-    all that is owed a probability of 0, the owed tokens share that of ending equally.
+    so that a model that would have stopped too early adds what is missing instead of rambling on.
+    When only as many tokens fit as are owed, only what pays is possible. Where the model keeps its
+    tokens of its own accord nothing changes; where it gives all that is owed a probability of 0,
+    the owed tokens share that of ending equally.
 
-    vocabulary: bool `[vocabulary_size]`, which target words are of a protected kind; or `[batch, vocabulary_size]`, where each source has
+    vocabulary: bool `[vocabulary_size]`, which target words are of a protected kind; or `[batch,
+    vocabulary_size]`, where each source has
         words of its own.
-    source: bool `[batch, source_length]`, which source tokens are; leave out those that the head cannot output.
-    max_span: L, the longest span that is one action.
+    source: bool `[batch, source_length]`, which source tokens are; leave out those that the head
+    cannot output. max_span: L, the longest span that is one action.
     """
 
     vocabulary: typing.Any
@@ -98,7 +104,9 @@ class Protection(typing.NamedTuple):
             Like `log_probs`.
         """
         pays, breaks, lengths, owed_ids = self._consequences(log_probs, owed, extended_ids)
-        is_end = ops.expand_dims(ops.equal(ops.arange(ops.shape(log_probs)[1], dtype="int32"), end_id), 0)
+        is_end = ops.expand_dims(
+            ops.equal(ops.arange(ops.shape(log_probs)[1], dtype="int32"), end_id), 0
+        )
         number = ops.sum(ops.cast(owed, "int32"), axis=-1, keepdims=True)
         room = max_length - index
         unfinished = ops.logical_and(number > 0, room > 0)
@@ -110,7 +118,11 @@ class Protection(typing.NamedTuple):
         share = log_end - ops.logsumexp(payments, axis=-1, keepdims=True)
         with_end = log_probs + log_add(share, ops.zeros_like(share))
         # A word that can be said by several ids is said by its own.
-        own = ops.pad(owed_ids, [[0, 0], [0, ops.shape(log_probs)[1] - ops.shape(owed_ids)[1]]], constant_values=False)
+        own = ops.pad(
+            owed_ids,
+            [[0, 0], [0, ops.shape(log_probs)[1] - ops.shape(owed_ids)[1]]],
+            constant_values=False,
+        )
         ruled_out = ops.max(payments, axis=-1, keepdims=True) <= LEAST_LOG_PROB
         least = ops.maximum(log_end - ops.log(ops.maximum(count, 1.0)), LEAST_LOG_PROB)
         with_end = ops.where(ruled_out, ops.where(own, least, LOG_ZERO), with_end)
@@ -118,21 +130,27 @@ class Protection(typing.NamedTuple):
 
         # What an action outputs without paying must leave room for what is owed.
         wasteful = lengths - pays > ops.maximum(room - number, 0)
-        forbidden = ops.logical_or(breaks, ops.logical_and(ops.logical_or(is_end, wasteful), unfinished))
+        forbidden = ops.logical_or(
+            breaks, ops.logical_and(ops.logical_or(is_end, wasteful), unfinished)
+        )
         return ops.where(forbidden, LOG_ZERO, log_probs)
 
     def _payments(self, log_probs, paying, owed_ids, extended_ids, places):
-        """The log-probabilities of all actions that pay, among `LOG_ZERO`s, and how many ids are owed, float `[rows, 1]`.
+        """The log-probabilities of all actions that pay, among `LOG_ZERO`s, and how many ids are
+        owed, float `[rows, 1]`.
 
         What pays stands in the source: looked up there, it takes no pass over all words.
 
         Returns:
-            float `[rows, source_length + L * source_length]`: of words, at the first position that holds them, and of spans.
+            float `[rows, source_length + L * source_length]`: of words, at the first position that
+            holds them, and of spans.
         """
         ids = ops.cast(extended_ids, "int32")
         places = first_places(ids) if places is None else places
         vocabulary_size = ops.shape(self.vocabulary)[-1]
-        is_first = ops.equal(places, ops.expand_dims(ops.arange(ops.shape(ids)[1], dtype="int32"), 0))
+        is_first = ops.equal(
+            places, ops.expand_dims(ops.arange(ops.shape(ids)[1], dtype="int32"), 0)
+        )
         is_owed = ops.logical_and(is_first, ops.take_along_axis(owed_ids, ids, axis=1))
         words = ops.take_along_axis(log_probs, ops.minimum(ids, vocabulary_size - 1), axis=1)
         words = ops.where(ops.logical_and(is_owed, ids < vocabulary_size), words, LOG_ZERO)
@@ -141,9 +159,11 @@ class Protection(typing.NamedTuple):
         return ops.concatenate([words, spans], axis=1), count
 
     def _consequences(self, log_probs, owed, extended_ids):
-        """What each action does: owed tokens it pays (int), whether it breaks the promise (bool), its tokens (int).
+        """What each action does:
+        owed tokens it pays (int), whether it breaks the promise (bool), its tokens (int).
 
-        Each `[rows, actions]`, or `[1, actions]` for the last. And the ids that are owed, bool `[rows, V + source_length]`.
+        Each `[rows, actions]`, or `[1, actions]` for the last. And the ids that are owed, bool
+        `[rows, V + source_length]`.
         """
         rows = ops.shape(log_probs)[0]
         source_length = ops.shape(owed)[1]
@@ -174,7 +194,8 @@ class Protection(typing.NamedTuple):
                 protected = action_space.shifted(source, length - 1, False)
             bad = ops.logical_and(protected, ops.logical_not(there_owed))
             for before in range(length - 1):
-                # The same protected token twice in one span: allow what is owed once no more than once.
+                # The same protected token twice in one span: allow what is owed once no more than
+                # once.
                 earlier = action_space.shifted(ids, before, 0) if before else ids
                 bad = ops.logical_or(bad, ops.logical_and(protected, ops.equal(earlier, there)))
             paid = paid + ops.cast(there_owed, "int32")
@@ -186,10 +207,16 @@ class Protection(typing.NamedTuple):
 
     @staticmethod
     def pay(owed, tokens, extended_ids, vocabulary_size):
-        """Returns `owed [rows, source_length]` once `tokens [rows]` are output: one occurrence of each is paid."""
+        """Returns `owed [rows, source_length]` once `tokens [rows]` are output:
+        one occurrence of each is paid.
+        """
         ids = ops.cast(extended_ids, "int32")
         surface = action_space.surfaces(ops.expand_dims(tokens, -1), ids, vocabulary_size)
         matches = ops.logical_and(owed, ops.equal(ids, surface))
-        first = ops.expand_dims(ops.cast(ops.argmax(ops.cast(matches, "int32"), axis=-1), "int32"), -1)
+        first = ops.expand_dims(
+            ops.cast(ops.argmax(ops.cast(matches, "int32"), axis=-1), "int32"), -1
+        )
         places = ops.expand_dims(ops.arange(ops.shape(owed)[1], dtype="int32"), 0)
-        return ops.logical_and(owed, ops.logical_not(ops.logical_and(matches, ops.equal(places, first))))
+        return ops.logical_and(
+            owed, ops.logical_not(ops.logical_and(matches, ops.equal(places, first)))
+        )

@@ -27,18 +27,21 @@ def continue_text(
     Args:
         model: a `LanguageModel`.
         inputs: int `[batch, time]`, the texts' ids below V, padded with 0 at the end.
-        extended_ids: int `[batch, time]`, the same, but V + first position for words that have no id; the pointer copies these.
+        extended_ids: int `[batch, time]`, the same, but V + first position for words that have no
+            id; the pointer copies these.
         lengths: int `[batch]`, words of each text, at least 1.
         max_length: words to write, an int.
         forbidden: bool `[V]`, words that are not written; or None.
-        uniforms: float `[batch, max_length]` in [0, 1), the random numbers to draw with; None takes the likeliest word.
+        uniforms: float `[batch, max_length]` in [0, 1), the random numbers to draw with; None takes
+            the likeliest word.
         temperature, top_k, top_p: see `reshape_distribution`; for drawing alone.
         start_id: the word before a text's first.
 
     Returns:
-        A dict, all `[batch, max_length]`: int32 `tokens`, extended ids; float32 `log_probs`, the model's log p of each, whatever
-        it was drawn from; int32 `copied_from`, the position in text and continuation of the word it was copied from, -1 if
-        generated; float32 `copy_probability`.
+        A dict, all `[batch, max_length]`: int32 `tokens`, extended ids; float32 `log_probs`, the
+        model's log p of each, whatever it was drawn from; int32 `copied_from`, the position in text
+        and continuation of the word it was copied from, -1 if generated; float32
+        `copy_probability`.
     """
     inputs, extended_ids = ops.cast(inputs, "int32"), ops.cast(extended_ids, "int32")
     lengths = ops.cast(lengths, "int32")
@@ -48,7 +51,9 @@ def continue_text(
     _, carry = model(
         ops.concatenate([start, inputs[:, :-1]], axis=1),
         extended_ids=ops.concatenate([start, extended_ids[:, :-1]], axis=1),
-        targets=start,  # the distributions of the text itself are not wanted: one step's, of one word, is the least to ask for
+        # The distributions of the text itself are not wanted: one step's, of one word, is the least
+        # to ask for.
+        targets=start,
         last=1,
         lengths=lengths,
     )
@@ -61,7 +66,9 @@ def continue_text(
         "copy_probability": ops.zeros((batch, max_length), dtype="float32"),
     }
     if forbidden is not None:
-        forbidden = ops.concatenate([ops.cast(forbidden, "bool"), ops.zeros((time,), dtype="bool")], axis=0)
+        forbidden = ops.concatenate(
+            [ops.cast(forbidden, "bool"), ops.zeros((time,), dtype="bool")], axis=0
+        )
 
     def feed(token):
         position = ops.expand_dims(ops.maximum(token - model.vocabulary_size, 0), 1)
@@ -76,7 +83,9 @@ def continue_text(
         return draw_actions(log_probs, ops.take(uniforms, index, axis=1), temperature, top_k, top_p)
 
     def body(index, token, carry, found):
-        log_probs, copy_log_probs, carry = model.step(feed(token), carry, extended_ids=token, size=size)
+        log_probs, copy_log_probs, carry = model.step(
+            feed(token), carry, extended_ids=token, size=size
+        )
         token = choose(log_probs, index)
         chosen = ops.take_along_axis(log_probs, ops.expand_dims(token, 1), axis=1)[:, 0]
         position, probability = ops.full_like(token, -1), ops.zeros_like(chosen)
@@ -92,11 +101,15 @@ def continue_text(
             "copy_probability": probability,
         }
         found = {
-            name: ops.where(here, ops.expand_dims(ops.cast(value, found[name].dtype), 1), found[name])
+            name: ops.where(
+                here, ops.expand_dims(ops.cast(value, found[name].dtype), 1), found[name]
+            )
             for name, value in values.items()
         }
         return index + 1, token, carry, found
 
     zero = ops.convert_to_tensor(0, dtype="int32")
-    *_, found = ops.while_loop(lambda index, *_: index < max_length, body, (zero, token, carry, found))
+    *_, found = ops.while_loop(
+        lambda index, *_: index < max_length, body, (zero, token, carry, found)
+    )
     return found

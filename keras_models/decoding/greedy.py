@@ -18,7 +18,8 @@ def greedy_search(
     return_attention=False,
     **rules,
 ):
-    """Takes the likeliest action at every step; the same as `beam_search` with a beam of one, and cheaper.
+    """Takes the likeliest action at every step;
+    the same as `beam_search` with a beam of one, and cheaper.
 
     Arguments and result are those of `beam_search`, with K = 1.
     """
@@ -42,7 +43,8 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         length_alpha, coverage_beta, return_attention: see `beam_search`.
 
     Returns:
-        `Hypotheses` with K = 1. `log_probs` are those of the model under the rules, however an action was chosen.
+        `Hypotheses` with K = 1. `log_probs` are those of the model under the rules, however an
+        action was chosen.
     """
     batch, source_length = ops.shape(rules.extended_ids)
     max_length, end_id = rules.max_length, rules.end_id
@@ -77,7 +79,9 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         chosen = ops.take_along_axis(log_probs, index_of_action, axis=-1)[:, 0]
         # Where it came from is the model's to say, whatever the rules made of its distribution.
         said = ops.take_along_axis(output.log_probs, index_of_action, axis=-1)[:, 0]
-        token, position, probability = rules.output(action, said, output.copy_log_probs, output.attention)
+        token, position, probability = rules.output(
+            action, said, output.copy_log_probs, output.attention
+        )
         running = ops.logical_not(state["ended"])
         writes = ops.logical_and(running, ops.not_equal(action, end_id))
         here = ops.logical_and(ops.expand_dims(writes, 1), ops.equal(times, index))
@@ -92,7 +96,8 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
             "copy_probability": write("copy_probability", probability),
             "lengths": state["lengths"] + ops.cast(writes, "int32"),
             "log_probs": state["log_probs"] + ops.where(running, chosen, 0.0),
-            "coverage": state["coverage"] + ops.where(ops.expand_dims(writes, -1), output.attention, 0.0),
+            "coverage": state["coverage"]
+            + ops.where(ops.expand_dims(writes, -1), output.attention, 0.0),
             "last": ops.where(writes, action, end_id),
             "ended": ops.logical_or(state["ended"], ops.equal(action, end_id)),
         }
@@ -104,11 +109,16 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
             new["attention"] = write("attention", output.attention)
         return index + 1, new, output.carry
 
-    _, state, _ = ops.while_loop(condition, body, (ops.convert_to_tensor(0, dtype="int32"), state, carry))
-    scores = state["log_probs"] / length_penalty(state.get("choices", state["lengths"] + 1), length_alpha)
+    _, state, _ = ops.while_loop(
+        condition, body, (ops.convert_to_tensor(0, dtype="int32"), state, carry)
+    )
+    scores = state["log_probs"] / length_penalty(
+        state.get("choices", state["lengths"] + 1), length_alpha
+    )
     if coverage_beta:
         scores += coverage_penalty(state["coverage"], rules.source_mask, coverage_beta)
     names = ("tokens", "lengths", "log_probs", "copied_from", "copy_probability", "attention")
     return Hypotheses(
-        scores=ops.expand_dims(scores, 1), **{n: ops.expand_dims(state[n], 1) for n in names if n in state}
+        scores=ops.expand_dims(scores, 1),
+        **{n: ops.expand_dims(state[n], 1) for n in names if n in state},
     )

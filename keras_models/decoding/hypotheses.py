@@ -11,9 +11,9 @@ class StepOutput(typing.NamedTuple):
     """What a step function returns for `rows` running hypotheses.
 
     log_probs: float32 `[rows, extended_size]`, over extended ids.
-    copy_log_probs: float32 `[rows, source_length]`, log-probability of copying each source position.
-    attention: float32 `[rows, source_length]`, weights for the coverage penalty and for pictures.
-    carry: dict or nest of tensors with leading axis `rows`, handed to the next step.
+    copy_log_probs: float32 `[rows, source_length]`, log-probability of copying each source
+    position. attention: float32 `[rows, source_length]`, weights for the coverage penalty and for
+    pictures. carry: dict or nest of tensors with leading axis `rows`, handed to the next step.
     """
 
     log_probs: typing.Any
@@ -25,13 +25,13 @@ class StepOutput(typing.NamedTuple):
 class Hypotheses(typing.NamedTuple):
     """Finished output sequences, best first. K is 1 for greedy search.
 
-    tokens: int32 `[batch, K, max_length]`, extended ids, 0 after the end; the end id itself is not included.
-    lengths: int32 `[batch, K]`, tokens before the end.
-    scores: float32 `[batch, K]`, length-normalised log-probability less the coverage penalty.
-    log_probs: float32 `[batch, K]`, sum of the tokens' log-probabilities, the end's included.
-    copied_from: int32 `[batch, K, max_length]`, source position, -1 for generated tokens.
-    copy_probability: float32 `[batch, K, max_length]`, probability that the token was copied.
-    attention: float32 `[batch, K, max_length, source_length]`, or None unless it was asked for.
+    tokens: int32 `[batch, K, max_length]`, extended ids, 0 after the end; the end id itself is not
+    included. lengths: int32 `[batch, K]`, tokens before the end. scores: float32 `[batch, K]`,
+    length-normalised log-probability less the coverage penalty. log_probs: float32 `[batch, K]`,
+    sum of the tokens' log-probabilities, the end's included. copied_from: int32 `[batch, K,
+    max_length]`, source position, -1 for generated tokens. copy_probability: float32 `[batch, K,
+    max_length]`, probability that the token was copied. attention: float32 `[batch, K, max_length,
+    source_length]`, or None unless it was asked for.
     """
 
     tokens: typing.Any
@@ -51,18 +51,25 @@ def best_of(found, samples):
         samples: how many.
 
     Returns:
-        `Hypotheses` of `batch` rows, best first, as many outputs as each row had. An output that several ways came to stands once,
-        unless there are too few.
+        `Hypotheses` of `batch` rows, best first, as many outputs as each row had. An output that
+        several ways came to stands once, unless there are too few.
     """
     kept = ops.shape(found.tokens)[1]
-    merged = [None if x is None else ops.reshape(x, (-1, samples * kept, *ops.shape(x)[2:])) for x in found]
+    merged = [
+        None if x is None else ops.reshape(x, (-1, samples * kept, *ops.shape(x)[2:]))
+        for x in found
+    ]
     merged = Hypotheses(*merged)
-    same = ops.all(ops.equal(ops.expand_dims(merged.tokens, 1), ops.expand_dims(merged.tokens, 2)), axis=-1)
+    same = ops.all(
+        ops.equal(ops.expand_dims(merged.tokens, 1), ops.expand_dims(merged.tokens, 2)), axis=-1
+    )
     places = ops.arange(samples * kept, dtype="int32")
     earlier = ops.expand_dims(places, 0) < ops.expand_dims(places, 1)
     scores = merged.scores
     other, own = ops.expand_dims(scores, 1), ops.expand_dims(scores, 2)
-    ahead = ops.logical_or(other > own, ops.logical_and(ops.equal(other, own), ops.expand_dims(earlier, 0)))
+    ahead = ops.logical_or(
+        other > own, ops.logical_and(ops.equal(other, own), ops.expand_dims(earlier, 0))
+    )
     again = ops.any(ops.logical_and(same, ahead), axis=-1)
     _, chosen = ops.top_k(ops.where(again, scores + LOG_ZERO, scores), kept)
 
@@ -93,7 +100,9 @@ def provenance(tokens, token_log_probs, copy_log_probs, extended_ids):
     matches = ops.equal(extended_ids, ops.expand_dims(ops.cast(tokens, extended_ids.dtype), -1))
     weights = ops.where(matches, copy_log_probs, LOG_ZERO)
     mass = ops.logsumexp(weights, axis=-1)
-    probability = ops.where(ops.any(matches, axis=-1), ops.exp(ops.minimum(mass - token_log_probs, 0.0)), 0.0)
+    probability = ops.where(
+        ops.any(matches, axis=-1), ops.exp(ops.minimum(mass - token_log_probs, 0.0)), 0.0
+    )
     position = ops.cast(ops.argmax(weights, axis=-1), "int32")
     return ops.where(probability > 0.5, position, -1), probability
 
@@ -109,7 +118,8 @@ def length_penalty(length, alpha):
 
 
 def coverage_penalty(coverage, mask, beta):
-    """beta * sum over real source positions of log(min(coverage, 1)) (Wu et al. 2016, eq. 14); at most 0.
+    """beta * sum over real source positions of log(min(coverage, 1)) (Wu et al. 2016, eq. 14);
+    at most 0.
 
     Args:
         coverage: float `[rows, source_length]`, attention summed over the output.

@@ -27,21 +27,28 @@ def decode(
 
     Args:
         model: a body, such as `RecurrentSeq2Seq`, with `encode` and `step`.
-        inputs: dict of int `[batch, source_length]`: `source_ids`, `source_extended_ids`, `source_feed_ids`.
+        inputs: dict of int `[batch, source_length]`: `source_ids`, `source_extended_ids`,
+            `source_feed_ids`.
         max_length: longest output in tokens.
         beam_size: 1 is greedy search.
         n_best: outputs for each source, at most `beam_size`.
-        protected_vocabulary: bool `[vocabulary_size]`, words of a protected kind; with it, `inputs` also has bool
-            `source_protected` `[batch, source_length]`, and outputs keep these tokens: see `Protection`.
-        sampling: dict with `temperature`, `top_k`, `top_p`, see `sample_search`; or None for a search.
-        uniforms: the random numbers of a sampling, `draw_uniforms`; how many samples they are for is how many there will be.
-        shortlist: int32 `[batch, N]`, the words of each source that the softmax runs over, such as `choose_words` returns; or None for all.
-            The probabilities are then those among these words and the copies.
-        tables: what `model.decoding_tables()` returned, which is the same for all sources and saves each step a product; or None.
+        protected_vocabulary: bool `[vocabulary_size]`, words of a protected kind; with it, `inputs`
+            also has bool `source_protected` `[batch, source_length]`, and outputs keep these
+            tokens: see `Protection`.
+        sampling: dict with `temperature`, `top_k`, `top_p`, see `sample_search`; or None for a
+            search.
+        uniforms: the random numbers of a sampling, `draw_uniforms`; how many samples they are for
+            is how many there will be.
+        shortlist: int32 `[batch, N]`, the words of each source that the softmax runs over, such as
+            `choose_words` returns; or None for all. The probabilities are then those among these
+            words and the copies.
+        tables: what `model.decoding_tables()` returned, which is the same for all sources and saves
+            each step a product; or None.
         **options: of `beam_search`.
 
     Returns:
-        `Hypotheses`; of a model that reads a source in several ways (`decoding_samples`) the best of all.
+        `Hypotheses`; of a model that reads a source in several ways (`decoding_samples`) the best
+        of all.
     """
     samples = model.decoding_samples
     several = {} if samples == 1 else {"samples": samples}
@@ -65,7 +72,9 @@ def decode(
         if shortlist is not None:
             # One for each source, however many hypotheses that has.
             repeated["shortlist"] = take(shortlist)
-        return lambda actions, carry, index: StepOutput(*model.step(actions, carry, repeated, index))
+        return lambda actions, carry, index: StepOutput(
+            *model.step(actions, carry, repeated, index)
+        )
 
     step = step_of()
 
@@ -87,7 +96,12 @@ def decode(
         found = greedy_search(*arguments, **options)
     else:
         found = beam_search(
-            *arguments, beam_size=beam_size, n_best=n_best, vocabulary_size=size, step_of=step_of, **options
+            *arguments,
+            beam_size=beam_size,
+            n_best=n_best,
+            vocabulary_size=size,
+            step_of=step_of,
+            **options,
         )
     if shortlist is not None:
         found = found._replace(tokens=shortlist.restore(found.tokens, model.target_vocabulary_size))

@@ -11,9 +11,11 @@ BLOCK, FEW = 16, 1024
 def top_k(values, k, at_least=0):
     """`ops.top_k` of many values: the same values and indices, found block by block.
 
-    The k best lie in the k blocks with the largest maxima, because the best of any other block stands behind the best of each of these. So all
-    values are passed over once, for the maxima, and what is ranked is few: a selection that ranks them one by one takes some times as long. Of equal values the first
-    are taken, of equal blocks too, as `ops.top_k` does; blocks are ranked in their own order again, so that this holds between them.
+    The k best lie in the k blocks with the largest maxima, because the best of any other block
+    stands behind the best of each of these. So all values are passed over once, for the maxima, and
+    what is ranked is few: a selection that ranks them one by one takes some times as long. Of equal
+    values the first are taken, of equal blocks too, as `ops.top_k` does; blocks are ranked in their
+    own order again, so that this holds between them.
 
     Args:
         values: float `[..., number]`.

@@ -6,10 +6,12 @@ from keras_models.decoding import actions as action_space
 
 
 def repeating_actions(tokens, index, extended_ids, vocabulary_size, ngram, max_span=1, exempt=None):
-    """Tells which actions would complete an n-gram that the output already has (Paulus et al. 2017, section 2.5).
+    """Tells which actions would complete an n-gram that the output already has (Paulus et al. 2017,
+    section 2.5).
 
-    Tokens are compared as what they say: a word is the same generated or copied, and from wherever it is copied. A span
-    repeats if any of its tokens completes such an n-gram, with the output so far or inside the span.
+    Tokens are compared as what they say: a word is the same generated or copied, and from wherever
+    it is copied. A span repeats if any of its tokens completes such an n-gram, with the output so
+    far or inside the span.
 
     Args:
         tokens: int32 `[rows, max_length]`, extended ids output so far, the first `index` of them.
@@ -24,7 +26,8 @@ def repeating_actions(tokens, index, extended_ids, vocabulary_size, ngram, max_s
         bool `[rows, V + L * source_length]`.
 
     References:
-        Paulus, Xiong, Socher 2017, "A Deep Reinforced Model for Abstractive Summarization", https://arxiv.org/abs/1705.04304
+        Paulus, Xiong, Socher 2017, "A Deep Reinforced Model for Abstractive Summarization",
+        https://arxiv.org/abs/1705.04304
     """
     rows, source_length = ops.shape(extended_ids)
     ids = ops.cast(extended_ids, "int32")
@@ -49,20 +52,26 @@ def repeating_actions(tokens, index, extended_ids, vocabulary_size, ngram, max_s
     for back in range(1, ngram):
         after_same = ops.logical_and(after_same, ops.equal(earlier(back), before(back)))
     repeating = action_space.flagged_ids(after_same, said, size)
-    repeating = ops.logical_and(repeating, ops.logical_not(action_space.flagged_ids(exempt, ids, size)))
+    repeating = ops.logical_and(
+        repeating, ops.logical_not(action_space.flagged_ids(exempt, ids, size))
+    )
     parts = [repeating[:, :vocabulary_size]]
     spans = ops.take_along_axis(repeating, ids, axis=1)
     parts.append(spans)
 
     def token(place):
-        """`[rows, source_length or 1]`: the token at `place` of the span from each position, before 0 what was said."""
+        """`[rows, source_length or 1]`:
+        the token at `place` of the span from each position, before 0 what was said.
+        """
         return action_space.shifted(ids, place, 0) if place >= 0 else before(-place)
 
     for last in range(1, max_span):
         # The n-gram that ends in the span's token `last`, against those that were said ...
         same = ops.expand_dims(whole, 1)
         for back in range(ngram):
-            pair = ops.equal(ops.expand_dims(token(last - back), -1), ops.expand_dims(earlier(back), 1))
+            pair = ops.equal(
+                ops.expand_dims(token(last - back), -1), ops.expand_dims(earlier(back), 1)
+            )
             same = ops.logical_and(same, pair)
         repeats = ops.any(same, axis=-1)
         # ... and those that end earlier in the span.

@@ -1,4 +1,6 @@
-"""What greedy search, sampling and beam search share: the rules of a step and the bookkeeping of an action."""
+"""What greedy search, sampling and beam search share:
+the rules of a step and the bookkeeping of an action.
+"""
 
 import typing
 
@@ -10,8 +12,9 @@ from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.repetition import repeating_actions
 from keras_models.layers.numerics import LOG_ZERO, first_places, take_rows
 
-#: What the length of an output counts where its score is normalised: its tokens, each copied one among them; or what was chosen, a copied
-#: span once, as Zhou et al. 2018 do. The end counts in both. Without spans they are the same.
+#: What the length of an output counts where its score is normalised: its tokens, each copied one
+#: among them; or what was chosen, a copied span once, as Zhou et al. 2018 do. The end counts in
+#: both. Without spans they are the same.
 LENGTH_UNITS = ("tokens", "choices")
 
 
@@ -23,11 +26,11 @@ class Rules(typing.NamedTuple):
     extended_size: V + source_length.
     max_length, min_length, allow_unknown, protection: see `beam_search`.
     max_span: the longest span that is one action, see `keras_models.decoding.actions`.
-    merges: whether a copied id stands for all positions that hold its word, or for its own position alone.
-    replace_unknown: whether `[UNK]` is output as the source token that attention looks at most.
-    no_repeat_ngram: no output says the same n tokens twice, but for tokens that are owed and where nothing else is left; 0 for off.
-    length_unit: what an output's length counts, see `LENGTH_UNITS`.
-    start_id, end_id, unknown_id: special ids.
+    merges: whether a copied id stands for all positions that hold its word, or for its own position
+    alone. replace_unknown: whether `[UNK]` is output as the source token that attention looks at
+    most. no_repeat_ngram: no output says the same n tokens twice, but for tokens that are owed and
+    where nothing else is left; 0 for off. length_unit: what an output's length counts, see
+    `LENGTH_UNITS`. start_id, end_id, unknown_id: special ids.
     """
 
     extended_ids: typing.Any
@@ -66,11 +69,15 @@ class Rules(typing.NamedTuple):
             ValueError: the unit of length is none of `LENGTH_UNITS`.
         """
         if self.length_unit not in LENGTH_UNITS:
-            raise ValueError(f"length_unit must be one of {', '.join(LENGTH_UNITS)}; got {self.length_unit!r}.")
+            raise ValueError(
+                f"length_unit must be one of {', '.join(LENGTH_UNITS)}; got {self.length_unit!r}."
+            )
         return self.length_unit == "choices" and self.max_span > 1
 
     def chooses(self, last):
-        """int32, 1 where something is chosen after these last actions, 0 inside of a span, where one action alone is possible."""
+        """int32, 1 where something is chosen after these last actions, 0 inside of a span, where
+        one action alone is possible.
+        """
         lengths = action_space.span_lengths(last, self.vocabulary_size, self.source_length)
         return ops.cast(lengths == 1, "int32")
 
@@ -92,10 +99,12 @@ class Rules(typing.NamedTuple):
         )
 
     def make_constrain(self):
-        """Returns the function `(output, last, owed, tokens, index) -> log_probs [rows, actions]` of all rules.
+        """Returns the function `(output, last, owed, tokens, index) -> log_probs [rows, actions]`
+        of all rules.
 
-        `output` is the step's `StepOutput`, `last` int32 `[rows]` the last actions, `tokens` int32 `[rows, max_length]` what was
-        output so far, and `owed` bool `[rows, source_length]`, or None without protection.
+        `output` is the step's `StepOutput`, `last` int32 `[rows]` the last actions, `tokens` int32
+        `[rows, max_length]` what was output so far, and `owed` bool `[rows, source_length]`, or
+        None without protection.
         """
         vocabulary_size, source_length = self.vocabulary_size, self.source_length
         constrain = constraints(
@@ -115,13 +124,19 @@ class Rules(typing.NamedTuple):
         def apply(output, last, owed, tokens, index):
             log_probs = output.log_probs
             if self.max_span > 1:
-                log_probs = action_space.continue_spans(log_probs, last, vocabulary_size, source_length)
+                log_probs = action_space.continue_spans(
+                    log_probs, last, vocabulary_size, source_length
+                )
             log_probs = constrain(log_probs, index)
             if self.replace_unknown:
                 # Nothing to put in its place: no `[UNK]`.
-                nothing = ops.logical_not(ops.any(self._replaceable(ops.shape(log_probs)[0]), axis=-1, keepdims=True))
+                nothing = ops.logical_not(
+                    ops.any(self._replaceable(ops.shape(log_probs)[0]), axis=-1, keepdims=True)
+                )
                 is_unknown = ops.arange(ops.shape(log_probs)[1], dtype="int32") == self.unknown_id
-                log_probs = ops.where(ops.logical_and(nothing, ops.expand_dims(is_unknown, 0)), LOG_ZERO, log_probs)
+                log_probs = ops.where(
+                    ops.logical_and(nothing, ops.expand_dims(is_unknown, 0)), LOG_ZERO, log_probs
+                )
             if self.protection is not None:
                 log_probs = self.protection.forbid(
                     log_probs, owed, self.extended_ids, index, self.max_length, self.end_id, places
@@ -137,7 +152,13 @@ class Rules(typing.NamedTuple):
             # Too short to repeat anything.
             return log_probs
         repeats = repeating_actions(
-            tokens, index, self.extended_ids, self.vocabulary_size, self.no_repeat_ngram, self.max_span, owed
+            tokens,
+            index,
+            self.extended_ids,
+            self.vocabulary_size,
+            self.no_repeat_ngram,
+            self.max_span,
+            owed,
         )
         if self.replace_unknown:
             # `[UNK]` says the token that replaces it.
@@ -155,12 +176,15 @@ class Rules(typing.NamedTuple):
         return ops.cast(ops.argmax(weights, axis=-1), "int32"), ops.max(weights, axis=-1)
 
     def _replaceable(self, rows):
-        """bool `[rows, source_length]`: the tokens that may stand for `[UNK]`; not those that are promised anyway."""
+        """bool `[rows, source_length]`: the tokens that may stand for `[UNK]`;
+        not those that are promised anyway.
+        """
         if self.protection is None:
             return self.source_mask
         source = self.protection.source
         return ops.logical_and(
-            self.source_mask, ops.logical_not(ops.repeat(source, rows // ops.shape(source)[0], axis=0))
+            self.source_mask,
+            ops.logical_not(ops.repeat(source, rows // ops.shape(source)[0], axis=0)),
         )
 
     def output(self, actions, log_probs, copy_log_probs, attention):
@@ -173,12 +197,15 @@ class Rules(typing.NamedTuple):
             attention: float32 `[rows, source_length]`.
 
         Returns:
-            tokens int32 `[rows]` (extended ids), copied_from int32 `[rows]`, copy_probability float32 `[rows]`.
+            tokens int32 `[rows]` (extended ids), copied_from int32 `[rows]`, copy_probability
+            float32 `[rows]`.
         """
         vocabulary_size, source_length = self.vocabulary_size, self.source_length
         tokens = action_space.first_tokens(actions, vocabulary_size, source_length)
         if self.merges:
-            copied_from, probability = provenance(tokens, log_probs, copy_log_probs, self.extended_ids)
+            copied_from, probability = provenance(
+                tokens, log_probs, copy_log_probs, self.extended_ids
+            )
         else:
             copied_from = action_space.positions(actions, vocabulary_size, source_length)
             probability = ops.cast(copied_from >= 0, "float32")

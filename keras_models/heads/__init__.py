@@ -1,4 +1,5 @@
-"""Copy mechanisms, one a file: what turns a decoder's state into a distribution over the extended vocabulary.
+"""Copy mechanisms, one a file:
+what turns a decoder's state into a distribution over the extended vocabulary.
 
 `registry` knows those that a recipe can name.
 """

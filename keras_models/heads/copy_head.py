@@ -4,7 +4,8 @@ import inspect
 
 import keras
 
-# Label features beyond the target's ids that some heads learn from; `pipeline.features.preprocessing` makes them.
+# Label features beyond the target's ids that some heads learn from;
+# `pipeline.features.preprocessing` makes them.
 POINTERS = "target_pointers"
 SPAN_STARTS = "target_span_starts"
 SPAN_LENGTHS = "target_span_lengths"
@@ -14,8 +15,9 @@ LABEL_FEATURES = (POINTERS, SPAN_STARTS, SPAN_LENGTHS)
 class CopyHead(keras.layers.Layer):
     """Turns decoder states into a distribution over the extended vocabulary.
 
-    A head sees the decoder through `state` and the source through `memory`, dicts of tensors, so that each head works
-    with every body and every decoder. `...` is `[batch, target_length]` in training and `[batch]` in a decoding step.
+    A head sees the decoder through `state` and the source through `memory`, dicts of tensors, so
+    that each head works with every body and every decoder. `...` is `[batch, target_length]` in
+    training and `[batch]` in a decoding step.
 
     state:
         hidden: `[..., hidden_size]`, the decoder's output.
@@ -27,21 +29,28 @@ class CopyHead(keras.layers.Layer):
         states: `[batch, source_length, memory_size]`, the encoded source.
         extended_ids: int `[batch, source_length]`, the extended id of each source token.
         mask: bool `[batch, source_length]`, false at padding.
-        places: what `numerics.first_places` gives of the extended ids, where copies are added up; heads make it themselves if it is not there.
-        lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, where the head needs them: see `LexiconHead`.
-        shortlist: in decoding, the `Shortlist` whose words alone the softmax runs over; all ids are then of its space, and V is its size.
-        candidates: `Candidates`, in training only: the words that the softmax is normalised over, see `VocabularySoftmax`.
+        places: what `numerics.first_places` gives of the extended ids, where copies are added up;
+            heads make it themselves if it is not there.
+        lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, where the head needs them:
+            see `LexiconHead`.
+        shortlist: in decoding, the `Shortlist` whose words alone the softmax runs over; all ids are
+            then of its space, and V is its size.
+        candidates: `Candidates`, in training only: the words that the softmax is normalised over,
+            see `VocabularySoftmax`.
         what `prepare` returned.
 
     Class attributes say what a body, a decoder and a recipe must know:
         copies: whether ids beyond the vocabulary can be output.
-        merges: whether a word's copies are added to its vocabulary mass. If not, each source position is an outcome of its own:
-            id V + j is position j, whatever it holds.
-        needs_attention: whether `attention_log_weights` are read, which a body without attention does not have.
-        needs_lexicon: whether translations of the source tokens are read, `lexicon_ids` and `lexicon_probabilities` of the memory.
+        merges: whether a word's copies are added to its vocabulary mass. If not, each source
+            position is an outcome of its own: id V + j is position j, whatever it holds.
+        needs_attention: whether `attention_log_weights` are read, which a body without attention
+            does not have.
+        needs_lexicon: whether translations of the source tokens are read, `lexicon_ids` and
+            `lexicon_probabilities` of the memory.
 
-    `vocabulary` is its `VocabularySoftmax`, or None for a head that only copies. `max_span`, an attribute of each head, is the longest copy that is one decision; a step of a head with max_span > 1 is over the
-    actions of `keras_models.decoding.actions`.
+    `vocabulary` is its `VocabularySoftmax`, or None for a head that only copies. `max_span`, an
+    attribute of each head, is the longest copy that is one decision; a step of a head with max_span
+    > 1 is over the actions of `keras_models.decoding.actions`.
 
     Args:
         vocabulary_size: V, the number of target vocabulary ids.
@@ -62,14 +71,16 @@ class CopyHead(keras.layers.Layer):
         """Builds the head for the shapes of what a body hands it.
 
         Args:
-            **shapes: `hidden_shape`, `context_shape`, `inputs_shape`, `decoder_state_shape` and `memory_states_shape`; the head takes
-                those that its `build` names.
+            **shapes: `hidden_shape`, `context_shape`, `inputs_shape`, `decoder_state_shape` and
+                `memory_states_shape`; the head takes those that its `build` names.
         """
         names = inspect.signature(self.build).parameters
         self.build(**{name: shape for name, shape in shapes.items() if name in names})
 
     def prepare(self, states):
-        """Returns a dict of tensors to add to `memory`: what can be computed of the source once for all steps."""
+        """Returns a dict of tensors to add to `memory`:
+        what can be computed of the source once for all steps.
+        """
         return {}
 
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
@@ -79,11 +90,13 @@ class CopyHead(keras.layers.Layer):
             state: tensors `[batch, target_length, ...]`.
             memory: tensors `[batch, source_length, ...]`.
             targets: int `[batch, target_length]`, extended ids.
-            labels: dict of int `[batch, target_length]`, those of `LABEL_FEATURES` that the data have; or None.
+            labels: dict of int `[batch, target_length]`, those of `LABEL_FEATURES` that the data
+                have; or None.
             training: whether noise is on, for heads that have some.
 
         Returns:
-            float32 `[batch, target_length]`. No tensor `[batch, target_length, V + source_length]` is built.
+            float32 `[batch, target_length]`. No tensor `[batch, target_length, V + source_length]`
+            is built.
         """
         raise NotImplementedError(f"{type(self).__name__} must define target_log_prob.")
 
@@ -95,10 +108,10 @@ class CopyHead(keras.layers.Layer):
             memory: tensors `[batch, source_length, ...]`.
 
         Returns:
-            log_probs: float32 `[batch, V + max_span * source_length]` over extended ids (actions, if `max_span` > 1); sums
-                to 1 after exp.
-            copy_log_probs: float32 `[batch, source_length]`, log-probability that this step copies position j;
-                from it the decoder tells where each output token came from.
+            log_probs: float32 `[batch, V + max_span * source_length]` over extended ids (actions,
+                if `max_span` > 1); sums to 1 after exp.
+            copy_log_probs: float32 `[batch, source_length]`, log-probability that this step copies
+                position j; from it the decoder tells where each output token came from.
         """
         raise NotImplementedError(f"{type(self).__name__} must define step_log_probs.")
 

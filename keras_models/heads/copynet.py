@@ -13,12 +13,14 @@ class JointCopy(CopyHead):
     """One softmax over the words of the vocabulary and the positions of the source.
 
         psi_g(w) = (W hidden + b)_w                     a word of the vocabulary
-        psi_c(j) = h_j . U s                            position j, `tanh=False`  (lecture; Jia and Liang 2016)
-        psi_c(j) = tanh(h_j U) . s                      position j, `tanh=True`   (CopyNet, eq. 8)
-        P(w) = (exp psi_g(w) + sum over j with x_j = w of exp psi_c(j)) / Z                (eq. 4 to 6)
+        psi_c(j) = h_j . U s                            position j, `tanh=False`  (lecture; Jia and
+        Liang 2016) psi_c(j) = tanh(h_j U) . s                      position j, `tanh=True`
+        (CopyNet, eq. 8) P(w) = (exp psi_g(w) + sum over j with x_j = w of exp psi_c(j)) / Z
+        (eq. 4 to 6)
 
-    with the decoder's state s and Z the sum of all, so that generating and copying compete in one place instead of through a gate.
-    A word that stands in vocabulary and source gets both masses, over all its occurrences.
+    with the decoder's state s and Z the sum of all, so that generating and copying compete in one
+    place instead of through a gate. A word that stands in vocabulary and source gets both masses,
+    over all its occurrences.
 
     Args:
         vocabulary_size: V.
@@ -51,7 +53,9 @@ class JointCopy(CopyHead):
     def __init__(self, vocabulary_size, tanh=True, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
         self.tanh = tanh
-        self.vocabulary = VocabularySoftmax(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
+        self.vocabulary = VocabularySoftmax(
+            vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
+        )
         self.supports_masking = True
 
     def build(self, hidden_shape, memory_states_shape, decoder_state_shape=None):
@@ -65,8 +69,19 @@ class JointCopy(CopyHead):
         """Returns None: the loss masks padding by the labels."""
         return None
 
-    def call(self, hidden, memory_states, source_extended_ids, targets=None, mask=None, decoder_state=None):
-        state = {"hidden": hidden, "decoder_state": hidden if decoder_state is None else decoder_state}
+    def call(
+        self,
+        hidden,
+        memory_states,
+        source_extended_ids,
+        targets=None,
+        mask=None,
+        decoder_state=None,
+    ):
+        state = {
+            "hidden": hidden,
+            "decoder_state": hidden if decoder_state is None else decoder_state,
+        }
         memory = {"extended_ids": source_extended_ids, "mask": mask, **self.prepare(memory_states)}
         if targets is not None:
             return self.target_log_prob(state, memory, targets)
@@ -87,7 +102,9 @@ class JointCopy(CopyHead):
         return (*hidden_shape[:2], None if length is None else self.vocabulary_size + length)
 
     def prepare(self, states):
-        keys = rowwise(lambda rows: ops.matmul(rows, ops.cast(self.copy_kernel, rows.dtype)), states)
+        keys = rowwise(
+            lambda rows: ops.matmul(rows, ops.cast(self.copy_kernel, rows.dtype)), states
+        )
         return {"copy_keys": ops.tanh(keys) if self.tanh else keys}
 
     def copy_scores(self, decoder_state, memory):
@@ -97,15 +114,20 @@ class JointCopy(CopyHead):
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
         targets = ops.cast(targets, "int32")
         scores = self.copy_scores(state["decoder_state"], memory)
-        word, generate = self.vocabulary.target_logits(state["hidden"], targets, memory.get("candidates"))
-        matches = ops.expand_dims(targets, -1) == ops.expand_dims(ops.cast(memory["extended_ids"], "int32"), -2)
+        word, generate = self.vocabulary.target_logits(
+            state["hidden"], targets, memory.get("candidates")
+        )
+        matches = ops.expand_dims(targets, -1) == ops.expand_dims(
+            ops.cast(memory["extended_ids"], "int32"), -2
+        )
         copies = ops.logsumexp(ops.where(matches, scores, LOG_ZERO), axis=-1)
         total = log_add(generate, ops.logsumexp(scores, axis=-1))
         return ops.maximum(log_add(word, copies) - total, LOG_ZERO)
 
     def step_log_probs(self, state, memory):
         scores = self.copy_scores(state["decoder_state"], memory)
-        # One softmax, which takes off the largest score first: however large the scores are, the sum is 1.
+        # One softmax, which takes off the largest score first: however large the scores are, the
+        # sum is 1.
         logits = self.vocabulary.logits(state["hidden"], memory.get("shortlist"))
         joint = log_shares(ops.concatenate([logits, scores], axis=-1))
         number = logits.shape[-1]
@@ -127,7 +149,8 @@ def source_scores(queries, keys, mask):
         mask: bool `[batch, source_length]`, or None.
 
     Returns:
-        float32 `[batch, source_length]` or `[batch, target_length, source_length]`, `LOG_ZERO` at padding.
+        float32 `[batch, source_length]` or `[batch, target_length, source_length]`, `LOG_ZERO` at
+        padding.
     """
     if len(queries.shape) == 2:
         scores = ops.squeeze(ops.matmul(keys, ops.expand_dims(queries, -1)), -1)
@@ -150,7 +173,12 @@ def fold_time(step_log_probs, state, memory):
         float32 `[batch, target_length, size]`.
     """
     batch, length = ops.shape(state["hidden"])[:2]
-    flat = {key: ops.reshape(value, (batch * length, value.shape[-1])) for key, value in state.items()}
-    repeated = {key: None if value is None else ops.repeat(value, length, axis=0) for key, value in memory.items()}
+    flat = {
+        key: ops.reshape(value, (batch * length, value.shape[-1])) for key, value in state.items()
+    }
+    repeated = {
+        key: None if value is None else ops.repeat(value, length, axis=0)
+        for key, value in memory.items()
+    }
     log_probs, _ = step_log_probs(flat, repeated)
     return ops.reshape(log_probs, (batch, length, ops.shape(log_probs)[-1]))

@@ -19,22 +19,28 @@ from keras_models.layers.vocabulary import VocabularySoftmax
 
 
 class LexiconHead(CopyHead):
-    """What the lexicon heads share: p_l, the translations of the source words, weighted by attention.
+    """What the lexicon heads share:
+    p_l, the translations of the source words, weighted by attention.
 
-        p_l(w) = sum over source positions j of a_j p(w | x_j)                     (Arthur 2018, eq. 3.2)
+        p_l(w) = sum over source positions j of a_j p(w | x_j)                     (Arthur 2018, eq.
+        3.2)
 
-    The lexicon is sparse: the K likeliest translations of each source word are known, `memory["lexicon_ids"]` (int) and
-    `memory["lexicon_probabilities"]`, each `[batch, source_length, K]`, and no matrix of vocabulary by source is built in training. The
-    probabilities of a source position sum to 1: what is left of the vocabulary, or all of a word that the lexicon does not know, is an
-    entry of `[UNK]` (eq. 3.5). Places that are not needed have probability 0. (A sum that bfloat16 rounded is made 1 again.)
+    The lexicon is sparse: the K likeliest translations of each source word are known,
+    `memory["lexicon_ids"]` (int) and `memory["lexicon_probabilities"]`, each `[batch,
+    source_length, K]`, and no matrix of vocabulary by source is built in training. The
+    probabilities of a source position sum to 1: what is left of the vocabulary, or all of a word
+    that the lexicon does not know, is an entry of `[UNK]` (eq. 3.5). Places that are not needed
+    have probability 0. (A sum that bfloat16 rounded is made 1 again.)
 
     Args:
         vocabulary_size: V.
-        unknown_id: the id of `[UNK]`, as which a head without copying is trained on targets outside the vocabulary.
+        unknown_id: the id of `[UNK]`, as which a head without copying is trained on targets outside
+            the vocabulary.
 
     References:
-        Arthur, Neubig, Nakamura 2016, "Incorporating Discrete Translation Lexicons into Neural Machine Translation",
-        https://arxiv.org/abs/1606.02006; Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", chapter 3
+        Arthur, Neubig, Nakamura 2016, "Incorporating Discrete Translation Lexicons into Neural
+        Machine Translation", https://arxiv.org/abs/1606.02006; Arthur 2018, "Learning Lexical
+        Representations for Neural Machine Translation", chapter 3
     """
 
     copies = False
@@ -44,7 +50,9 @@ class LexiconHead(CopyHead):
     def __init__(self, vocabulary_size, unknown_id=1, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
         self.unknown_id = unknown_id
-        self.vocabulary = VocabularySoftmax(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
+        self.vocabulary = VocabularySoftmax(
+            vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
+        )
         self.supports_masking = True
 
     def get_config(self):
@@ -66,7 +74,13 @@ class LexiconHead(CopyHead):
         decoder_state=None,
     ):
         state = {"hidden": hidden, "attention_log_weights": log_distribution(attention)}
-        state.update({k: v for k, v in (("context", context), ("decoder_state", decoder_state)) if v is not None})
+        state.update(
+            {
+                k: v
+                for k, v in (("context", context), ("decoder_state", decoder_state))
+                if v is not None
+            }
+        )
         memory = {
             "extended_ids": source_extended_ids,
             "lexicon_ids": lexicon_ids,
@@ -76,8 +90,13 @@ class LexiconHead(CopyHead):
             return self.target_log_prob(state, memory, targets)
         # Fold time into the batch: one step's distribution for every target position.
         batch, length, source_length = ops.shape(attention)
-        flat = {key: ops.reshape(value, (batch * length, value.shape[-1])) for key, value in state.items()}
-        log_probs, _ = self.step_log_probs(flat, {k: ops.repeat(v, length, axis=0) for k, v in memory.items()})
+        flat = {
+            key: ops.reshape(value, (batch * length, value.shape[-1]))
+            for key, value in state.items()
+        }
+        log_probs, _ = self.step_log_probs(
+            flat, {k: ops.repeat(v, length, axis=0) for k, v in memory.items()}
+        )
         size = self.vocabulary_size + source_length
         log_probs = ops.reshape(log_probs, (batch, length, size))
         return log_probs if self.copies else log_probs[:, :, : self.vocabulary_size]
@@ -103,9 +122,14 @@ class LexiconHead(CopyHead):
         return ops.where(targets < self.vocabulary_size, targets, self.unknown_id)
 
     def _entries(self, state, memory):
-        """The lexicon's entries of each step: int32 ids and float32 log(a_j p(w | x_j)), both `[..., S * K]`."""
+        """The lexicon's entries of each step:
+        int32 ids and float32 log(a_j p(w | x_j)), both `[..., S * K]`.
+        """
         weights = state["attention_log_weights"]
-        ids, log_probs = ops.cast(memory["lexicon_ids"], "int32"), log_distribution(memory["lexicon_probabilities"])
+        ids, log_probs = (
+            ops.cast(memory["lexicon_ids"], "int32"),
+            log_distribution(memory["lexicon_probabilities"]),
+        )
         if len(weights.shape) == 3:
             ids, log_probs = ops.expand_dims(ids, 1), ops.expand_dims(log_probs, 1)
         entries = ops.maximum(ops.expand_dims(weights, -1) + log_probs, LOG_ZERO)
@@ -116,7 +140,9 @@ class LexiconHead(CopyHead):
     def _target_mass(self, state, memory, targets):
         """log p_l of the targets, float32 `[batch, target_length]`."""
         ids, entries = self._entries(state, memory)
-        return ops.logsumexp(ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1)
+        return ops.logsumexp(
+            ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1
+        )
 
     def _step_mass(self, state, memory, size):
         """log p_l of all words, float32 `[batch, size]`."""
@@ -140,12 +166,14 @@ class LexiconBias(LexiconHead):
 
         p(w) = softmax(W hidden + b + log(p_l(w) + epsilon))_w                     (eq. 3.3)
 
-    The sum of the softmax is epsilon times that of the plain one plus the lexicon's own entries, so that training builds nothing of
-    the vocabulary's size but the logits. The large-vocabulary trick does not apply: the sum is always over all words.
+    The sum of the softmax is epsilon times that of the plain one plus the lexicon's own entries, so
+    that training builds nothing of the vocabulary's size but the logits. The large-vocabulary trick
+    does not apply: the sum is always over all words.
 
     Args:
         vocabulary_size: V.
-        epsilon: what every word has beside its translations' probability; smaller trusts the lexicon more.
+        epsilon: what every word has beside its translations' probability; smaller trusts the
+            lexicon more.
         unknown_id: the id of `[UNK]`.
 
     Call arguments:
@@ -156,7 +184,8 @@ class LexiconBias(LexiconHead):
         targets: int `[batch, target_length]`, extended ids; or None.
 
     Returns:
-        float32 log-probabilities: `[batch, target_length]` of the targets, or, without targets, `[batch, target_length, V]`.
+        float32 log-probabilities: `[batch, target_length]` of the targets, or, without targets,
+        `[batch, target_length, V]`.
 
     Raises:
         ValueError: epsilon is not above 0.
@@ -191,7 +220,9 @@ class LexiconBias(LexiconHead):
         logits = self.vocabulary.logits_of(state["hidden"], ids[:, 0])
         weighted = ops.where(entries > LOG_ZERO, logits + entries, LOG_ZERO)
         normaliser = log_add(log_epsilon + plain, ops.logsumexp(weighted, axis=-1))
-        mass = ops.logsumexp(ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1)
+        mass = ops.logsumexp(
+            ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1
+        )
         return chosen + log_add(mass, ops.full_like(mass, log_epsilon)) - normaliser
 
     def step_log_probs(self, state, memory):
@@ -205,10 +236,11 @@ class LexiconBias(LexiconHead):
 class LexiconLinear(LexiconHead):
     """Interpolates the lexicon with the softmax.
 
-        p(w) = lambda p_l(w) + (1 - lambda) softmax(W hidden + b)_w,   lambda = sigmoid(x)                     (eq. 3.4)
+        p(w) = lambda p_l(w) + (1 - lambda) softmax(W hidden + b)_w,   lambda = sigmoid(x)
+        (eq. 3.4)
 
-    Gate `"constant"` learns one x, from 0 (lambda = 0.5); gate `"state"` (ours) reads it off each step: x = w . [context; state] + b. Without a
-    source lambda is 0.
+    Gate `"constant"` learns one x, from 0 (lambda = 0.5); gate `"state"` (ours) reads it off each
+    step: x = w . [context; state] + b. Without a source lambda is 0.
 
     Args:
         vocabulary_size: V.
@@ -216,9 +248,12 @@ class LexiconLinear(LexiconHead):
         unknown_id: the id of `[UNK]`.
 
     Call arguments:
-        hidden, attention, lexicon_ids, lexicon_probabilities, source_extended_ids, targets: as of `LexiconBias`.
-        context: `[batch, target_length, memory_size]`, attention's weighted sum, for gate `"state"`.
-        decoder_state: `[batch, target_length, state_size]`, the recurrent state, for gate `"state"`; default `hidden`.
+        hidden, attention, lexicon_ids, lexicon_probabilities, source_extended_ids, targets: as of
+            `LexiconBias`.
+        context: `[batch, target_length, memory_size]`, attention's weighted sum, for gate
+            `"state"`.
+        decoder_state: `[batch, target_length, state_size]`, the recurrent state, for gate
+            `"state"`; default `hidden`.
 
     Returns:
         As `LexiconBias`.
@@ -240,7 +275,9 @@ class LexiconLinear(LexiconHead):
         if gate not in ("constant", "state"):
             raise ValueError(f"gate must be one of constant, state; got {gate!r}.")
         self.gate = gate
-        self.gate_layer = keras.layers.Dense(1, dtype=self.dtype_policy, name="gate") if gate == "state" else None
+        self.gate_layer = (
+            keras.layers.Dense(1, dtype=self.dtype_policy, name="gate") if gate == "state" else None
+        )
 
     def build(self, hidden_shape, context_shape=None, decoder_state_shape=None):
         self.vocabulary.build(hidden_shape)
@@ -263,17 +300,25 @@ class LexiconLinear(LexiconHead):
         else:
             parts = [state["context"], state.get("decoder_state", state["hidden"])]
             logit = ops.cast(project_parts(self.gate_layer, parts), "float32")[..., 0]
-        return ops.where(empty, LOG_ZERO, ops.log_sigmoid(logit)), ops.where(empty, 0.0, ops.log_sigmoid(-logit))
+        return ops.where(empty, LOG_ZERO, ops.log_sigmoid(logit)), ops.where(
+            empty, 0.0, ops.log_sigmoid(-logit)
+        )
 
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
         targets = self._known(targets)
         log_lexicon, log_generate = self._log_gate(state)
-        vocabulary = self.vocabulary.target_log_prob(state["hidden"], targets, memory.get("candidates"))
-        return log_add(log_lexicon + self._target_mass(state, memory, targets), log_generate + vocabulary)
+        vocabulary = self.vocabulary.target_log_prob(
+            state["hidden"], targets, memory.get("candidates")
+        )
+        return log_add(
+            log_lexicon + self._target_mass(state, memory, targets), log_generate + vocabulary
+        )
 
     def step_log_probs(self, state, memory):
         log_lexicon, log_generate = (ops.expand_dims(gate, -1) for gate in self._log_gate(state))
-        generated = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"), log_generate)
+        generated = self.vocabulary.log_probs(
+            state["hidden"], memory.get("shortlist"), log_generate
+        )
         lexicon = self._step_mass(state, memory, generated.shape[-1])
         log_probs = log_add(log_lexicon + lexicon, generated)
         return self._without_copies(log_probs, memory)
@@ -281,20 +326,23 @@ class LexiconLinear(LexiconHead):
 
 @keras.saving.register_keras_serializable("verbatim")
 class LexiconCopy(LexiconHead):
-    """Generates, translates by the lexicon, or copies: copying is the lexicon that maps each word to itself. Ours.
+    """Generates, translates by the lexicon, or copies:
+    copying is the lexicon that maps each word to itself. Ours.
 
         [g, l, c] = softmax(W_g [context; state] + b_g)
         p(w) = g softmax(W hidden + b)_w + l p_l(w) + c sum_{j: x_j = w} a_j
 
-    over the extended vocabulary. The probability that the lexicon gives to `[UNK]` is not lost on a word that can be copied: where the lexicon
-    does not know x_j, its share goes to the copy of x_j. Without a source g is 1.
+    over the extended vocabulary. The probability that the lexicon gives to `[UNK]` is not lost on a
+    word that can be copied: where the lexicon does not know x_j, its share goes to the copy of x_j.
+    Without a source g is 1.
 
     Args:
         vocabulary_size: V.
         unknown_id: the id of `[UNK]`.
 
     Call arguments:
-        hidden, attention, lexicon_ids, lexicon_probabilities, source_extended_ids, targets, context, decoder_state: as of `LexiconLinear`.
+        hidden, attention, lexicon_ids, lexicon_probabilities, source_extended_ids, targets,
+            context, decoder_state: as of `LexiconLinear`.
 
     Returns:
         float32 log-probabilities: `[batch, target_length]` of the targets, or, without targets,
@@ -319,7 +367,9 @@ class LexiconCopy(LexiconHead):
 
     def build(self, hidden_shape, context_shape, decoder_state_shape=None):
         self.vocabulary.build(hidden_shape)
-        self.gate.build((*hidden_shape[:-1], context_shape[-1] + (decoder_state_shape or hidden_shape)[-1]))
+        self.gate.build(
+            (*hidden_shape[:-1], context_shape[-1] + (decoder_state_shape or hidden_shape)[-1])
+        )
 
     def _log_gates(self, state):
         """Returns log g, log l and log c, each `[...]`."""
@@ -333,23 +383,33 @@ class LexiconCopy(LexiconHead):
         )
 
     def _split(self, state, memory, gates):
-        """The lexicon's entries without `[UNK]`'s, and the log-probability that position j is copied, `[..., S]`."""
+        """The lexicon's entries without `[UNK]`'s, and the log-probability that position j is
+        copied, `[..., S]`.
+        """
         _, log_lexicon, log_copy = gates
         weights = state["attention_log_weights"]
         ids, entries = self._entries(state, memory)
         unknown = ids == self.unknown_id
         shape = ops.shape(weights)
-        lost = ops.reshape(ops.where(unknown, entries, LOG_ZERO), (*shape, memory["lexicon_ids"].shape[-1]))
+        lost = ops.reshape(
+            ops.where(unknown, entries, LOG_ZERO), (*shape, memory["lexicon_ids"].shape[-1])
+        )
         lost = ops.logsumexp(lost, axis=-1)
-        copies = log_add(ops.expand_dims(log_lexicon, -1) + lost, ops.expand_dims(log_copy, -1) + weights)
+        copies = log_add(
+            ops.expand_dims(log_lexicon, -1) + lost, ops.expand_dims(log_copy, -1) + weights
+        )
         return ids, ops.where(unknown, LOG_ZERO, entries), ops.maximum(copies, LOG_ZERO)
 
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
         gates = self._log_gates(state)
         ids, entries, copies = self._split(state, memory, gates)
-        vocabulary = self.vocabulary.target_log_prob(state["hidden"], targets, memory.get("candidates"))
+        vocabulary = self.vocabulary.target_log_prob(
+            state["hidden"], targets, memory.get("candidates")
+        )
         targets = ops.cast(targets, memory["extended_ids"].dtype)
-        lexicon = ops.logsumexp(ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1)
+        lexicon = ops.logsumexp(
+            ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1
+        )
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(memory["extended_ids"], -2)
         copied = ops.logsumexp(ops.where(matches, copies, LOG_ZERO), axis=-1)
         return log_add(log_add(gates[0] + vocabulary, gates[1] + lexicon), copied)
@@ -358,7 +418,9 @@ class LexiconCopy(LexiconHead):
         gates = self._log_gates(state)
         ids, entries, copies = self._split(state, memory, gates)
         log_generate = ops.expand_dims(gates[0], -1)
-        generated = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"), log_generate)
+        generated = self.vocabulary.log_probs(
+            state["hidden"], memory.get("shortlist"), log_generate
+        )
         lexicon = ops.expand_dims(gates[1], -1) + copy_mass(entries, ids, generated.shape[-1])
         words = log_add(generated, lexicon)
         log_probs = add_copies(words, copies, memory["extended_ids"], memory.get("places"))

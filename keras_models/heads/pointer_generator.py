@@ -4,7 +4,13 @@ import keras
 from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, add_copies, log_add, log_distribution, project_parts
+from keras_models.layers.numerics import (
+    LOG_ZERO,
+    add_copies,
+    log_add,
+    log_distribution,
+    project_parts,
+)
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -15,9 +21,10 @@ class PointerGenerator(CopyHead):
         p_gen = sigmoid(w_c . context + w_s . state + w_x . inputs + b)                    (eq. 8)
         P(w)  = p_gen softmax(W hidden + b)_w + (1 - p_gen) sum_{j: x_j = w} a_j           (eq. 9)
 
-    over the extended vocabulary: ids below V are target words, id V + j is the source's token j. A word that
-    is both in the vocabulary and in the source gets both masses. All of it is computed in log space; for a source
-    without any token p_gen is 1. Coverage (eq. 10 to 13) belongs to the attention: see `SourceAttention` and `losses.coverage_loss`.
+    over the extended vocabulary: ids below V are target words, id V + j is the source's token j. A
+    word that is both in the vocabulary and in the source gets both masses. All of it is computed in
+    log space; for a source without any token p_gen is 1. Coverage (eq. 10 to 13) belongs to the
+    attention: see `SourceAttention` and `losses.coverage_loss`.
 
     Args:
         vocabulary_size: V.
@@ -28,8 +35,10 @@ class PointerGenerator(CopyHead):
         attention: `[batch, target_length, source_length]`, attention probabilities.
         source_extended_ids: int `[batch, source_length]`, extended ids of the source tokens.
         targets: int `[batch, target_length]`, extended ids; or None.
-        inputs: `[batch, target_length, embedding_size]`, embedded previous tokens; optional, for the gate.
-        decoder_state: `[batch, target_length, state_size]`, the recurrent state, for the gate; default `hidden`.
+        inputs: `[batch, target_length, embedding_size]`, embedded previous tokens; optional, for
+            the gate.
+        decoder_state: `[batch, target_length, state_size]`, the recurrent state, for the gate;
+            default `hidden`.
 
     Returns:
         float32 log-probabilities: `[batch, target_length]` of the targets, or, without targets,
@@ -51,7 +60,9 @@ class PointerGenerator(CopyHead):
 
     def __init__(self, vocabulary_size, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
-        self.vocabulary = VocabularySoftmax(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
+        self.vocabulary = VocabularySoftmax(
+            vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
+        )
         self.gate = keras.layers.Dense(1, dtype=self.dtype_policy, name="gate")
         self.supports_masking = True
 
@@ -65,8 +76,21 @@ class PointerGenerator(CopyHead):
         """Returns None: the loss masks padding by the labels."""
         return None
 
-    def call(self, hidden, context, attention, source_extended_ids, targets=None, inputs=None, decoder_state=None):
-        state = {"hidden": hidden, "context": context, "attention_log_weights": log_distribution(attention)}
+    def call(
+        self,
+        hidden,
+        context,
+        attention,
+        source_extended_ids,
+        targets=None,
+        inputs=None,
+        decoder_state=None,
+    ):
+        state = {
+            "hidden": hidden,
+            "context": context,
+            "attention_log_weights": log_distribution(attention),
+        }
         if inputs is not None:
             state["inputs"] = inputs
         if decoder_state is not None:
@@ -76,7 +100,10 @@ class PointerGenerator(CopyHead):
             return self.target_log_prob(state, memory, targets)
         # Fold time into the batch: one step's distribution for every target position.
         batch, length, source_length = ops.shape(attention)
-        flat = {key: ops.reshape(value, (batch * length, value.shape[-1])) for key, value in state.items()}
+        flat = {
+            key: ops.reshape(value, (batch * length, value.shape[-1]))
+            for key, value in state.items()
+        }
         ids = ops.repeat(source_extended_ids, length, axis=0)
         log_probs, _ = self.step_log_probs(flat, {"extended_ids": ids})
         return ops.reshape(log_probs, (batch, length, self.vocabulary_size + source_length))
@@ -111,10 +138,14 @@ class PointerGenerator(CopyHead):
 
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
         log_generate, log_copy = self._log_gate(state)
-        vocabulary = self.vocabulary.target_log_prob(state["hidden"], targets, memory.get("candidates"))
+        vocabulary = self.vocabulary.target_log_prob(
+            state["hidden"], targets, memory.get("candidates")
+        )
         targets = ops.cast(targets, memory["extended_ids"].dtype)
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(memory["extended_ids"], -2)
-        copies = ops.logsumexp(ops.where(matches, state["attention_log_weights"], LOG_ZERO), axis=-1)
+        copies = ops.logsumexp(
+            ops.where(matches, state["attention_log_weights"], LOG_ZERO), axis=-1
+        )
         return log_add(log_generate + vocabulary, log_copy + copies)
 
     def step_log_probs(self, state, memory):

@@ -5,7 +5,14 @@ from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
 from keras_models.heads.copynet import fold_time
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_add, masked_log_softmax, rowwise, weighted_sums
+from keras_models.layers.numerics import (
+    LOG_ZERO,
+    copy_mass,
+    log_add,
+    masked_log_softmax,
+    rowwise,
+    weighted_sums,
+)
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -15,8 +22,9 @@ class PointerNetwork(CopyHead):
         u_j = v . tanh(W_1 h_j + W_2 s)          (eq. 3),   h_end learned
         P(j) = softmax([u_1 ... u_S, u_end])_j
 
-    The mass of a word is that of all its positions; no other word can be output but the end. A target that does not
-    stand in the source is impossible (log-probability `LOG_ZERO`): such data need a head with a vocabulary.
+    The mass of a word is that of all its positions; no other word can be output but the end. A
+    target that does not stand in the source is impossible (log-probability `LOG_ZERO`): such data
+    need a head with a vocabulary.
 
     Args:
         vocabulary_size: V; ids below it are the words of the target vocabulary.
@@ -58,21 +66,36 @@ class PointerNetwork(CopyHead):
         self.memory_kernel = self.add_weight(shape=(memory_size, units), name="memory_kernel")
         self.query_kernel = self.add_weight(shape=(state_size, units), name="query_kernel")
         self.score_kernel = self.add_weight(shape=(units, 1), name="score_kernel")
-        self.end_state = self.add_weight(shape=(1, memory_size), initializer="random_normal", name="end_state")
+        self.end_state = self.add_weight(
+            shape=(1, memory_size), initializer="random_normal", name="end_state"
+        )
 
     def compute_mask(self, hidden, previous_mask=None):
         """Returns None: the loss masks padding by the labels."""
         return None
 
-    def call(self, hidden, memory_states, source_extended_ids, targets=None, mask=None, decoder_state=None):
-        state = {"hidden": hidden, "decoder_state": hidden if decoder_state is None else decoder_state}
+    def call(
+        self,
+        hidden,
+        memory_states,
+        source_extended_ids,
+        targets=None,
+        mask=None,
+        decoder_state=None,
+    ):
+        state = {
+            "hidden": hidden,
+            "decoder_state": hidden if decoder_state is None else decoder_state,
+        }
         memory = {"extended_ids": source_extended_ids, "mask": mask, **self.prepare(memory_states)}
         if targets is not None:
             return self.target_log_prob(state, memory, targets)
         return fold_time(self.step_log_probs, state, memory)
 
     def prepare(self, states):
-        end = ops.broadcast_to(ops.expand_dims(self.end_state, 0), (ops.shape(states)[0], 1, states.shape[-1]))
+        end = ops.broadcast_to(
+            ops.expand_dims(self.end_state, 0), (ops.shape(states)[0], 1, states.shape[-1])
+        )
         states = ops.concatenate([states, ops.cast(end, states.dtype)], axis=1)
         kernel = ops.cast(self.memory_kernel, states.dtype)
         return {"pointer_keys": rowwise(lambda rows: ops.matmul(rows, kernel), states)}
@@ -80,7 +103,9 @@ class PointerNetwork(CopyHead):
     def _log_pointers(self, decoder_state, memory):
         """float32 `[..., source_length + 1]`, the end last."""
         keys = memory["pointer_keys"]
-        query = rowwise(lambda rows: ops.matmul(rows, ops.cast(self.query_kernel, rows.dtype)), decoder_state)
+        query = rowwise(
+            lambda rows: ops.matmul(rows, ops.cast(self.query_kernel, rows.dtype)), decoder_state
+        )
         if len(decoder_state.shape) == 3:
             keys = ops.expand_dims(keys, 1)
         scores = weighted_sums(ops.tanh(keys + ops.expand_dims(query, -2)), self.score_kernel)

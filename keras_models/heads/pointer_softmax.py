@@ -8,24 +8,27 @@ from keras_models.layers.activations import make_activation
 from keras_models.layers.numerics import LOG_ZERO, log_distribution, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
-# In `target_pointers`: the word is generated; it is copied from where attention looks (the paper, section 5.3).
+# In `target_pointers`: the word is generated; it is copied from where attention looks (the paper,
+# section 5.3).
 GENERATED, MOST_ATTENDED = -1, -2
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class PointerSoftmax(CopyHead):
-    """Chooses between a word of the shortlist and a location of the source; the two are never added.
+    """Chooses between a word of the shortlist and a location of the source;
+    the two are never added.
 
         d_t          = P(z_t = 1) = sigmoid(k f(c_t, s_t))                               (eq. 8)
         p(w, z = 1)  = d_t softmax(W hidden + b)_w                                       (eq. 6)
         p(j, z = 0)  = (1 - d_t) l_tj,   the attention l_t as location softmax           (eq. 7)
         f(c, s)      = w . (phi(W_2 u + b_2) + u) + b,   u = phi(W_1 [c; s] + b_1)
 
-    z_t = 1 is the shortlist. The paper starts the switch's bias at -1 to favour the shortlist, which holds if its sigmoid is the
-    probability of copying; here it is that of the shortlist, so the bias starts at +1. In training the switch is observed:
-    a label below V is generated, a label V + j points at position j, the first that holds the word. In
-    decoding the likeliest word or location is taken: id V + j is position j, whatever it holds. A source without
-    any token leaves d_t = 1.
+    z_t = 1 is the shortlist. The paper starts the switch's bias at -1 to favour the shortlist,
+    which holds if its sigmoid is the probability of copying; here it is that of the shortlist, so
+    the bias starts at +1. In training the switch is observed: a label below V is generated, a label
+    V + j points at position j, the first that holds the word. In decoding the likeliest word or
+    location is taken: id V + j is position j, whatever it holds. A source without any token leaves
+    d_t = 1.
 
     Args:
         vocabulary_size: V, the size of the shortlist.
@@ -53,7 +56,8 @@ class PointerSoftmax(CopyHead):
     TensorShape([2, 3, 15])
 
     References:
-        Gulcehre, Ahn, Nallapati, Zhou, Bengio 2016, "Pointing the Unknown Words", https://arxiv.org/abs/1603.08148
+        Gulcehre, Ahn, Nallapati, Zhou, Bengio 2016, "Pointing the Unknown Words",
+        https://arxiv.org/abs/1603.08148
     """
 
     merges = False
@@ -73,7 +77,9 @@ class PointerSoftmax(CopyHead):
         self.inverse_temperature = inverse_temperature
         self.activation = activation
         self.switch_bias = switch_bias
-        self.vocabulary = VocabularySoftmax(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
+        self.vocabulary = VocabularySoftmax(
+            vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
+        )
         self.supports_masking = True
 
     def build(self, hidden_shape, context_shape, decoder_state_shape=None):
@@ -86,7 +92,10 @@ class PointerSoftmax(CopyHead):
         self.lower_activation = make_activation(self.activation, dtype=policy)
         self.upper_activation = make_activation(self.activation, dtype=policy)
         self.switch = keras.layers.Dense(
-            1, bias_initializer=keras.initializers.Constant(self.switch_bias), dtype=policy, name="switch"
+            1,
+            bias_initializer=keras.initializers.Constant(self.switch_bias),
+            dtype=policy,
+            name="switch",
         )
         self.lower.build((None, context_shape[-1] + state_size))
         self.upper.build((None, units))
@@ -99,7 +108,11 @@ class PointerSoftmax(CopyHead):
         return None
 
     def call(self, hidden, context, attention, targets=None, decoder_state=None, training=False):
-        state = {"hidden": hidden, "context": context, "attention_log_weights": log_distribution(attention)}
+        state = {
+            "hidden": hidden,
+            "context": context,
+            "attention_log_weights": log_distribution(attention),
+        }
         if decoder_state is not None:
             state["decoder_state"] = decoder_state
         if targets is not None:
@@ -127,7 +140,9 @@ class PointerSoftmax(CopyHead):
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
         targets = ops.cast(targets, "int32")
         weights = state["attention_log_weights"]
-        pointers = ops.where(targets >= self.vocabulary_size, targets - self.vocabulary_size, GENERATED)
+        pointers = ops.where(
+            targets >= self.vocabulary_size, targets - self.vocabulary_size, GENERATED
+        )
         if labels and POINTERS in labels:
             pointers = ops.cast(labels[POINTERS], "int32")
             attended = ops.cast(ops.argmax(weights, axis=-1), "int32")
@@ -135,8 +150,12 @@ class PointerSoftmax(CopyHead):
         copied = pointers >= 0
         log_shortlist, log_location = self._log_switch(state, training)
         words = ops.where(copied, 0, targets)
-        shortlist = self.vocabulary.target_log_prob(state["hidden"], words, memory.get("candidates"))
-        location = ops.take_along_axis(weights, ops.expand_dims(ops.maximum(pointers, 0), -1), axis=-1)[..., 0]
+        shortlist = self.vocabulary.target_log_prob(
+            state["hidden"], words, memory.get("candidates")
+        )
+        location = ops.take_along_axis(
+            weights, ops.expand_dims(ops.maximum(pointers, 0), -1), axis=-1
+        )[..., 0]
         log_prob = ops.where(copied, log_location + location, log_shortlist + shortlist)
         return ops.maximum(log_prob, LOG_ZERO)
 
@@ -145,7 +164,9 @@ class PointerSoftmax(CopyHead):
         copies = ops.expand_dims(log_location, -1) + state["attention_log_weights"]
         # A sum of two zeros is still a zero, not half of one.
         copies = ops.maximum(copies, LOG_ZERO)
-        words = self.vocabulary.log_probs(state["hidden"], memory.get("shortlist"), ops.expand_dims(log_shortlist, -1))
+        words = self.vocabulary.log_probs(
+            state["hidden"], memory.get("shortlist"), ops.expand_dims(log_shortlist, -1)
+        )
         return ops.concatenate([words, copies], axis=-1), copies
 
     def step_log_probs(self, state, memory):

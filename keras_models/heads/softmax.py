@@ -23,7 +23,8 @@ class SoftmaxHead(CopyHead):
         targets: int `[batch, target_length]`, extended ids; or None.
 
     Returns:
-        float32 `[batch, target_length]` log-probability of the targets, or `[batch, target_length, V]` without targets.
+        float32 `[batch, target_length]` log-probability of the targets, or `[batch, target_length,
+        V]` without targets.
 
     Example:
 
@@ -37,7 +38,9 @@ class SoftmaxHead(CopyHead):
     def __init__(self, vocabulary_size, unknown_id=1, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
         self.unknown_id = unknown_id
-        self.vocabulary = VocabularySoftmax(vocabulary_size, dtype=self.dtype_policy, name="vocabulary")
+        self.vocabulary = VocabularySoftmax(
+            vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
+        )
 
     def build(self, hidden_shape):
         # A tied one is built already.

@@ -22,18 +22,22 @@ class SpanCopy(CopyHead):
         end:       P(j | i) = softmax of e(q_e, h_j) over i <= j < i + max_span
         copy:      P(i, j) = p_copy P(i) P(j | i)
 
-    e is additive, v . tanh(W_h h + W_q q), with weights of its own for start and end. Words and spans are outcomes side by side:
-    the same text may be had in several ways, which are not added. The decoder runs over every copied word (Copy Run): in training because
-    the body does so anyway, in decoding because a span is output a token a step, see `keras_models.decoding.actions`.
+    e is additive, v . tanh(W_h h + W_q q), with weights of its own for start and end. Words and
+    spans are outcomes side by side: the same text may be had in several ways, which are not added.
+    The decoder runs over every copied word (Copy Run): in training because the body does so anyway,
+    in decoding because a span is output a token a step, see `keras_models.decoding.actions`.
 
-    The equations' numbers are lost in the paper's text; they stand here as its section "Sequential Copying Mechanism" describes them.
+    The equations' numbers are lost in the paper's text; they stand here as its section "Sequential
+    Copying Mechanism" describes them.
 
     Args:
         vocabulary_size: V.
         max_span: the longest span, in tokens.
-        units: size of the hidden layers, of the maxout layer and of the transducer; default: that of the decoder's state.
-        copying_context: what the transducer reads: `"start"`, the state of the span's first token, h_i; or `"expected"`,
-            sum_i P(i) h_i, which is the same for every start and so cheaper in decoding. The paper leaves it open; on headlines they are equally good
+        units: size of the hidden layers, of the maxout layer and of the transducer; default: that
+            of the decoder's state.
+        copying_context: what the transducer reads: `"start"`, the state of the span's first token,
+            h_i; or `"expected"`, sum_i P(i) h_i, which is the same for every start and so cheaper
+            in decoding. The paper leaves it open; on headlines they are equally good
             (`benchmarks/results.md`).
 
     Call arguments:
@@ -42,14 +46,16 @@ class SpanCopy(CopyHead):
         context: `[batch, target_length, memory_size]`, attention's weighted sum.
         memory_states: `[batch, source_length, memory_size]`, the encoded source.
         targets: int `[batch, target_length]`, ids below V or V + position; or None.
-        span_starts: int `[batch, target_length]`: where a span begins in the target, its first source position; else -1.
-        span_lengths: int `[batch, target_length]`: where a span begins its length, at its other tokens -1, 0 at generated words.
-            Without both, a target V + j is a span of one token.
+        span_starts: int `[batch, target_length]`: where a span begins in the target, its first
+            source position; else -1.
+        span_lengths: int `[batch, target_length]`: where a span begins its length, at its other
+            tokens -1, 0 at generated words. Without both, a target V + j is a span of one token.
         mask: bool `[batch, source_length]`, false at padding; or None.
 
     Returns:
-        float32 log-probabilities: `[batch, target_length]` of the targets (of a span at its first token, 0 at its others), or,
-        without targets, `[batch, target_length, V + max_span * source_length]` over actions.
+        float32 log-probabilities: `[batch, target_length]` of the targets (of a span at its first
+        token, 0 at its others), or, without targets, `[batch, target_length, V + max_span *
+        source_length]` over actions.
 
     Raises:
         ValueError: an unknown copying context, or `max_span` below 1.
@@ -67,7 +73,9 @@ class SpanCopy(CopyHead):
     COPYING_CONTEXTS = ("start", "expected")
     merges = False
 
-    def __init__(self, vocabulary_size, max_span=5, units=None, copying_context="expected", **kwargs):
+    def __init__(
+        self, vocabulary_size, max_span=5, units=None, copying_context="expected", **kwargs
+    ):
         super().__init__(vocabulary_size, **kwargs)
         if copying_context not in self.COPYING_CONTEXTS:
             names = ", ".join(self.COPYING_CONTEXTS)
@@ -101,9 +109,19 @@ class SpanCopy(CopyHead):
         self.transducer = keras.layers.GRUCell(units, dtype=policy, name="transducer")
         self.transducer.build((None, memory_size))
         for which in ("start", "end"):
-            setattr(self, f"{which}_memory", self.add_weight(shape=(memory_size, units), name=f"{which}_memory"))
-            setattr(self, f"{which}_kernel", self.add_weight(shape=(units, units), name=f"{which}_kernel"))
-            setattr(self, f"{which}_score", self.add_weight(shape=(units, 1), name=f"{which}_score"))
+            setattr(
+                self,
+                f"{which}_memory",
+                self.add_weight(shape=(memory_size, units), name=f"{which}_memory"),
+            )
+            setattr(
+                self,
+                f"{which}_kernel",
+                self.add_weight(shape=(units, units), name=f"{which}_kernel"),
+            )
+            setattr(
+                self, f"{which}_score", self.add_weight(shape=(units, 1), name=f"{which}_score")
+            )
 
     def compute_mask(self, inputs, previous_mask=None):
         """Returns None: the loss masks padding by the labels."""
@@ -123,11 +141,20 @@ class SpanCopy(CopyHead):
         state = {"inputs": inputs, "decoder_state": decoder_state, "context": context}
         memory = {"states": memory_states, "mask": mask, **self.prepare(memory_states)}
         if targets is not None:
-            labels = None if span_starts is None else {SPAN_STARTS: span_starts, SPAN_LENGTHS: span_lengths}
+            labels = (
+                None
+                if span_starts is None
+                else {SPAN_STARTS: span_starts, SPAN_LENGTHS: span_lengths}
+            )
             return self.target_log_prob(state, memory, targets, labels)
         batch, length = ops.shape(inputs)[:2]
-        flat = {key: ops.reshape(value, (batch * length, value.shape[-1])) for key, value in state.items()}
-        repeated = {key: None if x is None else ops.repeat(x, length, axis=0) for key, x in memory.items()}
+        flat = {
+            key: ops.reshape(value, (batch * length, value.shape[-1]))
+            for key, value in state.items()
+        }
+        repeated = {
+            key: None if x is None else ops.repeat(x, length, axis=0) for key, x in memory.items()
+        }
         log_probs, _ = self.step_log_probs(flat, repeated)
         return ops.reshape(log_probs, (batch, length, ops.shape(log_probs)[-1]))
 
@@ -162,7 +189,9 @@ class SpanCopy(CopyHead):
 
     def _log_switch(self, vector, memory):
         """log(1 - p_copy) and log p_copy, each `[...]`."""
-        logit = ops.cast(rowwise(lambda rows: self.switch(self.switch_hidden(rows)), vector), "float32")[..., 0]
+        logit = ops.cast(
+            rowwise(lambda rows: self.switch(self.switch_hidden(rows)), vector), "float32"
+        )[..., 0]
         log_generate, log_copy = ops.log_sigmoid(-logit), ops.log_sigmoid(logit)
         if memory["mask"] is None:
             return log_generate, log_copy
@@ -176,11 +205,15 @@ class SpanCopy(CopyHead):
 
     @staticmethod
     def _scores(query, keys, kernel, score):
-        """Additive scores of `query [..., units]` and `keys [batch, source_length, units]`, float32 `[..., source_length]`."""
+        """Additive scores of `query [..., units]` and `keys [batch, source_length, units]`, float32
+        `[..., source_length]`.
+        """
         query = rowwise(lambda rows: ops.matmul(rows, ops.cast(kernel, rows.dtype)), query)
         if len(query.shape) == 3:
             keys = ops.expand_dims(keys, 1)
-        return ops.cast(weighted_sums(ops.tanh(keys + ops.expand_dims(query, -2)), score), "float32")
+        return ops.cast(
+            weighted_sums(ops.tanh(keys + ops.expand_dims(query, -2)), score), "float32"
+        )
 
     def _end_query(self, vector, copying_context):
         """q_e, from matrices `[rows, ...]`."""
@@ -207,14 +240,18 @@ class SpanCopy(CopyHead):
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
         targets = ops.cast(targets, "int32")
         if labels and SPAN_STARTS in labels:
-            starts, lengths = (ops.cast(labels[name], "int32") for name in (SPAN_STARTS, SPAN_LENGTHS))
+            starts, lengths = (
+                ops.cast(labels[name], "int32") for name in (SPAN_STARTS, SPAN_LENGTHS)
+            )
         else:
             starts = ops.where(targets >= self.vocabulary_size, targets - self.vocabulary_size, -1)
             lengths = ops.cast(starts >= 0, "int32")
         vector = self._memory_vector(state)
         log_generate, log_copy = self._log_switch(vector, memory)
         words = ops.where(lengths == 0, targets, 0)
-        word = self.vocabulary.target_log_prob(self._maxout(vector), words, memory.get("candidates"))
+        word = self.vocabulary.target_log_prob(
+            self._maxout(vector), words, memory.get("candidates")
+        )
 
         log_start = self._log_start(vector, memory)
         start = ops.expand_dims(ops.maximum(starts, 0), -1)
@@ -227,7 +264,8 @@ class SpanCopy(CopyHead):
             copying = self._expected(log_start, states)
         rows = batch * target_length
         query = self._end_query(
-            ops.reshape(vector, (rows, vector.shape[-1])), ops.reshape(copying, (rows, states.shape[-1]))
+            ops.reshape(vector, (rows, vector.shape[-1])),
+            ops.reshape(copying, (rows, states.shape[-1])),
         )
         query = ops.reshape(query, (batch, target_length, query.shape[-1]))
         scores = self._scores(query, memory["end_keys"], self.end_kernel, self.end_score)
@@ -236,7 +274,9 @@ class SpanCopy(CopyHead):
         if memory["mask"] is not None:
             allowed = ops.logical_and(allowed, ops.expand_dims(memory["mask"], 1))
         log_end = masked_log_softmax(scores, allowed)
-        end = ops.clip(start + ops.expand_dims(ops.maximum(lengths, 1), -1) - 1, 0, source_length - 1)
+        end = ops.clip(
+            start + ops.expand_dims(ops.maximum(lengths, 1), -1) - 1, 0, source_length - 1
+        )
         span = (
             log_copy
             + ops.take_along_axis(log_start, start, axis=-1)[..., 0]
@@ -258,25 +298,34 @@ class SpanCopy(CopyHead):
             mask = ops.ones_like(log_start, dtype="bool")
 
         def windows(tensor, fill):
-            """`[rows, source_length, ...]` to `[rows, max_span, source_length, ...]`: what lies 0, 1, ... places on."""
+            """`[rows, source_length, ...]` to `[rows, max_span, source_length, ...]`:
+            what lies 0, 1, ... places on.
+            """
             padding = [[0, 0], [0, self.max_span - 1]] + [[0, 0]] * (len(tensor.shape) - 2)
             padded = ops.pad(tensor, padding, constant_values=fill)
-            return ops.stack([padded[:, shift : shift + source_length] for shift in range(self.max_span)], axis=1)
+            return ops.stack(
+                [padded[:, shift : shift + source_length] for shift in range(self.max_span)], axis=1
+            )
 
         if self.copying_context == "start":
             # A query for each start, scored against the ends within its reach alone.
             size = vector.shape[-1]
             repeated = ops.reshape(
-                ops.repeat(ops.expand_dims(vector, 1), source_length, axis=1), (rows * source_length, size)
+                ops.repeat(ops.expand_dims(vector, 1), source_length, axis=1),
+                (rows * source_length, size),
             )
-            query = self._end_query(repeated, ops.reshape(states, (rows * source_length, states.shape[-1])))
+            query = self._end_query(
+                repeated, ops.reshape(states, (rows * source_length, states.shape[-1]))
+            )
             query = ops.matmul(query, ops.cast(self.end_kernel, query.dtype))
             query = ops.reshape(query, (rows, 1, source_length, query.shape[-1]))
             scores = weighted_sums(ops.tanh(windows(memory["end_keys"], 0) + query), self.end_score)
             scores = ops.cast(scores, "float32")
         else:
             query = self._end_query(vector, self._expected(log_start, states))
-            scores = windows(self._scores(query, memory["end_keys"], self.end_kernel, self.end_score), 0.0)
+            scores = windows(
+                self._scores(query, memory["end_keys"], self.end_kernel, self.end_score), 0.0
+            )
         reachable = windows(mask, False)
         scores = ops.where(reachable, scores, LOG_ZERO)
         log_end = ops.where(reachable, ops.log_softmax(scores, axis=1), LOG_ZERO)
@@ -287,5 +336,7 @@ class SpanCopy(CopyHead):
 
     def get_config(self):
         config = super().get_config()
-        config.update(max_span=self.max_span, units=self.units, copying_context=self.copying_context)
+        config.update(
+            max_span=self.max_span, units=self.units, copying_context=self.copying_context
+        )
         return config

@@ -1,4 +1,6 @@
-"""Parts of networks, one a file; the copy mechanisms are in `keras_models.heads`, and their names can be imported from here too."""
+"""Parts of networks, one a file;
+the copy mechanisms are in `keras_models.heads`, and their names can be imported from here too.
+"""
 
 import importlib
 
@@ -16,9 +18,18 @@ from keras_models.layers.transformer import TransformerDecoderLayer as Transform
 from keras_models.layers.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from keras_models.layers.vocabulary import VocabularySoftmax as VocabularySoftmax
 
-#: Names of `keras_models.heads`, found there when they are asked for: the heads are made of these layers.
+#: Names of `keras_models.heads`, found there when they are asked for: the heads are made of these
+#: layers.
 _HEADS = (
-    *("CopyHead", "JointCopy", "LexiconBias", "LexiconCopy", "LexiconLinear", "PointerGenerator", "PointerNetwork"),
+    *(
+        "CopyHead",
+        "JointCopy",
+        "LexiconBias",
+        "LexiconCopy",
+        "LexiconLinear",
+        "PointerGenerator",
+        "PointerNetwork",
+    ),
     *("PointerSentinel", "PointerSentinelWindow", "PointerSoftmax", "SoftmaxHead", "SpanCopy"),
 )
 

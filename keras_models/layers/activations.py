@@ -7,26 +7,31 @@ from keras import ops
 
 
 def maxout(inputs, pieces=2):
-    """Largest of each `pieces` neighbouring units: `[..., pieces * size]` to `[..., size]` (Goodfellow et al. 2013).
+    """Largest of each `pieces` neighbouring units:
+    `[..., pieces * size]` to `[..., size]` (Goodfellow et al. 2013).
 
     Raises:
         ValueError: the last axis is no multiple of `pieces`.
     """
     *leading, size = ops.shape(inputs)
     if size % pieces:
-        raise ValueError(f"maxout over {pieces} pieces needs a last axis that is a multiple of it; got {size}.")
+        raise ValueError(
+            f"maxout over {pieces} pieces needs a last axis that is a multiple of it; got {size}."
+        )
     return ops.max(ops.reshape(inputs, (*leading, size // pieces, pieces)), axis=-1)
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class NoisyTanh(keras.layers.Layer):
-    """Hard tanh with learned noise where it saturates (Gulcehre et al. 2016b, "Noisy activation functions").
+    """Hard tanh with learned noise where it saturates (Gulcehre et al. 2016b, "Noisy activation
+    functions").
 
         h(x) = clip(x, -1, 1),  u(x) = x,  delta = h(x) - u(x)
         sigma(x) = c (sigmoid(p delta) - 1/2)^2,   d(x) = -sgn(x) sgn(1 - alpha)
         phi(x) = alpha h(x) + (1 - alpha) u(x) + d(x) sigma(x) e,    e = |N(0, 1)|
 
-    Where h is linear, delta and with it the noise are 0. Outside training e is its mean, sqrt(2 / pi).
+    Where h is linear, delta and with it the noise are 0. Outside training e is its mean, sqrt(2 /
+    pi).
 
     Args:
         alpha: share of the hard function; above 1 gradients flow back out of saturation.
@@ -51,13 +56,17 @@ class NoisyTanh(keras.layers.Layer):
         self.seed_generator = keras.random.SeedGenerator()
 
     def build(self, input_shape):
-        self.steepness = self.add_weight(shape=(input_shape[-1],), initializer="ones", name="steepness")
+        self.steepness = self.add_weight(
+            shape=(input_shape[-1],), initializer="ones", name="steepness"
+        )
 
     def call(self, inputs, training=False):
         hard = ops.clip(inputs, -1.0, 1.0)
         sigma = self.scale * ops.square(ops.sigmoid(self.steepness * (hard - inputs)) - 0.5)
         if training:
-            noise = keras.random.normal(ops.shape(inputs), dtype=self.compute_dtype, seed=self.seed_generator)
+            noise = keras.random.normal(
+                ops.shape(inputs), dtype=self.compute_dtype, seed=self.seed_generator
+            )
             noise = ops.abs(noise)
         else:
             noise = math.sqrt(2.0 / math.pi)
@@ -72,4 +81,8 @@ class NoisyTanh(keras.layers.Layer):
 
 def make_activation(name, dtype=None):
     """Returns a layer for `"noisy_tanh"` or any activation of Keras."""
-    return NoisyTanh(dtype=dtype) if name == "noisy_tanh" else keras.layers.Activation(name, dtype=dtype)
+    return (
+        NoisyTanh(dtype=dtype)
+        if name == "noisy_tanh"
+        else keras.layers.Activation(name, dtype=dtype)
+    )

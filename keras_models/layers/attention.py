@@ -13,7 +13,8 @@ class SourceAttention(keras.layers.Layer):
 
     With query s, source states h_j and coverage c_j (the sum of the weights given to j so far):
 
-        additive:  e_j = v . tanh(W h_j + U s + b [+ w_c c_j])     (Bahdanau et al. 2014; coverage See et al. 2017, eq. 11)
+        additive:  e_j = v . tanh(W h_j + U s + b [+ w_c c_j])     (Bahdanau et al. 2014; coverage
+            See et al. 2017, eq. 11)
         dot:       e_j = s . h_j [+ w_c c_j]                       (Luong et al. 2015)
         bilinear:  e_j = s . W h_j [+ w_c c_j]                     (Luong et al. 2015, "general")
         a = softmax(e),  context = sum_j a_j h_j
@@ -24,17 +25,20 @@ class SourceAttention(keras.layers.Layer):
         coverage: whether coverage enters the score.
 
     Call arguments:
-        query: `[batch, query_size]`, or those of all steps at once, `[batch, target_length, query_size]`.
+        query: `[batch, query_size]`, or those of all steps at once, `[batch, target_length,
+            query_size]`.
         memory: `[batch, source_length, memory_size]`.
         mask: bool `[batch, source_length]`, false at padding; or None.
-        coverage: `[batch, source_length]`, with as many axes as the result, when the layer was made with `coverage=True`.
+        coverage: `[batch, source_length]`, with as many axes as the result, when the layer was made
+            with `coverage=True`.
         keys: what `project_memory(memory)` returned, so that a loop computes it once.
-        query_kernel: what `loop_kernel()` returned outside of the loop that is trained, for `[batch, query_size]` queries; None multiplies by the
-            weights as they are.
+        query_kernel: what `loop_kernel()` returned outside of the loop that is trained, for
+            `[batch, query_size]` queries; None multiplies by the weights as they are.
 
     Returns:
-        context `[batch, memory_size]` and log-weights `[batch, source_length]` (float32; exp gives exactly 0 at padding,
-        and everywhere for an empty source); with the target's axis where the queries have it.
+        context `[batch, memory_size]` and log-weights `[batch, source_length]` (float32; exp gives
+        exactly 0 at padding, and everywhere for an empty source); with the target's axis where the
+        queries have it.
 
     Raises:
         ValueError: an unknown score, or sizes that `"dot"` cannot multiply.
@@ -47,8 +51,8 @@ class SourceAttention(keras.layers.Layer):
     (TensorShape([2, 6]), TensorShape([2, 3]))
 
     References:
-        Bahdanau et al. 2014, https://arxiv.org/abs/1409.0473; Luong et al. 2015, https://arxiv.org/abs/1508.04025;
-        See et al. 2017, https://arxiv.org/abs/1704.04368
+        Bahdanau et al. 2014, https://arxiv.org/abs/1409.0473; Luong et al. 2015,
+        https://arxiv.org/abs/1508.04025; See et al. 2017, https://arxiv.org/abs/1704.04368
     """
 
     SCORES = ("additive", "dot", "bilinear")
@@ -70,22 +74,31 @@ class SourceAttention(keras.layers.Layer):
         query_size, memory_size = query_shape[-1], memory_shape[-1]
         if self.score == "dot" and query_size != memory_size:
             raise ValueError(
-                f"Dot attention needs equal sizes; the query has {query_size}, the memory {memory_size}. Use 'bilinear'."
+                f"Dot attention needs equal sizes; the query has {query_size}, the memory "
+                f"{memory_size}. Use 'bilinear'."
             )
         if self.score == "additive":
-            self.memory_kernel = self.add_weight(shape=(memory_size, self.units), name="memory_kernel")
+            self.memory_kernel = self.add_weight(
+                shape=(memory_size, self.units), name="memory_kernel"
+            )
             self.query_kernel = self.add_weight(shape=(query_size, self.units), name="query_kernel")
             self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
             self.score_kernel = self.add_weight(shape=(self.units, 1), name="score_kernel")
         elif self.score == "bilinear":
-            self.memory_kernel = self.add_weight(shape=(memory_size, query_size), name="memory_kernel")
+            self.memory_kernel = self.add_weight(
+                shape=(memory_size, query_size), name="memory_kernel"
+            )
         if self.coverage:
             size = self.units if self.score == "additive" else 1
             # Zero: at the start coverage says nothing, and training decides how much it should.
-            self.coverage_kernel = self.add_weight(shape=(size,), initializer="zeros", name="coverage_kernel")
+            self.coverage_kernel = self.add_weight(
+                shape=(size,), initializer="zeros", name="coverage_kernel"
+            )
 
     def project_memory(self, memory):
-        """Returns the keys `[batch, source_length, key_size]`: the part of the score that no query changes."""
+        """Returns the keys `[batch, source_length, key_size]`:
+        the part of the score that no query changes.
+        """
         if self.score == "additive":
             return rowwise(lambda rows: ops.matmul(rows, self.memory_kernel), memory) + self.bias
         if self.score == "bilinear":
@@ -93,8 +106,12 @@ class SourceAttention(keras.layers.Layer):
         return memory
 
     def loop_kernel(self):
-        """Returns the `LoopKernel` that a loop's queries are multiplied by; None where they are not."""
-        return LoopKernel(self.query_kernel, self.compute_dtype) if self.score == "additive" else None
+        """Returns the `LoopKernel` that a loop's queries are multiplied by;
+        None where they are not.
+        """
+        return (
+            LoopKernel(self.query_kernel, self.compute_dtype) if self.score == "additive" else None
+        )
 
     def call(self, query, memory, mask=None, coverage=None, keys=None, query_kernel=None):
         if keys is None:

@@ -15,7 +15,8 @@ _TYPICAL_LENGTH = 6
 def ngram_buckets(characters, length, buckets):
     """Buckets of the n-grams of words.
 
-    The n-gram (x_1, ..., x_n) is in the bucket h_n + 1, with h_0 = n and h_k = (1009 h_{k-1} + x_k) mod buckets.
+    The n-gram (x_1, ..., x_n) is in the bucket h_n + 1, with h_0 = n and h_k = (1009 h_{k-1} + x_k)
+    mod buckets.
 
     Args:
         characters: int32 `[..., word_length]`, ids, 0 behind the word.
@@ -37,7 +38,8 @@ def ngram_buckets(characters, length, buckets):
 
 @keras.saving.register_keras_serializable("verbatim")
 class CharacterComposition(keras.layers.Layer):
-    """Composes a word's vector of its characters, so that words that training never saw have one too.
+    """Composes a word's vector of its characters, so that words that training never saw have one
+    too.
 
     With the embedded characters f_1 .. f_n of a word:
 
@@ -45,14 +47,18 @@ class CharacterComposition(keras.layers.Layer):
         average:  sum_k f_k / n                                                    (eq. 4.6)
         max:      max_k f_k, for each dimension                                    (eq. 4.7)
         bilstm:   tanh(W [forward_n; backward_1] + b)                              (eq. 4.8)
-        cnn:      max_j (tanh(sum_{l < window} W_l f_{j+l}) + b), zeros behind the word     (eq. 4.9)
-        ngram:    tanh(W c + b), c the counts of the word's n-grams of 1 to `ngram` characters     (eq. 4.10)
+        cnn:      max_j (tanh(sum_{l < window} W_l f_{j+l}) + b), zeros behind the word     (eq.
+            4.9)
+        ngram:    tanh(W c + b), c the counts of the word's n-grams of 1 to `ngram` characters
+            (eq. 4.10)
 
-    Before training, the vector of a word of six characters has a variance near 1, or what tanh leaves of it, as that of a looked-up word
-    has: so neither rules their sum, and kernels behind see enough of it (see `layers/embeddings.py`).
+    Before training, the vector of a word of six characters has a variance near 1, or what tanh
+    leaves of it, as that of a looked-up word has: so neither rules their sum, and kernels behind
+    see enough of it (see `layers/embeddings.py`).
 
-    The thesis numbers the n-grams of the training text; here each falls into one of `buckets` (Bojanowski et al. 2017), so that no table
-    of them is needed and those of unseen words count too.
+    The thesis numbers the n-grams of the training text; here each falls into one of `buckets`
+    (Bojanowski et al. 2017), so that no table of them is needed and those of unseen words count
+    too.
 
     Args:
         function: `"sum"`, `"average"`, `"max"`, `"bilstm"`, `"cnn"` or `"ngram"`.
@@ -63,10 +69,12 @@ class CharacterComposition(keras.layers.Layer):
         buckets: of n-grams.
 
     Call arguments:
-        characters: int `[..., word_length]`, ids, 0 behind the word; the last axis has a static size.
+        characters: int `[..., word_length]`, ids, 0 behind the word; the last axis has a static
+            size.
 
     Returns:
-        `[..., units]`; of a word without characters 0 for sum, average and max, else what the bias gives.
+        `[..., units]`; of a word without characters 0 for sum, average and max, else what the bias
+        gives.
 
     Raises:
         ValueError: an unknown function, or sizes that do not fit it.
@@ -78,18 +86,25 @@ class CharacterComposition(keras.layers.Layer):
     TensorShape([1, 2, 8])
 
     References:
-        Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section 4.5; Bojanowski, Grave, Joulin, Mikolov
-        2017, "Enriching Word Vectors with Subword Information", https://arxiv.org/abs/1607.04606
+        Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section 4.5;
+        Bojanowski, Grave, Joulin, Mikolov 2017, "Enriching Word Vectors with Subword Information",
+        https://arxiv.org/abs/1607.04606
     """
 
     FUNCTIONS = ("sum", "average", "max", "bilstm", "cnn", "ngram")
 
-    def __init__(self, function, characters, units, window=4, ngram=4, buckets=DEFAULT_BUCKETS, **kwargs):
+    def __init__(
+        self, function, characters, units, window=4, ngram=4, buckets=DEFAULT_BUCKETS, **kwargs
+    ):
         super().__init__(**kwargs)
         if function not in self.FUNCTIONS:
-            raise ValueError(f"function must be one of {', '.join(self.FUNCTIONS)}; got {function!r}.")
+            raise ValueError(
+                f"function must be one of {', '.join(self.FUNCTIONS)}; got {function!r}."
+            )
         if function == "bilstm" and units % 2:
-            raise ValueError(f"units must be even for 'bilstm', one half for each direction; got {units}.")
+            raise ValueError(
+                f"units must be even for 'bilstm', one half for each direction; got {units}."
+            )
         if not 1 <= buckets <= hashing.MOST_BUCKETS:
             raise ValueError(f"buckets must be between 1 and 2,000,000; got {buckets}.")
         self.function = function
@@ -106,7 +121,9 @@ class CharacterComposition(keras.layers.Layer):
     def build(self, characters_shape=None):
         rows = self.buckets + 1 if self.function == "ngram" else self.characters
         initializer = keras.initializers.RandomNormal(stddev=self._stddev())
-        self.embeddings = self.add_weight(shape=(rows, self.units), initializer=initializer, name="embeddings")
+        self.embeddings = self.add_weight(
+            shape=(rows, self.units), initializer=initializer, name="embeddings"
+        )
         if self.lstm is not None:
             self.lstm.build((None, None, self.units))
         taps = {"bilstm": 1, "cnn": self.window}.get(self.function, 0)
@@ -119,7 +136,10 @@ class CharacterComposition(keras.layers.Layer):
         """The deviation of the embeddings by which a composed vector has a variance near 1."""
         if self.function == "average":
             return _TYPICAL_LENGTH**0.5
-        summed = {"sum": _TYPICAL_LENGTH, "ngram": sum(max(_TYPICAL_LENGTH - n, 0) for n in range(self.ngram))}
+        summed = {
+            "sum": _TYPICAL_LENGTH,
+            "ngram": sum(max(_TYPICAL_LENGTH - n, 0) for n in range(self.ngram)),
+        }
         return summed.get(self.function, 1) ** -0.5
 
     def call(self, characters):
@@ -142,8 +162,13 @@ class CharacterComposition(keras.layers.Layer):
         rows = 1
         for size in leading:
             rows = rows * size
-        last = self.lstm(ops.reshape(embedded, (rows, length, units)), mask=ops.reshape(characters > 0, (rows, length)))
-        last = ops.tanh(ops.matmul(last, ops.cast(self.kernel, last.dtype)) + ops.cast(self.bias, last.dtype))
+        last = self.lstm(
+            ops.reshape(embedded, (rows, length, units)),
+            mask=ops.reshape(characters > 0, (rows, length)),
+        )
+        last = ops.tanh(
+            ops.matmul(last, ops.cast(self.kernel, last.dtype)) + ops.cast(self.bias, last.dtype)
+        )
         return ops.reshape(last, (*leading, self.units))
 
     def _largest(self, values, real):
@@ -156,7 +181,9 @@ class CharacterComposition(keras.layers.Layer):
         length = embedded.shape[-2]
         behind = [[0, 0]] * (len(embedded.shape) - 2) + [[0, self.window - 1], [0, 0]]
         padded = ops.pad(embedded, behind)
-        windows = ops.concatenate([padded[..., tap : tap + length, :] for tap in range(self.window)], axis=-1)
+        windows = ops.concatenate(
+            [padded[..., tap : tap + length, :] for tap in range(self.window)], axis=-1
+        )
         kernel = ops.cast(self.kernel, embedded.dtype)
         values = ops.tanh(rowwise(lambda rows: ops.matmul(rows, kernel), windows))
         return self._largest(values + ops.cast(self.bias, values.dtype), real)

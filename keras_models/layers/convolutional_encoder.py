@@ -12,10 +12,12 @@ class ConvolutionalEncoder(keras.layers.Layer):
 
         x_j = W_e (w_j + p_j) + b_e                               embedded word and learned position
         [a_j; b_j] = W [x_{j-k/2}; ...; x_{j+k/2}] + b            convolution of width k
-        x_j <- (a_j sigmoid(b_j) + x_j) sqrt(1/2)                 gated linear unit and residual, for each layer
+        x_j <- (a_j sigmoid(b_j) + x_j) sqrt(1/2)                 gated linear unit and residual,
+        for each layer
 
-    Words beyond the sequence's end and padding count as zeros in every layer, so a padded sequence gets the states of the
-    unpadded one. A layer sees k // 2 neighbours on either side: `layers` of them reach `layers * (k // 2)` words.
+    Words beyond the sequence's end and padding count as zeros in every layer, so a padded sequence
+    gets the states of the unpadded one. A layer sees k // 2 neighbours on either side: `layers` of
+    them reach `layers * (k // 2)` words.
 
     Args:
         units: size of the states.
@@ -41,15 +43,18 @@ class ConvolutionalEncoder(keras.layers.Layer):
     TensorShape([2, 5, 6])
 
     References:
-        Gehring, Auli, Grangier, Yarats, Dauphin 2017, "Convolutional Sequence to Sequence Learning", sections 3.1 to 3.3,
-        https://arxiv.org/abs/1705.03122; Gehring, Auli, Grangier, Dauphin 2017, "A Convolutional Encoder Model for Neural Machine
-        Translation", https://arxiv.org/abs/1611.02344
+        Gehring, Auli, Grangier, Yarats, Dauphin 2017, "Convolutional Sequence to Sequence
+        Learning", sections 3.1 to 3.3, https://arxiv.org/abs/1705.03122; Gehring, Auli, Grangier,
+        Dauphin 2017, "A Convolutional Encoder Model for Neural Machine Translation",
+        https://arxiv.org/abs/1611.02344
     """
 
     def __init__(self, units, layers=3, kernel_size=3, dropout=0.0, max_positions=1024, **kwargs):
         super().__init__(**kwargs)
         if kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size must be odd, as many words on either side; got {kernel_size}.")
+            raise ValueError(
+                f"kernel_size must be odd, as many words on either side; got {kernel_size}."
+            )
         self.units = units
         self.layers = layers
         self.kernel_size = kernel_size
@@ -60,10 +65,14 @@ class ConvolutionalEncoder(keras.layers.Layer):
     def build(self, inputs_shape):
         size = inputs_shape[-1]
         self.positions = self.add_weight(
-            shape=(self.max_positions, size), initializer=keras.initializers.RandomNormal(stddev=0.05), name="positions"
+            shape=(self.max_positions, size),
+            initializer=keras.initializers.RandomNormal(stddev=0.05),
+            name="positions",
         )
         self.embedding_kernel = self.add_weight(shape=(size, self.units), name="embedding_kernel")
-        self.embedding_bias = self.add_weight(shape=(self.units,), initializer="zeros", name="embedding_bias")
+        self.embedding_bias = self.add_weight(
+            shape=(self.units,), initializer="zeros", name="embedding_bias"
+        )
         # Keeps the variance through a gated linear unit behind dropout (section 3.5).
         scale = 4.0 * (1.0 - self.dropout)
         self.kernels, self.biases = [], []
@@ -71,11 +80,15 @@ class ConvolutionalEncoder(keras.layers.Layer):
             self.kernels.append(
                 self.add_weight(
                     shape=(self.kernel_size * self.units, 2 * self.units),
-                    initializer=keras.initializers.VarianceScaling(scale, distribution="untruncated_normal"),
+                    initializer=keras.initializers.VarianceScaling(
+                        scale, distribution="untruncated_normal"
+                    ),
                     name=f"kernel_{index}",
                 )
             )
-            self.biases.append(self.add_weight(shape=(2 * self.units,), initializer="zeros", name=f"bias_{index}"))
+            self.biases.append(
+                self.add_weight(shape=(2 * self.units,), initializer="zeros", name=f"bias_{index}")
+            )
 
     def call(self, inputs, source_mask, training=False):
         length = ops.shape(inputs)[1]
@@ -95,7 +108,8 @@ class ConvolutionalEncoder(keras.layers.Layer):
             kernel, bias = ops.cast(kernel, inputs.dtype), ops.cast(bias, inputs.dtype)
             padded = ops.pad(self.drop(states, training=training), [[0, 0], [side, side], [0, 0]])
             windows = [padded[:, shift : shift + length] for shift in range(self.kernel_size)]
-            # One product over the windows side by side: a convolution that every backend has in every float type.
+            # One product over the windows side by side: a convolution that every backend has in
+            # every float type.
             values, gates = ops.split(
                 rowwise(
                     lambda rows, kernel=kernel, bias=bias: ops.matmul(rows, kernel) + bias,

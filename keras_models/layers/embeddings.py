@@ -6,9 +6,10 @@ import keras
 def token_embedding(size, units, dtype, name, stddev=1.0):
     """Returns an `Embedding` layer, built, whose numbers are drawn from N(0, stddev^2).
 
-    The kernels that read them are Glorot's, which expect inputs of variance 1. Keras' own choice for embeddings, uniform within 0.05, has a
-    thousandth of it: gates then see next to nothing of the words, and a decoder that does not copy stands at the entropy of single
-    words for hundreds of updates.
+    The kernels that read them are Glorot's, which expect inputs of variance 1. Keras' own choice
+    for embeddings, uniform within 0.05, has a thousandth of it: gates then see next to nothing of
+    the words, and a decoder that does not copy stands at the entropy of single words for hundreds
+    of updates.
 
     Args:
         size: number of ids.
@@ -18,6 +19,8 @@ def token_embedding(size, units, dtype, name, stddev=1.0):
         stddev: less than 1 where what reads them multiplies them first, as a Transformer does.
     """
     initializer = keras.initializers.RandomNormal(stddev=stddev)
-    layer = keras.layers.Embedding(size, units, embeddings_initializer=initializer, dtype=dtype, name=name)
+    layer = keras.layers.Embedding(
+        size, units, embeddings_initializer=initializer, dtype=dtype, name=name
+    )
     layer.build((None, None))
     return layer

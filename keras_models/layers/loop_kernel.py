@@ -5,12 +5,14 @@ from keras import ops
 
 
 class LoopKernel:
-    """A kernel K `[size, units]`, made ready outside of a loop for the gradients of the products inside.
+    """A kernel K `[size, units]`, made ready outside of a loop for the gradients of the products
+    inside.
 
         y = x K,    dL/dx = dL/dy K^T,    dL/dK = x^T dL/dy
 
-    TensorFlow's product with a transposed matrix lays that matrix out anew, at every step; for the rows of one batch this costs about as much as
-    the product. Here K is transposed once. Other backends compile the whole loop, and multiply as they find best.
+    TensorFlow's product with a transposed matrix lays that matrix out anew, at every step; for the
+    rows of one batch this costs about as much as the product. Here K is transposed once. Other
+    backends compile the whole loop, and multiply as they find best.
 
     Args:
         kernel: a variable or tensor `[size, units]`.
@@ -37,7 +39,9 @@ class LoopKernel:
         @ops.custom_gradient
         def product(rows, kernel):
             def gradients(upstream):
-                return ops.matmul(upstream, self._transposed), ops.matmul(ops.transpose(rows), upstream)
+                return ops.matmul(upstream, self._transposed), ops.matmul(
+                    ops.transpose(rows), upstream
+                )
 
             return ops.matmul(rows, kernel), gradients
 

@@ -3,11 +3,12 @@
 import keras
 from keras import ops
 
-# Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it gives no NaN when
-# it is subtracted from itself or multiplied by a zero gradient.
+# Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it
+# gives no NaN when it is subtracted from itself or multiplied by a zero gradient.
 LOG_ZERO = -1e9
 
-# Just above the smallest normal float32. Below it numbers may be flushed to 0, of which log and its gradient are infinite.
+# Just above the smallest normal float32. Below it numbers may be flushed to 0, of which log and its
+# gradient are infinite.
 SMALLEST_PROBABILITY = 1.2e-38
 
 
@@ -21,11 +22,14 @@ def safe_log(probabilities):
 def log_add(first, second):
     """Returns log(exp(first) + exp(second)), elementwise.
 
-    Not `ops.logaddexp`, whose gradient is wrong where both terms are equal (two saturated gates). Nor a sum over two terms side by side, which takes
-    XLA on a CPU ten times as long.
+    Not `ops.logaddexp`, whose gradient is wrong where both terms are equal (two saturated gates).
+    Nor a sum over two terms side by side, which takes XLA on a CPU ten times as long.
     """
     first_is_larger = first > second
-    larger, smaller = ops.where(first_is_larger, first, second), ops.where(first_is_larger, second, first)
+    larger, smaller = (
+        ops.where(first_is_larger, first, second),
+        ops.where(first_is_larger, second, first),
+    )
     return larger + ops.log1p(ops.exp(smaller - larger))
 
 
@@ -49,7 +53,8 @@ def masked_log_softmax(scores, mask):
 def log_shares(logits, log_total=0.0):
     """How a total is shared out by a softmax: log_total + log softmax(logits) over the last axis.
 
-    The same as `ops.log_softmax` plus a number for each row, in fewer and faster passes over the logits where XLA compiles for a CPU.
+    The same as `ops.log_softmax` plus a number for each row, in fewer and faster passes over the
+    logits where XLA compiles for a CPU.
 
     Args:
         logits: float32 `[..., number]`.
@@ -61,14 +66,16 @@ def log_shares(logits, log_total=0.0):
     # Its gradient is 0: what is taken off each logit is added to the logarithm of their sum.
     largest = ops.stop_gradient(_largest(logits))
     log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))
-    # As a sum of the two, because that is worked out before the pass over the logits. Written as an addition it is moved into that pass, gates and
-    # all, and worked out for each logit.
+    # As a sum of the two, because that is worked out before the pass over the logits. Written as an
+    # addition it is moved into that pass, gates and all, and worked out for each logit.
     terms = ops.where(ops.arange(2, dtype="int32") == 0, log_total, -log_sum)
     return logits - largest + ops.sum(terms, axis=-1, keepdims=True)
 
 
 def _largest(values):
-    """The largest of each row, `[..., 1]`: quarters are compared with each other first, which a processor does by vectors."""
+    """The largest of each row, `[..., 1]`:
+    quarters are compared with each other first, which a processor does by vectors.
+    """
     *leading, number = ops.shape(values)
     while isinstance(number, int) and number > 128 and number % 4 == 0:
         number //= 4
@@ -77,7 +84,8 @@ def _largest(values):
 
 
 def log_distribution(probabilities):
-    """Returns float32 log(probabilities / their sum) over the last axis, `LOG_ZERO` where they are 0.
+    """Returns float32 log(probabilities / their sum) over the last axis, `LOG_ZERO` where they are
+    0.
 
     Probabilities in bfloat16 add up to 1 but roughly; in float32 their shares do so exactly.
     """
@@ -88,8 +96,8 @@ def log_distribution(probabilities):
 def rowwise(function, inputs):
     """Applies a function of matrices `[rows, size]` to the last axis of `inputs [..., size]`.
 
-    As one matrix product where three axes by two would be a batched one, whose gradient builds that of the matrix once for
-    each row of the batch.
+    As one matrix product where three axes by two would be a batched one, whose gradient builds that
+    of the matrix once for each row of the batch.
 
     Args:
         function: `[rows, size]` to `[rows, units]`, such as a Dense layer.
@@ -116,16 +124,18 @@ def weighted_sums(inputs, weights):
     Returns:
         `[...]`.
     """
-    # Beside a column of zeros: with one column alone XLA on a CPU makes a sum of the product, number by number, and of the tanh before it, too, which takes
-    # ten times as long.
+    # Beside a column of zeros: with one column alone XLA on a CPU makes a sum of the product,
+    # number by number, and of the tanh before it, too, which takes ten times as long.
     weights = ops.pad(ops.cast(weights, inputs.dtype), [[0, 0], [0, 1]])
     return rowwise(lambda rows: ops.matmul(rows, weights), inputs)[..., 0]
 
 
 def project_parts(layer, parts):
-    """A Dense layer's outputs of what comes in parts, W [x_1; x_2; ...] + b, without laying the parts side by side.
+    """A Dense layer's outputs of what comes in parts, W [x_1;
+    x_2; ...] + b, without laying the parts side by side.
 
-    For layers of few units, such as gates: their products are so small that the laying would take longer, and XLA does it once for each number.
+    For layers of few units, such as gates: their products are so small that the laying would take
+    longer, and XLA does it once for each number.
 
     Args:
         layer: a built `keras.layers.Dense` without activation.
@@ -134,10 +144,16 @@ def project_parts(layer, parts):
     Returns:
         `[..., units]`.
     """
-    kernel, outputs, start = ops.cast(layer.kernel, layer.compute_dtype), ops.cast(layer.bias, layer.compute_dtype), 0
+    kernel, outputs, start = (
+        ops.cast(layer.kernel, layer.compute_dtype),
+        ops.cast(layer.bias, layer.compute_dtype),
+        0,
+    )
     for part in parts:
         rows = kernel[start : start + part.shape[-1]]
-        outputs = outputs + rowwise(lambda x, rows=rows: ops.matmul(x, rows), ops.cast(part, layer.compute_dtype))
+        outputs = outputs + rowwise(
+            lambda x, rows=rows: ops.matmul(x, rows), ops.cast(part, layer.compute_dtype)
+        )
         start += part.shape[-1]
     return outputs
 
@@ -145,8 +161,8 @@ def project_parts(layer, parts):
 def target_log_softmax(logits, targets):
     """Log-probability of each target under a softmax, without normalising the others.
 
-    The backend's cross-entropy: on TensorFlow one operation, where picking a logit, the sum and their gradients would each build tensors
-    of the logits' size.
+    The backend's cross-entropy: on TensorFlow one operation, where picking a logit, the sum and
+    their gradients would each build tensors of the logits' size.
 
     Args:
         logits: float tensor `[..., vocabulary]`.
@@ -158,7 +174,9 @@ def target_log_softmax(logits, targets):
     logits = ops.cast(logits, "float32")
     known = targets < logits.shape[-1]
     index = ops.where(known, targets, 0)
-    return ops.where(known, -ops.sparse_categorical_crossentropy(index, logits, from_logits=True), LOG_ZERO)
+    return ops.where(
+        known, -ops.sparse_categorical_crossentropy(index, logits, from_logits=True), LOG_ZERO
+    )
 
 
 def copy_mass(log_weights, extended_ids, size):
@@ -191,9 +209,11 @@ def first_places(ids):
 def add_copies(log_probs, log_weights, extended_ids, places=None):
     """Adds what is copied to what is generated, at the words of the source alone.
 
-        log p(w) = log(exp(log_probs(w)) + sum over j with extended_ids[j] = w of exp(log_weights[j]))
+        log p(w) = log(exp(log_probs(w)) + sum over j with extended_ids[j] = w of
+        exp(log_weights[j]))
 
-    The same as a sum of `copy_mass`, without passes over all words: these would cost a decoding step more than its attention does.
+    The same as a sum of `copy_mass`, without passes over all words: these would cost a decoding
+    step more than its attention does.
 
     Args:
         log_probs: float32 `[batch, V]`, of the vocabulary's words.
@@ -213,14 +233,20 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
     largest = ops.max(log_weights, axis=-1, keepdims=True)
     shares = ops.reshape(ops.exp(log_weights - largest), (-1,))
     shares = ops.segment_sum(
-        shares, ops.reshape(rows * source_length + places, (-1,)), num_segments=batch * source_length
+        shares,
+        ops.reshape(rows * source_length + places, (-1,)),
+        num_segments=batch * source_length,
     )
     copied = safe_log(ops.reshape(shares, (batch, source_length))) + largest
-    # One place more, where the later positions of a word write: its first one has all of its weights.
+    # One place more, where the later positions of a word write: its first one has all of its
+    # weights.
     extended = ops.pad(log_probs, [[0, 0], [0, source_length + 1]], constant_values=LOG_ZERO)
     together = log_add(ops.take_along_axis(extended, extended_ids, axis=-1), copied)
     is_first = ops.equal(places, ops.expand_dims(ops.arange(source_length, dtype="int32"), 0))
-    index = ops.stack([ops.broadcast_to(rows, ops.shape(places)), ops.where(is_first, extended_ids, size)], axis=-1)
+    index = ops.stack(
+        [ops.broadcast_to(rows, ops.shape(places)), ops.where(is_first, extended_ids, size)],
+        axis=-1,
+    )
     values = ops.where(is_first, together, LOG_ZERO)
     written = ops.scatter_update(extended, ops.reshape(index, (-1, 2)), ops.reshape(values, (-1,)))
     return written[:, :size]
@@ -233,7 +259,9 @@ def scale_gradient(inputs, share):
 
 
 def repeat_rows(tree, times):
-    """Repeats each row of every tensor of a nest, side by side: `[batch, ...]` to `[batch * times, ...]`."""
+    """Repeats each row of every tensor of a nest, side by side:
+    `[batch, ...]` to `[batch * times, ...]`.
+    """
     if isinstance(times, int) and times == 1:
         return tree
     return keras.tree.map_structure(lambda x: ops.repeat(x, times, axis=0), tree)

@@ -1,4 +1,6 @@
-"""Recurrent layers: encoders' and both their directions, and cells for decoders that feed back their own output."""
+"""Recurrent layers:
+encoders' and both their directions, and cells for decoders that feed back their own output.
+"""
 
 import contextlib
 
@@ -12,10 +14,11 @@ from keras_models.layers.numerics import rowwise
 def bidirectional(layer, **options):
     """`keras.layers.Bidirectional(layer, **options)`, which can be built while Keras loads a model.
 
-    Bidirectional copies `layer` by its configuration and then drops it. While Keras loads a model, it knows what it has
-    copied by `id` only; a later layer that is given the id of a dropped one is taken for the same, and gets the other's
-    copy ("Forward layer and backward layer should have different `go_backwards` value", or weights in common). Here the
-    layer lives as long as the wrapper, so that its id is nobody else's.
+    Bidirectional copies `layer` by its configuration and then drops it. While Keras loads a model,
+    it knows what it has copied by `id` only; a later layer that is given the id of a dropped one is
+    taken for the same, and gets the other's copy ("Forward layer and backward layer should have
+    different `go_backwards` value", or weights in common). Here the layer lives as long as the
+    wrapper, so that its id is nobody else's.
     """
     wrapper = keras.layers.Bidirectional(layer, **options)
     # Past Keras' own attributes: what is set there is tracked, and would be saved with the model.
@@ -24,16 +27,20 @@ def bidirectional(layer, **options):
 
 
 class _ProjectsInputs(keras.layers.RNN):
-    """Projects all inputs in one product outside the loop, where Keras' own layers multiply them step by step.
+    """Projects all inputs in one product outside the loop, where Keras' own layers multiply them
+    step by step.
 
-    Stands behind a Keras layer among the bases: that layer takes the accelerator's own implementation where there is one, and comes here
-    where there is none. Its cell is one of those below.
+    Stands behind a Keras layer among the bases: that layer takes the accelerator's own
+    implementation where there is one, and comes here where there is none. Its cell is one of those
+    below.
     """
 
     def _replace_cell(self, kind):
         cell = self.cell
         if cell.dropout or cell.recurrent_dropout or not cell.use_bias:
-            raise ValueError("Dropout inside the cell, and cells without a bias, are not supported.")
+            raise ValueError(
+                "Dropout inside the cell, and cells without a bias, are not supported."
+            )
         # Deleted first, so that Keras does not go on tracking it.
         del self.cell
         self.cell = kind.from_config(cell.get_config())
@@ -54,7 +61,9 @@ class _ProjectedCell:
     def in_loop(self):
         """Within it, a call's gradient is that of a loop's step: see `LoopKernel`."""
         # Past Keras' own attributes: this is no state of the cell's.
-        object.__setattr__(self, "_loop_kernel", LoopKernel(self.recurrent_kernel, self.compute_dtype))
+        object.__setattr__(
+            self, "_loop_kernel", LoopKernel(self.recurrent_kernel, self.compute_dtype)
+        )
         try:
             yield
         finally:
@@ -92,16 +101,17 @@ class _ProjectedLSTMCell(_ProjectedCell, keras.layers.LSTMCell):
         state, memory = states
         gates = projected + self._multiply_state(state)
         write, keep, candidate, output = ops.split(gates, 4, axis=-1)
-        memory = self.recurrent_activation(keep) * memory + self.recurrent_activation(write) * self.activation(
-            candidate
-        )
+        memory = self.recurrent_activation(keep) * memory + self.recurrent_activation(
+            write
+        ) * self.activation(candidate)
         state = self.recurrent_activation(output) * self.activation(memory)
         return state, [state, memory]
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class GRU(keras.layers.GRU, _ProjectsInputs):
-    """`keras.layers.GRU` with the same weights and outputs, faster on processors: x W of a whole sequence is one product outside the loop.
+    """`keras.layers.GRU` with the same weights and outputs, faster on processors:
+    x W of a whole sequence is one product outside the loop.
 
     Args:
         units, **kwargs: as Keras' layer takes them.
@@ -119,7 +129,8 @@ class GRU(keras.layers.GRU, _ProjectsInputs):
 
 @keras.saving.register_keras_serializable("verbatim")
 class LSTM(keras.layers.LSTM, _ProjectsInputs):
-    """`keras.layers.LSTM` with the same weights and outputs, faster on processors: x W of a whole sequence is one product outside the loop.
+    """`keras.layers.LSTM` with the same weights and outputs, faster on processors:
+    x W of a whole sequence is one product outside the loop.
 
     Args:
         units, **kwargs: as Keras' layer takes them.
@@ -135,17 +146,23 @@ class LSTM(keras.layers.LSTM, _ProjectsInputs):
 
 @keras.saving.register_keras_serializable("verbatim")
 class FeedbackCell(keras.layers.Layer):
-    """GRU or LSTM cell with a second, fed-back input, whose first input is projected for all steps at once.
+    """GRU or LSTM cell with a second, fed-back input, whose first input is projected for all steps
+    at once.
 
-    With input x, feedback f (the decoder's last output; Luong et al. 2015, section 3.3) and state h:
+    With input x, feedback f (the decoder's last output; Luong et al. 2015, section 3.3) and state
+    h:
 
-        GRU (Cho et al. 2014, reset after the product as in cuDNN), gates z, r, candidate n in this order of columns:
+        GRU (Cho et al. 2014, reset after the product as in cuDNN), gates z, r, candidate n in this
+        order of columns:
             [a_z a_r a_n] = x W + f F + b,   [u_z u_r u_n] = h U + b'
-            z = sigmoid(a_z + u_z),  r = sigmoid(a_r + u_r),  n = tanh(a_n + r u_n),  h' = z h + (1 - z) n
+            z = sigmoid(a_z + u_z),  r = sigmoid(a_r + u_r),  n = tanh(a_n + r u_n),  h' = z h + (1
+            - z) n
         LSTM, gates i, f, g, o:
-            [i f g o] = x W + f F + h U + b,  c' = sigmoid(f) c + sigmoid(i) tanh(g),  h' = sigmoid(o) tanh(c')
+            [i f g o] = x W + f F + h U + b,  c' = sigmoid(f) c + sigmoid(i) tanh(g),  h' =
+            sigmoid(o) tanh(c')
 
-    x W for a whole target is one large product outside the loop; only what depends on the last step stays inside.
+    x W for a whole target is one large product outside the loop; only what depends on the last step
+    stays inside.
 
     Args:
         units: size of the state.
@@ -156,7 +173,8 @@ class FeedbackCell(keras.layers.Layer):
         projected: `[batch, gates * units]`, one step of `project(inputs)`.
         states: list of `[batch, units]` tensors: `[h]`, or `[h, c]` for an LSTM.
         feedback: `[batch, feedback_size]`, or None.
-        kernels: what `loop_kernels()` returned outside of the loop that is trained; None multiplies by the weights as they are.
+        kernels: what `loop_kernels()` returned outside of the loop that is trained; None multiplies
+            by the weights as they are.
 
     Returns:
         The new list of states; the first is the output.
@@ -180,13 +198,17 @@ class FeedbackCell(keras.layers.Layer):
         width = self.GATES[self.cell] * self.units
         self.kernel = self.add_weight(shape=(inputs_size, width), name="kernel")
         if self.feedback:
-            self.feedback_kernel = self.add_weight(shape=(feedback_size, width), name="feedback_kernel")
+            self.feedback_kernel = self.add_weight(
+                shape=(feedback_size, width), name="feedback_kernel"
+            )
         self.recurrent_kernel = self.add_weight(
             shape=(self.units, width), initializer="orthogonal", name="recurrent_kernel"
         )
         self.bias = self.add_weight(shape=(width,), initializer="zeros", name="bias")
         if self.cell == "gru":
-            self.recurrent_bias = self.add_weight(shape=(width,), initializer="zeros", name="recurrent_bias")
+            self.recurrent_bias = self.add_weight(
+                shape=(width,), initializer="zeros", name="recurrent_bias"
+            )
         self.built = True
 
     def project(self, inputs):
@@ -194,7 +216,9 @@ class FeedbackCell(keras.layers.Layer):
         return rowwise(lambda rows: ops.matmul(rows, self.kernel), inputs) + self.bias
 
     def loop_kernels(self):
-        """Returns what a loop's calls multiply by, as `LoopKernel`s: of the state, and of the feedback if there is one."""
+        """Returns what a loop's calls multiply by, as `LoopKernel`s:
+        of the state, and of the feedback if there is one.
+        """
         kernels = {"recurrent": LoopKernel(self.recurrent_kernel, self.compute_dtype)}
         if self.feedback:
             kernels["feedback"] = LoopKernel(self.feedback_kernel, self.compute_dtype)
@@ -203,7 +227,9 @@ class FeedbackCell(keras.layers.Layer):
     def call(self, projected, states, feedback=None, kernels=None):
         kernels = kernels or {}
         if self.feedback:
-            projected = projected + multiply(feedback, kernels.get("feedback", self.feedback_kernel))
+            projected = projected + multiply(
+                feedback, kernels.get("feedback", self.feedback_kernel)
+            )
         recurrent = multiply(states[0], kernels.get("recurrent", self.recurrent_kernel))
         if self.cell == "gru":
             update, reset, candidate = ops.split(projected, 3, axis=-1)

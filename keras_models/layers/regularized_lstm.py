@@ -10,7 +10,8 @@ from keras_models.layers.recurrent import FeedbackCell
 class VariationalDropout(keras.layers.Layer):
     """Dropout with one mask for all time steps of a sequence (Gal 2015).
 
-        y_t = x_t * m / (1 - rate),   m ~ Bernoulli(1 - rate), one for each sequence and unit; y_t = x_t at inference
+        y_t = x_t * m / (1 - rate),   m ~ Bernoulli(1 - rate), one for each sequence and unit; y_t =
+        x_t at inference
 
     Args:
         rate: share of units dropped.
@@ -49,9 +50,13 @@ class VariationalDropout(keras.layers.Layer):
         """Nothing: there are no weights."""
 
     def mask(self, batch_size, size):
-        """Draws `[batch, size]` factors, each 0 or 1 / (1 - rate): for a loop, which multiplies each step by them."""
+        """Draws `[batch, size]` factors, each 0 or 1 / (1 - rate):
+        for a loop, which multiplies each step by them.
+        """
         ones = ops.ones((batch_size, size), dtype=self.compute_dtype)
-        return keras.random.dropout(ones, self.rate, seed=self.seed_generator) if self.rate else ones
+        return (
+            keras.random.dropout(ones, self.rate, seed=self.seed_generator) if self.rate else ones
+        )
 
     def call(self, inputs, training=False):
         if not training or not self.rate:
@@ -71,11 +76,12 @@ class ZoneoutLSTM(keras.layers.Layer):
 
         [i f g o] = x_t W + h_{t-1} U + b
         c' = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g),             h' = sigmoid(o) tanh(c')
-        c_t = d_c c_{t-1} + (1 - d_c) c',                         d_c ~ Bernoulli(zoneout_cell) anew each step
-        h_t = d_h h_{t-1} + (1 - d_h) h',                         d_h ~ Bernoulli(zoneout_hidden)
+        c_t = d_c c_{t-1} + (1 - d_c) c',                         d_c ~ Bernoulli(zoneout_cell) anew
+        each step h_t = d_h h_{t-1} + (1 - d_h) h',                         d_h ~
+        Bernoulli(zoneout_hidden)
 
-    h' reads c', not c_t, as in the paper. At inference each d is its expectation. x W of a whole sequence is one product
-    outside the loop.
+    h' reads c', not c_t, as in the paper. At inference each d is its expectation. x W of a whole
+    sequence is one product outside the loop.
 
     Args:
         units: size of h and c.
@@ -90,8 +96,8 @@ class ZoneoutLSTM(keras.layers.Layer):
 
     Returns:
         outputs: `[batch, time, units]`, every h_t.
-        cells: `[batch, time, units]`, every c_t. The state after step t, with which a later call goes on, is
-            `[outputs[:, t], cells[:, t]]`.
+        cells: `[batch, time, units]`, every c_t. The state after step t, with which a later call
+            goes on, is `[outputs[:, t], cells[:, t]]`.
 
     Raises:
         ValueError: a rate is not in 0..1.
@@ -116,7 +122,9 @@ class ZoneoutLSTM(keras.layers.Layer):
         self.zoneout_cell = zoneout_cell
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
-        self.cell = FeedbackCell(units, "lstm", feedback=False, dtype=self.dtype_policy, name="cell")
+        self.cell = FeedbackCell(
+            units, "lstm", feedback=False, dtype=self.dtype_policy, name="cell"
+        )
 
     def build(self, inputs_shape, states_shape=None):
         self.cell.build(inputs_shape[-1])
@@ -127,9 +135,11 @@ class ZoneoutLSTM(keras.layers.Layer):
         return [ops.zeros((batch_size, self.units), dtype=self.compute_dtype) for _ in range(2)]
 
     def zoneout_masks(self, length, batch_size):
-        """Draws what is kept in training: two bool tensors `[length, batch, units]`, for h and for c.
+        """Draws what is kept in training:
+        two bool tensors `[length, batch, units]`, for h and for c.
 
-        They are drawn before the loop: a random generator inside it would have to be one of the loop's carried tensors.
+        They are drawn before the loop: a random generator inside it would have to be one of the
+        loop's carried tensors.
         """
         shape = (length, batch_size, self.units)
         return [
@@ -148,7 +158,9 @@ class ZoneoutLSTM(keras.layers.Layer):
         Returns:
             The new `[h, c]`; h is the output.
         """
-        return self._advance(self.cell.project(ops.cast(inputs, self.compute_dtype)), list(states), masks)
+        return self._advance(
+            self.cell.project(ops.cast(inputs, self.compute_dtype)), list(states), masks
+        )
 
     def _advance(self, projected, states, masks=None, kernels=None):
         new = self.cell(projected, states, kernels=kernels)
@@ -163,8 +175,11 @@ class ZoneoutLSTM(keras.layers.Layer):
         projected = ops.transpose(self.cell.project(inputs), (1, 0, 2))
         random = training and (self.zoneout_hidden or self.zoneout_cell)
         if random:
-            # One tensor: TensorFlow's scan fails for several whose length is not known while tracing (Keras 3.12).
-            masks = [ops.cast(mask, projected.dtype) for mask in self.zoneout_masks(length, batch_size)]
+            # One tensor: TensorFlow's scan fails for several whose length is not known while
+            # tracing (Keras 3.12).
+            masks = [
+                ops.cast(mask, projected.dtype) for mask in self.zoneout_masks(length, batch_size)
+            ]
             projected = ops.concatenate([projected, *masks], axis=-1)
 
         kernels = self.cell.loop_kernels() if training else None
@@ -187,6 +202,9 @@ class ZoneoutLSTM(keras.layers.Layer):
     def get_config(self):
         config = super().get_config()
         config.update(
-            units=self.units, zoneout_hidden=self.zoneout_hidden, zoneout_cell=self.zoneout_cell, seed=self.seed
+            units=self.units,
+            zoneout_hidden=self.zoneout_hidden,
+            zoneout_cell=self.zoneout_cell,
+            seed=self.seed,
         )
         return config

@@ -1,4 +1,6 @@
-"""How the segmenting encoder's decisions are drawn and learned: REINFORCE with priors (Arthur 2018, section 5.3)."""
+"""How the segmenting encoder's decisions are drawn and learned:
+REINFORCE with priors (Arthur 2018, section 5.3).
+"""
 
 import keras
 from keras import ops
@@ -7,20 +9,24 @@ from keras_models import segmentation
 from keras_models.layers.numerics import scale_gradient
 from keras_models.uniforms import draw_uniforms
 
-#: What a segmentation of `source_length` characters may begin with in training; see `SegmentationPolicy`.
+#: What a segmentation of `source_length` characters may begin with in training; see
+#: `SegmentationPolicy`.
 SCRIPT_ENDS = "source_script_ends"
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class SegmentCounts(keras.layers.Layer):
-    """Counts how often training has met each segment, so that new ones can be rewarded for being tried.
+    """Counts how often training has met each segment, so that new ones can be rewarded for being
+    tried.
 
-    A segment that is right but was never seen has a poor likelihood, because the decoder does not know it, and so REINFORCE keeps to
-    what it sampled first (Arthur 2018, 5.5.3). As in count-based exploration (Strehl and Littman 2008), a sampled segmentation earns
+    A segment that is right but was never seen has a poor likelihood, because the decoder does not
+    know it, and so REINFORCE keeps to what it sampled first (Arthur 2018, 5.5.3). As in count-based
+    exploration (Strehl and Littman 2008), a sampled segmentation earns
 
         bonus = mean over its segments of 1 / sqrt(1 + n(segment))
 
-    which fades as the segment becomes known. Segments are told apart by a hash of their ids into `buckets` counters.
+    which fades as the segment becomes known. Segments are told apart by a hash of their ids into
+    `buckets` counters.
 
     Args:
         buckets: how many counters, at most 2,000,000.
@@ -32,11 +38,18 @@ class SegmentCounts(keras.layers.Layer):
 
     def build(self, ids_shape=None):
         self.counts = self.add_weight(
-            shape=(self.buckets,), initializer="zeros", trainable=False, autocast=False, dtype="float32", name="counts"
+            shape=(self.buckets,),
+            initializer="zeros",
+            trainable=False,
+            autocast=False,
+            dtype="float32",
+            name="counts",
         )
 
     def call(self, ids, ends, training=False):
-        """Returns each sentence's bonus, float32 `[batch]`; in training counts its segments afterwards."""
+        """Returns each sentence's bonus, float32 `[batch]`;
+        in training counts its segments afterwards.
+        """
         buckets = segmentation.hashes(ids, ends, self.buckets)
         weight = ops.cast(ends, "float32")
         new = weight / ops.sqrt(1.0 + ops.take(self.counts, buckets, axis=0))
@@ -54,36 +67,42 @@ class SegmentCounts(keras.layers.Layer):
 class SegmentationPolicy(keras.layers.Layer):
     """Draws segmentations by the encoder's logits and says what their choice costs.
 
-    With the reward R = log p(E | F, S) / |E| (eq. 5.5) of a sampled segmentation S, without gradient,
+    With the reward R = log p(E | F, S) / |E| (eq. 5.5) of a sampled segmentation S, without
+    gradient,
 
-        R' = R + w_lambda log Poisson(|S|; |F| / lambda) + w_new bonus(S)       then to mean 0, variance 1 (eq. 5.16), if so asked
-        L_R = - sum_i log pi(S_i) (R' - b_i)                                     eq. 5.7
-        L_b = sum_i (R' - b_i)^2,   b_i = w_b H_i + b_b                         eqs. 5.8, 5.9; H and b without gradient here and there
-        L_c = - sum_i entropy(pi_i)                                              eq. 5.15
-        L_f = sum over segments of (1 - their attention)^2                       eq. 5.14
-        loss = (w_R L_R + L_b + w_c L_c + w_f L_f) / number of target tokens     eq. 5.10, a token as the translation's loss is
+        R' = R + w_lambda log Poisson(|S|; |F| / lambda) + w_new bonus(S)       then to mean 0,
+        variance 1 (eq. 5.16), if so asked L_R = - sum_i log pi(S_i) (R' - b_i)
+        eq. 5.7 L_b = sum_i (R' - b_i)^2,   b_i = w_b H_i + b_b                         eqs. 5.8,
+        5.9; H and b without gradient here and there L_c = - sum_i entropy(pi_i)
+        eq. 5.15 L_f = sum over segments of (1 - their attention)^2                       eq. 5.14
+        loss = (w_R L_R + L_b + w_c L_c + w_f L_f) / number of target tokens     eq. 5.10, a token
+        as the translation's loss is
 
-    Three places differ from the thesis' print: it has pi where REINFORCE has log pi (eq. 5.7); it multiplies R, a negative number, by
-    the prior's probability (eq. 5.13), which would reward unlikely segmentations, where log-probabilities are to be added; and the
-    fertility's loss has the other sign. Beyond the thesis, from its own list of what failed (5.5.3): several samples of a sentence are a
-    baseline of each other, a bonus for new segments (`SegmentCounts`), and phases in turn.
+    Three places differ from the thesis' print: it has pi where REINFORCE has log pi (eq. 5.7); it
+    multiplies R, a negative number, by the prior's probability (eq. 5.13), which would reward
+    unlikely segmentations, where log-probabilities are to be added; and the fertility's loss has
+    the other sign. Beyond the thesis, from its own list of what failed (5.5.3): several samples of
+    a sentence are a baseline of each other, a bonus for new segments (`SegmentCounts`), and phases
+    in turn.
 
-    `imitation`, `translation_share` and `policy_share` are weights that are not trained, for who leads the training to set: 1 while the
-    segmentation is a heuristic that the policy imitates, loss - sum_i log pi(heuristic_i); and 1 or 0, whether the translation and the
-    policy learn.
+    `imitation`, `translation_share` and `policy_share` are weights that are not trained, for who
+    leads the training to set: 1 while the segmentation is a heuristic that the policy imitates,
+    loss - sum_i log pi(heuristic_i); and 1 or 0, whether the translation and the policy learn.
 
     Args:
         units: size of the encoder's states.
         mean_length: lambda, characters of a segment as the prior expects them; at least 1.
         baseline: `"linear"`, or `"samples"`: the mean reward of the sentence's other samples.
         samples: segmentations of a sentence in training; at least 2 for baseline `"samples"`.
-        reinforce_weight, length_prior_weight, novelty_weight, confidence_penalty, fertility_weight: w_R, w_lambda, w_new, w_c, w_f.
+        reinforce_weight, length_prior_weight, novelty_weight, confidence_penalty, fertility_weight:
+            w_R, w_lambda, w_new, w_c, w_f.
         normalize_rewards: whether to normalise them over the batch.
         epsilon: share of the training's sentences whose segments' lengths are drawn from the prior.
-        warm_up: `"none"`, or the heuristic: `"prior"`; or `"script"` or `"kana"`, which the inputs then hold as `source_script_ends`.
+        warm_up: `"none"`, or the heuristic: `"prior"`; or `"script"` or `"kana"`, which the inputs
+            then hold as `source_script_ends`.
         decoding_samples: segmentations of a sentence in decoding, the first the likeliest.
-        detached: whether REINFORCE leaves the encoder's states as they are (ours): its gradients are noise to what translates. What is
-            imitated may change them.
+        detached: whether REINFORCE leaves the encoder's states as they are (ours): its gradients
+            are noise to what translates. What is imitated may change them.
 
     Raises:
         ValueError: settings that do not fit together.
@@ -96,9 +115,10 @@ class SegmentationPolicy(keras.layers.Layer):
     TensorShape([1, 3])
 
     References:
-        Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section 5.3; Williams 1992, "Simple statistical
-        gradient-following algorithms for connectionist reinforcement learning"; Kool, van Hoof, Welling 2019, "Buy 4 REINFORCE samples,
-        get a baseline for free!".
+        Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section 5.3;
+        Williams 1992, "Simple statistical gradient-following algorithms for connectionist
+        reinforcement learning"; Kool, van Hoof, Welling 2019, "Buy 4 REINFORCE samples, get a
+        baseline for free!".
     """
 
     def __init__(
@@ -123,10 +143,13 @@ class SegmentationPolicy(keras.layers.Layer):
         if baseline not in ("linear", "samples"):
             raise ValueError(f"baseline must be 'linear' or 'samples'; got {baseline!r}.")
         if warm_up not in ("none", "prior", "script", "kana"):
-            raise ValueError(f"warm_up must be 'none', 'prior', 'script' or 'kana'; got {warm_up!r}.")
+            raise ValueError(
+                f"warm_up must be 'none', 'prior', 'script' or 'kana'; got {warm_up!r}."
+            )
         if baseline == "samples" and samples < 2:
             raise ValueError(
-                f"baseline 'samples' compares samples with each other: samples must be at least 2; got {samples}."
+                "baseline 'samples' compares samples with each other: samples must be at least "
+                f"2; got {samples}."
             )
         if mean_length < 1:
             raise ValueError(f"mean_length must be at least 1 character; got {mean_length}.")
@@ -148,7 +171,11 @@ class SegmentationPolicy(keras.layers.Layer):
         )
         for name, value in self._settings.items():
             setattr(self, name, value)
-        self.regression = keras.layers.Dense(1, dtype="float32", name="baseline") if baseline == "linear" else None
+        self.regression = (
+            keras.layers.Dense(1, dtype="float32", name="baseline")
+            if baseline == "linear"
+            else None
+        )
         self.counts = SegmentCounts(name="segment_counts") if novelty_weight else None
         self.seeds = keras.random.SeedGenerator()
 
@@ -160,7 +187,12 @@ class SegmentationPolicy(keras.layers.Layer):
 
         def state(name, value):
             return self.add_weight(
-                shape=(), initializer=value, trainable=False, autocast=False, dtype="float32", name=name
+                shape=(),
+                initializer=value,
+                trainable=False,
+                autocast=False,
+                dtype="float32",
+                name=name,
             )
 
         self.imitation = state("imitation", "zeros")
@@ -170,7 +202,9 @@ class SegmentationPolicy(keras.layers.Layer):
     # Decisions.
 
     def draw(self, logits, mask, script_ends=None):
-        """Training's segmentations: bool like `logits`, whose rows are a sentence's samples side by side."""
+        """Training's segmentations:
+        bool like `logits`, whose rows are a sentence's samples side by side.
+        """
         shape = ops.shape(logits)
         drawn = keras.random.uniform(shape, dtype="float32", seed=self.seeds) < ops.sigmoid(logits)
         prior = None
@@ -178,7 +212,9 @@ class SegmentationPolicy(keras.layers.Layer):
             uniforms = keras.random.uniform(shape, dtype="float32", seed=self.seeds)
             prior = segmentation.drawn_from_prior(uniforms, mask, self.mean_length)
         if self.epsilon:
-            explores = keras.random.uniform((shape[0], 1), dtype="float32", seed=self.seeds) < self.epsilon
+            explores = (
+                keras.random.uniform((shape[0], 1), dtype="float32", seed=self.seeds) < self.epsilon
+            )
             drawn = ops.where(explores, prior, drawn)
         if self.warm_up != "none":
             heuristic = prior if self.warm_up == "prior" else ops.not_equal(script_ends, 0)
@@ -186,18 +222,25 @@ class SegmentationPolicy(keras.layers.Layer):
         return segmentation.closed(drawn, mask)
 
     def decode(self, logits, mask, samples=1):
-        """Decoding's segmentations: of each sentence's rows side by side the first is the likeliest, the others are drawn, always alike."""
+        """Decoding's segmentations:
+        of each sentence's rows side by side the first is the likeliest, the others are drawn,
+        always alike.
+        """
         if samples == 1:
             return segmentation.closed(logits > 0, mask)
         rows, length = ops.shape(logits)
         uniforms = ops.reshape(draw_uniforms(0, rows, 1, length - 1), (rows, length))
         first = ops.expand_dims(ops.equal(ops.arange(rows, dtype="int32") % samples, 0), -1)
-        return segmentation.closed(ops.where(first, logits > 0, uniforms < ops.sigmoid(logits)), mask)
+        return segmentation.closed(
+            ops.where(first, logits > 0, uniforms < ops.sigmoid(logits)), mask
+        )
 
     # Learning.
 
     def state_gradient(self):
-        """The share of the decisions' gradient that may reach the encoder's states: a number or a scalar."""
+        """The share of the decisions' gradient that may reach the encoder's states:
+        a number or a scalar.
+        """
         return self.imitation if self.detached else 1.0
 
     def loss(self, encoded, source_ids, mask, target_log_prob, target_mask, attention):
@@ -213,9 +256,13 @@ class SegmentationPolicy(keras.layers.Layer):
         logits, ends = encoded["logits"], encoded["ends"]
         counted = ops.cast(target_mask, "float32")
         tokens = ops.sum(counted, axis=1)
-        reward = ops.sum(ops.stop_gradient(target_log_prob) * counted, axis=1) / ops.maximum(tokens, 1.0)
+        reward = ops.sum(ops.stop_gradient(target_log_prob) * counted, axis=1) / ops.maximum(
+            tokens, 1.0
+        )
         if self.length_prior_weight:
-            reward = reward + self.length_prior_weight * segmentation.length_prior(ends, mask, self.mean_length)
+            reward = reward + self.length_prior_weight * segmentation.length_prior(
+                ends, mask, self.mean_length
+            )
         if self.counts is not None:
             reward = reward + self.novelty_weight * self.counts(source_ids, ends, training=True)
         if self.normalize_rewards:
@@ -228,14 +275,18 @@ class SegmentationPolicy(keras.layers.Layer):
             regression = ops.sum(ops.square(error) * decided)
             advantage = ops.stop_gradient(error)
         else:
-            advantage = ops.expand_dims(reward - segmentation.leave_one_out(reward, self.samples), -1)
+            advantage = ops.expand_dims(
+                reward - segmentation.leave_one_out(reward, self.samples), -1
+            )
         log_prob = segmentation.decision_log_prob(logits, ends, mask)
         reinforce = self.reinforce_weight * -ops.sum(log_prob * advantage)
         if self.warm_up != "none":
             reinforce = ops.where(self.imitation > 0, -ops.sum(log_prob), reinforce)
         total = reinforce + regression
         if self.confidence_penalty:
-            total = total - self.confidence_penalty * ops.sum(segmentation.decision_entropy(logits, mask))
+            total = total - self.confidence_penalty * ops.sum(
+                segmentation.decision_entropy(logits, mask)
+            )
         if self.fertility_weight:
             off = segmentation.fertility_loss(attention, ends, target_mask)
             total = total + self.fertility_weight * ops.sum(off)

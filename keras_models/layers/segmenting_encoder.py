@@ -12,7 +12,8 @@ from keras_models.layers.transformer import EPSILON
 
 @keras.saving.register_keras_serializable("verbatim")
 class SegmentingEncoder(keras.layers.Layer):
-    """Character BiLSTM, a Bernoulli decision at each character whether a segment ends there, and a BiLSTM over the segments.
+    """Character BiLSTM, a Bernoulli decision at each character whether a segment ends there, and a
+    BiLSTM over the segments.
 
         H = W_h BiLSTM(embedded) + b_h                                        the character encoder
         P(S_i = end | F) = sigmoid(w_s H_i + b_s)                             eq. 5.1
@@ -21,36 +22,46 @@ class SegmentingEncoder(keras.layers.Layer):
 
     Ours, against how slowly three stacked LSTMs begin to learn:
 
-        H, c_j, states_j = LayerNorm of the above; states_j = LayerNorm(BiLSTM(c_1, ..., c_J)_j + c_j + H_last(j))     with `residual`
-        c_j = ... + embedding of the bucket that the characters of segment j fall into                               with `word_buckets`
+        H, c_j, states_j = LayerNorm of the above; states_j = LayerNorm(BiLSTM(c_1, ..., c_J)_j +
+        c_j + H_last(j))     with `residual` c_j = ... + embedding of the bucket that the characters
+        of segment j fall into                               with `word_buckets`
 
-    Nothing changes its shape: a segment's vector stands at the place of its last character, the composer's state is reset where a
-    segment begins, and the word encoder passes over the places between. So one graph serves every segmentation.
+    Nothing changes its shape: a segment's vector stands at the place of its last character, the
+    composer's state is reset where a segment begins, and the word encoder passes over the places
+    between. So one graph serves every segmentation.
 
     Args:
         units: size of the states; even.
         dropout: share of units dropped between the layers.
-        composes: `"states"`, the composer reads H, or `"embeddings"`, it reads the characters themselves.
-        residual: whether a segment's state also has its composed vector and the state of its last character as they are, all normalised.
-        word_buckets: how many vectors of whole segments there are, added to the composed ones; 0 for none. A frequent segment has one
-            nearly for itself, as a word has in a vocabulary (`segmentation.hashes`).
+        composes: `"states"`, the composer reads H, or `"embeddings"`, it reads the characters
+            themselves.
+        residual: whether a segment's state also has its composed vector and the state of its last
+            character as they are, all normalised.
+        word_buckets: how many vectors of whole segments there are, added to the composed ones; 0
+            for none. A frequent segment has one nearly for itself, as a word has in a vocabulary
+            (`segmentation.hashes`).
 
     Call arguments:
         embedded: `[batch, source_length, size]`.
         mask: bool `[batch, source_length]`.
-        choose: function of logits and mask, float32 and bool `[rows, source_length]`, to bool of that shape: where segments end. By default
-            where that is likelier than not.
-        samples: segmentations of each sentence, rows = samples * batch, those of a sentence side by side.
+        choose: function of logits and mask, float32 and bool `[rows, source_length]`, to bool of
+            that shape: where segments end. By default where that is likelier than not.
+        samples: segmentations of each sentence, rows = samples * batch, those of a sentence side by
+            side.
         training: whether dropout is on.
         ids: int `[batch, source_length]`, of the characters; with `word_buckets`.
-        policy_gradient: share of the decisions' gradient that reaches H, a number or a scalar tensor.
+        policy_gradient: share of the decisions' gradient that reaches H, a number or a scalar
+            tensor.
 
     Returns:
-        dict: `states` `[rows, source_length, units]`, whose padding and places inside a segment mean nothing; `ends` and `mask` bool
-        `[rows, source_length]`, `last`: the four last states of the word encoder; `logits` float32 and `characters` (H), `[rows, source_length, ...]`.
+        dict: `states` `[rows, source_length, units]`, whose padding and places inside a segment
+            mean nothing; `ends` and `mask` bool
+        `[rows, source_length]`, `last`: the four last states of the word encoder; `logits` float32
+        and `characters` (H), `[rows, source_length, ...]`.
 
     Raises:
-        ValueError: odd `units`, an unknown `composes`, `word_buckets` out of range, or given without `ids`.
+        ValueError: odd `units`, an unknown `composes`, `word_buckets` out of range, or given
+            without `ids`.
 
     Example:
 
@@ -59,7 +70,9 @@ class SegmentingEncoder(keras.layers.Layer):
     TensorShape([2, 5, 4])
     """
 
-    def __init__(self, units, dropout=0.0, composes="states", residual=False, word_buckets=0, **kwargs):
+    def __init__(
+        self, units, dropout=0.0, composes="states", residual=False, word_buckets=0, **kwargs
+    ):
         super().__init__(**kwargs)
         if units % 2:
             raise ValueError(f"units must be even, one half for each direction; got {units}.")
@@ -85,11 +98,15 @@ class SegmentingEncoder(keras.layers.Layer):
         self.word_encoder = bilstm("words", return_state=True)
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
         self.normalizations = [
-            keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name=f"normalized_{name}")
+            keras.layers.LayerNormalization(
+                epsilon=EPSILON, dtype=policy, name=f"normalized_{name}"
+            )
             for name in ("characters", "composed", "states")
             if residual
         ]
-        self.word_embedding = token_embedding(word_buckets, units, policy, "word_embedding") if word_buckets else None
+        self.word_embedding = (
+            token_embedding(word_buckets, units, policy, "word_embedding") if word_buckets else None
+        )
 
     def build(self, embedded_shape):
         self.character_encoder.build((None, None, embedded_shape[-1]))
@@ -101,20 +118,28 @@ class SegmentingEncoder(keras.layers.Layer):
         for layer in self.normalizations:
             layer.build(states)
 
-    def call(self, embedded, mask, choose=None, samples=1, training=False, ids=None, policy_gradient=1.0):
+    def call(
+        self, embedded, mask, choose=None, samples=1, training=False, ids=None, policy_gradient=1.0
+    ):
         if self.word_buckets and ids is None:
             raise ValueError("With word_buckets the ids of the characters are needed, too.")
         normalize = self.normalizations or [lambda x: x] * 3
         characters = self.character_encoder(embedded, mask=mask, training=training)
         characters = self.drop(normalize[0](self.projection(characters)), training=training)
         logits = ops.squeeze(self.policy(scale_gradient(characters, policy_gradient)), -1)
-        mask, logits, characters, embedded = repeat_rows((mask, logits, characters, embedded), samples)
+        mask, logits, characters, embedded = repeat_rows(
+            (mask, logits, characters, embedded), samples
+        )
         decided = segmentation.closed(logits > 0 if choose is None else choose(logits, mask), mask)
-        composed = self._compose(characters if self.composes == "states" else embedded, decided, training)
+        composed = self._compose(
+            characters if self.composes == "states" else embedded, decided, training
+        )
         composed = normalize[1](composed)
         if self.word_buckets:
             (ids,) = repeat_rows((ids,), samples)
-            composed = composed + self.word_embedding(segmentation.hashes(ids, decided, self.word_buckets))
+            composed = composed + self.word_embedding(
+                segmentation.hashes(ids, decided, self.word_buckets)
+            )
         composed = self.drop(composed, training=training)
         states, *last = self.word_encoder(composed, mask=decided, training=training)
         states = self.drop(states, training=training)
@@ -133,7 +158,9 @@ class SegmentingEncoder(keras.layers.Layer):
         """The state of an LSTM that begins anew at each segment: `[batch, source_length, units]`."""
         kept = 1 - ops.cast(segmentation.starts_of(ends), vectors.dtype)
         # One tensor, because `ops.scan` over two needs to know their length on TensorFlow.
-        steps = ops.concatenate([self.composer.project(vectors), ops.expand_dims(kept, -1)], axis=-1)
+        steps = ops.concatenate(
+            [self.composer.project(vectors), ops.expand_dims(kept, -1)], axis=-1
+        )
 
         kernels = self.composer.loop_kernels() if training else None
 
@@ -148,6 +175,8 @@ class SegmentingEncoder(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
-        config.update(units=self.units, dropout=self.dropout, composes=self.composes, residual=self.residual)
+        config.update(
+            units=self.units, dropout=self.dropout, composes=self.composes, residual=self.residual
+        )
         config.update(word_buckets=self.word_buckets)
         return config

@@ -8,12 +8,14 @@ from keras import ops
 class Shortlist(typing.NamedTuple):
     """A set of N words for each source, and what the softmax needs of them.
 
-    In a decoding with a shortlist all ids are of its own space: 0 to N - 1 are the words of the list, N + j is the source's position j. So
-    all that a step does, the search included, is as fast as with a vocabulary of N words. `rows` is any multiple of `batch`: the
-    hypotheses of a source stand side by side.
+    In a decoding with a shortlist all ids are of its own space: 0 to N - 1 are the words of the
+    list, N + j is the source's position j. So all that a step does, the search included, is as fast
+    as with a vocabulary of N words. `rows` is any multiple of `batch`: the hypotheses of a source
+    stand side by side.
 
     words: int32 `[batch, N]`, ids of the vocabulary, rising; so the special ids keep their places.
-    columns: `[batch, N, hidden_size]`, the softmax' weights of these words, each word's side by side: so they are gathered whole, and no step
+    columns: `[batch, N, hidden_size]`, the softmax' weights of these words, each word's side by
+    side: so they are gathered whole, and no step
         moves them.
     bias: `[batch, N]`.
     """
@@ -33,11 +35,14 @@ class Shortlist(typing.NamedTuple):
         batch = ops.shape(self.columns)[0]
         grouped = ops.reshape(ops.cast(hidden, self.columns.dtype), (batch, rows // batch, units))
         # The few hypotheses are turned round, twice, rather than the many words.
-        logits = ops.transpose(ops.matmul(self.columns, ops.transpose(grouped, (0, 2, 1))), (0, 2, 1))
+        logits = ops.transpose(
+            ops.matmul(self.columns, ops.transpose(grouped, (0, 2, 1))), (0, 2, 1)
+        )
         return ops.reshape(logits + ops.expand_dims(self.bias, 1), (rows, self.size))
 
     def restore(self, ids, vocabulary_size):
-        """The extended ids, of the vocabulary and the source, that ids of the list's space stand for.
+        """The extended ids, of the vocabulary and the source, that ids of the list's space stand
+        for.
 
         Args:
             ids: int32 `[rows, ...]`.
@@ -53,27 +58,31 @@ class Shortlist(typing.NamedTuple):
             number = number * length
         flat = ops.reshape(ids, (batch, number // batch))
         words = ops.take_along_axis(self.words, ops.minimum(flat, self.size - 1), axis=1)
-        return ops.reshape(ops.where(flat < self.size, words, flat - self.size + vocabulary_size), shape)
+        return ops.reshape(
+            ops.where(flat < self.size, words, flat - self.size + vocabulary_size), shape
+        )
 
 
 def choose_words(extended_ids, vocabulary_size, size, lexicon_ids=None, lexicon_probabilities=None):
     """Chooses the words that a source's output may need.
 
-    A quarter of them are the most frequent of all; then the words of the source that are words of the target, then its translations in the
-    lexicon by their probability, then again the most frequent. Ids are by falling frequency.
+    A quarter of them are the most frequent of all; then the words of the source that are words of
+    the target, then its translations in the lexicon by their probability, then again the most
+    frequent. Ids are by falling frequency.
 
     Args:
         extended_ids: int `[batch, source_length]`.
         vocabulary_size: V.
         size: N, at most V.
-        lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, target ids of the source words' translations and p(translation |
-            word), 0 where there is none; or None.
+        lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, target ids of the source
+            words' translations and p(translation | word), 0 where there is none; or None.
 
     Returns:
         int32 `[batch, N]`, distinct ids in rising order.
 
     References:
-        Jean et al. 2014, https://arxiv.org/abs/1412.2007, section 3.2.1; L'Hostis et al. 2016, https://arxiv.org/abs/1610.00072
+        Jean et al. 2014, https://arxiv.org/abs/1412.2007, section 3.2.1; L'Hostis et al. 2016,
+        https://arxiv.org/abs/1610.00072
     """
     batch = ops.shape(extended_ids)[0]
     row = ops.expand_dims(ops.arange(batch, dtype="int32") * vocabulary_size, 1)
@@ -84,7 +93,9 @@ def choose_words(extended_ids, vocabulary_size, size, lexicon_ids=None, lexicon_
         known = ids < vocabulary_size
         values = ops.where(known, ops.reshape(ops.cast(values, "float32"), (batch, -1)), 0.0)
         places = ops.reshape(row + ops.where(known, ids, 0), (-1,))
-        found = ops.segment_max(ops.reshape(values, (-1,)), places, num_segments=batch * vocabulary_size)
+        found = ops.segment_max(
+            ops.reshape(values, (-1,)), places, num_segments=batch * vocabulary_size
+        )
         return ops.reshape(found, (batch, vocabulary_size))
 
     # float32 holds whole numbers up to 2^24 exactly: vocabularies stay far below.
@@ -99,6 +110,8 @@ def choose_words(extended_ids, vocabulary_size, size, lexicon_ids=None, lexicon_
 
 
 def find(ids, words):
-    """Where ids stand in a list: place int32 and whether they are in it, both like `ids [batch, length]`; `words [batch, N]`."""
+    """Where ids stand in a list:
+    place int32 and whether they are in it, both like `ids [batch, length]`; `words [batch, N]`.
+    """
     same = ops.equal(ops.expand_dims(ops.cast(ids, "int32"), -1), ops.expand_dims(words, 1))
     return ops.cast(ops.argmax(same, axis=-1), "int32"), ops.any(same, axis=-1)

@@ -33,7 +33,8 @@ def sinusoidal_positions(positions, size):
 class MultiHeadAttention(keras.layers.Layer):
     """Scaled dot-product attention with several heads, whose keys and values can be kept.
 
-        MultiHead(Q, M) = Concat(head_1, ..., head_h) W_O,   head_i = softmax(Q W_Q,i (M W_K,i)^T / sqrt(d)) M W_V,i
+        MultiHead(Q, M) = Concat(head_1, ..., head_h) W_O,   head_i = softmax(Q W_Q,i (M W_K,i)^T /
+        sqrt(d)) M W_V,i
 
     (section 3.2.2 and eq. 1) with d = size / h. A query of which every key is masked gets zeros.
 
@@ -42,8 +43,10 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Call arguments:
         query: `[batch, length, size]`.
-        keys, values: `[batch, heads, memory_length, size / heads]`, what `project_memory(memory)` returned.
-        allowed: bool, broadcasts to `[batch, heads, length, memory_length]`: which keys each query may see.
+        keys, values: `[batch, heads, memory_length, size / heads]`, what `project_memory(memory)`
+            returned.
+        allowed: bool, broadcasts to `[batch, heads, length, memory_length]`: which keys each query
+            may see.
 
     Returns:
         `[batch, length, size]`.
@@ -70,7 +73,9 @@ class MultiHeadAttention(keras.layers.Layer):
     def build(self, query_shape, memory_shape):
         size, memory_size = query_shape[-1], memory_shape[-1]
         if size % self.heads:
-            raise ValueError(f"The number of attention heads ({self.heads}) must divide the size ({size}).")
+            raise ValueError(
+                f"The number of attention heads ({self.heads}) must divide the size ({size})."
+            )
         self.size = size
         self.query_kernel = self.add_weight(shape=(size, size), name="query_kernel")
         self.key_kernel = self.add_weight(shape=(memory_size, size), name="key_kernel")
@@ -87,7 +92,9 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.transpose(parts, (0, 2, 1, 3))
 
     def project_memory(self, memory):
-        """Returns the keys and values of `memory [batch, memory_length, memory_size]`, which no query changes."""
+        """Returns the keys and values of `memory [batch, memory_length, memory_size]`, which no
+        query changes.
+        """
         return (
             self._split(self._project(memory, self.key_kernel)),
             self._split(self._project(memory, self.value_kernel)),
@@ -98,7 +105,9 @@ class MultiHeadAttention(keras.layers.Layer):
         query = self._split(self._project(query, self.query_kernel))
         scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
         scores = ops.cast(scores, "float32") * (self.size // self.heads) ** -0.5
-        weights = ops.where(allowed, ops.softmax(ops.where(allowed, scores, LOG_ZERO), axis=-1), 0.0)
+        weights = ops.where(
+            allowed, ops.softmax(ops.where(allowed, scores, LOG_ZERO), axis=-1), 0.0
+        )
         heads = ops.matmul(ops.cast(weights, values.dtype), values)
         joined = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (batch, length, self.size))
         return self._project(joined, self.output_kernel)
@@ -108,10 +117,12 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 class _TransformerLayer(keras.layers.Layer):
-    """What encoder and decoder layers share: self-attention and feed-forward network, each x + Drop(f(Norm(x))).
+    """What encoder and decoder layers share:
+    self-attention and feed-forward network, each x + Drop(f(Norm(x))).
 
-    The feed-forward network is max(0, x W_1 + b_1) W_2 + b_2 (eq. 2). Normalisation comes first (pre-norm, Xiong et al. 2020), so
-    that training needs no long warm-up; whoever stacks these layers normalises the last one's output.
+    The feed-forward network is max(0, x W_1 + b_1) W_2 + b_2 (eq. 2). Normalisation comes first
+    (pre-norm, Xiong et al. 2020), so that training needs no long warm-up; whoever stacks these
+    layers normalises the last one's output.
     """
 
     def __init__(self, heads, feed_forward_size, dropout=0.1, **kwargs):
@@ -120,12 +131,16 @@ class _TransformerLayer(keras.layers.Layer):
         self.feed_forward_size = feed_forward_size
         self.dropout = dropout
         policy = self.dtype_policy
-        self.self_norm = keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name="self_norm")
+        self.self_norm = keras.layers.LayerNormalization(
+            epsilon=EPSILON, dtype=policy, name="self_norm"
+        )
         self.self_attention = MultiHeadAttention(heads, dtype=policy, name="self_attention")
         self.feed_forward_norm = keras.layers.LayerNormalization(
             epsilon=EPSILON, dtype=policy, name="feed_forward_norm"
         )
-        self.inner = keras.layers.Dense(feed_forward_size, activation="relu", dtype=policy, name="inner")
+        self.inner = keras.layers.Dense(
+            feed_forward_size, activation="relu", dtype=policy, name="inner"
+        )
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
 
     def build(self, input_shape):
@@ -144,7 +159,9 @@ class _TransformerLayer(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
-        config.update(heads=self.heads, feed_forward_size=self.feed_forward_size, dropout=self.dropout)
+        config.update(
+            heads=self.heads, feed_forward_size=self.feed_forward_size, dropout=self.dropout
+        )
         return config
 
 
@@ -177,13 +194,16 @@ class TransformerEncoderLayer(_TransformerLayer):
     def call(self, inputs, source_mask, training=False):
         normed = self.self_norm(inputs)
         keys, values = self.self_attention.project_memory(normed)
-        attended = self.self_attention(normed, keys=keys, values=values, allowed=source_mask[:, None, None, :])
+        attended = self.self_attention(
+            normed, keys=keys, values=values, allowed=source_mask[:, None, None, :]
+        )
         return self._feed_forward(inputs + self.drop(attended, training=training), training)
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class TransformerDecoderLayer(_TransformerLayer):
-    """Self-attention over what has been output, attention over the source, and a feed-forward network, pre-norm.
+    """Self-attention over what has been output, attention over the source, and a feed-forward
+    network, pre-norm.
 
     Args:
         heads, feed_forward_size, dropout: see `TransformerEncoderLayer`.
@@ -192,8 +212,9 @@ class TransformerDecoderLayer(_TransformerLayer):
         inputs: `[batch, length, size]`.
         source_keys, source_values: what `project_memory(memory)` returned.
         source_mask: bool `[batch, source_length]`, false at padding.
-        cache: None, for all steps in parallel, each of which sees itself and those before; or, for the one step of `inputs`
-            (length 1), a dict of `keys` and `values` `[batch, heads, max_length, size / heads]` of the steps before.
+        cache: None, for all steps in parallel, each of which sees itself and those before; or, for
+            the one step of `inputs` (length 1), a dict of `keys` and `values` `[batch, heads,
+            max_length, size / heads]` of the steps before.
         index: number of that step, an int or scalar tensor.
 
     Returns:
@@ -214,8 +235,12 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     def __init__(self, heads, feed_forward_size, dropout=0.1, **kwargs):
         super().__init__(heads, feed_forward_size, dropout, **kwargs)
-        self.source_norm = keras.layers.LayerNormalization(epsilon=EPSILON, dtype=self.dtype_policy, name="source_norm")
-        self.source_attention = MultiHeadAttention(heads, dtype=self.dtype_policy, name="source_attention")
+        self.source_norm = keras.layers.LayerNormalization(
+            epsilon=EPSILON, dtype=self.dtype_policy, name="source_norm"
+        )
+        self.source_attention = MultiHeadAttention(
+            heads, dtype=self.dtype_policy, name="source_attention"
+        )
 
     def build(self, input_shape):
         super().build(input_shape)
@@ -227,7 +252,16 @@ class TransformerDecoderLayer(_TransformerLayer):
         """Returns the keys and values of the source's states `[batch, source_length, size]`."""
         return self.source_attention.project_memory(memory)
 
-    def call(self, inputs, source_keys, source_values, source_mask, cache=None, index=None, training=False):
+    def call(
+        self,
+        inputs,
+        source_keys,
+        source_values,
+        source_mask,
+        cache=None,
+        index=None,
+        training=False,
+    ):
         normed = self.self_norm(inputs)
         keys, values = self.self_attention.project_memory(normed)
         if cache is None:
@@ -235,16 +269,22 @@ class TransformerDecoderLayer(_TransformerLayer):
             allowed = ops.expand_dims(times, 0) <= ops.expand_dims(times, 1)
         else:
             times = ops.arange(ops.shape(cache["keys"])[2], dtype="int32")
-            # Not `ops.slice_update`, which is an XLA operation even where a served model does without XLA.
+            # Not `ops.slice_update`, which is an XLA operation even where a served model does
+            # without XLA.
             here = ops.equal(times, index)[None, None, :, None]
             keys = ops.where(here, keys, cache["keys"])
             values = ops.where(here, values, cache["values"])
             cache = {"keys": keys, "values": values}
             allowed = ops.expand_dims(times <= index, 0)
-        attended = self.self_attention(normed, keys=keys, values=values, allowed=allowed[None, None])
+        attended = self.self_attention(
+            normed, keys=keys, values=values, allowed=allowed[None, None]
+        )
         states = inputs + self.drop(attended, training=training)
         attended = self.source_attention(
-            self.source_norm(states), keys=source_keys, values=source_values, allowed=source_mask[:, None, None, :]
+            self.source_norm(states),
+            keys=source_keys,
+            values=source_values,
+            allowed=source_mask[:, None, None, :],
         )
         states = states + self.drop(attended, training=training)
         return self._feed_forward(states, training), cache

@@ -11,7 +11,8 @@ from keras_models.layers.shortlist import Shortlist
 
 
 class Candidates(typing.NamedTuple):
-    """The words that stand for the whole vocabulary in a softmax, each for as many as its weight says.
+    """The words that stand for the whole vocabulary in a softmax, each for as many as its weight
+    says.
 
     words: int32 `[size]`, distinct ids.
     log_weights: float32 `[size]`, natural logarithms.
@@ -22,19 +23,23 @@ class Candidates(typing.NamedTuple):
 
 
 def softmax_candidates(targets, vocabulary_size, size, drawn=0, seed=None):
-    """Chooses the words that a batch's softmax is normalised over: those of the batch, the most frequent, and a sample of the others.
+    """Chooses the words that a batch's softmax is normalised over:
+    those of the batch, the most frequent, and a sample of the others.
 
-    Ids are by falling frequency, so the most frequent words are the lowest ids. The others are drawn with equal chances, without replacement, and
-    each stands for (V - size) / drawn of them, so that the expected sum of the softmax is the whole vocabulary's:
+    Ids are by falling frequency, so the most frequent words are the lowest ids. The others are
+    drawn with equal chances, without replacement, and each stands for (V - size) / drawn of them,
+    so that the expected sum of the softmax is the whole vocabulary's:
 
         E[sum over c of weight_c exp(o_c)] = sum over all w of exp(o_w)
 
-    which is importance sampling with a uniform proposal (Jean et al. 2014, section 3.1) of what the first `size` words leave out. With none drawn, words
-    outside are as if they were not: no update lowers their scores, and an evaluation over all words finds them too likely.
+    which is importance sampling with a uniform proposal (Jean et al. 2014, section 3.1) of what the
+    first `size` words leave out. With none drawn, words outside are as if they were not: no update
+    lowers their scores, and an evaluation over all words finds them too likely.
 
     Args:
-        targets: int tensor of any shape, extended ids. Of more than `size` different words the least frequent are left out;
-            `VocabularySoftmax.target_logits` adds such a target to its own softmax.
+        targets: int tensor of any shape, extended ids. Of more than `size` different words the
+            least frequent are left out; `VocabularySoftmax.target_logits` adds such a target to its
+            own softmax.
         vocabulary_size: V.
         size: number of words of the batch and most frequent ones, at most V.
         drawn: number of other words, at most V - size.
@@ -48,7 +53,9 @@ def softmax_candidates(targets, vocabulary_size, size, drawn=0, seed=None):
     """
     flat = ops.reshape(ops.cast(targets, "int32"), (-1,))
     known = flat < vocabulary_size
-    counts = ops.segment_sum(ops.cast(known, "int32"), ops.where(known, flat, 0), num_segments=vocabulary_size)
+    counts = ops.segment_sum(
+        ops.cast(known, "int32"), ops.where(known, flat, 0), num_segments=vocabulary_size
+    )
     rank = -ops.arange(vocabulary_size, dtype="int32")
     # float32 holds whole numbers up to 2^24 exactly: vocabularies stay far below half of that.
     priority = ops.cast(ops.where(counts > 0, rank + vocabulary_size, rank), "float32")
@@ -67,8 +74,9 @@ def softmax_candidates(targets, vocabulary_size, size, drawn=0, seed=None):
 class VocabularySoftmax(keras.layers.Dense):
     """p(w) = softmax(W h + b)_w, in log space.
 
-    With `candidates` (training only) the sum of the softmax runs over these words alone, each with its weight, so that a large vocabulary costs as
-    little as a small one: the large-vocabulary trick; see `softmax_candidates`. A target that is no candidate joins the sum of its step.
+    With `candidates` (training only) the sum of the softmax runs over these words alone, each with
+    its weight, so that a large vocabulary costs as little as a small one: the large-vocabulary
+    trick; see `softmax_candidates`. A target that is no candidate joins the sum of its step.
 
     Args:
         units: V.
@@ -89,11 +97,17 @@ class VocabularySoftmax(keras.layers.Dense):
     """
 
     def logits(self, hidden, shortlist=None):
-        """Float32 logits `[..., V]`, with leading axes folded for the product; `[rows, N]` of a `Shortlist` and `hidden [rows, hidden_size]`."""
-        return ops.cast(rowwise(self, hidden) if shortlist is None else shortlist.logits(hidden), "float32")
+        """Float32 logits `[..., V]`, with leading axes folded for the product;
+        `[rows, N]` of a `Shortlist` and `hidden [rows, hidden_size]`.
+        """
+        return ops.cast(
+            rowwise(self, hidden) if shortlist is None else shortlist.logits(hidden), "float32"
+        )
 
     def log_probs(self, hidden, shortlist=None, log_total=0.0):
-        """Float32 log-probabilities `[..., V]`, or `[rows, N]`: see `logits`; times `exp(log_total)`, which is `[..., 1]`."""
+        """Float32 log-probabilities `[..., V]`, or `[rows, N]`: see `logits`;
+        times `exp(log_total)`, which is `[..., 1]`.
+        """
         return log_shares(self.logits(hidden, shortlist), log_total)
 
     def columns(self):
@@ -101,16 +115,23 @@ class VocabularySoftmax(keras.layers.Dense):
         return ops.transpose(ops.cast(self.kernel, self.compute_dtype))
 
     def shortlist(self, words, columns=None):
-        """Returns the `Shortlist` of int32 words `[batch, N]`, given what `columns` returned or not."""
+        """Returns the `Shortlist` of int32 words `[batch, N]`, given what `columns` returned or
+        not.
+        """
         columns = self.columns() if columns is None else columns
         return Shortlist(
-            words, ops.take(columns, words, axis=0), ops.take(ops.cast(self.bias, self.compute_dtype), words)
+            words,
+            ops.take(columns, words, axis=0),
+            ops.take(ops.cast(self.bias, self.compute_dtype), words),
         )
 
     def _columns(self, hidden, words):
-        """Float32 `hidden`, and of some words the columns, hidden size last, and the bias: in float32 products add up as those of matrices do."""
+        """Float32 `hidden`, and of some words the columns, hidden size last, and the bias:
+        in float32 products add up as those of matrices do.
+        """
         kernel, bias, hidden = (
-            ops.cast(ops.cast(value, self.compute_dtype), "float32") for value in (self.kernel, self.bias, hidden)
+            ops.cast(ops.cast(value, self.compute_dtype), "float32")
+            for value in (self.kernel, self.bias, hidden)
         )
         return hidden, ops.take(ops.transpose(kernel), words, axis=0), ops.take(bias, words)
 
@@ -128,7 +149,8 @@ class VocabularySoftmax(keras.layers.Dense):
         return ops.sum(hidden * columns, axis=-1) + bias
 
     def logits_of(self, hidden, words):
-        """The logits of some words, the same ones at all positions of a row, without those of the others.
+        """The logits of some words, the same ones at all positions of a row, without those of the
+        others.
 
         Args:
             hidden: `[batch, length, hidden_size]`.
@@ -158,25 +180,40 @@ class VocabularySoftmax(keras.layers.Dense):
             normaliser = own - target_log_softmax(self.logits(hidden), index)
             return ops.where(known, own, LOG_ZERO), normaliser
         words, log_weights = candidates
-        kernel, bias, hidden = (ops.cast(value, self.compute_dtype) for value in (self.kernel, self.bias, hidden))
-        # Of a kernel turned round, because columns are gathered, and their gradients added up, in a third of the time where their numbers lie
-        # side by side.
+        kernel, bias, hidden = (
+            ops.cast(value, self.compute_dtype) for value in (self.kernel, self.bias, hidden)
+        )
+        # Of a kernel turned round, because columns are gathered, and their gradients added up, in a
+        # third of the time where their numbers lie side by side.
         turned = ops.transpose(kernel)
-        narrow, weighted = ops.take(turned, words, axis=0), ops.cast(ops.take(bias, words), "float32") + log_weights
-        logits = rowwise(lambda rows: ops.cast(ops.matmul(rows, ops.transpose(narrow)), "float32") + weighted, hidden)
+        narrow, weighted = (
+            ops.take(turned, words, axis=0),
+            ops.cast(ops.take(bias, words), "float32") + log_weights,
+        )
+        logits = rowwise(
+            lambda rows: ops.cast(ops.matmul(rows, ops.transpose(narrow)), "float32") + weighted,
+            hidden,
+        )
         normaliser = ops.logsumexp(logits, axis=-1)
         # In float32 products add up as those of matrices do.
-        rows, index = ops.cast(ops.reshape(hidden, (-1, hidden.shape[-1])), "float32"), ops.reshape(index, (-1,))
+        rows, index = (
+            ops.cast(ops.reshape(hidden, (-1, hidden.shape[-1])), "float32"),
+            ops.reshape(index, (-1,)),
+        )
         columns = ops.cast(ops.take(turned, index, axis=0), "float32")
         own = ops.sum(rows * columns, axis=-1) + ops.cast(ops.take(bias, index), "float32")
         own = ops.reshape(own, ops.shape(targets))
         is_candidate = ops.segment_sum(ops.ones_like(words), words, num_segments=self.units)
-        left_out = ops.logical_and(known, ops.reshape(ops.take(is_candidate, index), ops.shape(targets)) == 0)
+        left_out = ops.logical_and(
+            known, ops.reshape(ops.take(is_candidate, index), ops.shape(targets)) == 0
+        )
         normaliser = ops.where(left_out, log_add(normaliser, own), normaliser)
         return ops.where(known, own, LOG_ZERO), normaliser
 
     def target_log_prob(self, hidden, targets, candidates=None):
-        """float32 `[batch, length]` log-probabilities of the targets; arguments as in `target_logits`."""
+        """float32 `[batch, length]` log-probabilities of the targets;
+        arguments as in `target_logits`.
+        """
         if candidates is None:
             return target_log_softmax(self.logits(hidden), targets)
         chosen, normaliser = self.target_logits(hidden, targets, candidates)

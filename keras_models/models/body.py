@@ -28,37 +28,45 @@ BODY_OPTIONS = (
 
 
 class Seq2Seq(keras.Model):
-    """Base of the bodies: encodes a source, runs a decoder over it, and leaves the distribution to its head.
+    """Base of the bodies:
+    encodes a source, runs a decoder over it, and leaves the distribution to its head.
 
-    A body defines `encode`, `step` and `call`, and ends its constructor with `build_head`. `decoding_samples` says how many rows
-    `encode` makes of a source in decoding, whose outputs compete: more than one where an encoder has a choice.
+    A body defines `encode`, `step` and `call`, and ends its constructor with `build_head`.
+    `decoding_samples` says how many rows `encode` makes of a source in decoding, whose outputs
+    compete: more than one where an encoder has a choice.
 
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V.
         head: name of the head, see `keras_models.heads.registry`.
         head_options: dict of the head's own arguments, or None.
-        large_vocabulary_size: in training the softmax runs over this many words, those of the batch and the most frequent
-            (`keras_models.layers.vocabulary`); 0 for all.
-        large_vocabulary_drawn: how many further words are drawn to stand for the others; 0 leaves those out.
-        source_features: dict from the name of an extra source input to its number of ids, id 0 padding; or None. Each is embedded
-            and joined to the word's embedding (the feature-rich encoder of Zhou et al. 2017).
+        large_vocabulary_size: in training the softmax runs over this many words, those of the batch
+            and the most frequent (`keras_models.layers.vocabulary`); 0 for all.
+        large_vocabulary_drawn: how many further words are drawn to stand for the others; 0 leaves
+            those out.
+        source_features: dict from the name of an extra source input to its number of ids, id 0
+            padding; or None. Each is embedded and joined to the word's embedding (the feature-rich
+            encoder of Zhou et al. 2017).
         feature_size: size of each feature's embedding.
-        scheduled_sampling: whether training feeds some of the model's own predictions (Bengio et al. 2015): each token is the
-            gold one with probability `gold_probability`, else the likeliest of the model's distribution. `gold_probability`,
-            a weight that is not trained, is 1 until it is set, as `pipeline.training.scheduled_sampling` does. The inputs must then have
-            `source_feed_ids`; the labels stay the gold ones.
-        lexicon_shape: for heads that need a lexicon of translations, (rows, K): how many source words have a row, and the most
-            translations that one has; see `set_lexicon`. The inputs must then have int `[batch, source_length]` `source_lexicon_rows`.
-        composition: what a source word's vector is: `"lookup"`, one for each word of the vocabulary, one of
-            `CharacterComposition.FUNCTIONS`, or both added, `"lookup+sum"` and its like (Arthur 2018, chapter 4). With characters the
-            inputs must have int `[batch, source_length * word_length]` `source_characters`, as many places for each word.
-        composition_options: dict of `word_length` and of arguments of `CharacterComposition` (`characters` and, where wanted, others); for
-            compositions with characters.
+        scheduled_sampling: whether training feeds some of the model's own predictions (Bengio et
+            al. 2015): each token is the gold one with probability `gold_probability`, else the
+            likeliest of the model's distribution. `gold_probability`, a weight that is not trained,
+            is 1 until it is set, as `pipeline.training.scheduled_sampling` does. The inputs must
+            then have `source_feed_ids`; the labels stay the gold ones.
+        lexicon_shape: for heads that need a lexicon of translations, (rows, K): how many source
+            words have a row, and the most translations that one has; see `set_lexicon`. The inputs
+            must then have int `[batch, source_length]` `source_lexicon_rows`.
+        composition: what a source word's vector is: `"lookup"`, one for each word of the
+            vocabulary, one of `CharacterComposition.FUNCTIONS`, or both added, `"lookup+sum"` and
+            its like (Arthur 2018, chapter 4). With characters the inputs must have int `[batch,
+            source_length * word_length]` `source_characters`, as many places for each word.
+        composition_options: dict of `word_length` and of arguments of `CharacterComposition`
+            (`characters` and, where wanted, others); for compositions with characters.
         embedding_stddev: of the first vectors of features and composed words; a body's own choice.
 
     Raises:
-        ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`; or an unknown composition.
+        ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`; or
+            an unknown composition.
     """
 
     decoding_samples = 1
@@ -81,7 +89,10 @@ class Seq2Seq(keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if large_vocabulary_size < 0 or large_vocabulary_size + large_vocabulary_drawn >= target_vocabulary_size:
+        if (
+            large_vocabulary_size < 0
+            or large_vocabulary_size + large_vocabulary_drawn >= target_vocabulary_size
+        ):
             # A smaller vocabulary than the set leaves nothing to choose.
             large_vocabulary_size = 0
         self.target_vocabulary_size = target_vocabulary_size
@@ -89,9 +100,13 @@ class Seq2Seq(keras.Model):
         self.large_vocabulary_drawn = large_vocabulary_drawn if large_vocabulary_size else 0
         self.candidates_seed = keras.random.SeedGenerator() if self.large_vocabulary_drawn else None
         self.head_name = head
-        self.head = make_head(head, target_vocabulary_size, dtype=self.dtype_policy, **(head_options or {}))
+        self.head = make_head(
+            head, target_vocabulary_size, dtype=self.dtype_policy, **(head_options or {})
+        )
         self.feature_embeddings = {
-            name: token_embedding(size, feature_size, self.dtype_policy, f"{name}_embedding", embedding_stddev)
+            name: token_embedding(
+                size, feature_size, self.dtype_policy, f"{name}_embedding", embedding_stddev
+            )
             for name, size in sorted((source_features or {}).items())
         }
         self.embedding_stddev = embedding_stddev
@@ -101,22 +116,32 @@ class Seq2Seq(keras.Model):
         self.composed_by = composition.removeprefix("lookup").removeprefix("+")
         if self.composed_by and self.composed_by not in CharacterComposition.FUNCTIONS:
             raise ValueError(
-                f"composition must be 'lookup', one of {', '.join(CharacterComposition.FUNCTIONS)}, or both joined by '+'; got "
+                "composition must be 'lookup', one of "
+                f"{', '.join(CharacterComposition.FUNCTIONS)}, or both joined by '+'; got "
                 f"{composition!r}."
             )
         self.composition_options = composition_options or {}
         if self.head.needs_lexicon and lexicon_shape is None:
-            raise ValueError(f"The head {head!r} needs a lexicon of translations: give lexicon_shape.")
+            raise ValueError(
+                f"The head {head!r} needs a lexicon of translations: give lexicon_shape."
+            )
         if self.head.needs_lexicon:
             # Until `set_lexicon`, no word has a translation.
-            self.lexicon_ids = self._add_table(lexicon_shape, "int32", self.head.unknown_id, "lexicon_ids")
+            self.lexicon_ids = self._add_table(
+                lexicon_shape, "int32", self.head.unknown_id, "lexicon_ids"
+            )
             self.lexicon_probabilities = self._add_table(
                 lexicon_shape, "float32", 1 / lexicon_shape[1], "lexicon_probabilities"
             )
         self.scheduled_sampling = scheduled_sampling
         if scheduled_sampling:
             self.gold_probability = self.add_weight(
-                shape=(), initializer="ones", trainable=False, autocast=False, dtype="float32", name="gold_probability"
+                shape=(),
+                initializer="ones",
+                trainable=False,
+                autocast=False,
+                dtype="float32",
+                name="gold_probability",
             )
             self.sampling_seed = keras.random.SeedGenerator()
 
@@ -130,7 +155,11 @@ class Seq2Seq(keras.Model):
         self.source_embedding = lookup() if self.looks_up else None
         self.composer = None
         if self.composed_by:
-            options = {name: value for name, value in self.composition_options.items() if name != "word_length"}
+            options = {
+                name: value
+                for name, value in self.composition_options.items()
+                if name != "word_length"
+            }
             self.composer = CharacterComposition(
                 self.composed_by, units=size, dtype=self.dtype_policy, name="composition", **options
             )
@@ -150,9 +179,11 @@ class Seq2Seq(keras.Model):
         """Fills the lexicon, which is not trained.
 
         Args:
-            ids: int `[rows, K]`, target vocabulary ids of each row's translations; a translation that the vocabulary lacks is `[UNK]`. Rows 0
-                (padding) and 1 (source words without translations) are `[UNK]` alone.
-            probabilities: float `[rows, K]`, p(translation | word); each row sums to 1, places that are not needed are 0.
+            ids: int `[rows, K]`, target vocabulary ids of each row's translations; a translation
+                that the vocabulary lacks is `[UNK]`. Rows 0 (padding) and 1 (source words without
+                translations) are `[UNK]` alone.
+            probabilities: float `[rows, K]`, p(translation | word); each row sums to 1, places that
+                are not needed are 0.
 
         Raises:
             ValueError: another shape than `lexicon_shape`, or a row that does not sum to 1.
@@ -160,7 +191,10 @@ class Seq2Seq(keras.Model):
         ids, probabilities = np.asarray(ids, "int32"), np.asarray(probabilities, "float32")
         shape = tuple(self.lexicon_ids.shape)
         if ids.shape != shape or probabilities.shape != shape:
-            raise ValueError(f"The lexicon must have the shape {shape}; got {ids.shape} and {probabilities.shape}.")
+            raise ValueError(
+                f"The lexicon must have the shape {shape}; got {ids.shape} and "
+                f"{probabilities.shape}."
+            )
         if not np.allclose(probabilities.sum(axis=1), 1, atol=1e-3):
             raise ValueError("The probabilities of each row of a lexicon must sum to 1.")
         self.lexicon_ids.assign(ids)
@@ -190,7 +224,10 @@ class Seq2Seq(keras.Model):
             composed = self.composer(ops.reshape(inputs["source_characters"], shape))
             words = words + composed * ops.cast(self.embedding_stddev, composed.dtype)
         parts = [words]
-        parts += [layer(ops.cast(inputs[name], "int32")) for name, layer in self.feature_embeddings.items()]
+        parts += [
+            layer(ops.cast(inputs[name], "int32"))
+            for name, layer in self.feature_embeddings.items()
+        ]
         return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=-1)
 
     def make_memory(self, inputs, states, mask):
@@ -213,7 +250,8 @@ class Seq2Seq(keras.Model):
         return memory
 
     def shorten(self, memory, words, columns=None):
-        """Restricts what is decoded to a shortlist of words for each source, and the copies: see `Shortlist`.
+        """Restricts what is decoded to a shortlist of words for each source, and the copies:
+        see `Shortlist`.
 
         Args:
             memory: what `encode` returned, before any repetition.
@@ -221,15 +259,17 @@ class Seq2Seq(keras.Model):
             columns: those of `decoding_tables`, or None.
 
         Returns:
-            The memory of a decoding whose ids are of the list's space, `[UNK]` for translations that are not in it; a token of the source
-            that does not fit is copied from where it stands first.
+            The memory of a decoding whose ids are of the list's space, `[UNK]` for translations
+            that are not in it; a token of the source that does not fit is copied from where it
+            stands first.
 
         Raises:
             ValueError: the head has no softmax over words.
         """
         if self.head.vocabulary is None:
             raise ValueError(
-                f"The head {self.head_name!r} has no softmax over words that a shortlist could make faster."
+                f"The head {self.head_name!r} has no softmax over words that a shortlist could "
+                "make faster."
             )
         ids = memory["extended_ids"]
         place, found = find(ids, words)
@@ -247,37 +287,60 @@ class Seq2Seq(keras.Model):
         return shortened
 
     def decoding_tables(self, shortlist=False):
-        """What decoding would compute of the weights alone, again and again: a dict of tensors for `decode`; empty where there is nothing.
+        """What decoding would compute of the weights alone, again and again:
+        a dict of tensors for `decode`; empty where there is nothing.
 
         Args:
-            shortlist: whether decoding has shortlists, which are gathered from `columns`, the softmax' weights word by word.
+            shortlist: whether decoding has shortlists, which are gathered from `columns`, the
+                softmax' weights word by word.
         """
-        return {"columns": self.head.vocabulary.columns()} if shortlist and self.head.vocabulary is not None else {}
+        return (
+            {"columns": self.head.vocabulary.columns()}
+            if shortlist and self.head.vocabulary is not None
+            else {}
+        )
 
     def number_of_words(self, memory):
         """How many words a step of this memory chooses among: V, or the size of its shortlist."""
         return memory["shortlist"].size if "shortlist" in memory else self.target_vocabulary_size
 
     def feed_ids(self, actions, memory):
-        """Target vocabulary ids to feed after `actions [batch]`: the word, or the one that stands for the copied token."""
+        """Target vocabulary ids to feed after `actions [batch]`:
+        the word, or the one that stands for the copied token.
+        """
         source_length = ops.shape(memory["extended_ids"])[1]
         size = self.number_of_words(memory)
         position = ops.maximum(actions - size, 0) % source_length
-        copied = ops.take_along_axis(memory["feed_ids"], ops.expand_dims(position, -1), axis=1)[:, 0]
-        words = memory["shortlist"].restore(actions, self.target_vocabulary_size) if "shortlist" in memory else actions
+        copied = ops.take_along_axis(memory["feed_ids"], ops.expand_dims(position, -1), axis=1)[
+            :, 0
+        ]
+        words = (
+            memory["shortlist"].restore(actions, self.target_vocabulary_size)
+            if "shortlist" in memory
+            else actions
+        )
         return ops.where(actions < size, words, copied)
 
     def choose_gold(self, inputs):
-        """Draws which inputs of a training step are the gold ones: bool `[batch, target_length]`, the first always.
+        """Draws which inputs of a training step are the gold ones:
+        bool `[batch, target_length]`, the first always.
 
         Raises:
             ValueError: the inputs lack what a copy feeds.
         """
         if "source_feed_ids" not in inputs:
-            raise ValueError("Scheduled sampling feeds the model's own copies; the inputs need 'source_feed_ids'.")
+            raise ValueError(
+                "Scheduled sampling feeds the model's own copies; the inputs need "
+                "'source_feed_ids'."
+            )
         shape = ops.shape(inputs["target_input_ids"])
-        drawn = keras.random.uniform(shape, dtype="float32", seed=self.sampling_seed) < self.gold_probability
-        return ops.logical_or(drawn, ops.expand_dims(ops.equal(ops.arange(shape[1], dtype="int32"), 0), 0))
+        drawn = (
+            keras.random.uniform(shape, dtype="float32", seed=self.sampling_seed)
+            < self.gold_probability
+        )
+        return ops.logical_or(
+            drawn, ops.expand_dims(ops.equal(ops.arange(shape[1], dtype="int32"), 0), 0)
+        )
 
     def likeliest(self, state, memory):
         """The likeliest action of one step, int32 `[batch]`; no gradient passes through it."""
@@ -289,6 +352,13 @@ class Seq2Seq(keras.Model):
         targets = ops.cast(inputs["target_extended_ids"], "int32")
         labels = {name: inputs[name] for name in LABEL_FEATURES if name in inputs}
         if training and self.large_vocabulary_size:
-            sizes = self.target_vocabulary_size, self.large_vocabulary_size, self.large_vocabulary_drawn
-            memory = {**memory, "candidates": softmax_candidates(targets, *sizes, seed=self.candidates_seed)}
+            sizes = (
+                self.target_vocabulary_size,
+                self.large_vocabulary_size,
+                self.large_vocabulary_drawn,
+            )
+            memory = {
+                **memory,
+                "candidates": softmax_candidates(targets, *sizes, seed=self.candidates_seed),
+            }
         return self.head.target_log_prob(state, memory, targets, labels, training=training)

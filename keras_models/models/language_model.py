@@ -20,7 +20,9 @@ class _TiedVocabulary(keras.layers.Layer):
         self.embedding = embedding
 
     def build(self, hidden_shape):
-        self.bias = self.add_weight(shape=(self.embedding.input_dim,), initializer="zeros", name="bias")
+        self.bias = self.add_weight(
+            shape=(self.embedding.input_dim,), initializer="zeros", name="bias"
+        )
         self.built = True
 
     def call(self, hidden):
@@ -38,15 +40,18 @@ class _TiedVocabulary(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("verbatim")
 class LanguageModel(keras.Model):
-    """Stacked LSTMs that predict each next word, by a softmax or by a pointer sentinel mixture (Merity et al. 2016).
+    """Stacked LSTMs that predict each next word, by a softmax or by a pointer sentinel mixture
+    (Merity et al. 2016).
 
         x_t   = E w_t
-        h^1_t = LSTM(drop(x_t), h^1_{t-1}),  h^2_t = LSTM(drop(h^1_t), h^2_{t-1}),  ...   zoneout on the recurrence
-        p(w_{t+1}) = head(drop(h_t))                                                      h_t: the last layer's output
+        h^1_t = LSTM(drop(x_t), h^1_{t-1}),  h^2_t = LSTM(drop(h^1_t), h^2_{t-1}),  ...   zoneout on
+        the recurrence p(w_{t+1}) = head(drop(h_t))
+        h_t: the last layer's output
 
-    drop is variational: its mask is locked across the time steps of a call (section 5.2; Gal 2015). The defaults are the
-    paper's medium model; it does not print its zoneout rates, and those here are Krueger et al.'s for words of the Penn
-    Treebank. The pointer reads the dropped h_t, the same vectors that the softmax reads.
+    drop is variational: its mask is locked across the time steps of a call (section 5.2; Gal 2015).
+    The defaults are the paper's medium model; it does not print its zoneout rates, and those here
+    are Krueger et al.'s for words of the Penn Treebank. The pointer reads the dropped h_t, the same
+    vectors that the softmax reads.
 
     Args:
         vocabulary_size: V.
@@ -56,21 +61,26 @@ class LanguageModel(keras.Model):
         recurrent_layers: stacked LSTMs.
         dropout: variational dropout of each LSTM's input and of the last one's output.
         zoneout_hidden, zoneout_cell: see `ZoneoutLSTM`.
-        tie_weights: whether the softmax uses the embedding matrix; needs equal sizes. Off, as in the paper.
+        tie_weights: whether the softmax uses the embedding matrix; needs equal sizes. Off, as in
+            the paper.
 
     Call arguments:
-        inputs: int `[batch, time]`, the words read, below V; 0 is padding, and may stand at a row's end alone.
+        inputs: int `[batch, time]`, the words read, below V; 0 is padding, and may stand at a row's
+            end alone.
         carry: what an earlier call returned, to go on where it ended; None begins a text.
-        targets: int `[batch, n]`, the words that follow the last n steps; None asks for whole distributions.
-        extended_ids: int `[batch, time]`, for the pointer: as `inputs`, but with ids V + k for words that have none
-            of their own; default `inputs`.
-        last, lengths, size: as in `PointerSentinelWindow`: how many of the last steps are asked for; after how many steps the
-            returned carry stands; the number of extended ids (default V).
+        targets: int `[batch, n]`, the words that follow the last n steps; None asks for whole
+            distributions.
+        extended_ids: int `[batch, time]`, for the pointer: as `inputs`, but with ids V + k for
+            words that have none of their own; default `inputs`.
+        last, lengths, size: as in `PointerSentinelWindow`: how many of the last steps are asked
+            for; after how many steps the returned carry stands; the number of extended ids (default
+            V).
         training: whether dropout and zoneout are random.
 
     Returns:
         log_probs: float32 `[batch, n]` of the targets, or `[batch, n, size]`.
-        carry: dict with `states`, a list of `[h, c]`, one for each layer, and, under a pointer, `window`.
+        carry: dict with `states`, a list of `[h, c]`, one for each layer, and, under a pointer,
+            `window`.
 
     Raises:
         ValueError: an unknown head, or tied weights of unequal sizes.
@@ -115,21 +125,29 @@ class LanguageModel(keras.Model):
             tie_weights=tie_weights,
         )
         if head not in HEADS:
-            raise ValueError(f"A language model's head must be one of {', '.join(HEADS)}; got {head!r}.")
+            raise ValueError(
+                f"A language model's head must be one of {', '.join(HEADS)}; got {head!r}."
+            )
         if tie_weights and embedding_size != hidden_size:
             raise ValueError(
-                f"Tied weights need embedding_size and hidden_size to be equal; got {embedding_size} and {hidden_size}."
+                "Tied weights need embedding_size and hidden_size to be equal; got "
+                f"{embedding_size} and {hidden_size}."
             )
         self.vocabulary_size = vocabulary_size
         self.window = window
         self.hidden_size = hidden_size
         policy = self.dtype_policy
-        self.embedding = keras.layers.Embedding(vocabulary_size, embedding_size, dtype=policy, name="embedding")
+        self.embedding = keras.layers.Embedding(
+            vocabulary_size, embedding_size, dtype=policy, name="embedding"
+        )
         self.drops = [
-            VariationalDropout(dropout, dtype=policy, name=f"dropout_{index}") for index in range(recurrent_layers + 1)
+            VariationalDropout(dropout, dtype=policy, name=f"dropout_{index}")
+            for index in range(recurrent_layers + 1)
         ]
         self.lstms = [
-            ZoneoutLSTM(hidden_size, zoneout_hidden, zoneout_cell, dtype=policy, name=f"lstm_{index}")
+            ZoneoutLSTM(
+                hidden_size, zoneout_hidden, zoneout_cell, dtype=policy, name=f"lstm_{index}"
+            )
             for index in range(recurrent_layers)
         ]
         self.points = head == "pointer_sentinel"
@@ -180,7 +198,12 @@ class LanguageModel(keras.Model):
         states = []
         for drop, lstm, first in zip(self.drops, self.lstms, carry["states"]):
             outputs, cells = lstm(drop(hidden, training=training), first, training=training)
-            states.append([_state_after(before, after, lengths) for before, after in zip(first, (outputs, cells))])
+            states.append(
+                [
+                    _state_after(before, after, lengths)
+                    for before, after in zip(first, (outputs, cells))
+                ]
+            )
             hidden = outputs
         hidden = self.drops[-1](hidden, training=training)
         new_carry = {"states": states}
@@ -209,9 +232,10 @@ class LanguageModel(keras.Model):
 
         Returns:
             log_probs: float32 `[batch, size]`.
-            copy_log_probs: float32 `[batch, L]`, log-probability that the next word is copied from each position of the
-                window. The last position is the word just read, the first the one L - 1 words before it. What is at least
-                half copied names its source by `decoding.hypotheses.provenance` over `carry["window"]["words"]`.
+            copy_log_probs: float32 `[batch, L]`, log-probability that the next word is copied from
+                each position of the window. The last position is the word just read, the first the
+                one L - 1 words before it. What is at least half copied names its source by
+                `decoding.hypotheses.provenance` over `carry["window"]["words"]`.
             carry: the next carry.
         """
         hidden = self.embedding(tokens)
@@ -220,16 +244,25 @@ class LanguageModel(keras.Model):
             states.append(lstm.step(hidden, first))
             hidden = states[-1][0]
         if not self.points:
-            log_probs = self.head.step_log_probs({"hidden": hidden}, {"extended_ids": tokens[:, None]})[0]
+            log_probs = self.head.step_log_probs(
+                {"hidden": hidden}, {"extended_ids": tokens[:, None]}
+            )[0]
             log_probs = _widened(log_probs[:, : self.vocabulary_size], self.vocabulary_size, size)
-            return log_probs, ops.full((ops.shape(tokens)[0], self.window), LOG_ZERO), {"states": states}
+            return (
+                log_probs,
+                ops.full((ops.shape(tokens)[0], self.window), LOG_ZERO),
+                {"states": states},
+            )
         words = tokens if extended_ids is None else extended_ids
-        log_probs, copy_log_probs, window = self.head.step(hidden, words, carry["window"], size=size)
+        log_probs, copy_log_probs, window = self.head.step(
+            hidden, words, carry["window"], size=size
+        )
         return log_probs, copy_log_probs, {"states": states, "window": window}
 
 
 def _state_after(before, sequence, lengths):
-    """The state after `lengths` steps: `before` `[batch, units]` after none, `sequence[:, t - 1]` after t.
+    """The state after `lengths` steps:
+    `before` `[batch, units]` after none, `sequence[:, t - 1]` after t.
 
     `lengths` is an int from 1, or int `[batch]` from 0.
     """

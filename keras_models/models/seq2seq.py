@@ -1,4 +1,6 @@
-"""Encoder-decoder body: recurrent or convolutional encoder, attention, recurrent decoder with input feeding."""
+"""Encoder-decoder body:
+recurrent or convolutional encoder, attention, recurrent decoder with input feeding.
+"""
 
 import math
 
@@ -22,50 +24,58 @@ _ENCODERS = {"gru": GRU, "lstm": LSTM}
 
 @keras.saving.register_keras_serializable("verbatim")
 class RecurrentSeq2Seq(Seq2Seq):
-    """Bidirectional GRU or LSTM encoder, or a convolutional one, and attentive decoder under a copy head.
+    """Bidirectional GRU or LSTM encoder, or a convolutional one, and attentive decoder under a copy
+    head.
 
         h = BiRNN(E_s x),  s_0 = tanh(W [h_forward_last; h_backward_first] + b)
-        s_t = RNN([E_t y_{t-1}; o_{t-1}], s_{t-1})              o_{t-1}: input feeding (Luong et al. 2015, section 3.3)
-        context_t, a_t = attention(s_t, h, coverage_t)
-        o_t = tanh(W_o [s_t; context_t])
+        s_t = RNN([E_t y_{t-1}; o_{t-1}], s_{t-1})              o_{t-1}: input feeding (Luong et al.
+        2015, section 3.3) context_t, a_t = attention(s_t, h, coverage_t) o_t = tanh(W_o [s_t;
+        context_t])
 
-    The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary. Encoder `"cnn"` is
-    `ConvolutionalEncoder`; without last states, s_0 is made of the mean of h over the source's tokens. Encoder `"segmenting"` reads characters
-    and finds words (`SegmentingEncoder`, trained by `SegmentationPolicy`); a word's h stands at its last character.
+    The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary.
+    Encoder `"cnn"` is `ConvolutionalEncoder`; without last states, s_0 is made of the mean of h
+    over the source's tokens. Encoder `"segmenting"` reads characters and finds words
+    (`SegmentingEncoder`, trained by `SegmentationPolicy`); a word's h stands at its last character.
 
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V.
         head: name of the head, see `keras_models.heads.registry`.
         cell: `"gru"` or `"lstm"`.
-        attention: `"additive"`, `"dot"`, `"bilinear"`, or `"none"`: the decoder then sees the source through its first state alone.
+        attention: `"additive"`, `"dot"`, `"bilinear"`, or `"none"`: the decoder then sees the
+            source through its first state alone.
         embedding_size, hidden_size: sizes; `hidden_size` is even for encoder `"rnn"`.
-        encoder: `"rnn"`, bidirectional layers of `cell`, `"cnn"`, gated convolutions, or `"segmenting"`, which fits head `softmax`.
-        segmentation: dict of arguments of `SegmentationPolicy`, and of those of `SegmentingEncoder` all but units and dropout, for that encoder; or None.
+        encoder: `"rnn"`, bidirectional layers of `cell`, `"cnn"`, gated convolutions, or
+            `"segmenting"`, which fits head `softmax`.
+        segmentation: dict of arguments of `SegmentationPolicy`, and of those of `SegmentingEncoder`
+            all but units and dropout, for that encoder; or None.
         encoder_layers: stacked layers of the encoder.
         kernel_size: width of the convolutions, odd.
         dropout: share of units dropped on embeddings, source states and decoder outputs.
-        initial_range: r, above 0: embeddings and kernels are first drawn uniformly from [-r, r], as Sutskever et al. 2014 (section 3.4, r = 0.08) and Luong
-            et al. 2015 (section 4.1, r = 0.1) do; biases, and what has a first value of its own, keep that. 0: kernels are Glorot's, embeddings drawn
-            from N(0, 1). For encoder `"rnn"`.
+        initial_range: r, above 0: embeddings and kernels are first drawn uniformly from [-r, r], as
+            Sutskever et al. 2014 (section 3.4, r = 0.08) and Luong et al. 2015 (section 4.1, r =
+            0.1) do; biases, and what has a first value of its own, keep that. 0: kernels are
+            Glorot's, embeddings drawn from N(0, 1). For encoder `"rnn"`.
         input_feeding: whether o_{t-1} is an input of step t.
         coverage: whether coverage enters the attention score and `coverage_loss_weight` applies.
         coverage_loss_weight: weight of `losses.coverage_loss`, added to the training loss.
-        selective_read: whether the source states of the token just copied are an input of the next step (Gu et al. 2016, eq. 9),
-            weighted by the head's copy scores of that step; for head `joint_copy`.
-        head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size, scheduled_sampling, lexicon_shape, composition, composition_options: see
-            `Seq2Seq`.
+        selective_read: whether the source states of the token just copied are an input of the next
+            step (Gu et al. 2016, eq. 9), weighted by the head's copy scores of that step; for head
+            `joint_copy`.
+        head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
+            scheduled_sampling, lexicon_shape, composition, composition_options: see `Seq2Seq`.
 
     Raises:
         ValueError: sizes or options that do not fit together.
 
     Call arguments:
-        inputs: dict with int `[batch, source_length]` `source_ids` and `source_extended_ids`, int `[batch, target_length]`
-            `target_input_ids` and `target_extended_ids`, the label features that the head reads and the source features. Id 0 is
-            padding.
+        inputs: dict with int `[batch, source_length]` `source_ids` and `source_extended_ids`, int
+            `[batch, target_length]` `target_input_ids` and `target_extended_ids`, the label
+            features that the head reads and the source features. Id 0 is padding.
 
     Returns:
-        float32 `[batch, target_length]`, the log-probability of each label; train with `losses.negative_log_likelihood`.
+        float32 `[batch, target_length]`, the log-probability of each label; train with
+        `losses.negative_log_likelihood`.
 
     Example:
 
@@ -97,9 +107,12 @@ class RecurrentSeq2Seq(Seq2Seq):
         initial_range=0.0,
         **kwargs,
     ):
-        # Composed words are scaled, because what they are composed by is not drawn anew: the same variance.
+        # Composed words are scaled, because what they are composed by is not drawn anew: the same
+        # variance.
         stddev = initial_range / math.sqrt(3) if initial_range else 1.0
-        super().__init__(source_vocabulary_size, target_vocabulary_size, head, embedding_stddev=stddev, **kwargs)
+        super().__init__(
+            source_vocabulary_size, target_vocabulary_size, head, embedding_stddev=stddev, **kwargs
+        )
         self._config = dict(
             source_vocabulary_size=source_vocabulary_size,
             target_vocabulary_size=target_vocabulary_size,
@@ -126,18 +139,26 @@ class RecurrentSeq2Seq(Seq2Seq):
             raise ValueError(f"encoder must be one of rnn, cnn, segmenting; got {encoder!r}.")
         if encoder == "segmenting" and (head != "softmax" or attention == "none"):
             raise ValueError(
-                "encoder 'segmenting' needs head 'softmax' and an attention: what is copied would be single characters."
+                "encoder 'segmenting' needs head 'softmax' and an attention: what is copied would "
+                "be single characters."
             )
         if encoder != "cnn" and hidden_size % 2:
-            raise ValueError(f"hidden_size must be even, one half for each direction; got {hidden_size}.")
+            raise ValueError(
+                f"hidden_size must be even, one half for each direction; got {hidden_size}."
+            )
         if initial_range < 0 or (initial_range and encoder != "rnn"):
             raise ValueError(
-                f"initial_range must be at least 0, and 0 for encoder {encoder!r}, whose layers are drawn by sizes of their own; got {initial_range}."
+                f"initial_range must be at least 0, and 0 for encoder {encoder!r}, whose layers "
+                f"are drawn by sizes of their own; got {initial_range}."
             )
         if attention == "none" and self.head.needs_attention:
-            raise ValueError(f"The head {head!r} copies by attention; it needs an attention other than 'none'.")
+            raise ValueError(
+                f"The head {head!r} copies by attention; it needs an attention other than 'none'."
+            )
         if selective_read and not hasattr(self.head, "copy_scores"):
-            raise ValueError(f"selective_read needs a head with copy scores, 'joint_copy'; got {head!r}.")
+            raise ValueError(
+                f"selective_read needs a head with copy scores, 'joint_copy'; got {head!r}."
+            )
         self.hidden_size = hidden_size
         self.input_feeding = input_feeding
         self.selective_read = selective_read
@@ -147,9 +168,13 @@ class RecurrentSeq2Seq(Seq2Seq):
 
         self.build_source_embedding(
             embedding_size,
-            lambda: token_embedding(source_vocabulary_size, embedding_size, policy, "source_embedding"),
+            lambda: token_embedding(
+                source_vocabulary_size, embedding_size, policy, "source_embedding"
+            ),
         )
-        self.target_embedding = token_embedding(target_vocabulary_size, embedding_size, policy, "target_embedding")
+        self.target_embedding = token_embedding(
+            target_vocabulary_size, embedding_size, policy, "target_embedding"
+        )
         self.convolutional = encoder == "cnn"
         self.policy = None
         if encoder == "segmenting":
@@ -163,13 +188,20 @@ class RecurrentSeq2Seq(Seq2Seq):
         elif self.convolutional:
             layers = [
                 ConvolutionalEncoder(
-                    hidden_size, encoder_layers, kernel_size, dropout=dropout, dtype=policy, name="encoder"
+                    hidden_size,
+                    encoder_layers,
+                    kernel_size,
+                    dropout=dropout,
+                    dtype=policy,
+                    name="encoder",
                 )
             ]
         else:
             layers = [
                 bidirectional(
-                    _ENCODERS[cell](hidden_size // 2, return_sequences=True, return_state=True, dtype=policy),
+                    _ENCODERS[cell](
+                        hidden_size // 2, return_sequences=True, return_state=True, dtype=policy
+                    ),
                     dtype=policy,
                     name=f"encoder_{index}",
                 )
@@ -182,13 +214,17 @@ class RecurrentSeq2Seq(Seq2Seq):
         ]
         memory_size = hidden_size
         feedback_size = hidden_size * bool(input_feeding) + memory_size * bool(selective_read)
-        self.cell = FeedbackCell(hidden_size, cell, feedback=feedback_size > 0, dtype=policy, name="decoder_cell")
+        self.cell = FeedbackCell(
+            hidden_size, cell, feedback=feedback_size > 0, dtype=policy, name="decoder_cell"
+        )
         self.attention = None
         if attention != "none":
             self.attention = SourceAttention(
                 attention, units=hidden_size, coverage=self.coverage, dtype=policy, name="attention"
             )
-        self.readout = keras.layers.Dense(hidden_size, activation="tanh", use_bias=False, dtype=policy, name="readout")
+        self.readout = keras.layers.Dense(
+            hidden_size, activation="tanh", use_bias=False, dtype=policy, name="readout"
+        )
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
         sizes = (None, None, embedding_size + self.features_size)
         for index, layer in enumerate(self.encoder):
@@ -221,26 +257,36 @@ class RecurrentSeq2Seq(Seq2Seq):
     # Encoder.
 
     def _first_states(self, last):
-        """The decoder's first states, of a bidirectional layer's last ones; an LSTM's memory is left out where the decoder has none."""
+        """The decoder's first states, of a bidirectional layer's last ones;
+        an LSTM's memory is left out where the decoder has none.
+        """
         # The states of the forward direction come first; a GRU has one each, an LSTM two.
         half = len(last) // 2
         last = [ops.concatenate([last[i], last[half + i]], axis=-1) for i in range(half)]
         return [bridge(state) for bridge, state in zip(self.bridges, last)]
 
     def _segment(self, inputs, embedded, mask, training, samples):
-        """Words found among the characters: what `SegmentingEncoder` returns, `samples` rows for each source."""
+        """Words found among the characters:
+        what `SegmentingEncoder` returns, `samples` rows for each source.
+        """
 
         def choose(logits, mask):
             if not training:
                 return self.policy.decode(logits, mask, samples)
             ends = inputs.get(SCRIPT_ENDS)
-            return self.policy.draw(logits, mask, None if ends is None else repeat_rows(ends, samples))
+            return self.policy.draw(
+                logits, mask, None if ends is None else repeat_rows(ends, samples)
+            )
 
         given = {"ids": inputs["source_ids"], "policy_gradient": self.policy.state_gradient()}
-        return self.encoder[0](embedded, mask, choose=choose, samples=samples, training=training, **given)
+        return self.encoder[0](
+            embedded, mask, choose=choose, samples=samples, training=training, **given
+        )
 
     def segment(self, inputs):
-        """Where the likeliest segmentation of each source ends its words: bool `[batch, source_length]`; of encoder `"segmenting"`."""
+        """Where the likeliest segmentation of each source ends its words:
+        bool `[batch, source_length]`; of encoder `"segmenting"`.
+        """
         mask = ops.not_equal(inputs["source_ids"], 0)
         return self._segment(inputs, self.embed_source(inputs), mask, False, 1)["ends"]
 
@@ -248,15 +294,16 @@ class RecurrentSeq2Seq(Seq2Seq):
         """Reads the source.
 
         Args:
-            inputs: dict with int `[batch, source_length]` `source_ids`, `source_extended_ids` and, for decoding,
-                `source_feed_ids` (target id fed after a copy of that token).
+            inputs: dict with int `[batch, source_length]` `source_ids`, `source_extended_ids` and,
+                for decoding, `source_feed_ids` (target id fed after a copy of that token).
             training: whether dropout is on.
             max_length: unused; other bodies reserve memory for that many steps.
             samples: segmentations of each source, side by side; of encoder `"segmenting"`.
 
         Returns:
-            memory: dict of tensors with leading axis `batch`: `states`, `mask`, `extended_ids`, `feed_ids` if given, `keys` of the
-                attention, and what the head prepared; `segmented` in training with encoder `"segmenting"`, what it returned.
+            memory: dict of tensors with leading axis `batch`: `states`, `mask`, `extended_ids`,
+                `feed_ids` if given, `keys` of the attention, and what the head prepared;
+                `segmented` in training with encoder `"segmenting"`, what it returned.
             carry: the decoder's first carry.
         """
         source_ids = ops.cast(inputs["source_ids"], "int32")
@@ -299,9 +346,11 @@ class RecurrentSeq2Seq(Seq2Seq):
     # Decoder.
 
     def _selective_read(self, tokens, carry, memory):
-        """Weighted sum of the source states that hold the previous token: zeta, `[batch, memory_size]`.
+        """Weighted sum of the source states that hold the previous token:
+        zeta, `[batch, memory_size]`.
 
-        rho_j is proportional to exp of the last step's copy score, over the positions j that hold the token; 0 if none does.
+        rho_j is proportional to exp of the last step's copy score, over the positions j that hold
+        the token; 0 if none does.
         """
         size, ids = self.number_of_words(memory), memory["extended_ids"]
         position = ops.expand_dims(ops.maximum(tokens - size, 0), -1)
@@ -312,7 +361,9 @@ class RecurrentSeq2Seq(Seq2Seq):
         return ops.squeeze(ops.matmul(weights, memory["states"]), 1)
 
     def _loop_kernels(self, training):
-        """What the steps of a training multiply by, as `_advance` takes it; nothing where nothing is trained."""
+        """What the steps of a training multiply by, as `_advance` takes it;
+        nothing where nothing is trained.
+        """
         if not training:
             return {}
         kernels = {
@@ -325,14 +376,19 @@ class RecurrentSeq2Seq(Seq2Seq):
 
     def _read_out(self, inputs, kernel):
         """The readout layer's outputs, of its own kernel or of its `LoopKernel`."""
-        return self.readout(inputs) if kernel is None else self.readout.activation(kernel.multiply(inputs))
+        return (
+            self.readout(inputs)
+            if kernel is None
+            else self.readout.activation(kernel.multiply(inputs))
+        )
 
     def _advance(self, projected, tokens, carry, memory, kernels=None):
         """One step of the recurrence: carry before, carry after.
 
         Args:
             projected: the embedded token as `cell.project` left it.
-            tokens: int `[batch]`, the extended id of the same token, for the selective read; else None.
+            tokens: int `[batch]`, the extended id of the same token, for the selective read; else
+                None.
             kernels: what `_loop_kernels` returned outside of the loop, or None.
         """
         kernels = kernels or {}
@@ -354,7 +410,9 @@ class RecurrentSeq2Seq(Seq2Seq):
                 keys=memory["keys"],
                 query_kernel=kernels.get("query"),
             )
-            new["hidden"] = self._read_out(ops.concatenate([output, context], axis=-1), kernels.get("readout"))
+            new["hidden"] = self._read_out(
+                ops.concatenate([output, context], axis=-1), kernels.get("readout")
+            )
             new["context"] = context
             new["attention_log_weights"] = log_weights
             new["coverage"] = carry["coverage"] + ops.exp(log_weights)
@@ -366,9 +424,13 @@ class RecurrentSeq2Seq(Seq2Seq):
 
     @staticmethod
     def _gold_actions(inputs):
-        """The extended ids of what the target feeds, the labels one step later: int32 `[batch, target_length]`."""
+        """The extended ids of what the target feeds, the labels one step later:
+        int32 `[batch, target_length]`.
+        """
         labels = ops.cast(inputs["target_extended_ids"], "int32")
-        return ops.concatenate([ops.cast(inputs["target_input_ids"], "int32")[:, :1], labels[:, :-1]], axis=1)
+        return ops.concatenate(
+            [ops.cast(inputs["target_input_ids"], "int32")[:, :1], labels[:, :-1]], axis=1
+        )
 
     def _head_state(self, carry, embedded):
         """What the head reads of one step."""
@@ -381,12 +443,16 @@ class RecurrentSeq2Seq(Seq2Seq):
         }
 
     def _scan_sampled(self, inputs, memory, carry):
-        """The recurrence that feeds some of its own predictions: what each step carried, tensors `[time, batch, ...]`; `inputs` is
+        """The recurrence that feeds some of its own predictions:
+        what each step carried, tensors `[time, batch, ...]`; `inputs` is
         what was fed.
 
         A predicted span of several tokens feeds its first.
         """
-        gold_ids, gold_actions = ops.cast(inputs["target_input_ids"], "int32"), self._gold_actions(inputs)
+        gold_ids, gold_actions = (
+            ops.cast(inputs["target_input_ids"], "int32"),
+            self._gold_actions(inputs),
+        )
         gold = ops.cast(self.choose_gold(inputs), "int32")
         size, length = self.target_vocabulary_size, ops.shape(memory["extended_ids"])[1]
         kernels = self._loop_kernels(training=True)
@@ -420,7 +486,8 @@ class RecurrentSeq2Seq(Seq2Seq):
         embedded = self.drop(self.target_embedding(inputs["target_input_ids"]), training=training)
         fed = None
         if self.selective_read:
-            # By a time in the carry, because `ops.scan` over two tensors needs to know their length on TensorFlow.
+            # By a time in the carry, because `ops.scan` over two tensors needs to know their length
+            # on TensorFlow.
             fed = self._gold_actions(inputs)
             carry["time"] = ops.zeros_like(carry["coverage"][:, :1])
 
@@ -442,7 +509,9 @@ class RecurrentSeq2Seq(Seq2Seq):
         targets = ops.cast(inputs["target_extended_ids"], "int32")
         if self.coverage and self.coverage_loss_weight:
             attention = ops.exp(steps["attention_log_weights"])
-            penalty = losses.coverage_loss(attention, steps["coverage"] - attention, ops.not_equal(targets, 0))
+            penalty = losses.coverage_loss(
+                attention, steps["coverage"] - attention, ops.not_equal(targets, 0)
+            )
             self.add_loss(self.coverage_loss_weight * penalty)
         state = {
             "hidden": self.drop(steps["hidden"], training=training),
@@ -458,14 +527,20 @@ class RecurrentSeq2Seq(Seq2Seq):
         source_ids = ops.cast(inputs["source_ids"], "int32")
         arguments = (source_ids, segmented["mask"], log_prob, ops.not_equal(targets, 0), attention)
         self.add_loss(self.policy.loss(segmented, *arguments))
-        return ops.mean(ops.reshape(self.policy.share(log_prob), (-1, samples, ops.shape(log_prob)[1])), axis=1)
+        return ops.mean(
+            ops.reshape(self.policy.share(log_prob), (-1, samples, ops.shape(log_prob)[1])), axis=1
+        )
 
     def decoding_tables(self, shortlist=False):
-        """Those of `Seq2Seq`, and `projections` `[V, gates * hidden_size]`: each word's embedding through the cell's input weights, which a step
+        """Those of `Seq2Seq`, and `projections` `[V, gates * hidden_size]`:
+        each word's embedding through the cell's input weights, which a step
         then looks up.
         """
         words = ops.arange(self.target_vocabulary_size, dtype="int32")
-        return {**super().decoding_tables(shortlist), "projections": self.cell.project(self.target_embedding(words))}
+        return {
+            **super().decoding_tables(shortlist),
+            "projections": self.cell.project(self.target_embedding(words)),
+        }
 
     def step(self, actions, carry, memory, index=None):
         """One decoding step.
@@ -473,12 +548,13 @@ class RecurrentSeq2Seq(Seq2Seq):
         Args:
             actions: int `[batch]`, just decoded; extended ids where the head's `max_span` is 1.
             carry: what `encode` or the last `step` returned.
-            memory: what `encode` returned, with `feed_ids`; `projections` too, where `decoding_tables` were asked.
+            memory: what `encode` returned, with `feed_ids`; `projections` too, where
+                `decoding_tables` were asked.
             index: unused; other bodies count the steps.
 
         Returns:
-            log_probs `[batch, V + max_span * source_length]`, copy_log_probs `[batch, source_length]`, attention `[batch, source_length]`,
-            and the next carry.
+            log_probs `[batch, V + max_span * source_length]`, copy_log_probs `[batch,
+            source_length]`, attention `[batch, source_length]`, and the next carry.
         """
         words = self.feed_ids(actions, memory)
         embedded = self.target_embedding(words)
@@ -487,7 +563,9 @@ class RecurrentSeq2Seq(Seq2Seq):
         else:
             projected = self.cell.project(embedded)
         carry = self._advance(projected, actions, carry, memory)
-        log_probs, copy_log_probs = self.head.step_log_probs(self._head_state(carry, embedded), memory)
+        log_probs, copy_log_probs = self.head.step_log_probs(
+            self._head_state(carry, embedded), memory
+        )
         attention = carry["attention_log_weights"]
         attention = ops.zeros_like(attention) if self.attention is None else ops.exp(attention)
         return log_probs, copy_log_probs, attention, carry

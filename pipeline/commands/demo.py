@@ -1,7 +1,8 @@
-"""`make demo`: real text through the whole pipeline, a served model, three questions, and where to look.
+"""`make demo`:
+real text through the whole pipeline, a served model, three questions, and where to look.
 
-Trains the recipe `localization_en_fr` on the French catalogues of four packages, with the copy head and with plain
-softmax, and prints what the difference is.
+Trains the recipe `localization_en_fr` on the French catalogues of four packages, with the copy head
+and with plain softmax, and prints what the difference is.
 """
 
 import pathlib
@@ -47,7 +48,16 @@ def ask_server(model_directory, questions, log):
     """
     from serving.client import Client, format_answer
 
-    command = [sys.executable, "-m", "pipeline.commands.main", "serve", "--model", str(model_directory), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "pipeline.commands.main",
+        "serve",
+        "--model",
+        str(model_directory),
+        "--port",
+        "0",
+    ]
     with open(log, "w", encoding="utf-8") as file:
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
     try:
@@ -59,7 +69,9 @@ def ask_server(model_directory, questions, log):
                 address = match.group(1)
                 break
         if address is None:
-            raise local_runner.RunError(f"The server ended with status {server.wait()} before it was ready; see {log}.")
+            raise local_runner.RunError(
+                f"The server ended with status {server.wait()} before it was ready; see {log}."
+            )
         with Client(address) as client:
             for question, answer in zip(questions, client.predict(list(questions))):
                 say()
@@ -76,14 +88,19 @@ def main():
     tensorflow_settings.quiet()
     try:
         say("Fetching gettext catalogues")
-        data = catalogues.fetch_catalogues(OUTPUT / "catalogues", progress=lambda line: say(f"  {line}"))
+        data = catalogues.fetch_catalogues(
+            OUTPUT / "catalogues", progress=lambda line: say(f"  {line}")
+        )
         facts = local_runner.run(loading.load_recipe(RECIPE), str(data), OUTPUT, progress=say)
     except (catalogues.CatalogueError, local_runner.RunError, ValueError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
     say_results(facts, say)
     if not facts["blessed"]:
-        print("demo: the model reached no blessing, so nothing was pushed and nothing can be served.", file=sys.stderr)
+        print(
+            "demo: the model reached no blessing, so nothing was pushed and nothing can be served.",
+            file=sys.stderr,
+        )
         return 1
     say()
     say("Asking the pushed model over gRPC")
@@ -92,9 +109,15 @@ def main():
     except RuntimeError as error:  # the server did not start, or did not answer
         print(f"demo: {error}", file=sys.stderr)
         return 1
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    peak = max(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     say()
-    say(f"Done in {(time.monotonic() - started) / 60:.1f} minutes; largest process {peak / 2**20:.1f} GB")
+    say(
+        f"Done in {(time.monotonic() - started) / 60:.1f} minutes; largest process "
+        f"{peak / 2**20:.1f} GB"
+    )
     say(f"Metrics: {OUTPUT / 'metrics.json'}")
     say(f"Report:  {OUTPUT / 'report' / 'index.html'}")
     return 0

@@ -1,4 +1,6 @@
-"""What TensorFlow is told before it is imported, by its environment variables; what a user has set stands."""
+"""What TensorFlow is told before it is imported, by its environment variables;
+what a user has set stands.
+"""
 
 import os
 
@@ -10,8 +12,10 @@ def quiet():
 
 
 def for_training():
-    """Matrix products of oneDNN, which TensorFlow takes by itself on newer processors alone: an update takes a fifth less time with AVX2 too.
+    """Matrix products of oneDNN, which TensorFlow takes by itself on newer processors alone:
+    an update takes a fifth less time with AVX2 too.
 
-    Not for serving without XLA: its products of single rows became slower by a third (`benchmarks/speed.md`).
+    Not for serving without XLA: its products of single rows became slower by a third
+    (`benchmarks/speed.md`).
     """
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

@@ -13,8 +13,9 @@ def run_fn(fn_args):
     """Trains; called by TFX's Trainer. Exporter makes of the network what is served.
 
     Args:
-        fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives, `custom_config["checkpoints"]`, if there is one, the
-            folder of the checkpoints. `hyperparameters`, if a Tuner found some, stand in for the recipe's own values.
+        fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives,
+            `custom_config["checkpoints"]`, if there is one, the folder of the checkpoints.
+            `hyperparameters`, if a Tuner found some, stand in for the recipe's own values.
     """
     recipe = Recipe.from_json(fn_args.custom_config["recipe"])
     if fn_args.hyperparameters:

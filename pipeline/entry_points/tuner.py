@@ -1,4 +1,6 @@
-"""TFX Tuner's entry: searches for values of a recipe's keys with keras-tuner, by the eval loss of trainings with them."""
+"""TFX Tuner's entry:
+searches for values of a recipe's keys with keras-tuner, by the eval loss of trainings with them.
+"""
 
 import time
 
@@ -14,9 +16,9 @@ from pipeline.recipes import search_space, views
 from pipeline.recipes.recipe import Recipe
 from pipeline.tasks import task_of
 
-OBJECTIVE = (
-    "eval_loss"  # a key of the points of a training's curve; of a language model it is the logarithm of the perplexity
-)
+# A key of the points of a training's curve; of a language model it is the logarithm of the
+# perplexity.
+OBJECTIVE = "eval_loss"
 
 
 class SearchError(RuntimeError):
@@ -48,7 +50,9 @@ def make_oracle(recipe):
     if tuning.algorithm == "hyperband":
         epochs = tuning.epochs or recipe.training.epochs
         # It goes on, bracket after bracket, until the trials are used up.
-        oracle = keras_tuner.oracles.HyperbandOracle(max_epochs=epochs, hyperband_iterations=None, **options)
+        oracle = keras_tuner.oracles.HyperbandOracle(
+            max_epochs=epochs, hyperband_iterations=None, **options
+        )
         # Its constructor has no such argument; the base class heeds it, and TFX compares with it.
         oracle.max_trials = tuning.trials
         return oracle
@@ -81,11 +85,22 @@ class RecipeTuner(base_tuner.BaseTuner):
         Raises:
             RecipeError: its values do not fit together.
         """
-        values = {key: value for key, value in hyperparameters.values.items() if key in self.recipe.tuning.space}
-        epochs = hyperparameters.values.get("tuner/epochs") or self.recipe.tuning.epochs or self.recipe.training.epochs
-        # Several workers make the updates of one; the trials are trained in this process. One that `hyperband` lets train for longer
-        # begins anew: its learning rate falls over all of its epochs.
-        return views.with_values(self.recipe, {**values, "training.epochs": epochs, "training.workers": 1})
+        values = {
+            key: value
+            for key, value in hyperparameters.values.items()
+            if key in self.recipe.tuning.space
+        }
+        epochs = (
+            hyperparameters.values.get("tuner/epochs")
+            or self.recipe.tuning.epochs
+            or self.recipe.training.epochs
+        )
+        # Several workers make the updates of one; the trials are trained in this process. One that
+        # `hyperband` lets train for longer begins anew: its learning rate falls over all of its
+        # epochs.
+        return views.with_values(
+            self.recipe, {**values, "training.epochs": epochs, "training.workers": 1}
+        )
 
     def run_trial(self, trial, fn_args):
         """Trains with a trial's values.
@@ -98,13 +113,16 @@ class RecipeTuner(base_tuner.BaseTuner):
             Dict with the eval loss of the best epoch.
 
         Raises:
-            keras_tuner.errors.FailedTrialError: the values do not fit together, the training gave no finite loss, or memory is too small.
+            keras_tuner.errors.FailedTrialError: the values do not fit together, the training gave
+                no finite loss, or memory is too small.
             keras_tuner.errors.FatalError: anything else, which would befall the next trial too.
         """
         keras.utils.clear_session()
         try:
             recipe = self.trial_recipe(trial.hyperparameters)
-            _, facts = task_of(recipe).train(recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path))
+            _, facts = task_of(recipe).train(
+                recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path)
+            )
             if not facts["curve"]:
                 raise ValueError("The training gave no finite loss: lower training.learning_rate.")
         except ValueError as error:
@@ -148,12 +166,15 @@ class RecipeTuner(base_tuner.BaseTuner):
         super().on_search_end()
         if not self._completed():
             raise SearchError(
-                f"All {len(self.oracle.end_order)} trials failed, so there are no values to train with: change 'tuning.space'. (The last "
+                f"All {len(self.oracle.end_order)} trials failed, so there are no values to train "
+                "with: change 'tuning.space'. (The last "
                 f"one: {self._failure})"
             )
 
     def get_best_hyperparameters(self, num_trials=1):
-        """Returns those of the best trials, and beside their values the facts of the search, which reach the Trainer in one file with them."""
+        """Returns those of the best trials, and beside their values the facts of the search, which
+        reach the Trainer in one file with them.
+        """
         found = []
         for best in self._completed()[:num_trials]:
             hyperparameters = best.hyperparameters.copy()
@@ -170,7 +191,11 @@ class RecipeTuner(base_tuner.BaseTuner):
     def search_space_summary(self, extended=False):
         """Says what is searched; TFX calls it before the search."""
         tuning = self.recipe.tuning
-        print(f"  {tuning.algorithm} search of up to {tuning.trials} trials: {', '.join(tuning.space)}", flush=True)
+        print(
+            f"  {tuning.algorithm} search of up to {tuning.trials} trials: "
+            f"{', '.join(tuning.space)}",
+            flush=True,
+        )
 
     def results_summary(self, num_trials=1):
         """Says what was found; TFX calls it after the search."""

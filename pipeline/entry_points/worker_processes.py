@@ -1,9 +1,11 @@
-"""The processes of a training by several workers: started here, or elsewhere by whoever sets TF_CONFIG.
+"""The processes of a training by several workers:
+started here, or elsewhere by whoever sets TF_CONFIG.
 
     python -m pipeline.entry_points.worker_processes FOLDER
 
-is one worker. TF_CONFIG says which, as TensorFlow documents; FOLDER is the one of the Trainer's checkpoints, where the Trainer
-writes what is to be trained (`ARGUMENTS_FILE`); a worker that comes first waits for it.
+is one worker. TF_CONFIG says which, as TensorFlow documents; FOLDER is the one of the Trainer's
+checkpoints, where the Trainer writes what is to be trained (`ARGUMENTS_FILE`); a worker that comes
+first waits for it.
 """
 
 import argparse
@@ -21,7 +23,14 @@ from serving import processors
 
 ARGUMENTS_FILE = "worker_arguments.json"
 _ERROR_FILE = "worker_error.json"  # why a worker gave up
-_NAMES = ("train_files", "eval_files", "transform_graph_path", "serving_model_dir", "model_run_dir", "custom_config")
+_NAMES = (
+    "train_files",
+    "eval_files",
+    "transform_graph_path",
+    "serving_model_dir",
+    "model_run_dir",
+    "custom_config",
+)
 _LOST_OTHERS = 3  # status of a worker whose others are gone
 _LAST_WORDS_SECONDS = 20.0  # for workers to notice that one of them is gone
 
@@ -34,13 +43,19 @@ def wanted(recipe):
     """
     from pipeline.training import data_parallel
 
-    return recipe.training.workers > 1 or data_parallel.tasks_of(os.environ.get("TF_CONFIG")) is not None
+    return (
+        recipe.training.workers > 1
+        or data_parallel.tasks_of(os.environ.get("TF_CONFIG")) is not None
+    )
 
 
 def train(recipe, fn_args, folder):
-    """Trains with several workers and waits for them. The Trainer's own process, which has used TensorFlow already, is none of them.
+    """Trains with several workers and waits for them.
 
-    With TF_CONFIG it starts the worker that TF_CONFIG names; else `training.workers` of them, on this machine.
+    The Trainer's own process, which has used TensorFlow already, is none of them.
+
+    With TF_CONFIG it starts the worker that TF_CONFIG names; else `training.workers` of them, on
+    this machine.
 
     Args:
         recipe: a `Recipe`.
@@ -60,7 +75,9 @@ def train(recipe, fn_args, folder):
     else:
         environments = _on_this_machine(recipe.training.workers)
     of_all = f" of {elsewhere[0]}" if elsewhere else ""
-    print(f"  {recipe.model.head}: {len(environments)}{of_all} workers on this machine.", flush=True)
+    print(
+        f"  {recipe.model.head}: {len(environments)}{of_all} workers on this machine.", flush=True
+    )
     command = [sys.executable, "-m", __name__, folder]
     processes = []
     try:
@@ -84,19 +101,28 @@ def train(recipe, fn_args, folder):
         raise data_parallel.DataParallelError(error["error"])
     if status == _LOST_OTHERS:
         raise data_parallel.DataParallelError(
-            "A worker on another machine is gone, and the others cannot go on without it: start them again, they go on from the last checkpoint."
+            "A worker on another machine is gone, and the others cannot go on without it: start "
+            "them again, they go on from the last checkpoint."
         )
-    how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+    how = (
+        f"was killed by {signal.Signals(-status).name}"
+        if status < 0
+        else f"ended with status {status}"
+    )
     raise data_parallel.DataParallelError(
-        f"Worker {number + 1} of {len(processes)} {how}, and the others cannot go on without it: run the same command again, it goes on "
-        "from the last checkpoint (a worker that is killed by SIGKILL had often too little memory: fewer training.workers take less)."
+        f"Worker {number + 1} of {len(processes)} {how}, and the others cannot go on without it: "
+        "run the same command again, it goes on "
+        "from the last checkpoint (a worker that is killed by SIGKILL had often too little "
+        "memory: fewer training.workers take less)."
     )
 
 
 def _on_this_machine(count):
     """Returns the environments of so many workers on this machine."""
     with contextlib.ExitStack() as held:
-        listeners = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        listeners = [
+            held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
         addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
     threads = str(max(1, processors.cores() // count))
     environments = []
@@ -108,7 +134,9 @@ def _on_this_machine(count):
 
 
 def _wait(processes):
-    """Waits for processes; returns the number and status of one that failed, by a signal rather than otherwise, or None."""
+    """Waits for processes;
+    returns the number and status of one that failed, by a signal rather than otherwise, or None.
+    """
     failed = None
     while True:
         statuses = [process.poll() for process in processes]
@@ -144,7 +172,11 @@ def work(folder):
 
         if not isinstance(error, tf.errors.OpError):
             raise
-        print(f"Error: the other workers are gone ({type(error).__name__}).", file=sys.stderr, flush=True)
+        print(
+            f"Error: the other workers are gone ({type(error).__name__}).",
+            file=sys.stderr,
+            flush=True,
+        )
         # What has begun cannot be ended in good order: TensorFlow would wait for the others.
         sys.stdout.flush()
         os._exit(_LOST_OTHERS)
@@ -158,7 +190,8 @@ def _train_as(workers, folder):
     while (arguments := _read(folder, ARGUMENTS_FILE)) is None:
         if not told:
             print(
-                f"  worker {workers.index + 1} of {workers.count}: waits for the Trainer to write {folder}/{ARGUMENTS_FILE}.",
+                f"  worker {workers.index + 1} of {workers.count}: waits for the Trainer to write "
+                f"{folder}/{ARGUMENTS_FILE}.",
                 flush=True,
             )
             told = True

@@ -14,34 +14,47 @@ from pipeline.evaluation import slicing, tfma_metrics
 from pipeline.features import training_counts
 
 MODULE = __name__
-#: Examples that a model is given at once: many, so that texts of similar length can be decoded together.
+#: Examples that a model is given at once: many, so that texts of similar length can be decoded
+#: together.
 BATCH_SIZE = 512
 
 
 def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config=None):
-    """Returns TFMA's extractors, one before them, which makes larger batches, and, where features are to be added, one that adds them.
+    """Returns TFMA's extractors, one before them, which makes larger batches, and, where features
+    are to be added, one that adds them.
 
     TFX's Evaluator finds this function by its name.
 
     Args:
-        eval_shared_model: the candidate, or a list of it and its baseline: the candidate's vocabulary decides what is unknown.
+        eval_shared_model: the candidate, or a list of it and its baseline: the candidate's
+            vocabulary decides what is unknown.
         eval_config: a `tfma.EvalConfig`; its slices and metrics say which features are needed.
         tensor_adapter_config: as TFMA takes it.
     """
     extractors = tfma.default_extractors(
-        eval_shared_model=eval_shared_model, eval_config=eval_config, tensor_adapter_config=tensor_adapter_config
+        eval_shared_model=eval_shared_model,
+        eval_config=eval_config,
+        tensor_adapter_config=tensor_adapter_config,
     )
     models = eval_shared_model if isinstance(eval_shared_model, list) else [eval_shared_model]
     candidate = next(model for model in models if model.model_name != tfma.BASELINE_KEY)
-    names = [name for spec in eval_config.slicing_specs for name in spec.feature_keys if name in slicing.COMPUTED]
+    names = [
+        name
+        for spec in eval_config.slicing_specs
+        for name in spec.feature_keys
+        if name in slicing.COMPUTED
+    ]
     classes = {metric.class_name for spec in eval_config.metrics_specs for metric in spec.metrics}
     if classes & tfma_metrics.CLASSES_OF_TRAINING_COUNTS:
         names.append(tfma_metrics.TRAINING_COUNTS_FEATURE)
-    larger = tfma.extractors.Extractor(stage_name="MakeLargerBatches", ptransform=MakeLargerBatches(BATCH_SIZE))
+    larger = tfma.extractors.Extractor(
+        stage_name="MakeLargerBatches", ptransform=MakeLargerBatches(BATCH_SIZE)
+    )
     if not names:
         return [larger, *extractors]
     added = tfma.extractors.Extractor(
-        stage_name="ExtractAddedFeatures", ptransform=_AddFeatures(tuple(names), candidate.model_path)
+        stage_name="ExtractAddedFeatures",
+        ptransform=_AddFeatures(tuple(names), candidate.model_path),
     )
     # The last one makes slice keys of one example's features.
     return [larger, *extractors[:-1], added, extractors[-1]]
@@ -50,8 +63,9 @@ def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config=None
 class MakeLargerBatches(beam.PTransform):
     """Puts the examples of several batches into one.
 
-    TFX has Beam choose the size, which takes as many examples as a model answers in a second: few where it decodes, and a model
-    that pads to a fixed number of rows takes as long for a few as for all of them.
+    TFX has Beam choose the size, which takes as many examples as a model answers in a second: few
+    where it decodes, and a model that pads to a fixed number of rows takes as long for a few as for
+    all of them.
 
     Args:
         size: examples of a batch; the last of a bundle may have fewer.
@@ -65,7 +79,8 @@ class MakeLargerBatches(beam.PTransform):
         return (
             extracts
             | "SplitBatches" >> beam.FlatMap(_split)
-            | "BatchExamples" >> beam.BatchElements(min_batch_size=self._size, max_batch_size=self._size)
+            | "BatchExamples"
+            >> beam.BatchElements(min_batch_size=self._size, max_batch_size=self._size)
             | "MergeBatches" >> beam.Map(_merge)
         )
 
@@ -99,11 +114,15 @@ class _AddFeaturesFn(beam.DoFn):
         self._model_path = model_path
 
     def setup(self):
-        self._slicer = slicing.SourceSlicer.of_model(self._model_path, needs_vocabulary="unknown_words" in self._names)
+        self._slicer = slicing.SourceSlicer.of_model(
+            self._model_path, needs_vocabulary="unknown_words" in self._names
+        )
         if tfma_metrics.TRAINING_COUNTS_FEATURE in self._names:
             self._counts = training_counts.read(self._model_path)
             if self._counts is None:
-                raise ValueError(f"The model {self._model_path} lacks {training_counts.FILE}: export it anew.")
+                raise ValueError(
+                    f"The model {self._model_path} lacks {training_counts.FILE}: export it anew."
+                )
 
     def process(self, extracts):
         features = extracts[tfma.FEATURES_KEY]
@@ -124,7 +143,9 @@ def _text(feature):
 
 
 def _outputs(predictions):
-    """Returns the output of each model: predictions are its dict of outputs, or, of several models, a dict of such."""
+    """Returns the output of each model:
+    predictions are its dict of outputs, or, of several models, a dict of such.
+    """
     if "text" in predictions:
         return [_text(predictions["text"])]
     return [_text(of_model["text"]) for of_model in predictions.values()]

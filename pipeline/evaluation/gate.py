@@ -27,16 +27,17 @@ _MOST_FAILURES = 8  # that a reason names
 def build_eval_config(recipe):
     """Returns the `tfma.EvalConfig` of a recipe.
 
-    The metrics are the recipe's. TFX blesses nothing where no threshold is set, and sets aside what is demanded of a change
-    where no model was blessed before: so, where no absolute threshold is set, the first metric that always has a value must
-    reach 0. A bound of 0 demands nothing, so a metric that has none of its cases in the test split, and hence no value, does
-    not block by it.
+    The metrics are the recipe's. TFX blesses nothing where no threshold is set, and sets aside what
+    is demanded of a change where no model was blessed before: so, where no absolute threshold is
+    set, the first metric that always has a value must reach 0. A bound of 0 demands nothing, so a
+    metric that has none of its cases in the test split, and hence no value, does not block by it.
 
     What is demanded of each slice is demanded of metrics of their own, named with `SLICE_GATE`: see
     `tfma_metrics`' `min_slice_size`.
 
     Args:
-        recipe: a `pipeline.recipes.recipe.Recipe`; reads `evaluation`, `data.target_language` and `data.tokenization`.
+        recipe: a `pipeline.recipes.recipe.Recipe`; reads `evaluation`, `data.target_language` and
+            `data.tokenization`.
     """
     settings, options = recipe.evaluation, registry.options_of(recipe)
     names = list(settings.metrics)
@@ -53,16 +54,22 @@ def build_eval_config(recipe):
             threshold = _threshold(name, bounds.get(name), changes.get(name))
             if settings.slices:
                 # TFMA demands a plain `threshold` of every slice.
-                metric.per_slice_thresholds.add(slicing_specs=[tfma.SlicingSpec()], threshold=threshold)
+                metric.per_slice_thresholds.add(
+                    slicing_specs=[tfma.SlicingSpec()], threshold=threshold
+                )
             else:
                 metric.threshold.CopyFrom(threshold)
         metrics.append(metric)
     slices = [tfma.SlicingSpec(feature_keys=[name]) for name in settings.slices]
-    bounds, changes = _demanding(settings.slice_thresholds), _given(settings.slice_change_thresholds)
+    bounds, changes = (
+        _demanding(settings.slice_thresholds),
+        _given(settings.slice_change_thresholds),
+    )
     for name in names:
         if name in bounds or name in changes:
             metric = _metric_config(
-                name, {**options, "name": name + SLICE_GATE, "min_slice_size": settings.min_slice_size}
+                name,
+                {**options, "name": name + SLICE_GATE, "min_slice_size": settings.min_slice_size},
             )
             threshold = _threshold(name, bounds.get(name), changes.get(name))
             metric.per_slice_thresholds.add(slicing_specs=slices, threshold=threshold)
@@ -77,7 +84,8 @@ def build_eval_config(recipe):
                 model_type=tfma.TF_GENERIC,
                 label_key=LABEL_FEATURE,
                 prediction_key=PREDICTION_OUTPUT,
-                # TFMA calls it beside the signature above, with the features that are named like its inputs.
+                # TFMA calls it beside the signature above, with the features that are named like
+                # its inputs.
                 preprocessing_function_names=[tfma_metrics.SCORE_SIGNATURE] if needs_scores else [],
             )
         ],
@@ -87,7 +95,8 @@ def build_eval_config(recipe):
 
 
 def read_metrics(evaluation_directory):
-    """Returns the overall metrics that an evaluation wrote, a dict from name to float; undefined ones are None.
+    """Returns the overall metrics that an evaluation wrote, a dict from name to float;
+    undefined ones are None.
 
     Those of a bucket are among them, as `word_f1_by_length/10-19`.
 
@@ -107,13 +116,15 @@ def read_slices(evaluation_directory):
         evaluation_directory: the Evaluator's `evaluation` artifact.
 
     Returns:
-        A list of {"slice": `domain = law`, "n": number of pairs, "metrics": {name: float or None}, "last_blessed": the same of the
-        last blessed model, {} where there was none to compare with}, in the order of the slices' names.
+        A list of {"slice": `domain = law`, "n": number of pairs, "metrics": {name: float or None},
+        "last_blessed": the same of the last blessed model, {} where there was none to compare
+        with}, in the order of the slices' names.
     """
     directory = str(evaluation_directory)
     keys = (tfma.CANDIDATE_KEY, tfma.BASELINE_KEY) if _compared(directory) else (None,)
     results = [
-        {_slice_name(key): metrics for key, metrics in _metrics_of_slices(directory, name) if key} for name in keys
+        {_slice_name(key): metrics for key, metrics in _metrics_of_slices(directory, name) if key}
+        for name in keys
     ]
     slices = []
     for name in sorted(results[0], key=_natural_order):
@@ -135,7 +146,8 @@ def read_blessing(evaluation_directory, recipe=None):
 
     Args:
         evaluation_directory: the Evaluator's `evaluation` artifact.
-        recipe: the run's recipe, for a sentence that says what it was compared with; None says nothing of it.
+        recipe: the run's recipe, for a sentence that says what it was compared with; None says
+            nothing of it.
     """
     result = tfma.load_validation_result(str(evaluation_directory))
     if result.validation_ok:
@@ -148,8 +160,12 @@ def read_blessing(evaluation_directory, recipe=None):
         return True, f"{reason}."
     failures = []
     # The whole split first, then slice by slice.
-    for for_slice in sorted(result.metric_validations_per_slice, key=lambda one: _natural_order(_slice_of(one))):
-        failures += [_failure_sentence(failure, _slice_of(for_slice)) for failure in for_slice.failures]
+    for for_slice in sorted(
+        result.metric_validations_per_slice, key=lambda one: _natural_order(_slice_of(one))
+    ):
+        failures += [
+            _failure_sentence(failure, _slice_of(for_slice)) for failure in for_slice.failures
+        ]
     if result.missing_slices or not failures:
         failures.append("a metric with a threshold was not computed")
     if len(failures) > _MOST_FAILURES:
@@ -173,8 +189,13 @@ def _metrics_of_slices(directory, model_name):
 def _values(metrics):
     # With a baseline, TFMA puts beside each metric its difference.
     names = [name for name in metrics if not name.removesuffix("_diff").endswith(SLICE_GATE)]
-    values = {name: metrics[name].get("doubleValue") for name in names if not name.endswith("_diff")}
-    return {name: None if value is None or math.isnan(float(value)) else float(value) for name, value in values.items()}
+    values = {
+        name: metrics[name].get("doubleValue") for name in names if not name.endswith("_diff")
+    }
+    return {
+        name: None if value is None or math.isnan(float(value)) else float(value)
+        for name, value in values.items()
+    }
 
 
 def _slice_name(key):
@@ -182,7 +203,9 @@ def _slice_name(key):
 
 
 def _slice_of(validation):
-    """Returns the name of the slice that a `MetricsValidationForSlice` is about; empty for the whole split."""
+    """Returns the name of the slice that a `MetricsValidationForSlice` is about;
+    empty for the whole split.
+    """
     parts = []
     for key in validation.slice_key.single_slice_keys:
         value = getattr(key, key.WhichOneof("kind"))
@@ -202,27 +225,44 @@ def _given(section):
 def _demanding(thresholds):
     """Returns the bounds of a section that demand something: a share of at least 0 does not."""
     bounds = _given(thresholds)
-    return {name: bound for name, bound in bounds.items() if bound or registry.metric_class(name).lower_is_better}
+    return {
+        name: bound
+        for name, bound in bounds.items()
+        if bound or registry.metric_class(name).lower_is_better
+    }
 
 
 def _can_gate(name):
     """Whether a metric always has a value, and one of at least 0 that is better the higher it is."""
-    return registry.metric_class(name).always_defined and not registry.metric_class(name).lower_is_better
+    return (
+        registry.metric_class(name).always_defined
+        and not registry.metric_class(name).lower_is_better
+    )
 
 
 def _metric_config(name, options):
     class_name = tfma_metrics.CLASSES[name].__name__
-    return tfma.MetricConfig(class_name=class_name, module=METRICS_MODULE, config=json.dumps(options))
+    return tfma.MetricConfig(
+        class_name=class_name, module=METRICS_MODULE, config=json.dumps(options)
+    )
 
 
 def _threshold(name, bound, change):
-    """Returns the `MetricThreshold` of an absolute bound and of one on the change from the last blessed model; None for none."""
+    """Returns the `MetricThreshold` of an absolute bound and of one on the change from the last
+    blessed model; None for none.
+    """
     threshold = tfma.MetricThreshold()
     lower_is_better = registry.metric_class(name).lower_is_better
     if bound is not None:
-        getattr(threshold.value_threshold, "upper_bound" if lower_is_better else "lower_bound").value = bound
+        getattr(
+            threshold.value_threshold, "upper_bound" if lower_is_better else "lower_bound"
+        ).value = bound
     if change is not None:
-        direction = tfma.MetricDirection.LOWER_IS_BETTER if lower_is_better else tfma.MetricDirection.HIGHER_IS_BETTER
+        direction = (
+            tfma.MetricDirection.LOWER_IS_BETTER
+            if lower_is_better
+            else tfma.MetricDirection.HIGHER_IS_BETTER
+        )
         threshold.change_threshold.direction = direction
         threshold.change_threshold.absolute.value = change
     return threshold
@@ -239,7 +279,8 @@ def _failure_sentence(failure, slice_name):
         if math.isnan(value):
             return f"{where}the change of {label} from the last blessed model is undefined"
         return (
-            f"{where}{label} is {abs(value):.4g} {'above' if value > 0 else 'below'} that of the last blessed model, and a change of at "
+            f"{where}{label} is {abs(value):.4g} {'above' if value > 0 else 'below'} that of the "
+            "last blessed model, and a change of at "
             f"{side} {change.absolute.value:+g} is demanded"
         )
     threshold = failure.metric_threshold.value_threshold
@@ -247,7 +288,10 @@ def _failure_sentence(failure, slice_name):
     bound = (threshold.upper_bound if at_most else threshold.lower_bound).value
     if math.isnan(value):
         return (
-            f"{where}{label} is undefined (nothing in the test split to measure it on), and at {'most' if at_most else 'least'} "
+            f"{where}{label} is undefined (nothing in the test split to measure it on), and at "
+            f"{'most' if at_most else 'least'} "
             f"{bound:g} is demanded"
         )
-    return f"{where}{label} is {value:.4g}, {'above' if at_most else 'below'} the {bound:g} demanded"
+    return (
+        f"{where}{label} is {value:.4g}, {'above' if at_most else 'below'} the {bound:g} demanded"
+    )

@@ -1,11 +1,13 @@
-"""Perplexity of an exported language model over passages: for TensorFlow Model Analysis, and what the Evaluator demands of it.
+"""Perplexity of an exported language model over passages:
+for TensorFlow Model Analysis, and what the Evaluator demands of it.
 
-Any worker can measure any passage; on the whole stream, states carried, `pipeline.evaluation.perplexity_of_text` measures.
+Any worker can measure any passage; on the whole stream, states carried,
+`pipeline.evaluation.perplexity_of_text` measures.
 
     perplexity = exp(- sum of log p(w) / number of words)
 
-over the words that are new in each passage: what it repeats of the passage before was read for its context alone.
-The sum is exact, so it is the same in whatever order workers add.
+over the words that are new in each passage: what it repeats of the passage before was read for its
+context alone. The sum is exact, so it is the same in whatever order workers add.
 """
 
 import json
@@ -72,10 +74,14 @@ def _dense(feature):
 
 
 class Perplexity(metric_types.Metric):
-    """Perplexity of a model whose signature `score` gives `log_probability` `[N, T]` and `token_count` `[N]`."""
+    """Perplexity of a model whose signature `score` gives `log_probability` `[N, T]` and
+    `token_count` `[N]`.
+    """
 
     def __init__(self, name=NAME):
-        def create_computations(name=name, eval_config=None, model_names=None, output_names=None, **unused):
+        def create_computations(
+            name=name, eval_config=None, model_names=None, output_names=None, **unused
+        ):
             keys = [
                 metric_types.MetricKey(name=name, model_name=model_name, output_name=output_name)
                 for model_name in model_names or [""]
@@ -84,7 +90,9 @@ class Perplexity(metric_types.Metric):
             preprocessor = metric_types.FeaturePreprocessor(feature_keys=[CONTEXT_FEATURE])
             return [
                 metric_types.MetricComputation(
-                    keys=[key], preprocessors=[preprocessor], combiner=_Combiner(key, key.model_name)
+                    keys=[key],
+                    preprocessors=[preprocessor],
+                    combiner=_Combiner(key, key.model_name),
                 )
                 for key in keys
             ]
@@ -97,8 +105,12 @@ metric_types.register_metric(Perplexity)
 
 def build_eval_config(recipe):
     """Returns the `tfma.EvalConfig` of a recipe of the task `language_model`."""
-    metric = tfma.MetricConfig(class_name=Perplexity.__name__, module=__name__, config=json.dumps({}))
-    metric.threshold.value_threshold.upper_bound.value = recipe.language_model.max_perplexity or _NO_THRESHOLD
+    metric = tfma.MetricConfig(
+        class_name=Perplexity.__name__, module=__name__, config=json.dumps({})
+    )
+    metric.threshold.value_threshold.upper_bound.value = (
+        recipe.language_model.max_perplexity or _NO_THRESHOLD
+    )
     if recipe.language_model.max_perplexity_change is not None:
         change = metric.threshold.change_threshold
         change.direction = tfma.MetricDirection.LOWER_IS_BETTER

@@ -1,12 +1,16 @@
-"""Perplexity of an exported language model on a whole stream, its states and the pointer's window carried from word to word.
+"""Perplexity of an exported language model on a whole stream, its states and the pointer's window
+carried from word to word.
 
-Every word counts once, line ends among them. Words are the tokens of these models, so perplexity per token is perplexity per word.
+Every word counts once, line ends among them. Words are the tokens of these models, so perplexity
+per token is perplexity per word.
 
     perplexity             = exp(- 1/N sum_t log p(w_t | w_1 .. w_t-1))
-    perplexity_with_copies = the same, where a word that the vocabulary lacks is credited with what the pointer gives it
+    perplexity_with_copies = the same, where a word that the vocabulary lacks is credited with what
+    the pointer gives it
 
-In the first, all words that the vocabulary lacks are the one word `<unk>`, as in published results (Merity et al. 2016). In the second
-such a word has the probability of being copied, where it stands in the pointer's window, and that of `<unk>` elsewhere.
+In the first, all words that the vocabulary lacks are the one word `<unk>`, as in published results
+(Merity et al. 2016). In the second such a word has the probability of being copied, where it stands
+in the pointer's window, and that of `<unk>` elsewhere.
 """
 
 import bisect
@@ -59,14 +63,18 @@ def metrics_of(words, systems, samples=1000):
         samples: resampled sets of sentences behind each interval and p-value.
 
     Returns:
-        For each model a dict from metric name to `MetricResult`; and a dict from metric name to the p-value of the first against
-        the second, empty for one.
+        For each model a dict from metric name to `MetricResult`; and a dict from metric name to the
+        p-value of the first against the second, empty for one.
     """
     resampled = f"bs:{samples} sentences|seed:{DEFAULT_SEED}"
     measured, p_values = [{} for _ in systems], {}
     for name, key, unknown in (
         ("perplexity", "log_probability", "all one word"),
-        ("perplexity_with_copies", "log_probability_with_copies", "copied where they stand in the window"),
+        (
+            "perplexity_with_copies",
+            "log_probability_with_copies",
+            "copied where they stand in the window",
+        ),
     ):
         sentences = [_sentences(words, scored[key]) for scored in systems]
         texts = [""] * len(sentences[0])
@@ -76,7 +84,11 @@ def metrics_of(words, systems, samples=1000):
             )
             p_values[name] = compared["perplexity"].p_value
         else:
-            found = [scoring.score("perplexity", texts, texts, scores=sentences[0], bootstrap_samples=samples)]
+            found = [
+                scoring.score(
+                    "perplexity", texts, texts, scores=sentences[0], bootstrap_samples=samples
+                )
+            ]
         for of_system, results, scored in zip(measured, found, systems):
             details = {
                 "log_probability": results["perplexity"].details["log_probability"],
@@ -84,13 +96,16 @@ def metrics_of(words, systems, samples=1000):
                 "unknown_words": int(np.sum(scored["unknown"])),
             }
             signature = (
-                f"{resampled}|per:token|line ends:counted|unknown words:{unknown}|one stream, states and window carried"
+                f"{resampled}|per:token|line ends:counted|unknown words:{unknown}|one "
+                "stream, states and window carried"
             )
             of_system[name] = dataclasses.replace(
                 results["perplexity"], name=name, details=details, signature=signature
             )
     for of_system in measured:
-        signature = of_system["perplexity"].signature.replace("per:token", "per:word, which is a token")
+        signature = of_system["perplexity"].signature.replace(
+            "per:token", "per:word, which is a token"
+        )
         of_system["word_perplexity"] = dataclasses.replace(
             of_system["perplexity"], name="word_perplexity", signature=signature
         )
@@ -111,7 +126,8 @@ def _sentences(words, log_probability):
 
 
 def extremes(words, systems, count):
-    """Returns the sentences on which the first of two models gains and loses most against the second.
+    """Returns the sentences on which the first of two models gains and loses most against the
+    second.
 
     Args:
         words: the stream, a list of strings.
@@ -119,16 +135,23 @@ def extremes(words, systems, count):
         count: sentences of each kind, at most.
 
     Returns:
-        {"wins": sentences, "losses": sentences}, the largest first, each {"gain": sum over its words of log p_1 - log p_2, in nats,
+        {"wins": sentences, "losses": sentences}, the largest first, each {"gain": sum over its
+        words of log p_1 - log p_2, in nats,
         "words": [str], "probabilities": [p_1, p_2] of each word}.
     """
-    logs = np.stack([np.asarray(scored["log_probability"], "float64") for scored in systems], axis=1)
+    logs = np.stack(
+        [np.asarray(scored["log_probability"], "float64") for scored in systems], axis=1
+    )
     begins = _beginnings(words)
     gains = np.add.reduceat(logs[:, 0] - logs[:, 1], begins)
     spans = list(zip(begins, [*begins[1:], len(words)]))
 
     def sentences(sign):
-        order = [number for number in np.argsort(-sign * gains, kind="stable").tolist() if sign * gains[number] > 0]
+        order = [
+            number
+            for number in np.argsort(-sign * gains, kind="stable").tolist()
+            if sign * gains[number] > 0
+        ]
         return [
             {
                 "gain": float(gains[number]),
@@ -142,7 +165,8 @@ def extremes(words, systems, count):
 
 
 def by_frequency(words, scored, training_counts):
-    """Returns the mean negative log-probability of words by how often training saw them (figure A1 of Merity et al. 2016).
+    """Returns the mean negative log-probability of words by how often training saw them (figure A1
+    of Merity et al. 2016).
 
     Args:
         words: the stream, a list of strings; line ends are left out.
@@ -153,9 +177,13 @@ def by_frequency(words, scored, training_counts):
         List of {"seen": range, "log_perplexity": float or None, "words": int}, rarest first.
     """
     totals = [[0.0, 0] for _ in buckets.FREQUENCY_BUCKETS]
-    for word, log_probability in zip(words, np.asarray(scored["log_probability"]).tolist(), strict=True):
+    for word, log_probability in zip(
+        words, np.asarray(scored["log_probability"]).tolist(), strict=True
+    ):
         if word != text_streams.LINE_END:
-            bucket = bisect.bisect_right(buckets.FREQUENCY_BUCKETS, training_counts.get(word, 0)) - 1
+            bucket = (
+                bisect.bisect_right(buckets.FREQUENCY_BUCKETS, training_counts.get(word, 0)) - 1
+            )
             totals[bucket][0] -= log_probability
             totals[bucket][1] += 1
     return [

@@ -1,6 +1,7 @@
 """The slices of the test split that are computed of a source, those named in `COMPUTED`.
 
-A slice by a column of the data needs nothing: the column is a feature of the examples. `pipeline.evaluation.extractors` makes features of these.
+A slice by a column of the data needs nothing: the column is a feature of the examples.
+`pipeline.evaluation.extractors` makes features of these.
 """
 
 import bisect
@@ -32,20 +33,25 @@ class SourceSlicer:
 
     @classmethod
     def of_model(cls, model_path, needs_vocabulary=True):
-        """Returns that of an exported model, which holds its vocabulary and its recipe; a model that names no recipe has the default."""
+        """Returns that of an exported model, which holds its vocabulary and its recipe;
+        a model that names no recipe has the default.
+        """
         facts = os.path.join(model_path, "assets.extra", "verbatim.json")
         recipe = json.loads(_read(facts)).get("recipe") if tf.io.gfile.exists(facts) else None
         data = recipe_from_dict(recipe).data if recipe else sections.DataConfig()
         vocabulary = ()
         if needs_vocabulary:
-            vocabulary = _read(os.path.join(model_path, "assets", preprocessing.SOURCE_VOCABULARY_FILE)).split("\n")
+            vocabulary = _read(
+                os.path.join(model_path, "assets", preprocessing.SOURCE_VOCABULARY_FILE)
+            ).split("\n")
         return cls(Tokenizer.of(data, "source"), frozenset(vocabulary))
 
     def features(self, source):
         """Returns the dict of computed features of a source, a string.
 
-        `source_length` is the range of its number of tokens (`10-19`), and `unknown_words` whether the vocabulary lacks one of
-        its words (`yes`, `no`); a placeholder that it lacks counts, for it can only be copied.
+        `source_length` is the range of its number of tokens (`10-19`), and `unknown_words` whether
+        the vocabulary lacks one of its words (`yes`, `no`); a placeholder that it lacks counts, for
+        it can only be copied.
         """
         source = self.tokenizer.normalize(source)
         length = bisect.bisect_right(buckets.LENGTH_BUCKETS, self.tokenizer.count(source)) - 1

@@ -1,14 +1,18 @@
-"""Metrics for TensorFlow Model Analysis that are floats, merge across Beam workers, and so can gate a push.
+"""Metrics for TensorFlow Model Analysis that are floats, merge across Beam workers, and so can gate
+a push.
 
-TFMA's own Bleu and Rouge return objects, which no threshold can be compared with. These sum the statistics of
-`pipeline.metrics` over examples, wherever Beam runs them, and make one float of the sum: the value is the one that
-`pipeline.metrics.scoring.score` gives for the same texts, to the last bits of a float64.
+TFMA's own Bleu and Rouge return objects, which no threshold can be compared with. These sum the
+statistics of `pipeline.metrics` over examples, wherever Beam runs them, and make one float of the
+sum: the value is the one that `pipeline.metrics.scoring.score` gives for the same texts, to the
+last bits of a float64.
 
-A metric by training frequency or by length is several floats: the whole under its own name, and each range under
-`word_f1_by_frequency/5-9`, so that a threshold of an EvalConfig can be set on either.
+A metric by training frequency or by length is several floats: the whole under its own name, and
+each range under `word_f1_by_frequency/5-9`, so that a threshold of an EvalConfig can be set on
+either.
 
-Name them in an EvalConfig with `MetricConfig(class_name="CorpusBleu", module="pipeline.evaluation.tfma_metrics")`.
-A value that is undefined (the fidelity of a test set without placeholders) is NaN, which meets no threshold.
+Name them in an EvalConfig with `MetricConfig(class_name="CorpusBleu",
+module="pipeline.evaluation.tfma_metrics")`. A value that is undefined (the fidelity of a test set
+without placeholders) is NaN, which meets no threshold.
 """
 
 import functools
@@ -22,17 +26,20 @@ from tensorflow_model_analysis.metrics import metric_types, metric_util
 from pipeline.metrics import registry
 
 SOURCE_FEATURE = "source"
-#: What the signature `score` gives; where a metric needs it, the EvalConfig names it among `preprocessing_function_names`.
+#: What the signature `score` gives; where a metric needs it, the EvalConfig names it among
+#: `preprocessing_function_names`.
 SCORE_SIGNATURE = "score"
 SCORE_OUTPUTS = ("log_probability", "token_count")
 #: Between a metric's name and that of one of its buckets.
 BUCKET = "/"
-#: How often training saw the words of an example's texts, which `pipeline.evaluation.extractors` adds: a JSON object.
+#: How often training saw the words of an example's texts, which `pipeline.evaluation.extractors`
+#: adds: a JSON object.
 TRAINING_COUNTS_FEATURE = "training_counts"
 
 
 class _SumCombiner(beam.CombineFn):
-    """Sums a metric's segment statistics; the accumulator is one float64 vector, or one Counter for NIST.
+    """Sums a metric's segment statistics;
+    the accumulator is one float64 vector, or one Counter for NIST.
 
     The first of `keys` is that of the metric, the others are those of its buckets.
     """
@@ -79,12 +86,16 @@ class _SumCombiner(beam.CombineFn):
         if metric.needs_training_words:
             counts = element.features.get(TRAINING_COUNTS_FEATURE)
             self._training_counts.clear()
-            self._training_counts.update(json.loads(_text(counts, f"feature '{TRAINING_COUNTS_FEATURE}'")))
+            self._training_counts.update(
+                json.loads(_text(counts, f"feature '{TRAINING_COUNTS_FEATURE}'"))
+            )
         output = self._score(element) if metric.needs_scores else _text(predictions, "prediction")
         return metric.add(accumulator, metric.statistics(output, (_text(labels, "label"),), source))
 
     def _score(self, element):
-        """Returns what the model's signature `score` says of the reference: log-probability, number of tokens."""
+        """Returns what the model's signature `score` says of the reference:
+        log-probability, number of tokens.
+        """
         given = element.get_transformed_features(self._model_name) or {}
         return [float(np.asarray(given[name]).reshape(-1)[0]) for name in SCORE_OUTPUTS]
 
@@ -94,13 +105,18 @@ class _SumCombiner(beam.CombineFn):
     def extract_output(self, accumulator):
         metric = self._scoring_metric()
         values = [metric.value(accumulator), *metric.by_bucket(accumulator).values()]
-        return {key: math.nan if value is None else value for key, value in zip(self._keys, values, strict=True)}
+        return {
+            key: math.nan if value is None else value
+            for key, value in zip(self._keys, values, strict=True)
+        }
 
 
 class _SliceGateCombiner(_SumCombiner):
-    """As `_SumCombiner`, for a threshold on slices: the best possible value where a slice can prove nothing.
+    """As `_SumCombiner`, for a threshold on slices:
+    the best possible value where a slice can prove nothing.
 
-    That is a slice of too few examples, or one without anything to measure. The accumulator is (sums, number of examples).
+    That is a slice of too few examples, or one without anything to measure. The accumulator is
+    (sums, number of examples).
     """
 
     def __init__(self, min_slice_size, *arguments):
@@ -116,7 +132,9 @@ class _SliceGateCombiner(_SumCombiner):
 
     def merge_accumulators(self, accumulators):
         sums, examples = zip(*accumulators)
-        return functools.reduce(self._scoring_metric().add, sums, super().create_accumulator()), sum(examples)
+        return functools.reduce(
+            self._scoring_metric().add, sums, super().create_accumulator()
+        ), sum(examples)
 
     def extract_output(self, accumulator):
         sums, examples = accumulator
@@ -138,9 +156,11 @@ class _TextMetric(metric_types.Metric):
 
         Args:
             name: key under which TFMA reports it; the name in `pipeline.metrics` by default.
-            min_slice_size: for thresholds on slices: a slice of fewer examples, or without anything to measure, has the best
-                possible value. None gives every slice its own value, or NaN.
-            **options: `language`, `tokenize`, `tokenization` and `database`, as in `pipeline.metrics.scoring.score`.
+            min_slice_size: for thresholds on slices: a slice of fewer examples, or without anything
+                to measure, has the best possible value. None gives every slice its own value, or
+                NaN.
+            **options: `language`, `tokenize`, `tokenization` and `database`, as in
+                `pipeline.metrics.scoring.score`.
         """
         scoring_name = self.scoring_name
         make_combiner = _SumCombiner
@@ -153,25 +173,35 @@ class _TextMetric(metric_types.Metric):
         # What a slice must reach is one number.
         buckets = metric.buckets if min_slice_size is None else ()
 
-        def create_computations(name, eval_config=None, model_names=None, output_names=None, **unused):
+        def create_computations(
+            name, eval_config=None, model_names=None, output_names=None, **unused
+        ):
             preprocessors = []
             if features:
                 preprocessors = [metric_types.FeaturePreprocessor(feature_keys=features)]
             if needs_scores:
                 several = [model_name for model_name in model_names or [] if model_name]
                 preprocessors = [
-                    metric_types.TransformedFeaturePreprocessor(SCORE_OUTPUTS, model_names=several or None)
+                    metric_types.TransformedFeaturePreprocessor(
+                        SCORE_OUTPUTS, model_names=several or None
+                    )
                 ]
             computations = []
             for model_name in model_names or [""]:
                 for output_name in output_names or [""]:
                     keys = [
-                        metric_types.MetricKey(name=key_name, model_name=model_name, output_name=output_name)
+                        metric_types.MetricKey(
+                            name=key_name, model_name=model_name, output_name=output_name
+                        )
                         for key_name in (name, *(f"{name}{BUCKET}{bucket}" for bucket in buckets))
                     ]
-                    combiner = make_combiner(keys, scoring_name, options, eval_config, model_name, output_name)
+                    combiner = make_combiner(
+                        keys, scoring_name, options, eval_config, model_name, output_name
+                    )
                     computations.append(
-                        metric_types.MetricComputation(keys=keys, preprocessors=preprocessors, combiner=combiner)
+                        metric_types.MetricComputation(
+                            keys=keys, preprocessors=preprocessors, combiner=combiner
+                        )
                     )
             return computations
 
@@ -193,7 +223,10 @@ class CorpusChrf(_TextMetric):
 
 
 class BleuByLength(_TextMetric):
-    """As `CorpusBleu`, and by reference length. Reported as `bleu_by_length`, `bleu_by_length/0-9`, ..."""
+    """As `CorpusBleu`, and by reference length.
+
+    Reported as `bleu_by_length`, `bleu_by_length/0-9`, ...
+    """
 
     scoring_name = "bleu_by_length"
 
@@ -259,13 +292,18 @@ class TokenAccuracy(_TextMetric):
 
 
 class ExecutionAccuracy(_TextMetric):
-    """Share of the SQL queries with the right answer, 0 to 1; needs the option `database`. Reported as `execution_accuracy`."""
+    """Share of the SQL queries with the right answer, 0 to 1; needs the option `database`.
+
+    Reported as `execution_accuracy`.
+    """
 
     scoring_name = "execution_accuracy"
 
 
 class PlaceholderFidelity(_TextMetric):
-    """Share of the outputs that hold exactly the source's placeholders, 0 to 1. Reported as `placeholder_fidelity`.
+    """Share of the outputs that hold exactly the source's placeholders, 0 to 1.
+
+    Reported as `placeholder_fidelity`.
 
     It is over the examples whose source has a placeholder, and reads the feature `source`.
     """
@@ -274,19 +312,28 @@ class PlaceholderFidelity(_TextMetric):
 
 
 class ProtectedFidelity(_TextMetric):
-    """As `PlaceholderFidelity`, over placeholders, tags, URLs and options. Reported as `protected_fidelity`."""
+    """As `PlaceholderFidelity`, over placeholders, tags, URLs and options.
+
+    Reported as `protected_fidelity`.
+    """
 
     scoring_name = "protected_fidelity"
 
 
 class CopyRate(_TextMetric):
-    """Share of the output's words that stand in the source, 0 to 1; reads the feature `source`. Reported as `copy_rate`."""
+    """Share of the output's words that stand in the source, 0 to 1; reads the feature `source`.
+
+    Reported as `copy_rate`.
+    """
 
     scoring_name = "copy_rate"
 
 
 class CopyPrecision(_TextMetric):
-    """Share of the output's words from the source that the reference holds, 0 to 1. Reported as `copy_precision`."""
+    """Share of the output's words from the source that the reference holds, 0 to 1.
+
+    Reported as `copy_precision`.
+    """
 
     scoring_name = "copy_precision"
 
@@ -298,7 +345,9 @@ class RepetitionRate(_TextMetric):
 
 
 class UnseenCopies(_TextMetric):
-    """Share of the words to be copied, unseen in training, that were copied, 0 to 1. Reported as `unseen_copies`.
+    """Share of the words to be copied, unseen in training, that were copied, 0 to 1.
+
+    Reported as `unseen_copies`.
 
     It reads the features `source` and `training_counts`, as the next two read the latter.
     """
@@ -307,25 +356,37 @@ class UnseenCopies(_TextMetric):
 
 
 class RareWordRecall(_TextMetric):
-    """Share of the references' rare words that the outputs hold, 0 to 1. Reported as `rare_word_recall`."""
+    """Share of the references' rare words that the outputs hold, 0 to 1.
+
+    Reported as `rare_word_recall`.
+    """
 
     scoring_name = "rare_word_recall"
 
 
 class WordF1ByFrequency(_TextMetric):
-    """F1 of words, 0 to 1, and by frequency in training. Reported as `word_f1_by_frequency`, `word_f1_by_frequency/0`, ..."""
+    """F1 of words, 0 to 1, and by frequency in training.
+
+    Reported as `word_f1_by_frequency`, `word_f1_by_frequency/0`, ...
+    """
 
     scoring_name = "word_f1_by_frequency"
 
 
 class WordF1ByLength(_TextMetric):
-    """F1 of words, 0 to 1, and by reference length. Reported as `word_f1_by_length`, `word_f1_by_length/0-9`, ..."""
+    """F1 of words, 0 to 1, and by reference length.
+
+    Reported as `word_f1_by_length`, `word_f1_by_length/0-9`, ...
+    """
 
     scoring_name = "word_f1_by_length"
 
 
 class TokenPerplexity(_TextMetric):
-    """Perplexity of the references, for each of the model's tokens; reads its signature `score`. Reported as `perplexity`."""
+    """Perplexity of the references, for each of the model's tokens; reads its signature `score`.
+
+    Reported as `perplexity`.
+    """
 
     scoring_name = "perplexity"
 
@@ -350,7 +411,9 @@ def _text(value, what):
 CLASSES = {_metric.scoring_name: _metric for _metric in _TextMetric.__subclasses__()}
 #: The names of the classes that read `TRAINING_COUNTS_FEATURE`.
 CLASSES_OF_TRAINING_COUNTS = frozenset(
-    _metric.__name__ for name, _metric in CLASSES.items() if registry.metric_class(name).needs_training_words
+    _metric.__name__
+    for name, _metric in CLASSES.items()
+    if registry.metric_class(name).needs_training_words
 )
 for _metric in CLASSES.values():
     metric_types.register_metric(_metric)

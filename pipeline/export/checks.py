@@ -1,6 +1,8 @@
-"""Assertions of a served graph, whose failure ends in one sentence: a server answers INVALID_ARGUMENT with it.
+"""Assertions of a served graph, whose failure ends in one sentence:
+a server answers INVALID_ARGUMENT with it.
 
-Without conditions in the graph, so that signatures need no AutoGraph, whose conversion takes longer than tracing.
+Without conditions in the graph, so that signatures need no AutoGraph, whose conversion takes longer
+than tracing.
 """
 
 import tensorflow as tf
@@ -28,6 +30,8 @@ def check_lengths(name, unit, lengths, longest, note=""):
     check(tf.size(lengths) > 0, f"Give at least one {name}.")
     lengths = with_last(lengths, 1)
     shortest_at, longest_at = tf.argmin(lengths), tf.argmax(lengths)
-    check(lengths[shortest_at] > 0, f"The {name} {{}} is empty; give at least one word.", shortest_at)
+    check(
+        lengths[shortest_at] > 0, f"The {name} {{}} is empty; give at least one word.", shortest_at
+    )
     sentence = f"The {name} {{}} has {{}} {unit}s{note}; this model takes at most {longest}."
     check(lengths[longest_at] <= longest, sentence, longest_at, lengths[longest_at])

@@ -1,12 +1,16 @@
-"""A Keras model inside a `tf.Module` that is saved: with weights that whoever loads the SavedModel finds."""
+"""A Keras model inside a `tf.Module` that is saved:
+with weights that whoever loads the SavedModel finds.
+"""
 
 
 def keep(module, model):
-    """Sets `module.model`, so that a SavedModel of the module holds the model's weights as plain TensorFlow variables.
+    """Sets `module.model`, so that a SavedModel of the module holds the model's weights as plain
+    TensorFlow variables.
 
-    A Keras 3 variable wraps TensorFlow's. Where the wrapper is what a SavedModel tracks, the graph restores a copy of the variable and
-    computes with another, which nothing fills: Python's loader, which goes by objects, does not mind, TensorFlow Serving's, which
-    runs the graph, cannot answer a request. So the model itself is hidden from tracking.
+    A Keras 3 variable wraps TensorFlow's. Where the wrapper is what a SavedModel tracks, the graph
+    restores a copy of the variable and computes with another, which nothing fills: Python's loader,
+    which goes by objects, does not mind, TensorFlow Serving's, which runs the graph, cannot answer
+    a request. So the model itself is hidden from tracking.
 
     Args:
         module: a `tf.Module`.

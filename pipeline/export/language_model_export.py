@@ -1,7 +1,8 @@
 """Exports a trained language model as a SavedModel that takes raw text.
 
-The signatures are listed in `docs/architecture.md`. As for the other models, the Transform graph that made the training features is
-part of the SavedModel, inputs are padded to buckets, and only core and tf.text operations are used.
+The signatures are listed in `docs/architecture.md`. As for the other models, the Transform graph
+that made the training features is part of the SavedModel, inputs are padded to buckets, and only
+core and tf.text operations are used.
 """
 
 import json
@@ -13,7 +14,13 @@ from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
 from keras_models.heads.pointer_sentinel import NO_WORD
 from pipeline.export import buckets, checks, kept_weights, transform_graph
-from pipeline.export.seq2seq_export import EXTRA_DIRECTORY, FACTS_FILE, WARMUP_FILE, own_version, write_warmup
+from pipeline.export.seq2seq_export import (
+    EXTRA_DIRECTORY,
+    FACTS_FILE,
+    WARMUP_FILE,
+    own_version,
+    write_warmup,
+)
 from pipeline.features import language_model_preprocessing, preprocessing
 from pipeline.text import tokenization
 
@@ -30,7 +37,8 @@ _RAW = (("text", tf.string), ("context", tf.int64), ("order", tf.int64))
 class LanguageModelModule(tf.Module):
     """The served functions of a language model.
 
-    Strings and tables stay outside the function that XLA compiles; it is compiled at most once for each pair of buckets.
+    Strings and tables stay outside the function that XLA compiles; it is compiled at most once for
+    each pair of buckets.
     """
 
     def __init__(self, model, transform_output, recipe):
@@ -41,7 +49,9 @@ class LanguageModelModule(tf.Module):
         self.config = recipe.language_model
         self.seed = recipe.training.seed
         self.vocabulary = tf.constant(
-            preprocessing.read_vocabulary(transform_output, language_model_preprocessing.VOCABULARY_FILE)
+            preprocessing.read_vocabulary(
+                transform_output, language_model_preprocessing.VOCABULARY_FILE
+            )
         )
         # Of the special tokens only the end of a sentence is ever written.
         special = tf.range(tf.size(self.vocabulary)) < len(tokenization.SPECIAL_TOKENS) - 1
@@ -52,13 +62,24 @@ class LanguageModelModule(tf.Module):
 
     def _features(self, texts):
         column = tf.expand_dims(texts, -1)
-        raw = {name: column if dtype == tf.string else tf.zeros_like(column, dtype) for name, dtype in _RAW}
+        raw = {
+            name: column if dtype == tf.string else tf.zeros_like(column, dtype)
+            for name, dtype in _RAW
+        }
         features = self.transform(raw)
-        ragged = {name: tf.RaggedTensor.from_sparse(features[name]) for name in language_model_preprocessing.FEATURES}
-        return {name: value if value.dtype == tf.string else tf.cast(value, tf.int32) for name, value in ragged.items()}
+        ragged = {
+            name: tf.RaggedTensor.from_sparse(features[name])
+            for name in language_model_preprocessing.FEATURES
+        }
+        return {
+            name: value if value.dtype == tf.string else tf.cast(value, tf.int32)
+            for name, value in ragged.items()
+        }
 
     def _check(self, lengths):
-        checks.check_lengths("text", "word", lengths, self.buckets.length_buckets[-1], note=", line ends included")
+        checks.check_lengths(
+            "text", "word", lengths, self.buckets.length_buckets[-1], note=", line ends included"
+        )
 
     # Ids to ids.
 
@@ -73,7 +94,9 @@ class LanguageModelModule(tf.Module):
     def _continue(self, ids, extended_ids, lengths):
         uniforms = None
         if self.config.temperature:
-            uniforms = draw_uniforms(self.seed, tf.shape(ids)[0], 1, self.config.continuation_tokens)[:, 0]
+            uniforms = draw_uniforms(
+                self.seed, tf.shape(ids)[0], 1, self.config.continuation_tokens
+            )[:, 0]
         return decoding.continue_text(
             self.model,
             ids,
@@ -133,21 +156,28 @@ class LanguageModelModule(tf.Module):
 
         def aligned(ragged):
             dense = ragged.to_tensor()
-            taken = tf.gather(dense, tf.clip_by_value(places, 0, tf.shape(dense)[1] - 1), batch_dims=1)
+            taken = tf.gather(
+                dense, tf.clip_by_value(places, 0, tf.shape(dense)[1] - 1), batch_dims=1
+            )
             return tf.where(inside, taken, NO_WORD)
 
         ids, extended = aligned(features["ids"]), aligned(features["extended_ids"])
         read, targets = slice(left - 1, left - 1 + longest), slice(left, left + longest)
-        # A word without an id may be copied from the window that its step sees; the step that is fed place p sees p - L + 1 .. p.
+        # A word without an id may be copied from the window that its step sees; the step that is
+        # fed place p sees p - L + 1 .. p.
         place = tf.range(left + longest)
-        seen = (place < tf.expand_dims(place, 1)) & (place >= tf.expand_dims(place - self.window, 1))
+        seen = (place < tf.expand_dims(place, 1)) & (
+            place >= tf.expand_dims(place - self.window, 1)
+        )
         stands = seen & (tf.expand_dims(extended, 2) == tf.expand_dims(extended, 1))
         credited = tf.where(tf.reduce_any(stands, axis=2), extended, ids)
         # Two rows of the model for each text: all unknown words are one, and each is itself.
         carry = {"states": []}
         states = tf.concat([states, states], axis=0)
         for layer in range(len(self.model.lstms)):
-            carry["states"].append([tf.cast(states[:, layer, kind], self.model.compute_dtype) for kind in range(2)])
+            carry["states"].append(
+                [tf.cast(states[:, layer, kind], self.model.compute_dtype) for kind in range(2)]
+            )
         if self.model.points:
             carry["window"] = {
                 "states": tf.cast(tf.concat([window, window], axis=0), self.model.compute_dtype),
@@ -202,7 +232,9 @@ class LanguageModelModule(tf.Module):
 
     @property
     def score_stream(self):
-        """The function of a text and what was carried; a property, because its shapes are the model's."""
+        """The function of a text and what was carried;
+        a property, because its shapes are the model's.
+        """
         shapes = {
             "states": [None, len(self.model.lstms), 2, self.model.hidden_size],
             "window": [None, self.window, self.model.hidden_size],
@@ -255,7 +287,11 @@ def export_model(model, transform_output, recipe, directory):
         "batch_buckets": list(recipe.decoding.batch_buckets),
         "length_buckets": list(recipe.decoding.length_buckets),
         "compilations": len(recipe.decoding.batch_buckets) * len(recipe.decoding.length_buckets),
-        "versions": {"verbatim-text": own_version(), "tensorflow": tf.__version__, "keras": keras.__version__},
+        "versions": {
+            "verbatim-text": own_version(),
+            "tensorflow": tf.__version__,
+            "keras": keras.__version__,
+        },
         "recipe": recipe.to_dict(),
     }
     with tf.io.gfile.GFile(os.path.join(extra, FACTS_FILE), "w") as file:
@@ -263,12 +299,18 @@ def export_model(model, transform_output, recipe, directory):
 
 
 def warmup_requests(recipe):
-    """Yields `export.write_warmup`'s requests: one for each pair of buckets, and one for each other signature that is asked by hand."""
+    """Yields `export.write_warmup`'s requests:
+    one for each pair of buckets, and one for each other signature that is asked by hand.
+    """
 
     def inputs(batch, length):
         return {"text": [" ".join(["a"] * length)] * batch}
 
-    sizes = [(batch, length) for batch in recipe.decoding.batch_buckets for length in recipe.decoding.length_buckets]
+    sizes = [
+        (batch, length)
+        for batch in recipe.decoding.batch_buckets
+        for length in recipe.decoding.length_buckets
+    ]
     for size in sizes:
         yield "continue", inputs(*size)
     for signature in ("serving_default", "score"):

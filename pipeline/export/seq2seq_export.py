@@ -1,7 +1,8 @@
 """Exports a trained model as a SavedModel that takes and gives raw text.
 
-The signatures are listed in `docs/architecture.md`. The Transform graph that made the training features is part of the
-SavedModel; only core and tf.text operations are used, so a stock TF Serving runs it.
+The signatures are listed in `docs/architecture.md`. The Transform graph that made the training
+features is part of the SavedModel; only core and tf.text operations are used, so a stock TF Serving
+runs it.
 """
 
 import importlib.metadata
@@ -38,7 +39,9 @@ _SEQUENCES = ("tokens", "copied_from", "copy_probability")
 
 
 def longest_output(source_length, config):
-    """Returns the longest output, in tokens, of a source padded to `source_length`: factor * length + offset."""
+    """Returns the longest output, in tokens, of a source padded to `source_length`:
+    factor * length + offset.
+    """
     scaled = tf.cast(tf.cast(source_length, tf.float32) * config.max_length_factor, tf.int32)
     return scaled + config.max_length_offset
 
@@ -46,9 +49,9 @@ def longest_output(source_length, config):
 class ServingModule(tf.Module):
     """The served functions of a model.
 
-    Strings and tables stay outside the function that XLA compiles; what goes in is padded to a bucket in both batch and
-    length, so it is compiled at most once for each pair of buckets. A batch beyond the largest bucket is decoded in chunks of it,
-    texts of similar length together.
+    Strings and tables stay outside the function that XLA compiles; what goes in is padded to a
+    bucket in both batch and length, so it is compiled at most once for each pair of buckets. A
+    batch beyond the largest bucket is decoded in chunks of it, texts of similar length together.
     """
 
     def __init__(self, model, transform_output, recipe):
@@ -64,7 +67,10 @@ class ServingModule(tf.Module):
         self.decoder_inputs = (*DECODER_INPUTS, *encoder_features)
         # Variables, because a constant would be part of every signature's graph.
         tables = model.decoding_tables(shortlist=bool(self.config.shortlist_size))
-        if sum(table.dtype.size * table.shape.num_elements() for table in tables.values()) > LARGEST_TABLES:
+        if (
+            sum(table.dtype.size * table.shape.num_elements() for table in tables.values())
+            > LARGEST_TABLES
+        ):
             tables = {}
         self.tables = {name: tf.Variable(table, trainable=False) for name, table in tables.items()}
         self.shortlist_lexicon = []
@@ -74,20 +80,28 @@ class ServingModule(tf.Module):
             if preprocessing.LEXICON_ROWS not in self.decoder_inputs:
                 self.decoder_inputs += (preprocessing.LEXICON_ROWS,)
         # The characters of a word have as many places for each.
-        self.widths = [recipe.model.word_length if name == characters.FEATURE else 1 for name in self.decoder_inputs]
-        self.score_inputs = (*preprocessing.ID_FEATURES, *preprocessing.label_features(recipe), *encoder_features)
+        self.widths = [
+            recipe.model.word_length if name == characters.FEATURE else 1
+            for name in self.decoder_inputs
+        ]
+        self.score_inputs = (
+            *preprocessing.ID_FEATURES,
+            *preprocessing.label_features(recipe),
+            *encoder_features,
+        )
         self.tokenizer = tokenization.Tokenizer.of(recipe.data)
         self.source_tokenizer = tokenization.Tokenizer.of(recipe.data, "source")
         self.byte_table = units.byte_table() if recipe.data.units != "words" else None
         self.vocabulary = tf.constant(
             preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
         )
-        # The classes of unknown protected tokens are inputs only: a kind that no source owes, so never output.
+        # The classes of unknown protected tokens are inputs only: a kind that no source owes, so
+        # never output.
         classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
         is_class = tf.reduce_any(self.vocabulary[:, tf.newaxis] == classes, axis=1)
         self.protected_vocabulary = preprocessing.is_protected(self.vocabulary) | is_class
-        # The graphs that several signatures share, traced when the first of them asks. Concrete functions, because a nested
-        # `tf.function` is traced anew by its second caller.
+        # The graphs that several signatures share, traced when the first of them asks. Concrete
+        # functions, because a nested `tf.function` is traced anew by its second caller.
         self._predictions = {}
 
     # Text to ids.
@@ -97,12 +111,16 @@ class ServingModule(tf.Module):
         raw = {"source": source, "target": target, **dict(zip(self.columns, columns))}
         raw = {name: tf.expand_dims(texts, -1) for name, texts in raw.items()}
         features = {
-            name: tf.RaggedTensor.from_sparse(tf.cast(value, tf.int32) if value.dtype == tf.int64 else value)
+            name: tf.RaggedTensor.from_sparse(
+                tf.cast(value, tf.int32) if value.dtype == tf.int64 else value
+            )
             for name, value in self.transform(raw).items()
         }
         # What a copy writes: the token, where no lexicon has another surface for it.
         tokens = features.setdefault("source_copy_tokens", features["source_tokens"])
-        features["source_protected"] = tokens.with_flat_values(preprocessing.is_protected(tokens.flat_values))
+        features["source_protected"] = tokens.with_flat_values(
+            preprocessing.is_protected(tokens.flat_values)
+        )
         return features
 
     def _check_columns(self, source, columns):
@@ -112,13 +130,18 @@ class ServingModule(tf.Module):
             numbers = (tf.size(source), tf.size(texts))
             sentence = "There are {} source texts and {} texts of " + name + "; give as many."
             checks.check(tf.equal(*numbers), sentence, *numbers)
-            # Of different numbers, as many as both have: the sentence above must come, not an error of shapes.
+            # Of different numbers, as many as both have: the sentence above must come, not an error
+            # of shapes.
             number = tf.minimum(*numbers)
             # One pair that fits, last, so that there is always one to look at.
             tags = checks.with_last(source_features.split_tags(texts).row_lengths()[:number], 1)
             sizes = checks.with_last(tokens[:number], 1)
             at = tf.argmax(tf.not_equal(tags, sizes))
-            sentence = "The source text {} has {} tokens and {} tags of " + name + "; give one tag for each token."
+            sentence = (
+                "The source text {} has {} tokens and {} tags of "
+                + name
+                + "; give one tag for each token."
+            )
             checks.check(tf.equal(tags[at], sizes[at]), sentence, at, sizes[at], tags[at])
 
     def _check(self, name, lengths):
@@ -127,7 +150,9 @@ class ServingModule(tf.Module):
     # Ids to ids: what XLA compiles.
 
     def _decode(self, *inputs):
-        return self._search(dict(zip(self.decoder_inputs, inputs)), shortlist=self._shortlist(*inputs))
+        return self._search(
+            dict(zip(self.decoder_inputs, inputs)), shortlist=self._shortlist(*inputs)
+        )
 
     def _decode_among_all(self, *inputs):
         return self._search(dict(zip(self.decoder_inputs, inputs)))
@@ -138,15 +163,21 @@ class ServingModule(tf.Module):
         if not 0 < self.config.shortlist_size < vocabulary_size:
             return None
         inputs = dict(zip(self.decoder_inputs, inputs))
-        lexicon = [tf.gather(part, inputs[preprocessing.LEXICON_ROWS]) for part in self.shortlist_lexicon]
-        return choose_words(inputs["source_extended_ids"], vocabulary_size, self.config.shortlist_size, *lexicon)
+        lexicon = [
+            tf.gather(part, inputs[preprocessing.LEXICON_ROWS]) for part in self.shortlist_lexicon
+        ]
+        return choose_words(
+            inputs["source_extended_ids"], vocabulary_size, self.config.shortlist_size, *lexicon
+        )
 
     def _search(self, inputs, return_attention=False, shortlist=None):
         batch, source_length = tf.unstack(tf.shape(inputs["source_ids"]))
         max_length = longest_output(source_length, self.config)
         drawing = {}
         if self.config.temperature:
-            drawing["sampling"] = {name: getattr(self.config, name) for name in ("temperature", "top_k", "top_p")}
+            drawing["sampling"] = {
+                name: getattr(self.config, name) for name in ("temperature", "top_k", "top_p")
+            }
             drawing["uniforms"] = draw_uniforms(self.seed, batch, self.config.n_best, max_length)
         found = decoding.decode(
             self.model,
@@ -187,9 +218,12 @@ class ServingModule(tf.Module):
     def _decode_surely(self, features, compiled):
         """Decodes; of a shortlist, the answers that are not sure once more, among all words.
 
-        That without XLA: which texts they are, nobody knows before, and a compilation is nothing that a request may wait for.
+        That without XLA: which texts they are, nobody knows before, and a compilation is nothing
+        that a request may wait for.
         """
-        found = self._decode_in_buckets(features, tf.function(self._decode, jit_compile=compiled, autograph=False))
+        found = self._decode_in_buckets(
+            features, tf.function(self._decode, jit_compile=compiled, autograph=False)
+        )
         if not (self.config.shortlist_size and self.config.shortlist_confidence):
             return found
         again = tf.function(self._decode_among_all, autograph=False)
@@ -197,19 +231,25 @@ class ServingModule(tf.Module):
 
         def among_all():
             unsure = {name: tf.gather(features[name], rows) for name in self.decoder_inputs}
-            return buckets.scatter_rows(found, rows, self._decode_in_buckets(unsure, again), _SEQUENCES)
+            return buckets.scatter_rows(
+                found, rows, self._decode_in_buckets(unsure, again), _SEQUENCES
+            )
 
         return tf.cond(tf.size(rows) > 0, among_all, lambda: found)
 
     def _is_unsure(self, found):
-        """Whether the tokens of the best answers, the end included, have too small a mean probability: bool `[N]`."""
+        """Whether the tokens of the best answers, the end included, have too small a mean
+        probability: bool `[N]`.
+        """
         mean = found["log_probs"][:, 0] / tf.cast(found["lengths"][:, 0] + 1, tf.float32)
         return tf.exp(mean) < self.config.shortlist_confidence
 
     # Ids to text.
 
     def _surfaces(self, tokens, lengths, copy_tokens):
-        """Surface strings of extended ids: tokens int32 `[N,K,T]`, copy_tokens `[N,S]` to string `[N,K,T]`, "" at padding."""
+        """Surface strings of extended ids:
+        tokens int32 `[N,K,T]`, copy_tokens `[N,S]` to string `[N,K,T]`, "" at padding.
+        """
         size = tf.size(self.vocabulary)
         known = tf.gather(self.vocabulary, tf.minimum(tokens, size - 1))
         position = tf.clip_by_value(tokens - size, 0, tf.shape(copy_tokens)[1] - 1)
@@ -218,7 +258,11 @@ class ServingModule(tf.Module):
         return tf.where(inside, surface, "")
 
     def _detokenize(self, tokens):
-        return units.detokenize(tokens, self.byte_table) if self.byte_table else self.tokenizer.detokenize(tokens)
+        return (
+            units.detokenize(tokens, self.byte_table)
+            if self.byte_table
+            else self.tokenizer.detokenize(tokens)
+        )
 
     def _texts(self, surfaces, lengths):
         flat = tf.reshape(surfaces, [-1, tf.shape(surfaces)[2]])
@@ -226,12 +270,18 @@ class ServingModule(tf.Module):
         return tf.reshape(self._detokenize(ragged), tf.shape(lengths))
 
     def _words_found(self, features):
-        """The words that a segmenting encoder finds, ragged string `[N, (words)]`, and the number of each character's word, ragged."""
+        """The words that a segmenting encoder finds, ragged string `[N, (words)]`, and the number
+        of each character's word, ragged.
+        """
         tokens = features["source_tokens"]
         inputs = {name: features[name].to_tensor() for name in self.decoder_inputs}
-        ends = tf.cast(tf.RaggedTensor.from_tensor(self.model.segment(inputs), tokens.row_lengths()), tf.int64)
+        ends = tf.cast(
+            tf.RaggedTensor.from_tensor(self.model.segment(inputs), tokens.row_lengths()), tf.int64
+        )
         number = tf.cumsum(ends.flat_values, exclusive=True)
-        words = tf.strings.unsorted_segment_join(tokens.flat_values, number, tf.reduce_sum(ends.flat_values))
+        words = tf.strings.unsorted_segment_join(
+            tokens.flat_values, number, tf.reduce_sum(ends.flat_values)
+        )
         words = tf.RaggedTensor.from_row_lengths(words, tf.reduce_sum(ends, axis=1), validate=False)
         first = tf.gather(words.row_starts(), tokens.value_rowids())
         return words, tokens.with_flat_values(number - first)
@@ -271,7 +321,10 @@ class ServingModule(tf.Module):
 
     @staticmethod
     def _best(answers):
-        return {name: value if name == "source_tokens" else value[:, 0] for name, value in answers.items()}
+        return {
+            name: value if name == "source_tokens" else value[:, 0]
+            for name, value in answers.items()
+        }
 
     # Signatures; `signature` makes a function of strings of each.
 
@@ -291,12 +344,16 @@ class ServingModule(tf.Module):
         features = self._features(source, tf.zeros_like(source), columns)
         self._check("source text", features["source_ids"].row_lengths())
         inputs = {name: features[name].to_tensor() for name in self.decoder_inputs}
-        found = self._search(inputs, return_attention=True, shortlist=self._shortlist(*inputs.values()))
+        found = self._search(
+            inputs, return_attention=True, shortlist=self._shortlist(*inputs.values())
+        )
         if self.config.shortlist_size and self.config.shortlist_confidence:
             unsure = self._is_unsure(found)
             among_all = self._search(inputs, return_attention=True)
             found = {
-                name: tf.where(tf.reshape(unsure, [-1] + [1] * (value.shape.rank - 1)), among_all[name], value)
+                name: tf.where(
+                    tf.reshape(unsure, [-1] + [1] * (value.shape.rank - 1)), among_all[name], value
+                )
                 for name, value in found.items()
             }
         answers = self._best(self._answers(features, found))
@@ -309,11 +366,16 @@ class ServingModule(tf.Module):
 
     def score(self, source, target, *columns):
         numbers = (tf.size(source), tf.size(target))
-        checks.check(tf.equal(*numbers), "There are {} source and {} target texts; give pairs.", *numbers)
+        checks.check(
+            tf.equal(*numbers), "There are {} source and {} target texts; give pairs.", *numbers
+        )
         features = self._features(source, target, columns)
         self._check("source text", features["source_ids"].row_lengths())
         self._check("target text", features["target_extended_ids"].row_lengths() - 1)
-        inputs = {name: features[name].to_tensor(preprocessing.PADDING.get(name, 0)) for name in self.score_inputs}
+        inputs = {
+            name: features[name].to_tensor(preprocessing.PADDING.get(name, 0))
+            for name in self.score_inputs
+        }
         log_prob = self._target_log_prob(inputs)
         inside = tf.not_equal(inputs["target_extended_ids"], tokenization.PAD_ID)
         return {
@@ -325,12 +387,21 @@ class ServingModule(tf.Module):
         return [tf.TensorSpec([None], tf.string, name=name) for name in (*texts, *self.columns)]
 
     def signature(self, name):
-        """Returns the signature of that name: a function of string tensors `[N]`, the columns of tags last."""
+        """Returns the signature of that name:
+        a function of string tensors `[N]`, the columns of tags last.
+        """
         specs = self._specs(*(("source", "target") if name == "score" else ("source",)))
         return tf.function(getattr(self, name), input_signature=specs, autograph=False)
 
 
-SIGNATURES = ("serving_default", "serving_default_no_xla", "n_best", "n_best_no_xla", "explain", "score")
+SIGNATURES = (
+    "serving_default",
+    "serving_default_no_xla",
+    "n_best",
+    "n_best_no_xla",
+    "explain",
+    "score",
+)
 
 
 def export_model(model, transform_output, recipe, directory, signatures=SIGNATURES):
@@ -344,7 +415,9 @@ def export_model(model, transform_output, recipe, directory, signatures=SIGNATUR
         signatures: names of those to write, `serving_default` among them.
     """
     module = ServingModule(model, transform_output, recipe)
-    tf.saved_model.save(module, directory, signatures={name: module.signature(name) for name in signatures})
+    tf.saved_model.save(
+        module, directory, signatures={name: module.signature(name) for name in signatures}
+    )
     extra = os.path.join(directory, EXTRA_DIRECTORY)
     tf.io.gfile.makedirs(extra)
     write_warmup(os.path.join(extra, WARMUP_FILE), recipe.name, warmup_requests(recipe, signatures))
@@ -358,7 +431,11 @@ def export_model(model, transform_output, recipe, directory, signatures=SIGNATUR
         "batch_buckets": list(recipe.decoding.batch_buckets),
         "length_buckets": list(recipe.decoding.length_buckets),
         "compilations": len(recipe.decoding.batch_buckets) * len(recipe.decoding.length_buckets),
-        "versions": {"verbatim-text": own_version(), "tensorflow": tf.__version__, "keras": keras.__version__},
+        "versions": {
+            "verbatim-text": own_version(),
+            "tensorflow": tf.__version__,
+            "keras": keras.__version__,
+        },
         "recipe": recipe.to_dict(),
     }
     with tf.io.gfile.GFile(os.path.join(extra, FACTS_FILE), "w") as file:
@@ -390,22 +467,30 @@ def write_warmup(path, name, requests):
             request.model_spec.signature_name = signature
             for key, texts in inputs.items():
                 request.inputs[key].CopyFrom(tf.make_tensor_proto(texts))
-            log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
+            log = prediction_log_pb2.PredictionLog(
+                predict_log=prediction_log_pb2.PredictLog(request=request)
+            )
             writer.write(log.SerializeToString())
 
 
 def warmup_requests(recipe, signatures):
-    """Yields `write_warmup`'s requests: one for each pair of buckets, so that nobody waits for a compilation.
+    """Yields `write_warmup`'s requests:
+    one for each pair of buckets, so that nobody waits for a compilation.
 
-    What is compiled is every signature's, but a session prepares its graph for each of them anew, which takes a second or
-    two: so `n_best` and `score`, which the client and the web page ask for, have one request.
+    What is compiled is every signature's, but a session prepares its graph for each of them anew,
+    which takes a second or two: so `n_best` and `score`, which the client and the web page ask for,
+    have one request.
     """
 
     def inputs(batch, length):
         columns = {name: [" ".join(["O"] * length)] * batch for name in recipe.data.source_features}
         return {"source": [" ".join(["a"] * length)] * batch, **columns}
 
-    sizes = [(batch, length) for batch in recipe.decoding.batch_buckets for length in recipe.decoding.length_buckets]
+    sizes = [
+        (batch, length)
+        for batch in recipe.decoding.batch_buckets
+        for length in recipe.decoding.length_buckets
+    ]
     for size in sizes:
         yield "serving_default", inputs(*size)
     if "n_best" in signatures:

@@ -1,4 +1,6 @@
-"""An exported language model in this process: the same signatures that a server answers, without a server."""
+"""An exported language model in this process:
+the same signatures that a server answers, without a server.
+"""
 
 import itertools
 
@@ -22,7 +24,8 @@ class ServedLanguageModel(ServedModel):
         directory: a SavedModel, or a folder of numbered versions, of which the newest is taken.
 
     Raises:
-        pipeline.export.served_model.ModelError: no SavedModel, one that cannot be loaded, or one without the signatures.
+        pipeline.export.served_model.ModelError: no SavedModel, one that cannot be loaded, or one
+            without the signatures.
     """
 
     def _check_signatures(self):
@@ -41,7 +44,8 @@ class ServedLanguageModel(ServedModel):
             progress: called with the number of texts done after each batch.
 
         Returns:
-            A list of (words, log-probabilities), a list of strings and a float32 array, one pair a text.
+            A list of (words, log-probabilities), a list of strings and a float32 array, one pair a
+            text.
 
         Raises:
             pipeline.export.served_model.ModelError: a text is empty or too long.
@@ -55,32 +59,41 @@ class ServedLanguageModel(ServedModel):
         return scored
 
     def score_stream(self, words, progress=None):
-        """Log-probability of every word of a text of any length: LSTM states and the pointer's window are carried through it.
+        """Log-probability of every word of a text of any length:
+        LSTM states and the pointer's window are carried through it.
 
         Args:
             words: iterable of strings; `text_streams.LINE_END` ends a sentence.
             progress: called with the number of words done after each chunk.
 
         Returns:
-            Dict of arrays `[words]`: float32 `log_probability`, where a word that has no id counts as the unknown word; float32
-            `log_probability_with_copies`, where it counts with the probability that the pointer gives the word itself, if it
-            stands in the window; bool `unknown`, which words have no id.
+            Dict of arrays `[words]`: float32 `log_probability`, where a word that has no id counts
+            as the unknown word; float32 `log_probability_with_copies`, where it counts with the
+            probability that the pointer gives the word itself, if it stands in the window; bool
+            `unknown`, which words have no id.
 
         Raises:
             pipeline.export.served_model.ModelError: there is no word, or the model cannot be used.
         """
         function = self._signature("score_stream", {"text", *_CARRIED})
-        shapes = {name: spec.shape[1:] for name, spec in function.structured_input_signature[1].items()}
+        shapes = {
+            name: spec.shape[1:] for name, spec in function.structured_input_signature[1].items()
+        }
         # A text begins as if a sentence had just ended.
         carry = {"context": [tokenization.END]}
-        carry.update({name: np.zeros([1, *shapes[name]], np.float32) for name in ("states", "window")})
+        carry.update(
+            {name: np.zeros([1, *shapes[name]], np.float32) for name in ("states", "window")}
+        )
         parts = {name: [] for name in ("log_probability", "log_probability_with_copies", "unknown")}
         words, done = iter(words), 0
-        while chunk := list(itertools.islice(words, min(_LONGEST_CHUNK, self.facts["length_buckets"][-1]))):
+        while chunk := list(
+            itertools.islice(words, min(_LONGEST_CHUNK, self.facts["length_buckets"][-1]))
+        ):
             outputs = self._call(function, text=[text_streams.join_words(chunk)], **carry)
             if outputs["token_count"][0] != len(chunk):
                 raise ModelError(
-                    f"The model {self.directory} cuts {len(chunk)} words into {outputs['token_count'][0]} tokens: the text must be "
+                    f"The model {self.directory} cuts {len(chunk)} words into "
+                    f"{outputs['token_count'][0]} tokens: the text must be "
                     "cut as its recipe says."
                 )
             carry = {name: outputs[name] for name in _CARRIED}
@@ -101,8 +114,8 @@ class ServedLanguageModel(ServedModel):
             signature: `"continue"` or `"continue_no_xla"`.
 
         Returns:
-            A list of dicts, one a text: `text` (the continuation), `tokens`, `copied_from`, `copy_probability`,
-            `log_probability`, `text_tokens`.
+            A list of dicts, one a text: `text` (the continuation), `tokens`, `copied_from`,
+            `copy_probability`, `log_probability`, `text_tokens`.
 
         Raises:
             pipeline.export.served_model.ModelError: a text is empty or too long.
@@ -118,7 +131,9 @@ class ServedLanguageModel(ServedModel):
                         "copied_from": outputs["copied_from"][row].tolist(),
                         "copy_probability": outputs["copy_probability"][row].tolist(),
                         "log_probability": outputs["log_probability"][row].tolist(),
-                        "text_tokens": [token.decode("utf-8") for token in outputs["text_tokens"][row] if token],
+                        "text_tokens": [
+                            token.decode("utf-8") for token in outputs["text_tokens"][row] if token
+                        ],
                     }
                 )
         return answers

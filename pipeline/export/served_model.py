@@ -31,15 +31,25 @@ def version_directory(directory):
     if not path.exists():
         raise ModelError(f"The model folder {path} does not exist.")
     if not path.is_dir():
-        raise ModelError(f"The model folder {path} is a file: give the folder that holds numbered SavedModels.")
-    versions = [child for child in path.iterdir() if child.name.isdigit() and (child / "saved_model.pb").is_file()]
+        raise ModelError(
+            f"The model folder {path} is a file: give the folder that holds numbered SavedModels."
+        )
+    versions = [
+        child
+        for child in path.iterdir()
+        if child.name.isdigit() and (child / "saved_model.pb").is_file()
+    ]
     if not versions:
-        raise ModelError(f"The model folder {path} holds no version: give the folder that holds numbered SavedModels.")
+        raise ModelError(
+            f"The model folder {path} holds no version: give the folder that holds numbered "
+            "SavedModels."
+        )
     return max(versions, key=lambda child: int(child.name))
 
 
 def read_facts(directory):
-    """Returns what the export wrote about a model into `assets.extra/verbatim.json`; {} if that is not there.
+    """Returns what the export wrote about a model into `assets.extra/verbatim.json`; {} if that is
+    not there.
 
     Raises:
         ModelError: the file cannot be understood.
@@ -79,7 +89,8 @@ class ServedModel:
         except Exception as error:  # whatever TensorFlow finds wrong with the files
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise ModelError(
-                f"The model {self.directory} cannot be loaded ({reason.rstrip('.')}): copy or export it anew."
+                f"The model {self.directory} cannot be loaded ({reason.rstrip('.')}): copy or "
+                "export it anew."
             ) from error
         # A GPU computes one batch after the other; more of them would only take its memory.
         self._at_once = 1 if tf.config.list_physical_devices("GPU") else at_once
@@ -92,18 +103,22 @@ class ServedModel:
         self._signature("serving_default", {"source", *self.source_features})
 
     def _signature(self, name, inputs):
-        """Returns a signature, once it is sure that it takes these texts and gives what Verbatim's gives."""
+        """Returns a signature, once it is sure that it takes these texts and gives what Verbatim's
+        gives.
+        """
         function = self._loaded.signatures.get(name)
         if function is None:
             raise ModelError(
-                f"The model {self.directory} has no signature '{name}': it is not one of Verbatim's, or of an older version; "
+                f"The model {self.directory} has no signature '{name}': it is not one of "
+                "Verbatim's, or of an older version; "
                 "export it anew."
             )
         outputs = self._outputs_of(name)
         taken, given = set(function.structured_input_signature[1]), set(function.structured_outputs)
         if taken != inputs or not outputs <= given:
             raise ModelError(
-                f"The signature '{name}' of the model {self.directory} takes {', '.join(sorted(taken)) or 'nothing'} and gives "
+                f"The signature '{name}' of the model {self.directory} takes "
+                f"{', '.join(sorted(taken)) or 'nothing'} and gives "
                 f"{', '.join(sorted(given)) or 'nothing'}: it is not one of Verbatim's."
             )
         return function
@@ -123,7 +138,8 @@ class ServedModel:
         for name in _SCORES & set(arrays):
             if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
                 raise ModelError(
-                    f"The model {self.directory} gives '{name}' that is not a number: it is damaged, or its training diverged."
+                    f"The model {self.directory} gives '{name}' that is not a number: it is "
+                    "damaged, or its training diverged."
                 )
         return arrays
 
@@ -136,12 +152,16 @@ class ServedModel:
         features = features or {}
         if set(features) != set(self.source_features):
             raise ModelError(
-                f"The model {self.directory} takes tags of {', '.join(self.source_features) or 'no column'}; "
+                f"The model {self.directory} takes tags of "
+                f"{', '.join(self.source_features) or 'no column'}; "
                 f"got {', '.join(features) or 'none'}."
             )
         for name, values in features.items():
             if len(values) != number:
-                raise ModelError(f"There must be as many tags of {name} as texts; got {len(values)} and {number}.")
+                raise ModelError(
+                    f"There must be as many tags of {name} as texts; got {len(values)} and "
+                    f"{number}."
+                )
         return features
 
     def _answers_of(self, function, columns, parts):
@@ -157,9 +177,14 @@ class ServedModel:
         """
 
         def answer(part):
-            return self._call(function, **{name: [values[row] for row in part] for name, values in columns.items()})
+            return self._call(
+                function,
+                **{name: [values[row] for row in part] for name, values in columns.items()},
+            )
 
-        if self._at_once == 1:  # no thread is needed, and a single sentence would wait for its start
+        if (
+            self._at_once == 1
+        ):  # no thread is needed, and a single sentence would wait for its start
             yield from map(answer, parts)
             return
         with concurrent.futures.ThreadPoolExecutor(self._at_once) as pool:
@@ -172,14 +197,16 @@ class ServedModel:
             texts: list of strings.
             signature: `"serving_default"`, `"serving_default_no_xla"` or `"explain"`.
             progress: called with the number of texts done after each batch.
-            features: dict from each column of tags that the model takes to a list of strings, one for each text.
+            features: dict from each column of tags that the model takes to a list of strings, one
+                for each text.
 
         Returns:
-            A list of dicts, one for each text: `text`, `score`, `tokens`, `copied_from`, `copy_probability`,
-            `source_tokens` (and `attention` of `"explain"`), without padding.
+            A list of dicts, one for each text: `text`, `score`, `tokens`, `copied_from`,
+            `copy_probability`, `source_tokens` (and `attention` of `"explain"`), without padding.
 
         Raises:
-            ModelError: a text is empty or too long, its tags are missing, the model lacks the signature, or its scores are NaN.
+            ModelError: a text is empty or too long, its tags are missing, the model lacks the
+                signature, or its scores are NaN.
         """
         function = self._signature(signature, {"source", *self.source_features})
         columns = {"source": texts, **self._features_of(features, len(texts))}
@@ -199,12 +226,24 @@ class ServedModel:
         return answers
 
     def score(self, sources, targets, features=None):
-        """Returns two arrays `[pairs]`: log-probability of each target, and its number of tokens; `features` as in `predict`."""
+        """Returns two arrays `[pairs]`: log-probability of each target, and its number of tokens;
+        `features` as in `predict`.
+        """
         function = self._signature("score", {"source", "target", *self.source_features})
-        columns = {"source": sources, "target": targets, **self._features_of(features, len(sources))}
-        parts = [range(len(sources))[start : start + _SCORED] for start in range(0, len(sources), _SCORED)]
+        columns = {
+            "source": sources,
+            "target": targets,
+            **self._features_of(features, len(sources)),
+        }
+        parts = [
+            range(len(sources))[start : start + _SCORED]
+            for start in range(0, len(sources), _SCORED)
+        ]
         outputs = list(self._answers_of(function, columns, parts))
-        return tuple(np.concatenate([one[name] for one in outputs]) for name in ("log_probability", "token_count"))
+        return tuple(
+            np.concatenate([one[name] for one in outputs])
+            for name in ("log_probability", "token_count")
+        )
 
 
 def _unpad(row):
@@ -219,5 +258,7 @@ def _unpad(row):
         "source_tokens": source_tokens,
     }
     if "attention" in row:
-        answer["attention"] = np.round(row["attention"][: len(tokens), : len(source_tokens)], 4).tolist()
+        answer["attention"] = np.round(
+            row["attention"][: len(tokens), : len(source_tokens)], 4
+        ).tolist()
     return answer

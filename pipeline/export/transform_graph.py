@@ -6,8 +6,8 @@ import tensorflow as tf
 class TransformGraph(tf.Module):
     """A loaded Transform graph, called with those of its raw inputs that the caller has.
 
-    This is what `TFTransformOutput.transform_features_layer` does; but that is a layer of Keras 2, which saving a model traces once
-    more, and that takes longer than all the rest.
+    This is what `TFTransformOutput.transform_features_layer` does; but that is a layer of Keras 2,
+    which saving a model traces once more, and that takes longer than all the rest.
 
     Args:
         transform_output: `tft.TFTransformOutput`.
@@ -16,20 +16,27 @@ class TransformGraph(tf.Module):
     def __init__(self, transform_output):
         super().__init__(name="transform")
         self._graph = tf.saved_model.load(transform_output.transform_savedmodel_dir)
-        functions = getattr(self._graph.transform_fn, "concrete_functions", [self._graph.transform_fn])
+        functions = getattr(
+            self._graph.transform_fn, "concrete_functions", [self._graph.transform_fn]
+        )
         ((self._specs,), _) = functions[0].structured_input_signature
 
     def __call__(self, raw):
         """Returns the dict of features of a dict of raw tensors `[batch, 1]`.
 
-        What is not given, such as the line of the file that a training pair stood in, is empty, and no feature depends on it.
+        What is not given, such as the line of the file that a training pair stood in, is empty, and
+        no feature depends on it.
         """
         batch = tf.shape(next(iter(raw.values())))[0]
-        missing = {name: _empty(spec, batch) for name, spec in self._specs.items() if name not in raw}
+        missing = {
+            name: _empty(spec, batch) for name, spec in self._specs.items() if name not in raw
+        }
         return self._graph.transform_fn({**raw, **missing})
 
 
 def _empty(spec, batch):
     if isinstance(spec, tf.SparseTensorSpec):
         return tf.sparse.from_dense(tf.zeros([batch, 0], spec.dtype))
-    return tf.fill([batch, *spec.shape[1:]], tf.zeros([], spec.dtype) if spec.dtype != tf.string else "")
+    return tf.fill(
+        [batch, *spec.shape[1:]], tf.zeros([], spec.dtype) if spec.dtype != tf.string else ""
+    )

@@ -1,19 +1,28 @@
-"""What a copy of a source token writes, where it is not the token: entities of phrases, translations of words."""
+"""What a copy of a source token writes, where it is not the token:
+entities of phrases, translations of words.
+"""
 
 import tensorflow as tf
 
 
 def text_table(path):
-    """Returns a lookup table from the first column of a TSV file of two to the second, "" where the file lacks the key."""
+    """Returns a lookup table from the first column of a TSV file of two to the second, "" where the
+    file lacks the key.
+    """
     initializer = tf.lookup.TextFileInitializer(path, tf.string, 0, tf.string, 1, delimiter="\t")
     return tf.lookup.StaticHashTable(initializer, default_value="")
 
 
 def longest_phrase(path):
-    """Returns the number of tokens of the longest phrase of a lexicon file, whose tokens are parted by spaces."""
+    """Returns the number of tokens of the longest phrase of a lexicon file, whose tokens are parted
+    by spaces.
+    """
     with tf.io.gfile.GFile(path) as file:
         # Not splitlines, which parts at more than line feeds.
-        return max((line.split("\t")[0].count(" ") + 1 for line in file.read().split("\n") if line), default=0)
+        return max(
+            (line.split("\t")[0].count(" ") + 1 for line in file.read().split("\n") if line),
+            default=0,
+        )
 
 
 def phrase_surfaces(tokens, lookup, longest):
@@ -21,7 +30,8 @@ def phrase_surfaces(tokens, lookup, longest):
 
     Args:
         tokens: ragged string `[batch, (length)]`.
-        lookup: function from string `[tokens]`, phrases of tokens parted by spaces, to string `[tokens]`, "" for none.
+        lookup: function from string `[tokens]`, phrases of tokens parted by spaces, to string
+            `[tokens]`, "" for none.
         longest: tokens of the longest phrase that is looked up.
 
     Returns:

@@ -1,7 +1,7 @@
 """Plain text to ids: the graph that training, evaluation and serving of a language model run.
 
-A text is a stream: its words are what white space parts, and each line feed is the token `[END]`, the end of a sentence. Nothing is
-added at its beginning or end.
+A text is a stream: its words are what white space parts, and each line feed is the token `[END]`,
+the end of a sentence. Nothing is added at its beginning or end.
 """
 
 import functools
@@ -17,7 +17,9 @@ FEATURES = ("tokens", "ids", "extended_ids")
 
 
 def tokenize(texts, tokenizer):
-    """Returns the tokens of texts, line by line, `[END]` for each line feed: string `[batch]` to ragged `[batch, (tokens)]`."""
+    """Returns the tokens of texts, line by line, `[END]` for each line feed:
+    string `[batch]` to ragged `[batch, (tokens)]`.
+    """
     lines = tf.strings.split(texts, "\n")
     tokens = tokenizer.tokenize(lines.flat_values)
     # The last line of a text has no line feed.
@@ -46,17 +48,21 @@ def make_features(texts, table, tokenizer, unknown_word):
         texts: string `[batch]`.
         table: lookup table of the vocabulary, of V entries, -1 for unknown words.
         tokenizer: the recipe's `tokenization.Tokenizer`.
-        unknown_word: the text's own word for unknown words; `[UNK]` stands for them where the vocabulary lacks it.
+        unknown_word: the text's own word for unknown words; `[UNK]` stands for them where the
+            vocabulary lacks it.
 
     Returns:
-        Dict of ragged `[batch, (tokens)]`: `tokens`; int64 `ids`, below V; int64 `extended_ids`, V + first position for
-        words that have no id.
+        Dict of ragged `[batch, (tokens)]`: `tokens`; int64 `ids`, below V; int64 `extended_ids`, V
+        + first position for words that have no id.
     """
     tokens = tokenize(texts, tokenizer)
     words = tokens.flat_values
-    first_word = tf.constant(len(tokenization.SPECIAL_TOKENS) - 1, tf.int64)  # the joiner may be a word
+    first_word = tf.constant(
+        len(tokenization.SPECIAL_TOKENS) - 1, tf.int64
+    )  # the joiner may be a word
     known = table.lookup(words)
-    # A word that reads `[PAD]` is a word of the text, and unknown; but `[END]` stands for a line feed, which no word holds.
+    # A word that reads `[PAD]` is a word of the text, and unknown; but `[END]` stands for a line
+    # feed, which no word holds.
     known = tf.where(known < first_word, tf.constant(-1, tf.int64), known)
     known = tf.where(words == tokenization.END, tf.constant(tokenization.END_ID, tf.int64), known)
     unknown = table.lookup(tf.constant(unknown_word))
@@ -64,22 +70,27 @@ def make_features(texts, table, tokenizer, unknown_word):
 
     rows = tokens.value_rowids()
     unique, form = tf.unique(tf.strings.join([tf.strings.as_string(rows), words], separator=" "))
-    first = tf.math.unsorted_segment_min(tf.range(tf.size(form, out_type=tf.int64)), form, tf.size(unique))
+    first = tf.math.unsorted_segment_min(
+        tf.range(tf.size(form, out_type=tf.int64)), form, tf.size(unique)
+    )
     position = tf.gather(first, form) - tf.gather(tokens.row_starts(), rows)
     return {
         "tokens": tokens,
         "ids": tokens.with_flat_values(tf.where(known >= 0, known, unknown)),
-        "extended_ids": tokens.with_flat_values(tf.where(known >= 0, known, table.size() + position)),
+        "extended_ids": tokens.with_flat_values(
+            tf.where(known >= 0, known, table.size() + position)
+        ),
     }
 
 
 def preprocessing_fn(inputs, custom_config):
-    """TFX Transform's entry: raw `text`, `context` and `order` to the features of `make_features` and the same two numbers.
+    """TFX Transform's entry:
+    raw `text`, `context` and `order` to the features of `make_features` and the same two numbers.
 
     Args:
         inputs: dict of tensors `[batch, 1]`.
-        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, and what `configs.text_settings`
-            gives of the recipe.
+        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, and what
+            `configs.text_settings` gives of the recipe.
 
     Returns:
         Dict of sparse tensors, and of int64 `[batch, 1]`.
@@ -87,9 +98,13 @@ def preprocessing_fn(inputs, custom_config):
     import tensorflow_transform as tft
 
     path = os.path.join(custom_config["vocabulary_uri"], VOCABULARY_FILE)
-    table = tft.make_and_track_object(functools.partial(preprocessing.vocabulary_table, path), name=VOCABULARY_FILE)
+    table = tft.make_and_track_object(
+        functools.partial(preprocessing.vocabulary_table, path), name=VOCABULARY_FILE
+    )
     tokenizer = tokenization.Tokenizer(**custom_config["tokenizer"])
-    features = make_features(tf.reshape(inputs["text"], [-1]), table, tokenizer, custom_config["unknown_word"])
+    features = make_features(
+        tf.reshape(inputs["text"], [-1]), table, tokenizer, custom_config["unknown_word"]
+    )
     # Identities, because Transform wants no input among its outputs.
     numbers = {name: tf.identity(inputs[name]) for name in ("context", "order")}
     return {**{name: ragged.to_sparse() for name, ragged in features.items()}, **numbers}

@@ -4,14 +4,16 @@ import tensorflow as tf
 
 
 def first_occurrences(source, target):
-    """Finds where in its source each target item first stands, in memory in proportion to the items.
+    """Finds where in its source each target item first stands, in memory in proportion to the
+    items.
 
     Args:
-        source, target: int64 `[items]` each: keys that say which item it is and, if rows must be told apart, of which row.
+        source, target: int64 `[items]` each: keys that say which item it is and, if rows must be
+            told apart, of which row.
 
     Returns:
-        ids of the source's and of the target's items (equal items have equal ids), and, for each target item, the first index in
-        `source` or -1; all int64.
+        ids of the source's and of the target's items (equal items have equal ids), and, for each
+        target item, the first index in `source` or -1; all int64.
     """
     number = tf.size(source, out_type=tf.int64)
     unique, ids = tf.unique(tf.concat([source, target], axis=0), out_idx=tf.int64)
@@ -31,8 +33,12 @@ def token_keys(source_tokens, target_tokens):
     """
 
     def forms(tokens):
-        return tf.strings.join([tf.strings.as_string(tokens.value_rowids()), tokens.flat_values], separator=" ")
+        return tf.strings.join(
+            [tf.strings.as_string(tokens.value_rowids()), tokens.flat_values], separator=" "
+        )
 
-    _, numbers = tf.unique(tf.concat([forms(source_tokens), forms(target_tokens)], axis=0), out_idx=tf.int64)
+    _, numbers = tf.unique(
+        tf.concat([forms(source_tokens), forms(target_tokens)], axis=0), out_idx=tf.int64
+    )
     number = tf.size(source_tokens.flat_values)
     return numbers[:number], numbers[number:]

@@ -1,4 +1,6 @@
-"""Labels of pointer softmax: where in the source each target token points (Gulcehre et al. 2016, sections 5.2 and 5.3)."""
+"""Labels of pointer softmax:
+where in the source each target token points (Gulcehre et al. 2016, sections 5.2 and 5.3).
+"""
 
 import tensorflow as tf
 
@@ -18,18 +20,20 @@ def _with_end(target_tokens, pointers):
 def dictionary_pointers(source_tokens, target_tokens, unknown, lookup):
     """Pointers for translation (section 5.3).
 
-    A target word outside the shortlist points to itself in the source; else to one of its translations in the source; each at
-    its first position; else to where attention looks most. Of several translations that the source holds it is the first of the
-    dictionary; the paper leaves that open.
+    A target word outside the shortlist points to itself in the source; else to one of its
+    translations in the source; each at its first position; else to where attention looks most. Of
+    several translations that the source holds it is the first of the dictionary; the paper leaves
+    that open.
 
     Args:
         source_tokens, target_tokens: ragged string `[batch, (length)]`.
         unknown: bool, over the target's flat values: whether the shortlist lacks it.
-        lookup: function from string `[tokens]`, target words, to string `[tokens]`, their translations in the dictionary's
-            order, parted by spaces, "" for none.
+        lookup: function from string `[tokens]`, target words, to string `[tokens]`, their
+            translations in the dictionary's order, parted by spaces, "" for none.
 
     Returns:
-        ragged int64 `[batch, (length + 1)]`, the end's step included: a source position, `GENERATED` or `MOST_ATTENDED`.
+        ragged int64 `[batch, (length + 1)]`, the end's step included: a source position,
+        `GENERATED` or `MOST_ATTENDED`.
     """
     row_starts = tf.gather(source_tokens.row_starts(), target_tokens.value_rowids())
     source_keys, target_keys = matching.token_keys(source_tokens, target_tokens)
@@ -40,7 +44,9 @@ def dictionary_pointers(source_tokens, target_tokens, unknown, lookup):
     translations = tf.ragged.boolean_mask(translations, translations != "")
     words = translations.value_rowids()  # which target token each translation is of
     rows = tf.gather(target_tokens.value_rowids(), words)
-    by_row = tf.RaggedTensor.from_value_rowids(translations.flat_values, rows, nrows=target_tokens.nrows())
+    by_row = tf.RaggedTensor.from_value_rowids(
+        translations.flat_values, rows, nrows=target_tokens.nrows()
+    )
     _, _, places = matching.first_occurrences(*matching.token_keys(source_tokens, by_row))
     # The first translation, in the dictionary's order, that the source holds.
     order = tf.range(tf.size(places, out_type=tf.int64))
@@ -49,28 +55,33 @@ def dictionary_pointers(source_tokens, target_tokens, unknown, lookup):
     first = tf.math.unsorted_segment_min(tf.where(places >= 0, order, nowhere), words, number)
     found = first < nowhere  # a word without translations has the largest integer
     translated = tf.gather(tf.concat([places, [-1]], axis=0), tf.minimum(first, nowhere))
-    pointers = tf.where(itself >= 0, itself - row_starts, tf.where(found, translated - row_starts, MOST_ATTENDED))
+    pointers = tf.where(
+        itself >= 0, itself - row_starts, tf.where(found, translated - row_starts, MOST_ATTENDED)
+    )
     return _with_end(target_tokens, tf.where(unknown, pointers, GENERATED))
 
 
 def is_entity(tags):
-    """Tells which tags mark entities: all but `O` (outside, in schemes such as BIO), `-`, `_` and `0`."""
+    """Tells which tags mark entities:
+    all but `O` (outside, in schemes such as BIO), `-`, `_` and `0`.
+    """
     return tf.logical_not(tf.strings.regex_full_match(tags, "[O0_-]"))
 
 
 def entity_labels(source_tokens, target_tokens, entities):
     """Ids of a text's entities and pointers to them (section 5.2).
 
-    Entities are numbered from left to right, token by token, so that a part of an entity can match; the same token has the same
-    number. A target token that is such an entity points to the first, even if the vocabulary has the word.
+    Entities are numbered from left to right, token by token, so that a part of an entity can match;
+    the same token has the same number. A target token that is such an entity points to the first,
+    even if the vocabulary has the word.
 
     Args:
         source_tokens, target_tokens: ragged string `[batch, (length)]`.
         entities: bool, over the source's flat values: whether it is (part of) an entity.
 
     Returns:
-        int64 over the source's flat values: the entity's number from 1, 0 for other tokens; and ragged int64
-        `[batch, (length + 1)]`: a source position or `GENERATED`.
+        int64 over the source's flat values: the entity's number from 1, 0 for other tokens; and
+        ragged int64 `[batch, (length + 1)]`: a source position or `GENERATED`.
     """
     source_keys, target_keys = matching.token_keys(source_tokens, target_tokens)
     # A token that is no entity gets a key that no target token has.
@@ -84,7 +95,9 @@ def entity_labels(source_tokens, target_tokens, entities):
     numbers = tf.where(entities, tf.gather(ranks, first), 0)
     _, _, pointed = matching.first_occurrences(keys, target_keys)
     row_starts = tf.gather(source_tokens.row_starts(), target_tokens.value_rowids())
-    return numbers, _with_end(target_tokens, tf.where(pointed >= 0, pointed - row_starts, GENERATED))
+    return numbers, _with_end(
+        target_tokens, tf.where(pointed >= 0, pointed - row_starts, GENERATED)
+    )
 
 
 def entity_name(number):

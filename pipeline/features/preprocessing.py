@@ -1,7 +1,8 @@
 """Raw pairs to ids in the extended space: the graph that both training and serving run.
 
-`preprocessing_fn` is what TextTransform runs; the SavedModel that is served contains the very graph it traced, so
-training and serving cannot drift apart. The features are listed in `docs/architecture.md`.
+`preprocessing_fn` is what TextTransform runs; the SavedModel that is served contains the very graph
+it traced, so training and serving cannot drift apart. The features are listed in
+`docs/architecture.md`.
 """
 
 import functools
@@ -46,7 +47,9 @@ def label_features(recipe):
 
 
 def encoder_features(recipe):
-    """Returns the names of the extra inputs of a recipe's encoder, and of what its head's lexicon is read by."""
+    """Returns the names of the extra inputs of a recipe's encoder, and of what its head's lexicon
+    is read by.
+    """
     names = (*recipe.data.source_features, *recipe.data.surface_features)
     rows = (LEXICON_ROWS,) if recipe.model.head in LEXICON_HEADS else ()
     composed = (characters.FEATURE,) if composes(recipe) else ()
@@ -55,9 +58,13 @@ def encoder_features(recipe):
 
 
 def encoder_feature_sizes(transform_output, recipe):
-    """Returns a dict from the name of each extra input of the encoder to its number of ids, id 0 padding."""
+    """Returns a dict from the name of each extra input of the encoder to its number of ids, id 0
+    padding.
+    """
     sizes = {
-        source_features.feature_name(name): len(read_vocabulary(transform_output, source_features.tags_file(name)))
+        source_features.feature_name(name): len(
+            read_vocabulary(transform_output, source_features.tags_file(name))
+        )
         for name in recipe.data.source_features
     }
     if "case" in recipe.data.surface_features:
@@ -68,13 +75,19 @@ def encoder_feature_sizes(transform_output, recipe):
 def vocabulary_table(path):
     """Returns a lookup table from token to line number, -1 where the file lacks the token."""
     initializer = tf.lookup.TextFileInitializer(
-        path, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
+        path,
+        tf.string,
+        tf.lookup.TextFileIndex.WHOLE_LINE,
+        tf.int64,
+        tf.lookup.TextFileIndex.LINE_NUMBER,
     )
     return tf.lookup.StaticHashTable(initializer, default_value=-1)
 
 
 def key_table(path):
-    """Returns a lookup table from the first column of a TSV file to its line number, -1 where the file lacks the key."""
+    """Returns a lookup table from the first column of a TSV file to its line number, -1 where the
+    file lacks the key.
+    """
     initializer = tf.lookup.TextFileInitializer(
         path, tf.string, 0, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER, delimiter="\t"
     )
@@ -82,15 +95,22 @@ def key_table(path):
 
 
 def read_lexicon(transform_output):
-    """Returns the lexicon of translations that a Transform graph's `source_lexicon_rows` point into.
+    """Returns the lexicon of translations that a Transform graph's `source_lexicon_rows` point
+    into.
 
     Returns:
         What `translation_lexicon.read_rows` does, by the target vocabulary.
     """
     vocabulary = read_vocabulary(transform_output, TARGET_VOCABULARY_FILE)
-    path = os.path.join(transform_output.transform_savedmodel_dir, "assets", translation_lexicon.ROWS_FILE)
+    path = os.path.join(
+        transform_output.transform_savedmodel_dir, "assets", translation_lexicon.ROWS_FILE
+    )
     # A word of the text that reads like a special token is none.
-    ids = {token: number for number, token in enumerate(vocabulary) if token not in tokenization.SPECIAL_TOKENS[:-1]}
+    ids = {
+        token: number
+        for number, token in enumerate(vocabulary)
+        if token not in tokenization.SPECIAL_TOKENS[:-1]
+    }
     return translation_lexicon.read_rows(path, ids, tokenization.UNK_ID)
 
 
@@ -100,18 +120,23 @@ def count_characters(transform_output):
 
 
 def read_vocabulary(transform_output, name):
-    """Returns the tokens of a vocabulary, in the order of their ids, from a Transform graph's own copy of the file.
+    """Returns the tokens of a vocabulary, in the order of their ids, from a Transform graph's own
+    copy of the file.
 
     Args:
         transform_output: a `tft.TFTransformOutput`.
         name: `SOURCE_VOCABULARY_FILE`, `TARGET_VOCABULARY_FILE` or the file of a column's tags.
     """
-    with tf.io.gfile.GFile(os.path.join(transform_output.transform_savedmodel_dir, "assets", name)) as file:
+    with tf.io.gfile.GFile(
+        os.path.join(transform_output.transform_savedmodel_dir, "assets", name)
+    ) as file:
         return file.read().splitlines()
 
 
 def protected_class_ids(tokens):
-    """Returns the class id of each protected token (`[PLACEHOLDER]`, …) and `[UNK]`'s id for all others."""
+    """Returns the class id of each protected token (`[PLACEHOLDER]`, …) and `[UNK]`'s id for all
+    others.
+    """
     ids = tf.fill(tf.shape(tokens), tf.constant(tokenization.UNK_ID, tf.int64))
     for name, pattern in reversed(tokenization.PROTECTED_PATTERNS):
         class_id = tf.constant(tokenization.SPECIAL_TOKENS.index(name), tf.int64)
@@ -142,14 +167,17 @@ def make_features(
         target: string `[batch]`; empty when only the source is known, as in serving.
         source_table: lookup table of the source vocabulary, -1 for unknown tokens.
         target_table: the same for the target, of V entries.
-        tokenizer: the recipe's `tokenization.Tokenizer`, or what else `units.tokenizer_of` gives for the source.
-        settings: what `configs.transform_settings` gives: which features are made beside `FEATURES`.
+        tokenizer: the recipe's `tokenization.Tokenizer`, or what else `units.tokenizer_of` gives
+            for the source.
+        settings: what `configs.transform_settings` gives: which features are made beside
+            `FEATURES`.
         tables: what `load_tables` gives for these settings.
         tags: dict from each of `settings["source_features"]` to string `[batch]`.
         target_tokenizer: the target's; by default the source's.
 
     Returns:
-        Dict of ragged tensors `[batch, (length)]`, one for each name in `FEATURES` and for those that the settings ask for.
+        Dict of ragged tensors `[batch, (length)]`, one for each name in `FEATURES` and for those
+        that the settings ask for.
     """
     settings, tables, tags = settings or {}, tables or {}, tags or {}
     source_tokens = tokenizer.tokenize(source)
@@ -164,7 +192,8 @@ def make_features(
 
     def ids_and_feed(tokens, table):
         known = table.lookup(tokens.flat_values)
-        # A token that reads `[PAD]` is a word of the text (which only white space parts): it is unknown, hence copied.
+        # A token that reads `[PAD]` is a word of the text (which only white space parts): it is
+        # unknown, hence copied.
         known = tf.where(known < joiner_id, tf.constant(-1, tf.int64), known)
         if table is source_table and "entities" in settings:
             known = tf.where(known < table.size() - settings["entities"], known, -1)
@@ -176,7 +205,8 @@ def make_features(
     target_known, target_feed = ids_and_feed(target_tokens, target_table)
     is_unknown = target_known.flat_values < 0
 
-    # A surface form's first position. Comparing every pair of positions would take memory to the square of the tokens.
+    # A surface form's first position. Comparing every pair of positions would take memory to the
+    # square of the tokens.
     source_keys, target_keys = matching.token_keys(copy_tokens, target_tokens)
 
     def copy_ids(tokens, keys, absent):
@@ -190,7 +220,9 @@ def make_features(
         copy_ids(source_tokens, source_keys, tf.constant(0, tf.int64)),
     )
     unknown = tf.constant(tokenization.UNK_ID, tf.int64)
-    labels = tf.where(is_unknown, copy_ids(target_tokens, target_keys, unknown), target_known.flat_values)
+    labels = tf.where(
+        is_unknown, copy_ids(target_tokens, target_keys, unknown), target_known.flat_values
+    )
 
     column = tf.ones([source_tokens.nrows(), 1], tf.int64)
     features = {
@@ -204,23 +236,31 @@ def make_features(
         ),
     }
     for name in settings.get("source_features", ()):
-        features[source_features.feature_name(name)] = source_features.tag_ids(tags[name], tables[name])
+        features[source_features.feature_name(name)] = source_features.tag_ids(
+            tags[name], tables[name]
+        )
     if "case" in settings.get("surface_features", ()):
         cases = source_features.case_ids(source_tokens.flat_values)
         features[source_features.feature_name("case")] = source_tokens.with_flat_values(cases)
     if "spans" in settings:
-        starts, lengths = span_labels.span_labels(copy_tokens, target_tokens, is_unknown, **settings["spans"])
+        starts, lengths = span_labels.span_labels(
+            copy_tokens, target_tokens, is_unknown, **settings["spans"]
+        )
         features.update({copy_head.SPAN_STARTS: starts, copy_head.SPAN_LENGTHS: lengths})
     if settings.get("pointers") == "dictionary":
         features[copy_head.POINTERS] = pointer_labels.dictionary_pointers(
             copy_tokens, target_tokens, is_unknown, tables["dictionary_sources"].lookup
         )
     if settings.get("pointers") == "entities":
-        entity_tags = _tags_of_tokens(source_tokens, source_features.split_tags(tags[settings["entity_feature"]]))
+        entity_tags = _tags_of_tokens(
+            source_tokens, source_features.split_tags(tags[settings["entity_feature"]])
+        )
         numbers, features[copy_head.POINTERS] = pointer_labels.entity_labels(
             copy_tokens, target_tokens, pointer_labels.is_entity(entity_tags)
         )
-        ids = pointer_labels.entity_ids(source_ids.flat_values, numbers, source_table.size(), settings["entities"])
+        ids = pointer_labels.entity_ids(
+            source_ids.flat_values, numbers, source_table.size(), settings["entities"]
+        )
         features["source_ids"] = source_ids.with_flat_values(ids)
     if settings.get("lexicon_rows"):
         line = tables["lexicon_rows"].lookup(source_tokens.flat_values)
@@ -228,9 +268,13 @@ def make_features(
         row = tf.where(line < 0, uncovered, line + translation_lexicon.FIRST_ROW)
         features[LEXICON_ROWS] = source_tokens.with_flat_values(row)
     if "word_length" in settings:
-        features[characters.FEATURE] = _characters(source_tokens, settings["word_length"], source_table, tables)
+        features[characters.FEATURE] = _characters(
+            source_tokens, settings["word_length"], source_table, tables
+        )
     if settings.get("scripts"):
-        features[scripts.FEATURE] = scripts.script_ends(source_tokens, kana_alone=settings["scripts"] == "kana")
+        features[scripts.FEATURE] = scripts.script_ends(
+            source_tokens, kana_alone=settings["scripts"] == "kana"
+        )
     if settings.get("translate"):
         keep = is_protected(source_tokens.flat_values)
         lookup = tables["translations"].lookup
@@ -250,7 +294,9 @@ def _characters(tokens, word_length, source_table, tables):
 
 
 def _tags_of_tokens(tokens, tags):
-    """Returns a tag for each of the flat tokens: `O` where a served text has fewer tags than tokens, which is refused later."""
+    """Returns a tag for each of the flat tokens:
+    `O` where a served text has fewer tags than tokens, which is refused later.
+    """
     places = tf.range(tf.size(tokens.flat_values, out_type=tf.int64))
     rows = tokens.value_rowids()
     index = tf.gather(tags.row_starts(), rows) + places - tf.gather(tokens.row_starts(), rows)
@@ -264,11 +310,14 @@ def load_tables(folder, settings, load=lambda path, make: make(path)):
 
     Args:
         folder: the Vocabulary artifact.
-        settings: what `configs.transform_settings` gives; with `lexicon_uri`, the Lexicon artifact, where they ask for it.
-        load: function of a path and a function of a path that makes a table; Transform must track what is made.
+        settings: what `configs.transform_settings` gives; with `lexicon_uri`, the Lexicon artifact,
+            where they ask for it.
+        load: function of a path and a function of a path that makes a table; Transform must track
+            what is made.
 
     Returns:
-        Dict: the table of each column's tags by the column's name, `copy_lexicon` (table and longest phrase), `dictionary_sources`,
+        Dict: the table of each column's tags by the column's name, `copy_lexicon` (table and
+            longest phrase), `dictionary_sources`,
         `translations`, `lexicon_rows`, `characters`; those that the settings ask for.
     """
 
@@ -276,11 +325,15 @@ def load_tables(folder, settings, load=lambda path, make: make(path)):
         return load(os.path.join(folder, name), make)
 
     tables = {
-        name: made(source_features.tags_file(name), vocabulary_table) for name in settings.get("source_features", ())
+        name: made(source_features.tags_file(name), vocabulary_table)
+        for name in settings.get("source_features", ())
     }
     if settings.get("copy_lexicon"):
         longest = copy_lexicon.longest_phrase(os.path.join(folder, dictionaries.COPY_LEXICON_FILE))
-        tables["copy_lexicon"] = (made(dictionaries.COPY_LEXICON_FILE, copy_lexicon.text_table), longest)
+        tables["copy_lexicon"] = (
+            made(dictionaries.COPY_LEXICON_FILE, copy_lexicon.text_table),
+            longest,
+        )
     if settings.get("pointers") == "dictionary":
         tables["dictionary_sources"] = made(dictionaries.SOURCES_FILE, copy_lexicon.text_table)
     if "word_length" in settings:
@@ -297,12 +350,14 @@ def load_tables(folder, settings, load=lambda path, make: make(path)):
 
 
 def preprocessing_fn(inputs, custom_config):
-    """TFX Transform's entry: raw features `source`, `target` and columns of tags to the features of `make_features`.
+    """TFX Transform's entry:
+    raw features `source`, `target` and columns of tags to the features of `make_features`.
 
     Args:
         inputs: dict of string tensors `[batch, 1]`.
-        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, `lexicon_uri` and `subwords_uri`, those of
-            Lexicon and Subwords, where the recipe has them, and what `configs.transform_settings` gives of the recipe.
+        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote,
+            `lexicon_uri` and `subwords_uri`, those of Lexicon and Subwords, where the recipe has
+            them, and what `configs.transform_settings` gives of the recipe.
 
     Returns:
         Dict of sparse tensors, which tf.Example stores as lists of any length.
@@ -314,11 +369,14 @@ def preprocessing_fn(inputs, custom_config):
 
     uri = custom_config["vocabulary_uri"]
     vocabularies = [
-        load(os.path.join(uri, name), vocabulary_table) for name in (SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE)
+        load(os.path.join(uri, name), vocabulary_table)
+        for name in (SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE)
     ]
     tokenizers = [
         tft.make_and_track_object(
-            functools.partial(units.tokenizer_of, custom_config, custom_config.get("subwords_uri"), side),
+            functools.partial(
+                units.tokenizer_of, custom_config, custom_config.get("subwords_uri"), side
+            ),
             name=f"{side} units",
         )
         if units.cuts(custom_config, side)
@@ -326,7 +384,9 @@ def preprocessing_fn(inputs, custom_config):
         for side in ("source", "target")
     ]
     columns = custom_config.get("source_features", ())
-    source, target, *tags = (tf.reshape(inputs[name], [-1]) for name in ("source", "target", *columns))
+    source, target, *tags = (
+        tf.reshape(inputs[name], [-1]) for name in ("source", "target", *columns)
+    )
     features = make_features(
         source,
         target,

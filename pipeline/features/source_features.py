@@ -1,6 +1,7 @@
 """Features of source tokens beside the word: columns of tags, and what the surface itself shows.
 
-The encoder embeds each and joins it to the word's embedding (the feature-rich encoder of Zhou et al. 2017).
+The encoder embeds each and joins it to the word's embedding (the feature-rich encoder of Zhou et
+al. 2017).
 """
 
 import tensorflow as tf

@@ -1,4 +1,6 @@
-"""Labels of sequential copying: which spans of the source a target is made of, for head `span_copy`."""
+"""Labels of sequential copying:
+which spans of the source a target is made of, for head `span_copy`.
+"""
 
 import tensorflow as tf
 
@@ -8,19 +10,23 @@ from pipeline.features.matching import first_occurrences, token_keys
 def longest_matches(source_tokens, target_tokens, max_span):
     """Finds, from each target token on, the longest run of tokens that stands in its source too.
 
-    Runs of l tokens get numbers out of those of l - 1 and of their last token, so that time and memory are in proportion to
-    max_span times the tokens.
+    Runs of l tokens get numbers out of those of l - 1 and of their last token, so that time and
+    memory are in proportion to max_span times the tokens.
 
     Args:
         source_tokens, target_tokens: ragged string `[batch, (length)]`.
         max_span: the longest run looked for.
 
     Returns:
-        Three int64 tensors over the target's flat values: where the longest run first stands in the source, its length (both 0
-        where even the first token is not in the source), and where the token alone first stands there (0 if it does not).
+        Three int64 tensors over the target's flat values: where the longest run first stands in the
+        source, its length (both 0 where even the first token is not in the source), and where the
+        token alone first stands there (0 if it does not).
     """
     tokens = [token_keys(source_tokens, target_tokens)[side] for side in (0, 1)]
-    ends = [tf.gather(ragged.row_limits(), ragged.value_rowids()) for ragged in (source_tokens, target_tokens)]
+    ends = [
+        tf.gather(ragged.row_limits(), ragged.value_rowids())
+        for ragged in (source_tokens, target_tokens)
+    ]
     row_start = tf.gather(source_tokens.row_starts(), target_tokens.value_rowids())
     size = tf.reduce_max(tf.concat([*tokens, [0]], axis=0)) + 1
     runs = tokens
@@ -32,7 +38,8 @@ def longest_matches(source_tokens, target_tokens, max_span):
             last = places + span - 1
             inside = last < ends[side]
             token = tf.gather(tokens[side], tf.where(inside, last, places))
-            # A run that the text is too short for has a key of its own: below 0, odd in the target, even in the source.
+            # A run that the text is too short for has a key of its own: below 0, odd in the target,
+            # even in the source.
             keys.append(tf.where(inside, runs[side] * size + token, -(2 * places + side) - 1))
         *runs, first = first_occurrences(*keys)
         found = first >= 0
@@ -71,11 +78,13 @@ def reached(jumps, starts):
 
 
 def span_labels(source_tokens, target_tokens, unknown, max_span, min_span=1):
-    """Parts each target into generated words and copied spans, from left to right: the longest match, and of those the first.
+    """Parts each target into generated words and copied spans, from left to right:
+    the longest match, and of those the first.
 
-    At target token t the longest l <= max_span is taken for which target[t : t + l] stands in the source; if l is below
-    min_span, t is generated, unless the vocabulary lacks it: then it is copied alone. Zhou et al. 2018 copy spans
-    of at most 5 tokens and leave open how the spans of a target are found; greed is ours.
+    At target token t the longest l <= max_span is taken for which target[t : t + l] stands in the
+    source; if l is below min_span, t is generated, unless the vocabulary lacks it: then it is
+    copied alone. Zhou et al. 2018 copy spans of at most 5 tokens and leave open how the spans of a
+    target are found; greed is ours.
 
     Args:
         source_tokens, target_tokens: ragged string `[batch, (length)]`.
@@ -83,8 +92,9 @@ def span_labels(source_tokens, target_tokens, unknown, max_span, min_span=1):
         max_span, min_span: longest and shortest span in tokens.
 
     Returns:
-        starts and lengths, ragged int64 `[batch, (length + 1)]`, the end's step included: at a span's first token (first source
-        position, length), at its others (-1, -1), at generated tokens and the end (-1, 0).
+        starts and lengths, ragged int64 `[batch, (length + 1)]`, the end's step included: at a
+        span's first token (first source position, length), at its others (-1, -1), at generated
+        tokens and the end (-1, 0).
     """
     start, length, alone = longest_matches(source_tokens, target_tokens, max_span)
     short = length < min_span
@@ -93,7 +103,8 @@ def span_labels(source_tokens, target_tokens, unknown, max_span, min_span=1):
     length = tf.where(short, tf.cast(single, tf.int64), length)
     places = tf.range(tf.size(length, out_type=tf.int64))
     row_start = tf.gather(target_tokens.row_starts(), target_tokens.value_rowids())
-    # A span never leaves its row, so that the end of one row leads to the next, which is a start anyway.
+    # A span never leaves its row, so that the end of one row leads to the next, which is a start
+    # anyway.
     first = reached(places + tf.maximum(length, 1), tf.equal(places, row_start))
     starts = tf.where(first & (length > 0), start, -1)
     lengths = tf.where(first, length, -1)

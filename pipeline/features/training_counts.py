@@ -1,4 +1,6 @@
-"""How often training saw each word: kept beside an exported model, so that metrics of rare and unseen words can be measured anywhere."""
+"""How often training saw each word:
+kept beside an exported model, so that metrics of rare and unseen words can be measured anywhere.
+"""
 
 import collections
 import gzip

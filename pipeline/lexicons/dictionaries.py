@@ -1,7 +1,8 @@
-"""The user's lexicon files: word to translation (`data.dictionary`), phrase to entity (`data.copy_lexicon`).
+"""The user's lexicon files:
+word to translation (`data.dictionary`), phrase to entity (`data.copy_lexicon`).
 
-Plain Python, so that a faulty file is reported before TensorFlow is imported. The Vocabulary component writes what it read
-into its artifact, in the form that the graph's tables load.
+Plain Python, so that a faulty file is reported before TensorFlow is imported. The Vocabulary
+component writes what it read into its artifact, in the form that the graph's tables load.
 """
 
 import typing
@@ -45,7 +46,8 @@ class CopyLexicon(typing.NamedTuple):
 
 
 def _lines(path, what):
-    """Yields (number, text) of the lines of a file that are not empty; the text of one that is not UTF-8 is None.
+    """Yields (number, text) of the lines of a file that are not empty;
+    the text of one that is not UTF-8 is None.
 
     Raises:
         DataError: the file cannot be read.
@@ -59,7 +61,9 @@ def _lines(path, what):
         try:
             opened = open(path, "rb")
         except OSError as error:
-            raise DataError(f"The file of {what}, {path}, cannot be read: {error.strerror}.") from None
+            raise DataError(
+                f"The file of {what}, {path}, cannot be read: {error.strerror}."
+            ) from None
     with opened as file:
         for number, raw in enumerate(file, 1):
             try:
@@ -72,12 +76,14 @@ def _lines(path, what):
 
 
 def read_dictionary(path, tokenizer):
-    """Reads a dictionary: source word TAB target word, or word TAB reading TAB meaning TAB level (JLPT lists).
+    """Reads a dictionary:
+    source word TAB target word, or word TAB reading TAB meaning TAB level (JLPT lists).
 
     Args:
         path: the file.
-        tokenizer: the recipe's `tokenization.Tokenizer`; only entries of one token on either side can be pointed at. Placeholders
-            and their like are kept as they are, so they are no entries either.
+        tokenizer: the recipe's `tokenization.Tokenizer`; only entries of one token on either side
+            can be pointed at. Placeholders and their like are kept as they are, so they are no
+            entries either.
 
     Returns:
         A `Dictionary`; a malformed line costs that line alone.
@@ -87,7 +93,11 @@ def read_dictionary(path, tokenizer):
     """
 
     def is_plain_word(text):
-        return tokenizer.count(text) == 1 and tokenizer.words(text) == [text] and not tokenizer.protected_tokens(text)
+        return (
+            tokenizer.count(text) == 1
+            and tokenizer.words(text) == [text]
+            and not tokenizer.protected_tokens(text)
+        )
 
     pairs, entries, lines, malformed = [], 0, 0, []
     for number, text in _lines(path, "data.dictionary"):
@@ -101,7 +111,8 @@ def read_dictionary(path, tokenizer):
             malformed.append(
                 (
                     number,
-                    "it must be a source word, a tab and a target word (or four columns: word, reading, meaning, level); "
+                    "it must be a source word, a tab and a target word (or four columns: word, "
+                    "reading, meaning, level); "
                     f"got {text[:80]!r}",
                 )
             )
@@ -110,29 +121,36 @@ def read_dictionary(path, tokenizer):
         translations = cells[chosen[1]].split(",") if len(cells) == 4 else [cells[chosen[1]]]
         for translation in translations:
             entries += 1
-            source, target = (tokenizer.normalize(word.strip()) for word in (cells[chosen[0]], translation))
+            source, target = (
+                tokenizer.normalize(word.strip()) for word in (cells[chosen[0]], translation)
+            )
             if is_plain_word(source) and is_plain_word(target):
                 pairs.append((source, target))
     return Dictionary(pairs, entries, entries - len(pairs), lines, malformed)
 
 
 def describe_malformed(dictionary, path):
-    """Returns what people are told of a dictionary's malformed lines, without a full stop; "" where there are none."""
+    """Returns what people are told of a dictionary's malformed lines, without a full stop; "" where
+    there are none.
+    """
     if not dictionary.malformed:
         return ""
     number, reason = dictionary.malformed[0]
     return (
-        f"{len(dictionary.malformed)} of {dictionary.lines} lines of {path} (data.dictionary) are malformed; the first is line "
+        f"{len(dictionary.malformed)} of {dictionary.lines} lines of {path} (data.dictionary) are "
+        "malformed; the first is line "
         f"{number}: {reason}"
     )
 
 
 def read_copy_lexicon(path, tokenizer):
-    """Reads a copy lexicon: `phrase :- CATEGORY : name:type`, which a target writes `name:_type`, or phrase TAB entity.
+    """Reads a copy lexicon: `phrase :- CATEGORY :
+    name:type`, which a target writes `name:_type`, or phrase TAB entity.
 
     Args:
         path: the file.
-        tokenizer: the recipe's `tokenization.Tokenizer`; an entity must be one token, for one source position copies it.
+        tokenizer: the recipe's `tokenization.Tokenizer`; an entity must be one token, for one
+            source position copies it.
 
     Returns:
         A `CopyLexicon`.
@@ -143,17 +161,21 @@ def read_copy_lexicon(path, tokenizer):
     phrases, ambiguous = {}, 0
     for number, text in _lines(path, "data.copy_lexicon"):
         if text is None:
-            raise DataError(f"Line {number} of {path} (data.copy_lexicon) is not valid UTF-8: mend the file.")
+            raise DataError(
+                f"Line {number} of {path} (data.copy_lexicon) is not valid UTF-8: mend the file."
+            )
         phrase, entity = _phrase_and_entity(text)
         phrase, entity = (tokenizer.normalize(" ".join(part.split())) for part in (phrase, entity))
         if not phrase or not entity:
             raise DataError(
-                f"Line {number} of {path} (data.copy_lexicon) must be a phrase, a tab and an entity, or "
+                f"Line {number} of {path} (data.copy_lexicon) must be a phrase, a tab and an "
+                "entity, or "
                 f"'phrase :- NP : name:type'; got {text[:80]!r}."
             )
         if tokenizer.count(entity) != 1:
             raise DataError(
-                f"The entity {entity!r} in line {number} of {path} (data.copy_lexicon) must be one token, as it stands in the targets."
+                f"The entity {entity!r} in line {number} of {path} (data.copy_lexicon) must be "
+                "one token, as it stands in the targets."
             )
         if phrases.setdefault(phrase, entity) != entity:
             ambiguous += 1
@@ -174,8 +196,8 @@ def check(recipe):
     """Reads the lexicon files that a recipe names, so that a fault is known before anything runs.
 
     Raises:
-        DataError: see `read_dictionary` and `read_copy_lexicon`; or more lines of a dictionary are malformed than
-            `data.max_rejected_share` allows, or nothing in it can be used.
+        DataError: see `read_dictionary` and `read_copy_lexicon`; or more lines of a dictionary are
+            malformed than `data.max_rejected_share` allows, or nothing in it can be used.
     """
     from pipeline.text import tokenization
 
@@ -185,11 +207,14 @@ def check(recipe):
         allowed = recipe.data.max_rejected_share
         if len(dictionary.malformed) > allowed * dictionary.lines:
             raise DataError(
-                f"{describe_malformed(dictionary, path)}. That is above data.max_rejected_share ({allowed:.1%}): mend the file or raise "
+                f"{describe_malformed(dictionary, path)}. That is above data.max_rejected_share "
+                f"({allowed:.1%}): mend the file or raise "
                 "the share."
             )
         if not dictionary.pairs:
-            raise DataError(f"The file {path} (data.dictionary) has no entry of one word on either side.")
+            raise DataError(
+                f"The file {path} (data.dictionary) has no entry of one word on either side."
+            )
     if recipe.data.copy_lexicon:
         if not read_copy_lexicon(recipe.data.copy_lexicon, tokenizer).phrases:
             raise DataError(f"The file {recipe.data.copy_lexicon} (data.copy_lexicon) is empty.")

@@ -1,9 +1,11 @@
-"""Probabilities p(e | f) of translations: learned, listed by hand, or both; what of them is kept, and the file they are kept in.
+"""Probabilities p(e | f) of translations: learned, listed by hand, or both;
+what of them is kept, and the file they are kept in.
 
     manual:  p_m(e | f) = 1 / |K_f| for e in K_f, the translations that the dictionary lists for f
     hybrid:  p_h(e | f) = p_a(e | f) if the learned lexicon covers f, else p_m(e | f)
 
-Source: Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section 3.2.3, equation 3.6.
+Source: Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section
+3.2.3, equation 3.6.
 """
 
 import json
@@ -11,19 +13,22 @@ import os
 
 import numpy as np
 
-LEXICON_FILE = (
-    "lexicon.tsv"  # source token, target token, probability; tokens as JSON, because one may hold a line break
-)
+# Source token, target token, probability; tokens as JSON, because one may hold a line break.
+LEXICON_FILE = "lexicon.tsv"
 FACTS_FILE = "facts.json"
-# For the graph's tables, whose keys are the text up to a tab: a word that holds a tab or a line break has no row.
-ROWS_FILE = "rows.tsv"  # source token, JSON object from target token to probability; row n is on line n - FIRST_ROW
+# For the graph's tables, whose keys are the text up to a tab: a word that holds a tab or a line
+# break has no row.
+# Source token, JSON object from target token to probability; row n is on line n - FIRST_ROW.
+ROWS_FILE = "rows.tsv"
 BEST_FILE = "best.tsv"  # source token, its likeliest target token
-_NO_TOKEN = " "  # the key of what a table holds where the lexicon is empty, because TensorFlow reads no empty file
+# The key of what a table holds where the lexicon is empty, because TensorFlow reads no empty file.
+_NO_TOKEN = " "
 PADDING_ROW, UNCOVERED_ROW, FIRST_ROW = range(3)
 
 
 def manual_lexicon(pairs):
-    """Returns the lexicon of a dictionary: dict from source word to dict from target word to probability, uniform.
+    """Returns the lexicon of a dictionary:
+    dict from source word to dict from target word to probability, uniform.
 
     Args:
         pairs: list of (source word, target word); one that is listed twice counts once.
@@ -35,7 +40,9 @@ def manual_lexicon(pairs):
 
 
 def fill_up(learned, manual):
-    """Returns the hybrid lexicon: the learned translations of each word that has some, else the listed ones."""
+    """Returns the hybrid lexicon:
+    the learned translations of each word that has some, else the listed ones.
+    """
     return {**manual, **{source: targets for source, targets in learned.items() if targets}}
 
 
@@ -61,7 +68,8 @@ def prune(lexicon, top_k, min_probability):
 
 
 def coverage(lexicon, counts):
-    """Returns the shares of the training text's distinct words and of its running words that the lexicon covers.
+    """Returns the shares of the training text's distinct words and of its running words that the
+    lexicon covers.
 
     Args:
         lexicon: dict keyed by source word.
@@ -92,7 +100,9 @@ def write(folder, lexicon, facts):
     write_lines(LEXICON_FILE, entries)
     rows, best = [], []
     for word in (word for word in sorted(lexicon) if not _breaks_line(word)):
-        targets = {target: float(f"{probability:.6g}") for target, probability in lexicon[word].items()}
+        targets = {
+            target: float(f"{probability:.6g}") for target, probability in lexicon[word].items()
+        }
         rows.append(f"{word}\t{json.dumps(targets, ensure_ascii=False)}")
         likeliest = max(lexicon[word], key=lexicon[word].get)
         if not _breaks_line(likeliest):
@@ -126,12 +136,13 @@ def read_rows(path, target_ids, unknown_id):
 
     Args:
         path: the file, or its copy in a Transform graph.
-        target_ids: dict from target token to its id; tokens that it lacks are `[UNK]` (Arthur 2018, eq. 3.5).
+        target_ids: dict from target token to its id; tokens that it lacks are `[UNK]` (Arthur 2018,
+            eq. 3.5).
         unknown_id: the id of `[UNK]`.
 
     Returns:
-        int32 ids and float32 probabilities, both `[rows, K]`; the first two rows, padding's and that of words without translations,
-        are `[UNK]` alone.
+        int32 ids and float32 probabilities, both `[rows, K]`; the first two rows, padding's and
+        that of words without translations, are `[UNK]` alone.
     """
     from tfx.dsl.io import fileio
 

@@ -1,22 +1,28 @@
-"""Word translation probabilities from sentence pairs, by expectation maximisation: IBM Model 1, and Model 2 with a diagonal prior.
+"""Word translation probabilities from sentence pairs, by expectation maximisation:
+IBM Model 1, and Model 2 with a diagonal prior.
 
-Sparse and vectorised: a shard is the links between the words of its sentence pairs, and a pass over it is a few NumPy operations. What a
-pass finds of several shards is added (`add_counts`), so a corpus may be cut up in any way and passed over by any number of workers. Links,
-counts and models are written to files and read again (`write_links`, ...), so that no worker holds more than one shard.
+Sparse and vectorised: a shard is the links between the words of its sentence pairs, and a pass over
+it is a few NumPy operations. What a pass finds of several shards is added (`add_counts`), so a
+corpus may be cut up in any way and passed over by any number of workers. Links, counts and models
+are written to files and read again (`write_links`, ...), so that no worker holds more than one
+shard.
 
 A target word e_i is explained by a source word f_j or by the empty word f_0 (Brown et al. 1993):
 
     p(e_i, j) = d(j | i, m, n) t(e_i | f_j)
     Model 1:   d = 1 / (n + 1)
-    diagonal:  d = p_0 for j = 0, else (1 - p_0) exp(-lambda |i / m - j / n|) / Z_i          (Dyer et al. 2013, eq. 1 to 4)
+    diagonal:  d = p_0 for j = 0, else (1 - p_0) exp(-lambda |i / m - j / n|) / Z_i          (Dyer
+        et al. 2013, eq. 1 to 4)
 
     E step:  posterior(i, j) = p(e_i, j) / sum over j' of p(e_i, j')
-    M step:  t(e | f) = c(f, e) / sum over e' of c(f, e'),   c(f, e) = sum of posteriors of links between f and e
+    M step:  t(e | f) = c(f, e) / sum over e' of c(f, e'),   c(f, e) = sum of posteriors of links
+    between f and e
 
 References:
-    Brown et al. 1993, "The Mathematics of Statistical Machine Translation", https://aclanthology.org/J93-2003
-    Dyer et al. 2013, "A Simple, Fast, and Effective Reparameterization of IBM Model 2", https://aclanthology.org/N13-1073
-    Liang et al. 2006, "Alignment by Agreement", https://aclanthology.org/N06-1014
+    Brown et al. 1993, "The Mathematics of Statistical Machine Translation",
+    https://aclanthology.org/J93-2003 Dyer et al. 2013, "A Simple, Fast, and Effective
+    Reparameterization of IBM Model 2", https://aclanthology.org/N13-1073 Liang et al. 2006,
+    "Alignment by Agreement", https://aclanthology.org/N06-1014
 """
 
 import typing
@@ -31,13 +37,14 @@ _TENSION_RATE, _TENSION_STEPS, _TENSION_RANGE = 20.0, 8, (0.1, 14.0)
 
 
 class Links(typing.NamedTuple):
-    """All links of a shard's sentence pairs, those of one target word side by side, the empty word's first.
+    """All links of a shard's sentence pairs, those of one target word side by side, the empty
+    word's first.
 
-    keys: int64 `[parameters]`, the pairs of words that are linked somewhere, rising; see `pair_keys`.
-    parameter: int32 `[links]`, the place in `keys` of a link's pair.
-    first: int64 `[target words]`, each target word's first link.
-    distance: float32 `[links]`, |i / m - j / n|; 0 for the empty word.
-    pair: int64 `[links]`, the place of a link in the sentence pair's own matrix, counted over the shard, or -1 for the empty
+    keys: int64 `[parameters]`, the pairs of words that are linked somewhere, rising; see
+    `pair_keys`. parameter: int32 `[links]`, the place in `keys` of a link's pair. first: int64
+    `[target words]`, each target word's first link. distance: float32 `[links]`, |i / m - j / n|; 0
+    for the empty word. pair: int64 `[links]`, the place of a link in the sentence pair's own
+    matrix, counted over the shard, or -1 for the empty
         word: the same number for the same two words in both directions.
     sizes: int32 `[sentence pairs, 2]`, m target and n source words.
     """
@@ -55,10 +62,10 @@ class Counts(typing.NamedTuple):
 
     keys: int64 `[parameters]`, rising.
     values: float64 `[parameters]`.
-    log_likelihood: of the target words, natural logarithm, under the probabilities that the pass began with.
-    distance: sum of the distances of the links, each by its posterior.
-    words: expected number of target words that a source word explains.
-    sizes: dict from (m, n) to the number of sentence pairs of that size.
+    log_likelihood: of the target words, natural logarithm, under the probabilities that the pass
+    began with. distance: sum of the distances of the links, each by its posterior. words: expected
+    number of target words that a source word explains. sizes: dict from (m, n) to the number of
+    sentence pairs of that size.
     """
 
     keys: np.ndarray
@@ -81,7 +88,9 @@ class Table(typing.NamedTuple):
 
 
 class Prior(typing.NamedTuple):
-    """The diagonal prior: p_0, the share of target words that the empty word explains, and lambda, the tension."""
+    """The diagonal prior:
+    p_0, the share of target words that the empty word explains, and lambda, the tension.
+    """
 
     null_probability: float = 0.08
     tension: float = 4.0
@@ -98,15 +107,19 @@ def split_keys(keys):
 
 
 def make_links(sources, targets):
-    """Links every target word of a shard's sentence pairs to every source word of its own, and to the empty word.
+    """Links every target word of a shard's sentence pairs to every source word of its own, and to
+    the empty word.
 
     Args:
-        sources, targets: lists of lists of word ids, from 1; aligned. Pairs of which a side is empty have no links.
+        sources, targets: lists of lists of word ids, from 1; aligned. Pairs of which a side is
+            empty have no links.
 
     Returns:
         `Links`.
     """
-    sizes = np.array([(len(t), len(s)) for s, t in zip(sources, targets) if len(s) and len(t)], np.int32).reshape(-1, 2)
+    sizes = np.array(
+        [(len(t), len(s)) for s, t in zip(sources, targets) if len(s) and len(t)], np.int32
+    ).reshape(-1, 2)
     kept = [(s, t) for s, t in zip(sources, targets) if len(s) and len(t)]
     if not kept:
         empty = np.zeros(0, np.int64)
@@ -122,7 +135,8 @@ def make_links(sources, targets):
 
 
 class _Grid(typing.NamedTuple):
-    """Where the links of sentence pairs of given sizes are; each array is int64 `[links]` but `first`, `[target words]`.
+    """Where the links of sentence pairs of given sizes are;
+    each array is int64 `[links]` but `first`, `[target words]`.
 
     sentence, word: the link's sentence pair and target word, counted over the shard.
     target: i - 1, the target word's place in its sentence.
@@ -158,7 +172,8 @@ def _links_of(keys, parameter, grid, sizes):
 
 
 def posteriors(links, table=None, prior=None):
-    """The E step: the probability of each link, float64 `[links]`, and that of each target word, `[target words]`.
+    """The E step:
+    the probability of each link, float64 `[links]`, and that of each target word, `[target words]`.
 
     Args:
         links: `Links`.
@@ -175,7 +190,9 @@ def posteriors(links, table=None, prior=None):
     if prior is None:
         joint = joint / np.repeat(number, number)
     else:
-        weights = np.where(links.pair >= 0, np.exp(-prior.tension * links.distance.astype(np.float64)), 0.0)
+        weights = np.where(
+            links.pair >= 0, np.exp(-prior.tension * links.distance.astype(np.float64)), 0.0
+        )
         normalizer = np.add.reduceat(weights, links.first)
         share = (1 - prior.null_probability) * weights / np.repeat(normalizer, number)
         joint = joint * np.where(links.pair >= 0, share, prior.null_probability)
@@ -218,17 +235,24 @@ def add_counts(parts):
     if len(parts) == 1:
         return parts[0]
     keys = np.concatenate([part.keys for part in parts])
-    # A stable sort finds the parts' own rising runs and merges them, in time that is linear in their lengths.
+    # A stable sort finds the parts' own rising runs and merges them, in time that is linear in
+    # their lengths.
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     is_first = np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]
     values = np.concatenate([part.values for part in parts])[order]
-    keys, values = keys[is_first], np.bincount(np.cumsum(is_first) - 1, values, minlength=int(is_first.sum()))
+    keys, values = (
+        keys[is_first],
+        np.bincount(np.cumsum(is_first) - 1, values, minlength=int(is_first.sum())),
+    )
     sizes = {}
     for part in parts:
         for size, number in part.sizes.items():
             sizes[size] = sizes.get(size, 0) + number
-    scalars = [sum(getattr(part, name) for part in parts) for name in ("log_likelihood", "distance", "words")]
+    scalars = [
+        sum(getattr(part, name) for part in parts)
+        for name in ("log_likelihood", "distance", "words")
+    ]
     return Counts(keys, values, *scalars, sizes)
 
 
@@ -254,9 +278,11 @@ def normalize(counts, with_null=True):
 
 
 def likeliest(table, top_k, min_probability):
-    """Leaves out of a `Table` what cannot be among the `top_k` likeliest of its source word, or is rarer than `min_probability`.
+    """Leaves out of a `Table` what cannot be among the `top_k` likeliest of its source word, or is
+    rarer than `min_probability`.
 
-    Each source word keeps its likeliest entries, and all that are as probable as its last one kept. Probabilities stay as they are.
+    Each source word keeps its likeliest entries, and all that are as probable as its last one kept.
+    Probabilities stay as they are.
     """
     sources = split_keys(table.keys)[0]
     if not len(sources):
@@ -272,7 +298,9 @@ def likeliest(table, top_k, min_probability):
 
 
 def update_prior(prior, counts):
-    """The prior whose expected distance is nearer to the one that a pass found: some steps along the likelihood's gradient."""
+    """The prior whose expected distance is nearer to the one that a pass found:
+    some steps along the likelihood's gradient.
+    """
     if counts.words <= 0:
         return prior
     empirical = counts.distance / counts.words
@@ -302,9 +330,11 @@ def _lookup(table, keys):
 
 
 def agreement_weights(links, other_links, other_table, other_prior=None):
-    """The other direction's posteriors of the same two words, float64 `[links]`; 1 for the empty word.
+    """The other direction's posteriors of the same two words, float64 `[links]`; 1 for the empty
+    word.
 
-    Counts weighted so are those of links that both directions believe in: the product of their posteriors (Liang et al. 2006).
+    Counts weighted so are those of links that both directions believe in: the product of their
+    posteriors (Liang et al. 2006).
 
     Args:
         links: `Links` of the direction that is counted.
@@ -315,7 +345,9 @@ def agreement_weights(links, other_links, other_table, other_prior=None):
     real = other_links.pair >= 0
     by_pair = np.zeros(int(real.sum()))
     by_pair[_transposed(other_links)] = found[real]
-    return np.where(links.pair >= 0, by_pair[np.maximum(links.pair, 0)] if len(by_pair) else 1.0, 1.0)
+    return np.where(
+        links.pair >= 0, by_pair[np.maximum(links.pair, 0)] if len(by_pair) else 1.0, 1.0
+    )
 
 
 def _transposed(links):
@@ -343,7 +375,9 @@ def read_links(file):
 def write_counts(file, counts):
     """Writes `Counts` to a binary file."""
     scalars = np.array([counts.log_likelihood, counts.distance, counts.words])
-    sizes = np.array([(*size, number) for size, number in counts.sizes.items()], np.int64).reshape(-1, 3)
+    sizes = np.array([(*size, number) for size, number in counts.sizes.items()], np.int64).reshape(
+        -1, 3
+    )
     np.savez(file, keys=counts.keys, values=counts.values, scalars=scalars, sizes=sizes)
 
 
@@ -356,11 +390,18 @@ def read_counts(file):
 
 def write_model(file, table, prior=None):
     """Writes a `Table`, and a `Prior` if there is one, to a binary file."""
-    np.savez(file, keys=table.keys, probabilities=table.probabilities, prior=np.array([] if prior is None else prior))
+    np.savez(
+        file,
+        keys=table.keys,
+        probabilities=table.probabilities,
+        prior=np.array([] if prior is None else prior),
+    )
 
 
 def read_model(file):
     """Reads what `write_model` wrote; returns (table, prior)."""
     with np.load(file, allow_pickle=False) as arrays:
         prior = arrays["prior"]
-        return Table(arrays["keys"], arrays["probabilities"]), Prior(*map(float, prior)) if len(prior) else None
+        return Table(arrays["keys"], arrays["probabilities"]), Prior(*map(float, prior)) if len(
+            prior
+        ) else None

@@ -3,12 +3,22 @@
 import sqlite3
 
 from pipeline.metrics import sql_execution
-from pipeline.metrics.base import DEFAULT_SEED, Metric, ScoringError, Share, join_signature, ratio, share_or_one
+from pipeline.metrics.base import (
+    DEFAULT_SEED,
+    Metric,
+    ScoringError,
+    Share,
+    join_signature,
+    ratio,
+    share_or_one,
+)
 from pipeline.text.tokenization import Tokenizer
 
 
 class ExactMatch(Share):
-    """Share of the outputs that equal a reference; how much white space stands where makes no difference."""
+    """Share of the outputs that equal a reference;
+    how much white space stands where makes no difference.
+    """
 
     counted = ("n", "matches")
 
@@ -24,12 +34,14 @@ class ExactMatch(Share):
 
 
 class TokenAccuracy(Share):
-    """Share of the positions at which output and reference hold the same token, of those that the longer one has.
+    """Share of the positions at which output and reference hold the same token, of those that the
+    longer one has.
 
-        sum over segments of |{i: output_i = reference_i}| / sum over segments of max(output tokens, reference tokens)
+        sum over segments of |{i: output_i = reference_i}| / sum over segments of max(output tokens,
+        reference tokens)
 
-    It suits formal languages, where a token has its place; a token too many early on costs all that follow. Of several
-    references a segment takes the one with the largest share.
+    It suits formal languages, where a token has its place; a token too many early on costs all that
+    follow. Of several references a segment takes the one with the largest share.
     """
 
     counted = ("positions", "equal")
@@ -42,7 +54,12 @@ class TokenAccuracy(Share):
         found = self._tokens(hypothesis)
         counts = []
         for wanted in map(self._tokens, references):
-            counts.append([sum(one == other for one, other in zip(found, wanted)), max(len(found), len(wanted))])
+            counts.append(
+                [
+                    sum(one == other for one, other in zip(found, wanted)),
+                    max(len(found), len(wanted)),
+                ]
+            )
         return max(counts, key=share_or_one)
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
@@ -50,11 +67,12 @@ class TokenAccuracy(Share):
 
 
 class ExecutionAccuracy(Metric):
-    """Share of the outputs that, run as SQL, answer what a reference answers (`pipeline.metrics.sql_execution`).
+    """Share of the outputs that, run as SQL, answer what a reference answers
+    (`pipeline.metrics.sql_execution`).
 
-    Rows are compared as a multiset, in their order where the reference orders them. An output that fails, harms or does
-    not end is wrong. A segment no reference of which can be run says nothing about its output: it is counted apart, as
-    `gold_failed`.
+    Rows are compared as a multiset, in their order where the reference orders them. An output that
+    fails, harms or does not end is wrong. A segment no reference of which can be run says nothing
+    about its output: it is counted apart, as `gold_failed`.
     """
 
     size = 3
@@ -64,7 +82,8 @@ class ExecutionAccuracy(Metric):
     def __init__(self, database=None, **unused):
         if not database:
             raise ScoringError(
-                "The metric 'execution_accuracy' runs queries on a database: name it with evaluation.database, or --database."
+                "The metric 'execution_accuracy' runs queries on a database: name it with "
+                "evaluation.database, or --database."
             )
         self._database = database
 

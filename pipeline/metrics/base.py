@@ -9,7 +9,8 @@ import typing
 import numpy as np
 import regex
 
-# sacrebleu's own default seed: with it, and the same number of resamples, our resamples are sacrebleu's.
+# sacrebleu's own default seed: with it, and the same number of resamples, our resamples are
+# sacrebleu's.
 DEFAULT_SEED = 12345
 
 
@@ -24,7 +25,8 @@ class MetricResult:
     Attributes:
         name: the metric's name, such as `bleu`.
         value: the corpus value; None where it is undefined (a share of nothing).
-        low: lower end of the 95 % interval, None without bootstrap: the 2.5th percentile over resampled test sets.
+        low: lower end of the 95 % interval, None without bootstrap: the 2.5th percentile over
+            resampled test sets.
         high: upper end, the 97.5th percentile.
         signature: what one must know to get the same number again.
         details: counts and parts, ready for JSON.
@@ -53,8 +55,10 @@ class Metric:
         size: how many statistics a segment has; 0 for a `SparseMetric`, which names them itself.
         unit, lower_is_better: as in `MetricResult`.
         needs_sources, needs_training_words: what besides outputs and references it reads.
-        needs_training_counts: whether it asks how often a word was seen in training, not only whether.
-        needs_scores: whether it reads, in the output's place, what a model's signature `score` says of the reference.
+        needs_training_counts: whether it asks how often a word was seen in training, not only
+            whether.
+        needs_scores: whether it reads, in the output's place, what a model's signature `score` says
+            of the reference.
         always_defined: whether it has a value for any segments, or may find nothing to measure.
         buckets: names of the parts that `by_bucket` measures; most metrics have none.
     """
@@ -75,7 +79,8 @@ class Metric:
         """Returns one segment's statistics, a list of `size` numbers.
 
         Args:
-            hypothesis: the output, a string; where `needs_scores`, log-probability and number of tokens of the first reference.
+            hypothesis: the output, a string; where `needs_scores`, log-probability and number of
+                tokens of the first reference.
             references: a tuple of one string or more; each metric says how it reads several.
             source: the source, a string; None unless `needs_sources`.
         """
@@ -96,12 +101,15 @@ class Metric:
             systems: for each system the list of its segments' statistics.
 
         Returns:
-            For each system a table with a method `sums(weights)`, and a function from one such row of sums to the value.
+            For each system a table with a method `sums(weights)`, and a function from one such row
+            of sums to the value.
         """
         return [_DenseTable(statistics) for statistics in systems], self.value
 
     def value(self, sums):
-        """Returns the corpus value from statistics summed over segments, or None where it is undefined."""
+        """Returns the corpus value from statistics summed over segments, or None where it is
+        undefined.
+        """
         raise NotImplementedError
 
     def by_bucket(self, sums):
@@ -118,13 +126,15 @@ class Metric:
         Args:
             samples: resampled test sets behind the interval; 0 for none.
             seed: their seed.
-            references: how many references a segment has; None where segments have different numbers.
+            references: how many references a segment has; None where segments have different
+                numbers.
         """
         raise NotImplementedError
 
 
 class SparseMetric(Metric):
-    """A corpus metric of so many statistics, such as n-gram counts, that a segment names those that it has.
+    """A corpus metric of so many statistics, such as n-gram counts, that a segment names those that
+    it has.
 
     `statistics` returns a `collections.Counter`, and sums are one too.
     """
@@ -141,14 +151,17 @@ class SparseMetric(Metric):
         for counter in itertools.chain(*systems):
             for key in counter:
                 columns.setdefault(key, len(columns))
-        return [_SparseTable(statistics, columns) for statistics in systems], self.evaluator(list(columns))
+        return [_SparseTable(statistics, columns) for statistics in systems], self.evaluator(
+            list(columns)
+        )
 
     def evaluator(self, keys):
         """Returns a function from an array of sums, in the order of `keys`, to the corpus value."""
         raise NotImplementedError
 
     def value(self, sums):
-        # In an order of their own, not that in which workers met them, in which the last digit may be another.
+        # In an order of their own, not that in which workers met them, in which the last digit may
+        # be another.
         keys = sorted(sums, key=repr)
         return self.evaluator(keys)(np.array([sums[key] for key in keys], np.float64))
 
@@ -160,12 +173,16 @@ class _DenseTable:
         self._rows = np.array(statistics, np.float64)
 
     def sums(self, weights):
-        """Yields the weighted sum of the rows for each row of `weights`, float64 `[samples, segments]`."""
+        """Yields the weighted sum of the rows for each row of `weights`, float64 `[samples,
+        segments]`.
+        """
         yield from weights @ self._rows
 
 
 class _SparseTable:
-    """As `_DenseTable`, of Counters: only what a segment has is held, and one row of sums at a time is made."""
+    """As `_DenseTable`, of Counters:
+    only what a segment has is held, and one row of sums at a time is made.
+    """
 
     def __init__(self, statistics, columns):
         self._rows = np.repeat(np.arange(len(statistics)), [len(counter) for counter in statistics])
@@ -176,7 +193,9 @@ class _SparseTable:
         self._width = len(columns)
 
     def sums(self, weights):
-        """Yields the weighted sum of the rows for each row of `weights`, float64 `[samples, segments]`."""
+        """Yields the weighted sum of the rows for each row of `weights`, float64 `[samples,
+        segments]`.
+        """
         for row in weights:
             yield np.bincount(self._columns, self._counts * row[self._rows], self._width)
 
@@ -201,9 +220,11 @@ class Share(Metric):
 
 
 def exact_parts(number):
-    """Returns two floats that add up to a number, to 2^-56: the sums of each are exact, in whatever order workers add.
+    """Returns two floats that add up to a number, to 2^-56:
+    the sums of each are exact, in whatever order workers add.
 
-    Multiples of 2^-20 have exact sums below 2^33; what is left, multiples of 2^-56 up to 2^-21, below 2^-3.
+    Multiples of 2^-20 have exact sums below 2^33; what is left, multiples of 2^-56 up to 2^-21,
+    below 2^-3.
     """
     number = float(number)
     if not math.isfinite(number):
@@ -213,7 +234,9 @@ def exact_parts(number):
 
 
 def share_or_one(counts):
-    """Returns part / whole of one segment's (part, whole), 1 without a whole: by it the best of several references is chosen."""
+    """Returns part / whole of one segment's (part, whole), 1 without a whole:
+    by it the best of several references is chosen.
+    """
     return counts[0] / counts[1] if counts[1] else 1.0
 
 
@@ -223,13 +246,17 @@ def ratio(part, whole):
 
 
 def join_signature(text, samples, seed, references):
-    """Returns a signature in sacrebleu's form: `text` says what is the metric's own, the others are as in `Metric.signature`."""
+    """Returns a signature in sacrebleu's form:
+    `text` says what is the metric's own, the others are as in `Metric.signature`.
+    """
     resampled = f"|bs:{samples}|seed:{seed}" if samples else ""
     return f"nrefs:{references or 'var'}{resampled}|{text}"
 
 
 def primary_language(language):
-    """Returns the language of a code that may name a region or script too: `fr` of `fr_CA`; `en` of an empty one."""
+    """Returns the language of a code that may name a region or script too: `fr` of `fr_CA`;
+    `en` of an empty one.
+    """
     return regex.split("[-_@.]", language or "en")[0].lower()
 
 

@@ -1,6 +1,7 @@
 """The ranges that breakdowns go by: how long a text is, and how often training saw a word."""
 
-#: Where the ranges of `word_f1_by_frequency` begin (how often training saw a word), and those of `bleu_by_length` and `word_f1_by_length`.
+#: Where the ranges of `word_f1_by_frequency` begin (how often training saw a word), and those of
+#: `bleu_by_length` and `word_f1_by_length`.
 FREQUENCY_BUCKETS = (0, 1, 2, 3, 4, 5, 10, 100, 1000)
 LENGTH_BUCKETS = (0, 10, 20, 30, 40, 50, 60)
 
@@ -8,4 +9,6 @@ LENGTH_BUCKETS = (0, 10, 20, 30, 40, 50, 60)
 def bucket_names(bounds):
     """Returns what people call the ranges that begin at `bounds`: `1`, `5-9`, `1000+`."""
     ends = [bound - 1 for bound in bounds[1:]]
-    return [f"{low}" if low == high else f"{low}-{high}" for low, high in zip(bounds, ends)] + [f"{bounds[-1]}+"]
+    return [f"{low}" if low == high else f"{low}-{high}" for low, high in zip(bounds, ends)] + [
+        f"{bounds[-1]}+"
+    ]

@@ -8,10 +8,12 @@ from pipeline.text.tokenization import Tokenizer
 
 
 class Fidelity(Metric):
-    """Share of the outputs that hold exactly the source's tokens of one kind, each as often as the source does.
+    """Share of the outputs that hold exactly the source's tokens of one kind, each as often as the
+    source does.
 
-    The share is over the segments whose source holds at least one; `details` has it over all segments too, where a
-    token that the output invented counts as broken. Order does not matter: languages order things differently.
+    The share is over the segments whose source holds at least one; `details` has it over all
+    segments too, where a token that the output invented counts as broken. Order does not matter:
+    languages order things differently.
     """
 
     size = 4
@@ -21,7 +23,10 @@ class Fidelity(Metric):
 
     def __init__(self, kind, tokenization="text", **unused):
         tokenizer = Tokenizer(tokenization)
-        self._find = {"placeholders": tokenizer.placeholders, "protected": tokenizer.protected_tokens}[kind]
+        self._find = {
+            "placeholders": tokenizer.placeholders,
+            "protected": tokenizer.protected_tokens,
+        }[kind]
         self._kind = kind
 
     def statistics(self, hypothesis, references, source):
@@ -48,8 +53,9 @@ class Fidelity(Metric):
 class UnseenCopies(Share):
     """Share of the unseen words to be copied that were copied.
 
-    A word (or protected token) is one to be copied if it stands in the source and in a reference and was seen
-    in training on neither side; it was copied if it stands in the output. Each counts once a segment.
+    A word (or protected token) is one to be copied if it stands in the source and in a reference
+    and was seen in training on neither side; it was copied if it stands in the output. Each counts
+    once a segment.
     """
 
     counted = ("n", "copied")
@@ -62,7 +68,9 @@ class UnseenCopies(Share):
         self._words = Tokenizer(tokenization).words
 
     def statistics(self, hypothesis, references, source):
-        shared = set(self._words(source)).intersection(itertools.chain(*map(self._words, references)))
+        shared = set(self._words(source)).intersection(
+            itertools.chain(*map(self._words, references))
+        )
         unseen = {word for word in shared if word not in self._training_words}
         return [len(unseen.intersection(self._words(hypothesis))) if unseen else 0, len(unseen)]
 
@@ -71,12 +79,13 @@ class UnseenCopies(Share):
 
 
 class CopyRate(Share):
-    """Share of the output's words that stand in the source: how much a system copies, rightly or not.
+    """Share of the output's words that stand in the source:
+    how much a system copies, rightly or not.
 
         sum over segments of |{i: output_i in source}| / sum over segments of output words
 
-    Words and protected tokens count, punctuation does not. Neither high nor low is good in itself: compare it with the
-    references' own.
+    Words and protected tokens count, punctuation does not. Neither high nor low is good in itself:
+    compare it with the references' own.
     """
 
     counted = ("words", "in_source")
@@ -95,12 +104,14 @@ class CopyRate(Share):
 
 
 class CopyPrecision(Share):
-    """Share of the output's words that stand in the source which a reference holds too: how much of the copying is right.
+    """Share of the output's words that stand in the source which a reference holds too:
+    how much of the copying is right.
 
         sum over segments and words w of the source of min(count in output, count in reference)
         / the same sum of counts in output
 
-    Words and protected tokens count, punctuation does not. Of several references a segment takes the one with most of them.
+    Words and protected tokens count, punctuation does not. Of several references a segment takes
+    the one with most of them.
     """
 
     counted = ("copied", "in_reference")

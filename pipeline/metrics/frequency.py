@@ -1,4 +1,6 @@
-"""How well words come out: rare ones, and all by how often training saw them and by the length of their sentence."""
+"""How well words come out:
+rare ones, and all by how often training saw them and by the length of their sentence.
+"""
 
 import bisect
 import collections
@@ -15,14 +17,15 @@ RARE_BELOW = 8
 
 
 class RareWordRecall(Share):
-    """Share of the references' rare words that the outputs hold; rare is what training saw less than 8 times.
+    """Share of the references' rare words that the outputs hold;
+    rare is what training saw less than 8 times.
 
         sum over segments and rare words w of min(count of w in output, count in reference)
         / sum over segments and rare words w of count in reference
 
-    Rare words and their recall are as in Arthur et al. (2016), where the count is that of the target side. Words and
-    protected tokens count, punctuation does not. Of several references a segment takes the one with the largest share,
-    of those that hold a rare word.
+    Rare words and their recall are as in Arthur et al. (2016), where the count is that of the
+    target side. Words and protected tokens count, punctuation does not. Of several references a
+    segment takes the one with the largest share, of those that hold a rare word.
     """
 
     counted = ("n", "found")
@@ -46,22 +49,29 @@ class RareWordRecall(Share):
         return max(shares, key=share_or_one, default=[0, 0])
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature(f"case:mixed|rare:<{RARE_BELOW}|words:running, clipped", samples, seed, references)
+        return join_signature(
+            f"case:mixed|rare:<{RARE_BELOW}|words:running, clipped", samples, seed, references
+        )
 
 
 class _WordF1(Metric):
     """F1 of words, and in `details` the same for buckets of words.
 
-        precision = matches / output words, recall = matches / reference words, F1 = their harmonic mean
-        matches = sum over segments and words w of min(count of w in output, count in reference)
+        precision = matches / output words, recall = matches / reference words, F1 = their harmonic
+        mean matches = sum over segments and words w of min(count of w in output, count in
+        reference)
 
-    Words and protected tokens count, punctuation does not. Of several references a segment takes the one with the best F1 of all words.
+    Words and protected tokens count, punctuation does not. Of several references a segment takes
+    the one with the best F1 of all words.
     """
 
     unit = "share"
     always_defined = False
     bounds = None  # where the buckets begin
-    detail, category = "", ""  # what the list in `details`, and the name of a bucket in it, are called
+    detail, category = (
+        "",
+        "",
+    )  # what the list in `details`, and the name of a bucket in it, are called
 
     def __init__(self, tokenization="text", **unused):
         self._words = Tokenizer(tokenization).words
@@ -69,18 +79,23 @@ class _WordF1(Metric):
         self.buckets = bucket_names(self.bounds)
 
     def _place(self, word, reference):
-        """Returns what decides the bucket of a word of a segment whose reference is a Counter of words."""
+        """Returns what decides the bucket of a word of a segment whose reference is a Counter of
+        words.
+        """
         raise NotImplementedError
 
     def statistics(self, hypothesis, references, source):
         found = collections.Counter(self._words(hypothesis))
         best = max(
-            (collections.Counter(self._words(reference)) for reference in references), key=functools.partial(_f1, found)
+            (collections.Counter(self._words(reference)) for reference in references),
+            key=functools.partial(_f1, found),
         )
         table = np.zeros((len(self.bounds), 3))
         for column, counts in enumerate((found & best, found, best)):
             for word, count in counts.items():
-                table[bisect.bisect_right(self.bounds, self._place(word, best)) - 1, column] += count
+                table[bisect.bisect_right(self.bounds, self._place(word, best)) - 1, column] += (
+                    count
+                )
         return table.ravel()
 
     def value(self, sums):
@@ -91,7 +106,9 @@ class _WordF1(Metric):
         return ratio(2 * counts[0], counts[1] + counts[2])
 
     def by_bucket(self, sums):
-        return {name: self._f1_of(counts) for name, counts in zip(self.buckets, sums.reshape(-1, 3))}
+        return {
+            name: self._f1_of(counts) for name, counts in zip(self.buckets, sums.reshape(-1, 3))
+        }
 
     def details(self, sums):
         return {
@@ -112,9 +129,11 @@ class _WordF1(Metric):
 
 
 class WordF1ByFrequency(_WordF1):
-    """F1 of words, and in `details` the same for words of like frequency in training (Neubig et al., 2019, compare-mt).
+    """F1 of words, and in `details` the same for words of like frequency in training (Neubig et
+    al., 2019, compare-mt).
 
-    See `_WordF1`. A bucket counts only its own words, so precision is of the bucket's words in the output.
+    See `_WordF1`. A bucket counts only its own words, so precision is of the bucket's words in the
+    output.
     """
 
     needs_training_words = True
@@ -130,7 +149,9 @@ class WordF1ByFrequency(_WordF1):
 
 
 class WordF1ByLength(_WordF1):
-    """F1 of words, and in `details` the same for segments of like reference length, in words; see `_WordF1`."""
+    """F1 of words, and in `details` the same for segments of like reference length, in words;
+    see `_WordF1`.
+    """
 
     bounds, detail, category = LENGTH_BUCKETS, "f1_by_length", "words"
 

@@ -12,21 +12,26 @@ _NIST_ORDER = 5
 
 
 class Nist(SparseMetric):
-    """NIST (Doddington, 2002), from 0 up, some 10 for good systems: n-gram precisions weighted by information.
+    """NIST (Doddington, 2002), from 0 up, some 10 for good systems:
+    n-gram precisions weighted by information.
 
         NIST = penalty * sum over n = 1..5 of
-            sum over output n-grams w that a reference holds (clipped) of info(w) / number of output n-grams
-        info(w_1 ... w_n) = log2(count of w_1 ... w_n-1 / count of w_1 ... w_n), counts of all references
+            sum over output n-grams w that a reference holds (clipped) of info(w) / number of output
+            n-grams
+        info(w_1 ... w_n) = log2(count of w_1 ... w_n-1 / count of w_1 ... w_n), counts of all
+        references
             (for n = 1 the first is the number of reference words)
-        penalty = exp(ln 0.5 * (ln(output length / reference length) / ln 1.5)^2) for outputs that are shorter, else 1
+        penalty = exp(ln 0.5 * (ln(output length / reference length) / ln 1.5)^2) for outputs that
+        are shorter, else 1
 
-    It is what `nltk.translate.nist_score.corpus_nist` computes, with BLEU's words: of several references, a segment takes
-    for each n the one that gives it most (the longest of several such). Which one that is depends on all segments, so
-    where references match differently the alternatives themselves are the statistic. An n for which no output is long
-    enough counts 0, and so does NIST without reference words; NLTK divides by 0 there.
+    It is what `nltk.translate.nist_score.corpus_nist` computes, with BLEU's words: of several
+    references, a segment takes for each n the one that gives it most (the longest of several such).
+    Which one that is depends on all segments, so where references match differently the
+    alternatives themselves are the statistic. An n for which no output is long enough counts 0, and
+    so does NIST without reference words; NLTK divides by 0 there.
 
-    A resampled test set holds some segments twice, so its n-grams carry less information: the bootstrap interval lies
-    somewhat low, and may not hold the value.
+    A resampled test set holds some segments twice, so its n-grams carry less information: the
+    bootstrap interval lies somewhat low, and may not hold the value.
     """
 
     def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
@@ -57,11 +62,15 @@ class Nist(SparseMetric):
 
     def evaluator(self, keys):
         position = {key: index for index, key in enumerate(keys)}
-        ngrams = {key[1]: number for number, key in enumerate(key for key in keys if key[0] == "reference")}
+        ngrams = {
+            key[1]: number
+            for number, key in enumerate(key for key in keys if key[0] == "reference")
+        }
         reference = np.array([position["reference", ngram] for ngram in ngrams], np.int64)
         prefix = np.array([ngrams.get(ngram[:-1], -1) for ngram in ngrams], np.int64)
         match = np.array(
-            [(position[key], ngrams[key[1]], len(key[1])) for key in keys if key[0] == "match"], np.int64
+            [(position[key], ngrams[key[1]], len(key[1])) for key in keys if key[0] == "match"],
+            np.int64,
         ).reshape(-1, 3)
         choices = [key for key in keys if key[0] == "best"]
         choice = np.array([(position[key], key[1]) for key in choices], np.int64).reshape(-1, 2)
@@ -84,13 +93,18 @@ class Nist(SparseMetric):
             total = counts[prefix < 0].sum()
             if not total:
                 return 0.0
-            # A resampled test set may lack an n-gram; its weight is then asked for by none of its segments.
-            shares = np.where(prefix < 0, total, counts[prefix]) / np.where(counts > 0, counts, np.inf)
+            # A resampled test set may lack an n-gram; its weight is then asked for by none of its
+            # segments.
+            shares = np.where(prefix < 0, total, counts[prefix]) / np.where(
+                counts > 0, counts, np.inf
+            )
             shares = np.where(counts > 0, shares, 1.0)
             weights = np.log(shares) / math.log(2)
             # To NLTK's last bit, which decides between references that are worth the same.
             weights[chosen_among] = [math.log(share, 2) for share in shares[chosen_among].tolist()]
-            gains = np.bincount(match[:, 2], sums[match[:, 0]] * weights[match[:, 1]], _NIST_ORDER + 1)
+            gains = np.bincount(
+                match[:, 2], sums[match[:, 0]] * weights[match[:, 1]], _NIST_ORDER + 1
+            )
             length = sums[position["length",]] if ("length",) in position else 0.0
             if choices:
                 scores = np.bincount(parts[:, 0], weights[parts[:, 1]] * parts[:, 2], len(group))
@@ -108,12 +122,18 @@ class Nist(SparseMetric):
         return {
             "hypothesis_length": int(sums["output", 1]),
             "reference_words": int(
-                sum(count for key, count in sums.items() if key[0] == "reference" and len(key[1]) == 1)
+                sum(
+                    count
+                    for key, count in sums.items()
+                    if key[0] == "reference" and len(key[1]) == 1
+                )
             ),
         }
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature(f"case:mixed|n:{_NIST_ORDER}|tok:{self._tokenize}", samples, seed, references)
+        return join_signature(
+            f"case:mixed|n:{_NIST_ORDER}|tok:{self._tokenize}", samples, seed, references
+        )
 
 
 def _ngrams(words, order):
@@ -124,4 +144,6 @@ def _nist_penalty(length, reference_length):
     if not length:
         return 0.0
     # An output of two thirds of the reference's length loses half.
-    return math.exp(math.log(0.5) * (math.log(min(1.0, length / reference_length)) / math.log(1.5)) ** 2)
+    return math.exp(
+        math.log(0.5) * (math.log(min(1.0, length / reference_length)) / math.log(1.5)) ** 2
+    )

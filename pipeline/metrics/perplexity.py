@@ -11,10 +11,11 @@ class Perplexity(Metric):
 
         perplexity = exp(- sum over segments of log p(reference | source) / sum over segments of N)
 
-    N is the number of tokens that the model's signature `score` counts, or the number of words and punctuation marks, whatever
-    units the model cuts them into, so that models of different units compare; the end of the text is one more of either. A word
-    that the vocabulary lacks counts with the probability that it is copied, where it stands in the source, else with that of
-    `[UNK]`. Of several references the first is read.
+    N is the number of tokens that the model's signature `score` counts, or the number of words and
+    punctuation marks, whatever units the model cuts them into, so that models of different units
+    compare; the end of the text is one more of either. A word that the vocabulary lacks counts with
+    the probability that it is copied, where it stands in the source, else with that of `[UNK]`. Of
+    several references the first is read.
     """
 
     size = 3
@@ -27,7 +28,10 @@ class Perplexity(Metric):
 
     def statistics(self, hypothesis, references, source):
         log_probability, tokens = hypothesis
-        return [*exact_parts(log_probability), tokens if self._per == "token" else self._count(references[0]) + 1]
+        return [
+            *exact_parts(log_probability),
+            tokens if self._per == "token" else self._count(references[0]) + 1,
+        ]
 
     def value(self, sums):
         return perplexity_of(sums[0] + sums[1], sums[2])
@@ -36,11 +40,15 @@ class Perplexity(Metric):
         return {"log_probability": float(sums[0] + sums[1]), f"{self._per}s": int(sums[2])}
 
     def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature(f"per:{self._per}|end:counted|unknown:copied else [UNK]", samples, seed, references)
+        return join_signature(
+            f"per:{self._per}|end:counted|unknown:copied else [UNK]", samples, seed, references
+        )
 
 
 def perplexity_of(log_probability, count):
-    """Returns exp(- log_probability / count): infinite beyond all numbers, NaN of NaN (which meets no threshold), None where `count` is 0."""
+    """Returns exp(- log_probability / count):
+    infinite beyond all numbers, NaN of NaN (which meets no threshold), None where `count` is 0.
+    """
     if not count:
         return None
     nll = -log_probability / count

@@ -42,8 +42,15 @@ _FACTORIES = {
 }
 _GROUPS = {"rouge": ("rouge1", "rouge2", "rougeL")}
 
-#: Every name that `pipeline.metrics.scoring.score` takes; `rouge` stands for `rouge1`, `rouge2` and `rougeL`.
-METRICS = ("bleu", "chrf", "ter", "rouge", *(name for name in _FACTORIES if name not in ("bleu", "chrf", "ter")))
+#: Every name that `pipeline.metrics.scoring.score` takes; `rouge` stands for `rouge1`, `rouge2` and
+#: `rougeL`.
+METRICS = (
+    "bleu",
+    "chrf",
+    "ter",
+    "rouge",
+    *(name for name in _FACTORIES if name not in ("bleu", "chrf", "ter")),
+)
 
 #: What people call each metric.
 LABELS = {
@@ -89,7 +96,8 @@ def create_metric(name, **options):
 
     Args:
         name: a name out of `METRICS`, groups (`rouge`) excepted.
-        **options: `language`, `tokenize`, `tokenization`, `database`, `training_words`; a metric ignores those that it has no use for.
+        **options: `language`, `tokenize`, `tokenization`, `database`, `training_words`; a metric
+            ignores those that it has no use for.
 
     Raises:
         ScoringError: there is no such metric or tokenizer.
@@ -101,13 +109,18 @@ def create_metric(name, **options):
 
 def _unknown_metric(name):
     by_lower_case = {known.lower(): known for known in METRICS}
-    close = [by_lower_case[found] for found in difflib.get_close_matches(name.lower(), by_lower_case, n=1)]
+    close = [
+        by_lower_case[found]
+        for found in difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    ]
     meant = f"did you mean '{close[0]}'? The" if close else "the"
     return ScoringError(f"There is no metric '{name}'; {meant} metrics are {', '.join(METRICS)}.")
 
 
 def options_of(recipe):
-    """Returns the options, for `pipeline.metrics.scoring.score` and `create_metric`, with which a recipe's outputs are measured."""
+    """Returns the options, for `pipeline.metrics.scoring.score` and `create_metric`, with which a
+    recipe's outputs are measured.
+    """
     return {
         "language": recipe.data.target_language,
         "tokenization": recipe.data.tokenization,
@@ -116,13 +129,17 @@ def options_of(recipe):
 
 
 def metric_class(name):
-    """Returns the class of a metric: what it needs, its unit and direction; Bleu for an unknown name."""
+    """Returns the class of a metric: what it needs, its unit and direction;
+    Bleu for an unknown name.
+    """
     factory = _FACTORIES.get(name, Bleu)
     return getattr(factory, "func", factory)
 
 
 def unit_and_direction(name):
-    """Returns (`points` or `share`, whether lower is better) of a metric; those of BLEU for an unknown name."""
+    """Returns (`points` or `share`, whether lower is better) of a metric;
+    those of BLEU for an unknown name.
+    """
     return metric_class(name).unit, metric_class(name).lower_is_better
 
 

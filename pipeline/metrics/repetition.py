@@ -7,7 +7,8 @@ _LONGEST_REPEATED_RUN = 4
 
 
 class RepetitionRate(Share):
-    """Share of the outputs that say a run of one to four words twice in a row, where no reference does.
+    """Share of the outputs that say a run of one to four words twice in a row, where no reference
+    does.
 
     It is the stutter of attention models that coverage is to cure (See et al., 2017).
     """

@@ -7,15 +7,24 @@ import numpy as np
 from pipeline.metrics.base import DEFAULT_SEED, Metric, ScoringError, primary_language
 from pipeline.metrics.buckets import LENGTH_BUCKETS, bucket_names
 
-# sacrebleu's default tokenizer, 13a, cuts at spaces and punctuation: useless where words have no spaces between them.
-_BLEU_TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "km": "char", "lo": "char", "my": "char"}
+# sacrebleu's default tokenizer, 13a, cuts at spaces and punctuation: useless where words have no
+# spaces between them.
+_BLEU_TOKENIZERS = {
+    "zh": "zh",
+    "ja": "char",
+    "th": "char",
+    "km": "char",
+    "lo": "char",
+    "my": "char",
+}
 
 
 class _SacrebleuMetric(Metric):
     """A metric of sacrebleu. Its statistics are the ones that sacrebleu's own bootstrap sums.
 
-    Of several references BLEU takes the largest count of each n-gram and the closest length, chrF the reference with the
-    best F-score, TER the fewest edits and the mean length: sacrebleu's own ways.
+    Of several references BLEU takes the largest count of each n-gram and the closest length, chrF
+    the reference with the best F-score, TER the fewest edits and the mean length: sacrebleu's own
+    ways.
     """
 
     uses_sacrebleu_test = True
@@ -25,7 +34,9 @@ class _SacrebleuMetric(Metric):
         self.size = size
 
     def statistics(self, hypothesis, references, source):
-        return self._scorer._extract_corpus_statistics([hypothesis], [[text] for text in references])[0]
+        return self._scorer._extract_corpus_statistics(
+            [hypothesis], [[text] for text in references]
+        )[0]
 
     def _score(self, sums):
         return self._scorer._compute_score_from_stats(np.asarray(sums, np.float64).tolist())
@@ -41,7 +52,9 @@ class _SacrebleuMetric(Metric):
 
 
 class Bleu(_SacrebleuMetric):
-    """BLEU (Papineni et al., 2002), 0 to 100: brevity penalty times the geometric mean of 1- to 4-gram precisions."""
+    """BLEU (Papineni et al., 2002), 0 to 100:
+    brevity penalty times the geometric mean of 1- to 4-gram precisions.
+    """
 
     def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
         super().__init__(sacrebleu_bleu(language, tokenize, tokenization)[0], size=10)
@@ -57,7 +70,8 @@ class Bleu(_SacrebleuMetric):
 
 
 class BleuByLength(Bleu):
-    """BLEU, and in `details` the BLEU of segments of like reference length (Neubig et al., 2019, compare-mt).
+    """BLEU, and in `details` the BLEU of segments of like reference length (Neubig et al., 2019,
+    compare-mt).
 
     The length is in BLEU's own words, of the reference whose length is closest to the output's.
     """
@@ -87,13 +101,17 @@ class BleuByLength(Bleu):
     def details(self, sums):
         by_length = [
             {"words": words, "bleu": bleu, "reference_length": int(counts[1])}
-            for (words, bleu), counts in zip(self.by_bucket(sums).items(), sums.reshape(-1, self._segment_size))
+            for (words, bleu), counts in zip(
+                self.by_bucket(sums).items(), sums.reshape(-1, self._segment_size)
+            )
         ]
         return {**super().details(sums), "by_length": by_length}
 
 
 class Chrf(_SacrebleuMetric):
-    """chrF2 (Popović, 2015), 0 to 100: F-score, recall weighing twice, of character n-grams up to 6."""
+    """chrF2 (Popović, 2015), 0 to 100:
+    F-score, recall weighing twice, of character n-grams up to 6.
+    """
 
     def __init__(self, **unused):
         import sacrebleu
@@ -105,7 +123,9 @@ class Chrf(_SacrebleuMetric):
 
 
 class Ter(_SacrebleuMetric):
-    """TER (Snover et al., 2006): 100 * (insertions + deletions + substitutions + shifts) / reference words."""
+    """TER (Snover et al., 2006): 100 * (insertions + deletions + substitutions + shifts) /
+    reference words.
+    """
 
     lower_is_better = True
 
@@ -131,16 +151,20 @@ def sacrebleu_bleu(language, tokenize, tokenization):
         return sacrebleu.BLEU(tokenize=tokenize), tokenize
     except (ImportError, RuntimeError):
         raise ScoringError(
-            f"BLEU's tokenizer '{tokenize}' needs packages that are not installed: see sacrebleu's extras, or choose another."
+            f"BLEU's tokenizer '{tokenize}' needs packages that are not installed: see "
+            "sacrebleu's extras, or choose another."
         ) from None
     except OSError as error:
         # Those of sentencepiece fetch their model when they are first used.
         reason = getattr(error, "reason", None) or error.strerror or error
         raise ScoringError(
-            f"BLEU's tokenizer '{tokenize}' downloads its model, which cannot be had ({reason}): go online, or choose another."
+            f"BLEU's tokenizer '{tokenize}' downloads its model, which cannot be had ({reason}): "
+            "go online, or choose another."
         ) from None
 
 
 def bleu_tokenizer(language):
-    """Returns the name of sacrebleu's tokenizer for a language code: `13a` unless words have no spaces."""
+    """Returns the name of sacrebleu's tokenizer for a language code:
+    `13a` unless words have no spaces.
+    """
     return _BLEU_TOKENIZERS.get(primary_language(language), "13a")

@@ -1,8 +1,9 @@
 """Scoring outputs against references, in lists and in files; testing whether two systems differ.
 
-Every metric (`pipeline.metrics`) is a sum of statistics over segments, and one value computed from the sum. That one shape
-gives the score, its bootstrap interval (sums over resampled segments), the paired tests of two systems (the same
-resamples for both, or segments swapped between them), and in `pipeline.evaluation.tfma_metrics` a value that merges across Beam workers.
+Every metric (`pipeline.metrics`) is a sum of statistics over segments, and one value computed from
+the sum. That one shape gives the score, its bootstrap interval (sums over resampled segments), the
+paired tests of two systems (the same resamples for both, or segments swapped between them), and in
+`pipeline.evaluation.tfma_metrics` a value that merges across Beam workers.
 
 This module imports neither TensorFlow nor TFX: `verbatim score` starts at once.
 """
@@ -38,26 +39,36 @@ def score(
     Args:
         metric_names: names out of `pipeline.metrics.registry.METRICS`, or one string with commas.
         hypotheses: list of N output strings.
-        references: list of N reference strings, or of N lists or tuples of strings where segments have several. An empty
-            string after a segment's first stands for no further reference.
+        references: list of N reference strings, or of N lists or tuples of strings where segments
+            have several. An empty string after a segment's first stands for no further reference.
         sources: list of N source strings; fidelity and unseen words need them.
-        training_words: container of the words seen in training on either side, for `unseen_copies`; for metrics of rare or
-            frequent words a mapping from each to how often the target side has it, such as a `collections.Counter`.
+        training_words: container of the words seen in training on either side, for `unseen_copies`;
+            for metrics of rare or frequent words a mapping from each to how often the target side
+            has it, such as a `collections.Counter`.
         bootstrap_samples: resampled test sets behind each interval; 0 for no intervals.
         seed: seed of the resampling; the default is sacrebleu's.
         language: language code of the outputs; it decides how BLEU and ROUGE cut words.
-        tokenize: a sacrebleu tokenizer for BLEU instead of the language's (`13a`, `none`, `char`, `zh`, ...).
-        tokenization: `whitespace` where the texts are tokenized already: BLEU, copies and repetitions go by these tokens.
+        tokenize: a sacrebleu tokenizer for BLEU instead of the language's (`13a`, `none`, `char`,
+            `zh`, ...).
+        tokenization: `whitespace` where the texts are tokenized already: BLEU, copies and
+            repetitions go by these tokens.
         database: path of the SQLite file that `execution_accuracy` runs queries on.
-        scores: list of N pairs (log-probability, number of tokens) of the first references by the model, for perplexity.
+        scores: list of N pairs (log-probability, number of tokens) of the first references by the
+            model, for perplexity.
 
     Returns:
         A dict from metric name to `MetricResult`, in the order asked for.
 
     Raises:
-        ScoringError: an unknown metric, lists of different lengths, no segments, or missing sources.
+        ScoringError: an unknown metric, lists of different lengths, no segments, or missing
+            sources.
     """
-    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
+    options = {
+        "language": language,
+        "tokenize": tokenize,
+        "tokenization": tokenization,
+        "database": database,
+    }
     table = resampling.SegmentStatistics(
         metric_names, [hypotheses], references, sources, training_words, options, [scores]
     )
@@ -66,7 +77,9 @@ def score(
 
 
 def _results(table, system, resampled, samples, seed):
-    """Returns a dict from metric name to the `MetricResult` of one system of a table, given by its number."""
+    """Returns a dict from metric name to the `MetricResult` of one system of a table, given by its
+    number.
+    """
     results = {}
     for name, metric in table.metrics.items():
         sums = table.sums(name, system)
@@ -85,7 +98,8 @@ def _results(table, system, resampled, samples, seed):
 
 
 def segment_values(metric_name, hypotheses, references, **options):
-    """Returns the value of a metric on each segment alone, a list of floats (None where it is undefined).
+    """Returns the value of a metric on each segment alone, a list of floats (None where it is
+    undefined).
 
     Args:
         metric_name: a single metric that reads neither sources nor training text.
@@ -98,7 +112,11 @@ def segment_values(metric_name, hypotheses, references, **options):
     """
     metric = create_metric(metric_name, **options)
     return [
-        metric.value(metric.add(metric.zero(), metric.statistics(hypothesis, resampling.as_tuple(reference), None)))
+        metric.value(
+            metric.add(
+                metric.zero(), metric.statistics(hypothesis, resampling.as_tuple(reference), None)
+            )
+        )
         for hypothesis, reference in zip(hypotheses, references, strict=True)
     ]
 
@@ -117,18 +135,21 @@ def paired_bootstrap(
     tokenization="text",
     database=None,
 ):
-    """Tests whether a system differs from a baseline by more than chance, on shared resamples (Koehn, 2004).
+    """Tests whether a system differs from a baseline by more than chance, on shared resamples
+    (Koehn, 2004).
 
-    For sacrebleu's metrics the p-value is that of `sacrebleu --paired-bs`, from the same resamples; ours sum
-    statistics by a matrix product, so that 20,000 segments need some 200 MB instead of gigabytes. For the others it is
-    the share of resampled differences, shifted to mean 0, that reach the observed one. Both are
-    (c + 1) / (samples + 1), and 1 for two systems that do not differ at all.
+    For sacrebleu's metrics the p-value is that of `sacrebleu --paired-bs`, from the same resamples;
+    ours sum statistics by a matrix product, so that 20,000 segments need some 200 MB instead of
+    gigabytes. For the others it is the share of resampled differences, shifted to mean 0, that
+    reach the observed one. Both are (c + 1) / (samples + 1), and 1 for two systems that do not
+    differ at all.
 
     Args:
         metric_names: names out of `pipeline.metrics.registry.METRICS`.
         hypotheses: outputs of the system.
         baseline_hypotheses: outputs of the system to compare with.
-        references, sources, training_words, bootstrap_samples, seed, language, tokenize, tokenization,
+        references, sources, training_words, bootstrap_samples, seed, language, tokenize,
+        tokenization,
             database: as in `score`.
 
     Returns:
@@ -137,9 +158,16 @@ def paired_bootstrap(
     Raises:
         ScoringError: as in `score`.
     """
-    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
+    options = {
+        "language": language,
+        "tokenize": tokenize,
+        "tokenization": tokenization,
+        "database": database,
+    }
     texts = (hypotheses, baseline_hypotheses, references, sources, training_words)
-    return score_pair(metric_names, *texts, bootstrap_samples=bootstrap_samples, seed=seed, **options)[2]
+    return score_pair(
+        metric_names, *texts, bootstrap_samples=bootstrap_samples, seed=seed, **options
+    )[2]
 
 
 def paired_randomisation(
@@ -157,23 +185,28 @@ def paired_randomisation(
     tokenization="text",
     database=None,
 ):
-    """Tests whether a system differs from a baseline by more than chance, by approximate randomisation (Riezler and Maxwell, 2005).
+    """Tests whether a system differs from a baseline by more than chance, by approximate
+    randomisation (Riezler and Maxwell, 2005).
 
-    If the systems do not differ, any segment's two outputs may as well be swapped. A trial swaps each segment's statistics
-    with probability 1/2 and measures the two mixtures; with c trials whose difference is larger than the observed one,
+    If the systems do not differ, any segment's two outputs may as well be swapped. A trial swaps
+    each segment's statistics with probability 1/2 and measures the two mixtures; with c trials
+    whose difference is larger than the observed one,
 
         p = (c + 1) / (trials + 1)
 
-    and 1 for two systems that do not differ at all. For sacrebleu's metrics it is the p-value of `sacrebleu --paired-ar`,
-    from the same trials; for the others, shares of few equal steps, a difference as large counts too.
+    and 1 for two systems that do not differ at all. For sacrebleu's metrics it is the p-value of
+    `sacrebleu --paired-ar`, from the same trials; for the others, shares of few equal steps, a
+    difference as large counts too.
 
     Args:
         metric_names: names out of `pipeline.metrics.registry.METRICS`.
         hypotheses: outputs of the system.
         baseline_hypotheses: outputs of the system to compare with.
         trials: how often segments are swapped; sacrebleu's default is 10000.
-        bootstrap_samples: resampled test sets behind the interval of the difference; 0 for no interval.
-        references, sources, training_words, seed, language, tokenize, tokenization, database: as in `score`.
+        bootstrap_samples: resampled test sets behind the interval of the difference; 0 for no
+            interval.
+        references, sources, training_words, seed, language, tokenize, tokenization, database: as in
+            `score`.
 
     Returns:
         A dict from metric name to `Comparison`.
@@ -181,10 +214,17 @@ def paired_randomisation(
     Raises:
         ScoringError: as in `score`.
     """
-    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
+    options = {
+        "language": language,
+        "tokenize": tokenize,
+        "tokenization": tokenization,
+        "database": database,
+    }
     texts = (hypotheses, baseline_hypotheses, references, sources, training_words)
     samples = {"bootstrap_samples": bootstrap_samples, "trials": trials}
-    return score_pair(metric_names, *texts, test="randomisation", **samples, seed=seed, **options)[2]
+    return score_pair(metric_names, *texts, test="randomisation", **samples, seed=seed, **options)[
+        2
+    ]
 
 
 def score_pair(
@@ -213,11 +253,13 @@ def score_pair(
         test: `bootstrap` as in `paired_bootstrap`, or `randomisation` as in `paired_randomisation`.
         trials: of the randomisation.
         scores: `score`'s of the system and of the baseline.
-        references, sources, training_words, bootstrap_samples, seed, language, tokenize, tokenization,
+        references, sources, training_words, bootstrap_samples, seed, language, tokenize,
+        tokenization,
             database: as in `score`.
 
     Returns:
-        (results of the system, results of the baseline, comparisons): what `score`, `score` and the test would return.
+        (results of the system, results of the baseline, comparisons): what `score`, `score` and the
+        test would return.
 
     Raises:
         ScoringError: as in `score`, and too few samples or trials.
@@ -226,14 +268,25 @@ def score_pair(
     if randomise and trials < 1:
         raise ScoringError(f"Approximate randomisation needs at least 1 trial; got {trials}.")
     if not randomise and bootstrap_samples < 1:
-        raise ScoringError(f"A paired bootstrap needs at least 1 resample; got {bootstrap_samples}.")
-    options = {"language": language, "tokenize": tokenize, "tokenization": tokenization, "database": database}
+        raise ScoringError(
+            f"A paired bootstrap needs at least 1 resample; got {bootstrap_samples}."
+        )
+    options = {
+        "language": language,
+        "tokenize": tokenize,
+        "tokenization": tokenization,
+        "database": database,
+    }
     systems = [hypotheses, baseline_hypotheses]
-    table = resampling.SegmentStatistics(metric_names, systems, references, sources, training_words, options, scores)
+    table = resampling.SegmentStatistics(
+        metric_names, systems, references, sources, training_words, options, scores
+    )
     resampled = table.resample(bootstrap_samples, seed)
     swapped = table.swap(trials, seed) if randomise else None
     results = (
-        _results(table, system, resampled[system] if bootstrap_samples else {}, bootstrap_samples, seed)
+        _results(
+            table, system, resampled[system] if bootstrap_samples else {}, bootstrap_samples, seed
+        )
         for system in range(2)
     )
     return (*results, resampling.compare(table, resampled, bootstrap_samples, seed, swapped))
@@ -266,9 +319,17 @@ def score_files(
     Raises:
         ScoringError: as in `read_files` and `score`.
     """
-    names = expand_metric_names(metrics)  # a misspelt metric is reported before large files are read
-    paths = {"references_paths": references_paths, "hypotheses_path": hypotheses_path, "sources_path": sources_path}
-    texts = read_files(**paths, training_paths=training_paths, tokenization=tokenization, remove=remove)
+    names = expand_metric_names(
+        metrics
+    )  # a misspelt metric is reported before large files are read
+    paths = {
+        "references_paths": references_paths,
+        "hypotheses_path": hypotheses_path,
+        "sources_path": sources_path,
+    }
+    texts = read_files(
+        **paths, training_paths=training_paths, tokenization=tokenization, remove=remove
+    )
     return score(
         names,
         **texts,
@@ -290,43 +351,64 @@ def read_files(
     tokenization="text",
     remove="",
 ):
-    """Reads what `score`, `paired_bootstrap` and `paired_randomisation` take from files, one segment a line.
+    """Reads what `score`, `paired_bootstrap` and `paired_randomisation` take from files, one
+    segment a line.
 
     Args:
-        references_paths: UTF-8 text, one reference a line: a path, or a list of paths aligned line by line. An empty
-            line of the second file or a later one stands for no further reference.
+        references_paths: UTF-8 text, one reference a line: a path, or a list of paths aligned line
+            by line. An empty line of the second file or a later one stands for no further
+            reference.
         hypotheses_path: UTF-8 text, one output a line.
         sources_path: UTF-8 text, one source a line; copies, fidelity and unseen words need it.
         baseline_path: UTF-8 text, one output of another system a line.
-        training_paths: text files of the training data: both sides for `unseen_copies`; the target side alone for metrics
-            of rare or frequent words, which count a word in all the files given.
+        training_paths: text files of the training data: both sides for `unseen_copies`; the target
+            side alone for metrics of rare or frequent words, which count a word in all the files
+            given.
         tokenization: how training text is cut, as in `score`.
-        remove: text to take out of everything but the training text first, such as `@@ `, the joint of byte-pair encoding.
+        remove: text to take out of everything but the training text first, such as `@@ `, the joint
+            of byte-pair encoding.
 
     Returns:
-        A dict of the arguments `hypotheses`, `references`, `sources`, `training_words`, and `baseline_hypotheses` if asked.
+        A dict of the arguments `hypotheses`, `references`, `sources`, `training_words`, and
+        `baseline_hypotheses` if asked.
 
     Raises:
-        ScoringError: a file is missing, empty, without text, not UTF-8 or not aligned with the first references.
+        ScoringError: a file is missing, empty, without text, not UTF-8 or not aligned with the
+            first references.
     """
-    paths = [references_paths] if isinstance(references_paths, str | pathlib.Path) else list(references_paths)
+    paths = (
+        [references_paths]
+        if isinstance(references_paths, str | pathlib.Path)
+        else list(references_paths)
+    )
     files = [("references", path) for path in paths]
-    files += [("hypotheses", hypotheses_path), ("sources", sources_path), ("baseline", baseline_path)]
+    files += [
+        ("hypotheses", hypotheses_path),
+        ("sources", sources_path),
+        ("baseline", baseline_path),
+    ]
     texts = [read_lines(path, kind) if path else None for kind, path in files]
     for (kind, path), lines in zip(files, texts):
         if lines is not None and len(lines) != len(texts[0]):
             raise ScoringError(
-                f"The {kind} file {path} has {count_of(len(lines), 'line')}, but the references file {paths[0]} "
+                f"The {kind} file {path} has {count_of(len(lines), 'line')}, but the references "
+                f"file {paths[0]} "
                 f"has {count_of(len(texts[0]), 'line')}; they must be aligned line by line."
             )
     if remove:
-        texts = [None if lines is None else [line.replace(remove, "") for line in lines] for lines in texts]
+        texts = [
+            None if lines is None else [line.replace(remove, "") for line in lines]
+            for lines in texts
+        ]
     *references, hypotheses, sources, baseline = texts
     training_words = None
     if training_paths:
         cut = Tokenizer(tokenization).words
         training_words = collections.Counter(
-            word for path in training_paths for line in read_lines(path, "training") for word in cut(line)
+            word
+            for path in training_paths
+            for line in read_lines(path, "training")
+            for word in cut(line)
         )
     read = {"hypotheses": hypotheses, "references": list(zip(*references)), "sources": sources}
     return {
@@ -337,25 +419,32 @@ def read_files(
 
 
 def read_lines(path, kind):
-    """Returns a file's lines. Only line feeds end one: `str.splitlines` cuts at U+2028 too and loses alignment."""
+    """Returns a file's lines. Only line feeds end one:
+    `str.splitlines` cuts at U+2028 too and loses alignment.
+    """
     path = pathlib.Path(path)
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise ScoringError(f"The {kind} file {path} does not exist.") from None
     except IsADirectoryError:
-        raise ScoringError(f"The {kind} file {path} cannot be read: it is a folder; give a text file.") from None
+        raise ScoringError(
+            f"The {kind} file {path} cannot be read: it is a folder; give a text file."
+        ) from None
     except OSError as error:
         raise ScoringError(f"The {kind} file {path} cannot be read: {error.strerror}.") from None
     # ASCII letters in UTF-16 are UTF-8 too, with a NUL after or before each.
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
-        raise ScoringError(f"The {kind} file {path} is UTF-16 text, or no text at all: convert it to UTF-8.")
+        raise ScoringError(
+            f"The {kind} file {path} is UTF-16 text, or no text at all: convert it to UTF-8."
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ScoringError(
-            f"The {kind} file {path} is not UTF-8: line {line} cannot be read; convert the file to UTF-8."
+            f"The {kind} file {path} is not UTF-8: line {line} cannot be read; convert the file "
+            "to UTF-8."
         ) from None
     if not text:
         raise ScoringError(f"The {kind} file {path} is empty.")
@@ -369,5 +458,7 @@ def read_lines(path, kind):
 
 
 def results_to_dict(results):
-    """Returns what `score` or a paired test returned as plain dicts, for JSON and for `pipeline.reporting.report`."""
+    """Returns what `score` or a paired test returned as plain dicts, for JSON and for
+    `pipeline.reporting.report`.
+    """
     return {name: result.to_dict() for name, result in results.items()}

@@ -4,7 +4,9 @@ EXAMPLES = 12
 
 
 def _spans(words):
-    """Returns the set of (first, behind the last) character places of words, white space not counted."""
+    """Returns the set of (first, behind the last) character places of words, white space not
+    counted.
+    """
     spans, place = set(), 0
     for word in words:
         spans.add((place, place + len(word)))
@@ -19,14 +21,16 @@ def _f1(common, found, expected):
 def score(found, expected):
     """Compares segmentations of the same texts.
 
-    word_f1 is the F1 of words that are found whole, the field's measure of segmentation (Sproat and Emerson 2003); boundary_f1 that of
-    the boundaries between words, a text's ends left out. Both are of all texts together.
+    word_f1 is the F1 of words that are found whole, the field's measure of segmentation (Sproat and
+    Emerson 2003); boundary_f1 that of the boundaries between words, a text's ends left out. Both
+    are of all texts together.
 
     Args:
         found, expected: lists of lists of words, each pair the same characters.
 
     Returns:
-        dict: `word_f1`, `word_precision`, `word_recall`, `boundary_f1`, `mean_length` and `expected_mean_length` (characters of a word).
+        dict: `word_f1`, `word_precision`, `word_recall`, `boundary_f1`, `mean_length` and
+            `expected_mean_length` (characters of a word).
 
     Raises:
         ValueError: two segmentations are of different texts.
@@ -36,7 +40,9 @@ def score(found, expected):
     characters = 0
     for one, other in zip(found, expected, strict=True):
         if "".join(one) != "".join(other):
-            raise ValueError(f"The segmentations {' '.join(one)!r} and {' '.join(other)!r} are not of one text.")
+            raise ValueError(
+                f"The segmentations {' '.join(one)!r} and {' '.join(other)!r} are not of one text."
+            )
         spans = _spans(one), _spans(other)
         ends = [{last for _, last in group} - {len("".join(one))} for group in spans]
         for totals, (mine, yours) in ((words, spans), (bounds, ends)):
@@ -57,9 +63,14 @@ def score(found, expected):
 def describe(scores):
     """Returns one line that says the scores."""
     number = scores.get("left_out", 0)
-    left_out = f"; {number} texts left out, whose characters normalization or limits changed" if number else ""
+    left_out = (
+        f"; {number} texts left out, whose characters normalization or limits changed"
+        if number
+        else ""
+    )
     return (
-        f"F1 of words {100 * scores['word_f1']:.1f} %, of boundaries {100 * scores['boundary_f1']:.1f} %; {scores['mean_length']:.2f} characters "
+        f"F1 of words {100 * scores['word_f1']:.1f} %, of boundaries "
+        f"{100 * scores['boundary_f1']:.1f} %; {scores['mean_length']:.2f} characters "
         f"a word (the text's own have {scores['expected_mean_length']:.2f}){left_out}"
     )
 
@@ -72,8 +83,9 @@ def of_answers(sources, answers):
         answers: what the model answered, with `source_tokens`.
 
     Returns:
-        `score`'s dict (without it where no source has a space), `left_out`, the number of texts whose characters are not those of what was
-        found (they were normalized, or cut), and `examples`, a list of {"found", "expected"} of the first texts.
+        `score`'s dict (without it where no source has a space), `left_out`, the number of texts
+        whose characters are not those of what was found (they were normalized, or cut), and
+        `examples`, a list of {"found", "expected"} of the first texts.
     """
     # Parted by white space, but for the text inside a placeholder or tag, which is one token.
     found = [answer["source_tokens"] for answer in answers]
@@ -86,5 +98,8 @@ def of_answers(sources, answers):
     return {
         **(score(*zip(*compared)) if has_spaces else {}),
         "left_out": len(answers) - len(compared),
-        "examples": [{"found": one, "expected": other if has_spaces else None} for one, other in compared[:EXAMPLES]],
+        "examples": [
+            {"found": one, "expected": other if has_spaces else None}
+            for one, other in compared[:EXAMPLES]
+        ],
     }

@@ -1,17 +1,19 @@
 """Runs SQL that nobody trusts against an SQLite database, to compare what two queries answer.
 
-A generated query may be anything: `DROP TABLE`, `ATTACH`, an endless recursion, a value of a gigabyte. Several fences
-stand around it, each enough against most of it:
+A generated query may be anything: `DROP TABLE`, `ATTACH`, an endless recursion, a value of a
+gigabyte. Several fences stand around it, each enough against most of it:
 
-- The database is opened read-only (`mode=ro`, `query_only`), with an authorizer that allows reading and a list of
-  functions without side effects, nothing else: no writing, `ATTACH`, `PRAGMA`, transaction or extension.
-- SQLite counts its steps and gives up after a second or two of processor time; rows and bytes of an answer are limited, and so is
-  SQLite's memory.
-- All of it happens in a process of its own, started without site packages, that the kernel holds to limits of processor time,
-  memory and files. It is used for many queries, and killed and started anew when it does not answer.
+- The database is opened read-only (`mode=ro`, `query_only`), with an authorizer that allows reading
+  and a list of functions without side effects, nothing else: no writing, `ATTACH`, `PRAGMA`,
+  transaction or extension.
+- SQLite counts its steps and gives up after a second or two of processor time; rows and bytes of an
+  answer are limited, and so is SQLite's memory.
+- All of it happens in a process of its own, started without site packages, that the kernel holds to
+  limits of processor time, memory and files. It is used for many queries, and killed and started
+  anew when it does not answer.
 
-This file is both sides: the class `SqlExecutor` in the parent, and `main` in the child, which runs the file itself. So it
-imports Python's standard library alone.
+This file is both sides: the class `SqlExecutor` in the parent, and `main` in the child, which runs
+the file itself. So it imports Python's standard library alone.
 """
 
 import dataclasses
@@ -40,11 +42,15 @@ _HEAP_LIMIT = 256 << 20  # SQLite's own memory
 _MEMORY_LIMIT = 1 << 30  # address space of the child
 _PROGRESS_STEPS = 1000  # SQLite's steps between two looks at the clock
 
-# Functions that read their arguments and nothing else, and whose results do not grow beyond them by much.
+# Functions that read their arguments and nothing else, and whose results do not grow beyond them by
+# much.
 _FUNCTIONS = frozenset(
-    "abs avg cast ceil ceiling char coalesce count cume_dist date datetime dense_rank exp first_value floor glob group_concat "
-    "hex ifnull iif instr julianday lag last_value lead length like ln log log10 log2 lower ltrim max min mod nth_value ntile "
-    "nullif percent_rank pow power quote rank replace round row_number rtrim sign sqrt strftime string_agg substr substring sum "
+    "abs avg cast ceil ceiling char coalesce count cume_dist date datetime dense_rank exp "
+    "first_value floor glob group_concat "
+    "hex ifnull iif instr julianday lag last_value lead length like ln log log10 log2 lower ltrim "
+    "max min mod nth_value ntile "
+    "nullif percent_rank pow power quote rank replace round row_number rtrim sign sqrt strftime "
+    "string_agg substr substring sum "
     "time total trim trunc typeof unicode unixepoch upper".split()
 )
 
@@ -71,7 +77,9 @@ class Answer:
 
 
 def orders_its_rows(query):
-    """Tells whether a query's outermost level says `ORDER BY`: then the order of its rows is part of the answer."""
+    """Tells whether a query's outermost level says `ORDER BY`:
+    then the order of its rows is part of the answer.
+    """
     depth = 0
     # Strings, quoted names and comments may hold anything, so they are skipped whole.
     for token in re.finditer(
@@ -90,7 +98,8 @@ def orders_its_rows(query):
 
 
 class SqlExecutor:
-    """Answers queries from one database, in a child process; usable by several threads, and as a context manager.
+    """Answers queries from one database, in a child process;
+    usable by several threads, and as a context manager.
 
     Args:
         database: path of an SQLite file.
@@ -102,18 +111,25 @@ class SqlExecutor:
     def __init__(self, database):
         self.database = os.path.abspath(database)
         if not os.path.isfile(self.database):
-            raise SqlExecutionError(f"There is no database {self.database}: check evaluation.database.")
+            raise SqlExecutionError(
+                f"There is no database {self.database}: check evaluation.database."
+            )
         self._lock = threading.Lock()
         self._child = None
         self._answers = {}
         answer = self.run("SELECT COUNT(*) FROM sqlite_master")
         if not answer.error and not os.path.getsize(self.database):
-            # To SQLite an empty file is a database without tables, on which no reference could be run.
+            # To SQLite an empty file is a database without tables, on which no reference could be
+            # run.
             self.close()
-            raise SqlExecutionError(f"The database {self.database} is an empty file: check evaluation.database.")
+            raise SqlExecutionError(
+                f"The database {self.database} is an empty file: check evaluation.database."
+            )
         if answer.error:
             self.close()
-            raise SqlExecutionError(f"{self.database} cannot be read as an SQLite database ({answer.error}).")
+            raise SqlExecutionError(
+                f"{self.database} cannot be read as an SQLite database ({answer.error})."
+            )
 
     def __enter__(self):
         return self
@@ -130,8 +146,9 @@ class SqlExecutor:
         if child is not None:
             child.kill()
             child.wait()
-            # Closing writes what a process that ended on its own left unread. No other module is asked for help here: an executor
-            # that lives until the interpreter ends may find them gone.
+            # Closing writes what a process that ended on its own left unread. No other module is
+            # asked for help here: an executor that lives until the interpreter ends may find them
+            # gone.
             try:
                 child.stdin.close()
             except BrokenPipeError:
@@ -139,17 +156,20 @@ class SqlExecutor:
             child.stdout.close()
 
     def run(self, query):
-        """Returns the `Answer` of a query; one that harms, lingers or says nothing has an error instead of rows."""
+        """Returns the `Answer` of a query;
+        one that harms, lingers or says nothing has an error instead of rows.
+        """
         with self._lock:
             if query not in self._answers:
                 self._answers[query] = self._ask(query)
             return self._answers[query]
 
     def same_answer(self, query, gold):
-        """Tells whether a query answers what the gold query answers, or returns None where the gold query itself fails.
+        """Tells whether a query answers what the gold query answers, or returns None where the gold
+        query itself fails.
 
-        The rows are compared as a multiset, and in their order where the gold query orders them. Names of columns do not
-        matter; 2 and 2.0 are equal.
+        The rows are compared as a multiset, and in their order where the gold query orders them.
+        Names of columns do not matter; 2 and 2.0 are equal.
         """
         wanted = self.run(gold)
         if wanted.error:
@@ -223,10 +243,17 @@ def _authorize(action, first, second, database, trigger):
 
 
 def _connect(database):
-    connection = sqlite3.connect(f"{pathlib.Path(database).as_uri()}?mode=ro", uri=True, isolation_level=None)
+    connection = sqlite3.connect(
+        f"{pathlib.Path(database).as_uri()}?mode=ro", uri=True, isolation_level=None
+    )
     # Bytes: a text that is not UTF-8 is a value like another.
     connection.text_factory = bytes
-    for pragma in ("query_only=1", "trusted_schema=0", "temp_store=2", f"hard_heap_limit={_HEAP_LIMIT}"):
+    for pragma in (
+        "query_only=1",
+        "trusted_schema=0",
+        "temp_store=2",
+        f"hard_heap_limit={_HEAP_LIMIT}",
+    ):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     connection.set_authorizer(_authorize)
     return connection
@@ -243,9 +270,13 @@ def _limit_process():
 
 
 def _limit_time():
-    """Lets the kernel end the process if the query to come takes far more than its time in one of SQLite's steps."""
+    """Lets the kernel end the process if the query to come takes far more than its time in one of
+    SQLite's steps.
+    """
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + TIME_LIMIT_SECONDS) + 3, hard))
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (int(time.process_time() + TIME_LIMIT_SECONDS) + 3, hard)
+    )
 
 
 def _plain(value):
@@ -253,7 +284,9 @@ def _plain(value):
     if isinstance(value, float):
         if value.is_integer() and abs(value) < 1e15:
             return str(int(value))
-        return format(value, ".10g")  # sums of floats differ in their last digits by the order of the rows
+        return format(
+            value, ".10g"
+        )  # sums of floats differ in their last digits by the order of the rows
     if isinstance(value, bytes):
         return f"={value.hex()}"
     return "NULL" if value is None else str(value)
@@ -276,7 +309,9 @@ def _execute(connection, query):
     finally:
         cursor.close()
         connection.set_progress_handler(None, 0)
-    digests = [hashlib.sha256("\n".join(lines).encode()).hexdigest() for lines in (rows, sorted(rows))]
+    digests = [
+        hashlib.sha256("\n".join(lines).encode()).hexdigest() for lines in (rows, sorted(rows))
+    ]
     return {"rows": len(rows), "ordered": digests[0], "unordered": digests[1]}
 
 
@@ -294,7 +329,8 @@ def main(database):
         _limit_time()
         try:
             answer = _execute(connection, json.loads(line)) if connection else {"error": failure}
-        # Whatever Python and SQLite find wrong: syntax, refusal, interruption, memory, a NUL, several statements.
+        # Whatever Python and SQLite find wrong: syntax, refusal, interruption, memory, a NUL,
+        # several statements.
         except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError, OverflowError) as error:
             answer = {"error": str(error)[:200] or type(error).__name__}
         print(json.dumps(answer), flush=True)

@@ -1,16 +1,17 @@
 """Reading parallel text so that every record is accounted for.
 
-A record is one pair that a file claims to hold: a line of a TSV or JSON Lines file, a row of a CSV file, a line number of
-two line-aligned files, an entry of a gettext catalogue (a plural entry claims two). Each record comes out of
-`formats.read_unit` either as a `records.Pair` or as a `records.Reject` with its file, line and reason; nothing is skipped
-silently.
+A record is one pair that a file claims to hold: a line of a TSV or JSON Lines file, a row of a CSV
+file, a line number of two line-aligned files, an entry of a gettext catalogue (a plural entry
+claims two). Each record comes out of `formats.read_unit` either as a `records.Pair` or as a
+`records.Reject` with its file, line and reason; nothing is skipped silently.
 
-The splits are either divided by a hash of the source, or given by files (`data.train_files` and its like). A given eval
-or test file is held as it is: no record of it is dropped as a duplicate, and a training pair that stands in it is
-turned away from training instead.
+The splits are either divided by a hash of the source, or given by files (`data.train_files` and its
+like). A given eval or test file is held as it is: no record of it is dropped as a duplicate, and a
+training pair that stands in it is turned away from training instead.
 
 This package is plain Python (polib for gettext), so the command line can check a user's data with
-`planning.plan_inputs` before TFX is imported. The Beam work is in `components/parallel_text_example_gen`.
+`planning.plan_inputs` before TFX is imported. The Beam work is in
+`components/parallel_text_example_gen`.
 """
 
 

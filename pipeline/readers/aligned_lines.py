@@ -11,7 +11,9 @@ def read_lines(unit, config, files):
     name = unit.names[0]
     nothing = (0, None)
     sides = [raw_lines(path, files) for path in unit.paths]
-    for (line, source_raw), (target_line, target_raw) in itertools.zip_longest(*sides, fillvalue=nothing):
+    for (line, source_raw), (target_line, target_raw) in itertools.zip_longest(
+        *sides, fillvalue=nothing
+    ):
         line = line or target_line
         raw = b"\t".join(side for side in (source_raw, target_raw) if side is not None)
         if source_raw is None or target_raw is None:  # the files changed since they were planned

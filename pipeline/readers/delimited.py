@@ -32,14 +32,16 @@ def find_columns(cells, config, path):
     if not missing:
         source, target, *features = map(cells.index, wanted)
         return Columns(source, target, tuple(features), has_header)
-    # Without a header the first two columns count. But one name out of two is a header with a column missing, and
-    # whoever names columns of their own expects a header.
+    # Without a header the first two columns count. But one name out of two is a header with a
+    # column missing, and whoever names columns of their own expects a header.
     default = type(config)()
     if missing != list(wanted) or wanted != (default.source_column, default.target_column):
         found = shorten(", ".join(repr(cell) for cell in cells))
         raise DataError(
-            f"The header of {path} has no column '{missing[0]}' (it has {found}): correct the header, or "
-            "data.source_column, data.target_column, data.source_features and data.slice_features; data.columns names the columns of a file "
+            f"The header of {path} has no column '{missing[0]}' (it has {found}): correct the "
+            "header, or "
+            "data.source_column, data.target_column, data.source_features and "
+            "data.slice_features; data.columns names the columns of a file "
             "without a header."
         )
     return Columns(0, 1, (), False)
@@ -73,8 +75,8 @@ def read_tsv(unit, config, files):
 def csv_rows(path, files):
     """Yields (line, cells, text) of each row; cells is None where the row is not valid CSV.
 
-    A quoted cell may hold line ends: `line` is the row's first, `text` all of its lines. Bytes that are not UTF-8 come as
-    lone surrogates, so that only their own row is turned away.
+    A quoted cell may hold line ends: `line` is the row's first, `text` all of its lines. Bytes that
+    are not UTF-8 come as lone surrogates, so that only their own row is turned away.
     """
     read = []
 

@@ -1,4 +1,6 @@
-"""Files, their paths and their lines: local files need Python alone, addresses with a scheme go through TFX, imported only then."""
+"""Files, their paths and their lines:
+local files need Python alone, addresses with a scheme go through TFX, imported only then.
+"""
 
 import codecs
 import os
@@ -11,7 +13,8 @@ def resolve_data_path(data_path):
     """Makes a data path absolute, so that it means the same in every process.
 
     Args:
-        data_path: a file, a folder, or two files separated by a comma; remote addresses (`scheme://...`) stay.
+        data_path: a file, a folder, or two files separated by a comma; remote addresses
+            (`scheme://...`) stay.
 
     Returns:
         The path as a string.
@@ -32,14 +35,18 @@ def split_base(paths):
         (base, names): `os.path.join(base, name)` gives each path back.
     """
     # Not os.path.commonpath: it would fold the two slashes of an address into one.
-    base = os.path.commonprefix([os.path.dirname(path).rstrip("/") + "/" for path in paths]).rpartition("/")[0]
+    base = os.path.commonprefix(
+        [os.path.dirname(path).rstrip("/") + "/" for path in paths]
+    ).rpartition("/")[0]
     if not base or base.endswith(":/"):  # nothing in common but the root, or the scheme
         base += "/"
     return base, tuple(path[len(base) :].lstrip("/") for path in paths)
 
 
 def files_for(path):
-    """Returns the file system of a path or an address, with `is_directory`, `exists`, `list` and `open` (for reading bytes)."""
+    """Returns the file system of a path or an address, with `is_directory`, `exists`, `list` and
+    `open` (for reading bytes).
+    """
     return RemoteFiles() if _is_remote(path) else LocalFiles()
 
 
@@ -81,7 +88,8 @@ def _absolute(path):
 
 
 def raw_lines(path, files=None):
-    """Yields (line number from 1, bytes without line end) of a file; a leading byte order mark is dropped.
+    """Yields (line number from 1, bytes without line end) of a file;
+    a leading byte order mark is dropped.
 
     Args:
         path: the file.
@@ -105,10 +113,14 @@ def count_lines(path, files):
 
 
 def is_utf16(path, files):
-    """Whether a file is UTF-16 text: by its byte order mark, or because a quarter of its first bytes, or more, are NUL."""
+    """Whether a file is UTF-16 text:
+    by its byte order mark, or because a quarter of its first bytes, or more, are NUL.
+    """
     with files.open(path) as handle:
         head = handle.read(4096)
-    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 < len(head) <= 4 * head.count(b"\0")
+    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 < len(
+        head
+    ) <= 4 * head.count(b"\0")
 
 
 def decode(raw):

@@ -7,7 +7,13 @@ from pipeline.readers.gettext_catalogues import read_gettext
 from pipeline.readers.json_lines import read_jsonl
 
 # A format is a function of (unit, config, files) that yields each record as a `Pair` or a `Reject`.
-_READERS = {"tsv": read_tsv, "csv": read_csv, "jsonl": read_jsonl, "lines": read_lines, "gettext": read_gettext}
+_READERS = {
+    "tsv": read_tsv,
+    "csv": read_csv,
+    "jsonl": read_jsonl,
+    "lines": read_lines,
+    "gettext": read_gettext,
+}
 
 
 def read_unit(unit, data_config):
@@ -18,7 +24,8 @@ def read_unit(unit, data_config):
         data_config: the `DataConfig` that the plan was made with.
 
     Yields:
-        A `Pair` or a `Reject` for each record. Duplicates are not known here: they are found over all units.
+        A `Pair` or a `Reject` for each record. Duplicates are not known here: they are found over
+        all units.
 
     Raises:
         DataError: the unit cannot be read at all (what `plan_inputs` would have said).

@@ -8,14 +8,17 @@ from pipeline.readers.records import judge, reject
 
 _MO_MAGICS = (b"\xde\x12\x04\x95", b"\x95\x04\x12\xde")
 _MSGID_OR_MSGSTR = re.compile(r"\s*(?:#~\s*)?(msgid|msgstr)\b")  # \b: not msgid_plural
-_DEFAULT = re.compile(r'^Default:\s*"((?:[^"\\]|\\.)*)"[ \t]*((?:\n\s*"(?:[^"\\]|\\.)*"[ \t]*)*)', re.MULTILINE)
+_DEFAULT = re.compile(
+    r'^Default:\s*"((?:[^"\\]|\\.)*)"[ \t]*((?:\n\s*"(?:[^"\\]|\\.)*"[ \t]*)*)', re.MULTILINE
+)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 class _CatalogueText(str):
     """A .po file's text that polib cuts into lines as it would a file: at line feeds alone.
 
-    `str.splitlines` also cuts at U+2028, form feeds and others, which are ordinary characters in a message.
+    `str.splitlines` also cuts at U+2028, form feeds and others, which are ordinary characters in a
+    message.
     """
 
     def splitlines(self, keepends=False):
@@ -27,8 +30,9 @@ def parse_catalogue(path, files):
     """Parses a .po or .mo file, told apart by their first bytes.
 
     Returns:
-        (polib's entries, function that undoes how their strings were decoded). A string that is not valid in
-        the catalogue's charset comes out of the function with lone surrogates, so that only its entry is rejected.
+        (polib's entries, function that undoes how their strings were decoded). A string that is not
+        valid in the catalogue's charset comes out of the function with lone surrogates, so that
+        only its entry is rejected.
 
     Raises:
         DataError: the syntax is broken, or an entry has no msgstr.
@@ -42,23 +46,38 @@ def parse_catalogue(path, files):
         try:
             # Latin-1 takes every byte: the real charset is applied string by string, below.
             entries = polib.mofile(content, encoding="latin-1")
-        except (OSError, ValueError, IndexError, OverflowError, struct.error):  # all of these come out of polib
-            raise DataError(f"{path} is not a readable .mo file: compile it again with msgfmt.") from None
+        except (
+            OSError,
+            ValueError,
+            IndexError,
+            OverflowError,
+            struct.error,
+        ):  # all of these come out of polib
+            raise DataError(
+                f"{path} is not a readable .mo file: compile it again with msgfmt."
+            ) from None
         return entries, lambda text: text.encode("latin-1").decode(charset, "surrogateescape")
     try:
         text = content.decode(charset, "surrogateescape").replace("\r\n", "\n")
-    except (UnicodeError, LookupError):  # a charset that cannot carry bad bytes along, or is none for text
-        raise DataError(f"{path} is not valid in its charset {charset}: convert it to UTF-8 with msgconv.") from None
+    except (
+        UnicodeError,
+        LookupError,
+    ):  # a charset that cannot carry bad bytes along, or is none for text
+        raise DataError(
+            f"{path} is not valid in its charset {charset}: convert it to UTF-8 with msgconv."
+        ) from None
     _check_entries_complete(text, path)
     try:
-        # polib forgets the last entry where the file ends in certain comments; a plain comment makes it remember.
+        # polib forgets the last entry where the file ends in certain comments; a plain comment
+        # makes it remember.
         entries = polib.pofile(_CatalogueText(text + "\n# end"), encoding=charset)
     except OSError as error:
         line = re.search(r"\(line (\d+)\)", str(error))
         where = f"{path}, line {line.group(1)}" if line else path
         detail = str(error).partition("): ")[2]
         raise DataError(
-            f"{where}: this is not valid .po syntax{f' ({detail})' if detail else ''}; msgfmt -c says more."
+            f"{where}: this is not valid .po syntax{f' ({detail})' if detail else ''}; msgfmt -c "
+            "says more."
         ) from None
     return entries, lambda text: text
 
@@ -75,13 +94,16 @@ def _check_entries_complete(text, path):
                 break
             pending = number
     if pending:
-        raise DataError(f"{path}, line {pending}: this msgid has no msgstr; complete the entry or take it away.")
+        raise DataError(
+            f"{path}, line {pending}: this msgid has no msgstr; complete the entry or take it away."
+        )
 
 
 def _default_text(comment):
     """Returns the English text that Plone's tools keep in an extracted comment, or None.
 
-    There the msgid is an identifier, and the comment says `Default: "text"`, perhaps over several quoted lines.
+    There the msgid is an identifier, and the comment says `Default: "text"`, perhaps over several
+    quoted lines.
     """
     import polib
 

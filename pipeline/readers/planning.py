@@ -7,7 +7,15 @@ import os
 
 from pipeline.readers import DataError
 from pipeline.readers.delimited import csv_rows, find_columns
-from pipeline.readers.files import count_lines, decode, files_for, is_utf16, raw_lines, resolve_data_path, split_base
+from pipeline.readers.files import (
+    count_lines,
+    decode,
+    files_for,
+    is_utf16,
+    raw_lines,
+    resolve_data_path,
+    split_base,
+)
 from pipeline.readers.gettext_catalogues import parse_catalogue
 from pipeline.readers.splits import SPLITS
 
@@ -47,8 +55,8 @@ class InputPlan:
     Attributes:
         base_directory: the folder that all names are relative to.
         units: the `InputUnit`s, in the order of their names, or of the recipe where it names them.
-        ignored_files: names of files in the folder whose type is unknown. Hidden files, and a .mo file beside
-            the .po file that it was made from, are not listed.
+        ignored_files: names of files in the folder whose type is unknown. Hidden files, and a .mo
+            file beside the .po file that it was made from, are not listed.
     """
 
     base_directory: str
@@ -57,9 +65,11 @@ class InputPlan:
 
 
 def aligned_partners(path, data_config):
-    """Returns (source path, target path) if the path ends in a language of the recipe, else (path,).
+    """Returns (source path, target path) if the path ends in a language of the recipe, else
+    (path,).
 
-    `train.en` and `train.fr` both give `("train.en", "train.fr")` for English to French. No file is looked up.
+    `train.en` and `train.fr` both give `("train.en", "train.fr")` for English to French. No file is
+    looked up.
     """
     stem, extension = os.path.splitext(path)
     extensions = f".{data_config.source_language}", f".{data_config.target_language}"
@@ -71,19 +81,22 @@ def aligned_partners(path, data_config):
 def plan_inputs(data_path, data_config):
     """Finds the files that a data path stands for and checks them, before any work is done.
 
-    The check is quick but real: headers are read, lines of aligned files counted, catalogues parsed.
+    The check is quick but real: headers are read, lines of aligned files counted, catalogues
+    parsed.
 
     Args:
-        data_path: a file, a folder (its files, not its sub-folders), or two line-aligned files `a.en,a.fr`. Addresses
-            with a scheme (`gs://...`) are read through TFX's file system plug-ins, which need TFX.
-        data_config: a `pipeline.recipes.sections.DataConfig`. Where it names files, the path is their folder and no others are read.
+        data_path: a file, a folder (its files, not its sub-folders), or two line-aligned files
+            `a.en,a.fr`. Addresses with a scheme (`gs://...`) are read through TFX's file system
+            plug-ins, which need TFX.
+        data_config: a `pipeline.recipes.sections.DataConfig`. Where it names files, the path is
+            their folder and no others are read.
 
     Returns:
         An `InputPlan` with one unit or more.
 
     Raises:
-        DataError: nothing readable is there, a partner file or a column is missing, aligned files differ in
-            length, or a catalogue's syntax is broken.
+        DataError: nothing readable is there, a partner file or a column is missing, aligned files
+            differ in length, or a catalogue's syntax is broken.
     """
     data_path = resolve_data_path(data_path)
     files = files_for(data_path)
@@ -97,12 +110,16 @@ def plan_inputs(data_path, data_config):
         elif "," in data_path:
             plan = _plan_two_files(data_path, data_config, files)
         else:
-            raise DataError(f"There is no file or folder {data_path}: check the path given as data.")
+            raise DataError(
+                f"There is no file or folder {data_path}: check the path given as data."
+            )
         for unit in plan.units:
             _check_unit(unit, data_config, files)
     except OSError as error:
         reason = error.strerror or error
-        raise DataError(f"{error.filename or data_path} cannot be read ({reason}): check its permissions.") from None
+        raise DataError(
+            f"{error.filename or data_path} cannot be read ({reason}): check its permissions."
+        ) from None
     return plan
 
 
@@ -130,7 +147,8 @@ def _has_tabs(path, files):
 def _plan_given_files(base, config, files):
     if not files.is_directory(base):
         raise DataError(
-            f"The recipe names its files (data.train_files), and {base} is not a folder: give the folder that holds them, or "
+            f"The recipe names its files (data.train_files), and {base} is not a folder: give the "
+            "folder that holds them, or "
             "set data.train_files, data.eval_files and data.test_files to []."
         )
     units, taken = [], {}
@@ -138,13 +156,16 @@ def _plan_given_files(base, config, files):
         for entry in getattr(config, f"{split}_files"):
             for names in _names_of_entry(entry, f"data.{split}_files", base, files):
                 if len(names) == 2:
-                    (unit,) = _plan_two_files(",".join(os.path.join(base, name) for name in names), config, files).units
+                    (unit,) = _plan_two_files(
+                        ",".join(os.path.join(base, name) for name in names), config, files
+                    ).units
                 else:
                     (unit,) = _plan_file(os.path.join(base, names[0]), config, files).units
                 names = tuple(path[len(base) :].lstrip("/") for path in unit.paths)
                 if names in taken:
                     raise DataError(
-                        f"The file {names[0]} is named in data.{taken[names]}_files and in data.{split}_files: a file "
+                        f"The file {names[0]} is named in data.{taken[names]}_files and in "
+                        f"data.{split}_files: a file "
                         "belongs to one split, once."
                     )
                 taken[names] = split
@@ -153,10 +174,19 @@ def _plan_given_files(base, config, files):
 
 
 def _names_of_entry(entry, key, base, files):
-    """Returns the files that an entry of a recipe stands for: a list of tuples of one name, or of two aligned ones."""
-    parts = [entry] if files.exists(os.path.join(base, entry)) else [part.strip() for part in entry.split(",")]
+    """Returns the files that an entry of a recipe stands for:
+    a list of tuples of one name, or of two aligned ones.
+    """
+    parts = (
+        [entry]
+        if files.exists(os.path.join(base, entry))
+        else [part.strip() for part in entry.split(",")]
+    )
     if len(parts) > 2:
-        raise DataError(f"The entry '{entry}' of {key} names {len(parts)} files: give one, or two as 'source,target'.")
+        raise DataError(
+            f"The entry '{entry}' of {key} names {len(parts)} files: give one, or two as "
+            "'source,target'."
+        )
     found = []
     for part in parts:
         folder, name = os.path.split(part)
@@ -164,16 +194,24 @@ def _names_of_entry(entry, key, base, files):
             found.append([part])
         elif files.is_directory(os.path.join(base, folder)):
             present = sorted(files.list(os.path.join(base, folder)))
-            found.append([os.path.join(folder, other) for other in present if fnmatch.fnmatchcase(other, name)])
+            found.append(
+                [
+                    os.path.join(folder, other)
+                    for other in present
+                    if fnmatch.fnmatchcase(other, name)
+                ]
+            )
         else:
             found.append([])
         if not found[-1]:
             raise DataError(
-                f"The recipe names {part} in {key}, but {base} holds no such file: correct the key or the path."
+                f"The recipe names {part} in {key}, but {base} holds no such file: correct the "
+                "key or the path."
             )
     if len(found[0]) != len(found[-1]):
         raise DataError(
-            f"The entry '{entry}' of {key} matches {len(found[0])} source and {len(found[-1])} target files: each needs a "
+            f"The entry '{entry}' of {key} matches {len(found[0])} source and {len(found[-1])} "
+            "target files: each needs a "
             "partner."
         )
     return list(zip(*found))
@@ -185,14 +223,16 @@ def _plan_file(path, config, files):
     format_ = found if config.format == "auto" else config.format
     if format_ is None:
         raise DataError(
-            f"The type of {path} is unknown: give {_READABLE.format(config.source_language, config.target_language)}, "
+            f"The type of {path} is unknown: give "
+            f"{_READABLE.format(config.source_language, config.target_language)}, "
             "or name its type with data.format."
         )
     if format_ != "lines":
         return InputPlan(base, (_unit(format_, base, (name,)),))
     if found != "lines":
         raise DataError(
-            f"{path} is one file and data.format is 'lines': give two files separated by a comma, source then target."
+            f"{path} is one file and data.format is 'lines': give two files separated by a comma, "
+            "source then target."
         )
     return InputPlan(base, (_unit("lines", base, _partners(name, config, base, files)),))
 
@@ -202,17 +242,23 @@ def _partners(name, config, base, files):
     names = aligned_partners(name, config)
     missing = names[1] if name == names[0] else names[0]
     if not files.exists(os.path.join(base, missing)):
-        raise DataError(f"{os.path.join(base, name)} has no partner file {missing}: add it, or take {name} away.")
+        raise DataError(
+            f"{os.path.join(base, name)} has no partner file {missing}: add it, or take {name} "
+            "away."
+        )
     return names
 
 
 def _plan_two_files(data_path, config, files):
     paths = data_path.split(",")
     if len(paths) != 2:
-        raise DataError(f"The data path {data_path} names {len(paths)} files: give two, source then target.")
+        raise DataError(
+            f"The data path {data_path} names {len(paths)} files: give two, source then target."
+        )
     if config.format not in ("auto", "lines"):
         raise DataError(
-            f"Two files {data_path} are line-aligned text, but data.format is '{config.format}': set it to 'lines'."
+            f"Two files {data_path} are line-aligned text, but data.format is '{config.format}': "
+            "set it to 'lines'."
         )
     for path in paths:
         if not files.exists(path) or files.is_directory(path):
@@ -241,11 +287,20 @@ def _plan_directory(base, config, files):
         else:
             units[(name,)] = _unit(format_, base, (name,))
     if not names:
-        raise DataError(f"The folder {base} has no files (sub-folders are not read): put the data files into it.")
+        raise DataError(
+            f"The folder {base} has no files (sub-folders are not read): put the data files into "
+            "it."
+        )
     if not units:
         wanted = _READABLE.format(config.source_language, config.target_language)
-        which = "" if config.format == "auto" else f" of the type '{config.format}' that data.format asks for"
-        raise DataError(f"The folder {base} holds no readable file{which}: what can be read is {wanted}.")
+        which = (
+            ""
+            if config.format == "auto"
+            else f" of the type '{config.format}' that data.format asks for"
+        )
+        raise DataError(
+            f"The folder {base} holds no readable file{which}: what can be read is {wanted}."
+        )
     return InputPlan(base, tuple(units[key] for key in sorted(units)), tuple(ignored))
 
 
@@ -265,7 +320,10 @@ def _check_unit(unit, config, files):
         raise DataError(f"{unit.paths[0]} is empty: fill it or take it away.")
     if config.extra_columns and unit.format in ("lines", "gettext"):
         key = "data.source_features" if config.source_features else "data.slice_features"
-        raise DataError(f"{unit.paths[0]} has no columns for {key}: give TSV, CSV or JSON Lines, or leave the key out.")
+        raise DataError(
+            f"{unit.paths[0]} has no columns for {key}: give TSV, CSV or JSON Lines, or leave the "
+            "key out."
+        )
     if unit.format == "tsv":
         find_columns((decode(first[1]) or "").split("\t"), config, unit.paths[0])
     elif unit.format == "csv":

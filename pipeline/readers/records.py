@@ -6,7 +6,8 @@ import typing
 from pipeline.text import tokenization
 
 REJECT_COLUMNS = ("file", "line", "reason", "text")
-# Tab, line feed and carriage return may stand inside a gettext or JSON text; no other control character may.
+# Tab, line feed and carriage return may stand inside a gettext or JSON text; no other control
+# character may.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # A rejected record's text is for a person to recognise it; file and line lead to the whole of it.
@@ -17,12 +18,15 @@ _HELD_BACK = "also in a given "
 
 
 class Pair(typing.NamedTuple):
-    """A source and its target, stripped of white space at both ends, in lower case where `data.lowercase` asks for it.
+    """A source and its target, stripped of white space at both ends, in lower case where
+    `data.lowercase` asks for it.
 
-    `file` is relative to the plan's base directory (for aligned files, the source file); `line` counts from
-    1. An entry of a .mo file has no line: there, `line` is the entry's number. `features` holds, for each of
-    `data.source_features`, the tags of the source's tokens, parted by one space, and then the value of each of
-    `data.slice_features`.
+    `file` is relative to the plan's base directory (for aligned files, the source file); `line`
+    counts from
+    1. An entry of a .mo file has no line: there, `line` is the entry's number. `features` holds,
+      for each of
+    `data.source_features`, the tags of the source's tokens, parted by one space, and then the value
+    of each of `data.slice_features`.
     """
 
     source: str
@@ -101,8 +105,12 @@ def reason_kind(reason):
 
 
 def format_reject(reject):
-    """Returns a line for `rejects.tsv`, no line end; tab, line end and backslash are escaped in every column."""
-    return "\t".join(_ESCAPED.sub(lambda match: _ESCAPES[match.group()], str(field)) for field in reject)
+    """Returns a line for `rejects.tsv`, no line end;
+    tab, line end and backslash are escaped in every column.
+    """
+    return "\t".join(
+        _ESCAPED.sub(lambda match: _ESCAPES[match.group()], str(field)) for field in reject
+    )
 
 
 def shorten(text):

@@ -20,7 +20,9 @@ def normalize_source(source):
 
 
 def divided_shares(data_config):
-    """Returns (eval share, test share) by which the training files are divided: 0 for a split that has files of its own."""
+    """Returns (eval share, test share) by which the training files are divided: 0 for a split that
+    has files of its own.
+    """
     return tuple(
         0.0 if getattr(data_config, f"{split}_files") else getattr(data_config, f"{split}_share")
         for split in SPLITS[1:]

@@ -17,25 +17,33 @@ ORDER_VOCABULARY = 100
 def rarest_word(generator):
     """One pair of the rarest-word task (Gulcehre et al. 2016, section 5.1).
 
-    Seven words out of 600, drawn from a geometric distribution, p(k) proportional to 0.995^k (the paper does not print its
-    ratio); the target is the word of the lowest probability. Words are named by rank: `w000` is the most frequent.
+    Seven words out of 600, drawn from a geometric distribution, p(k) proportional to 0.995^k (the
+    paper does not print its ratio); the target is the word of the lowest probability. Words are
+    named by rank: `w000` is the most frequent.
     """
     ranks = [bisect.bisect(_CUMULATED, generator.random() * _CUMULATED[-1]) for _ in range(7)]
     return " ".join(f"w{rank:03d}" for rank in ranks), f"w{max(ranks):03d}"
 
 
 def order_tokens(generator):
-    """One pair of the ordering task (Vinyals et al. 2015, section 4.1 in words): 3 to 9 different numbers, and the same sorted."""
+    """One pair of the ordering task (Vinyals et al. 2015, section 4.1 in words): 3 to 9 different
+    numbers, and the same sorted.
+    """
     numbers = generator.sample(range(ORDER_VOCABULARY), generator.randint(3, 9))
-    return " ".join(f"{number:02d}" for number in numbers), " ".join(f"{number:02d}" for number in sorted(numbers))
+    return " ".join(f"{number:02d}" for number in numbers), " ".join(
+        f"{number:02d}" for number in sorted(numbers)
+    )
 
 
-_CUMULATED = list(itertools.accumulate(RAREST_WORD_RATIO**rank for rank in range(RAREST_WORD_VOCABULARY)))
+_CUMULATED = list(
+    itertools.accumulate(RAREST_WORD_RATIO**rank for rank in range(RAREST_WORD_VOCABULARY))
+)
 TASKS = {"rarest_word": rarest_word, "order_tokens": order_tokens}
 
 
 def write_task(name, directory, seed, sizes=None):
-    """Writes `train.tsv`, `eval.tsv` and `test.tsv` of a task, unless they are there with the same content.
+    """Writes `train.tsv`, `eval.tsv` and `test.tsv` of a task, unless they are there with the same
+    content.
 
     Args:
         name: a key of `TASKS`.

@@ -1,11 +1,13 @@
 """Reading plain text as one stream of words, for language models.
 
-A text is what its file holds, line after line; words are what white space parts, and the line feed is a word of its own, the
-end of a sentence. A stream is cut into passages, which are what the pipeline's examples hold. A passage of an eval or test
-stream begins with `context` words of the one before: they are read, not scored, so that a passage is measured almost as if
-the whole stream had been read.
+A text is what its file holds, line after line; words are what white space parts, and the line feed
+is a word of its own, the end of a sentence. A stream is cut into passages, which are what the
+pipeline's examples hold. A passage of an eval or test stream begins with `context` words of the one
+before: they are read, not scored, so that a passage is measured almost as if the whole stream had
+been read.
 
-This module is plain Python, so that the command line can check a user's data before TFX is imported.
+This module is plain Python, so that the command line can check a user's data before TFX is
+imported.
 """
 
 import dataclasses
@@ -42,7 +44,9 @@ class Passage(typing.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class StreamPlan:
-    """The files of each split, a dict from split to tuples of (name, path), and the folder that the names are relative to."""
+    """The files of each split, a dict from split to tuples of (name, path), and the folder that the
+    names are relative to.
+    """
 
     base_directory: str
     files: dict[str, tuple[tuple[str, str], ...]]
@@ -56,12 +60,16 @@ class StreamPlan:
 
 
 def evaluated_split(data_config):
-    """Returns the split that a model is measured on: `test`, or `eval` where the recipe has no test files."""
+    """Returns the split that a model is measured on:
+    `test`, or `eval` where the recipe has no test files.
+    """
     return "test" if data_config.test_files else "eval"
 
 
 def passage_sizes(recipe):
-    """Returns (context, new): the words that an eval passage repeats, and those that it adds; together the longest text served."""
+    """Returns (context, new): the words that an eval passage repeats, and those that it adds;
+    together the longest text served.
+    """
     longest = recipe.decoding.length_buckets[-1]
     context = min(recipe.language_model.window, longest // 2)
     return context, longest - context
@@ -78,13 +86,15 @@ def plan_streams(data_path, recipe):
         A `StreamPlan`.
 
     Raises:
-        pipeline.readers.DataError: a file is missing, empty, not UTF-8 in its beginning, or shorter than the window; one sentence.
+        pipeline.readers.DataError: a file is missing, empty, not UTF-8 in its beginning, or shorter
+            than the window; one sentence.
     """
     base = resolve_data_path(data_path)
     files = files_for(base)
     if not files.is_directory(base):
         raise DataError(
-            f"{base} is not a folder: give the folder that holds the files of data.train_files and data.eval_files."
+            f"{base} is not a folder: give the folder that holds the files of data.train_files "
+            "and data.eval_files."
         )
     found, taken = {}, {}
     for split in SPLITS:
@@ -93,17 +103,21 @@ def plan_streams(data_path, recipe):
             folder, pattern = os.path.split(entry)
             directory = os.path.join(base, folder)
             present = sorted(files.list(directory)) if files.is_directory(directory) else []
-            matching = [os.path.join(folder, name) for name in present if fnmatch.fnmatchcase(name, pattern)]
+            matching = [
+                os.path.join(folder, name) for name in present if fnmatch.fnmatchcase(name, pattern)
+            ]
             if not matching:
                 raise DataError(
-                    f"The recipe names {entry} in data.{split}_files, but {base} holds no such file: correct the key or the "
+                    f"The recipe names {entry} in data.{split}_files, but {base} holds no such "
+                    "file: correct the key or the "
                     "path."
                 )
             names += matching
         for name in names:
             if name in taken:
                 raise DataError(
-                    f"The file {name} is named in data.{taken[name]}_files and in data.{split}_files: a file belongs to one "
+                    f"The file {name} is named in data.{taken[name]}_files and in "
+                    f"data.{split}_files: a file belongs to one "
                     "split, once."
                 )
             taken[name] = split
@@ -132,7 +146,8 @@ def _check_length(plan, split, recipe):
     names = " and ".join(path for _, path in plan.files[split])
     why = f"the window is {window}" if needed == window + 1 else f"they are read in {rows} rows"
     raise DataError(
-        f"{names} has {count} words, line ends included, and {why}: give more text, or lower language_model."
+        f"{names} has {count} words, line ends included, and {why}: give more text, or lower "
+        "language_model."
         f"{'window' if needed == window + 1 else 'batch_size'}."
     )
 
@@ -148,7 +163,9 @@ def read_words(name, path, data_config):
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise DataError(f"Line {number} of {path} is not UTF-8: convert the file to UTF-8.") from None
+            raise DataError(
+                f"Line {number} of {path} is not UTF-8: convert the file to UTF-8."
+            ) from None
         for word in tokenizer.tokens(tokenizer.normalize(text)):
             yield word, number
         yield LINE_END, number
@@ -190,7 +207,9 @@ def passages_of(words, context, new, name="", first=0):
 
 
 def read_passages(plan, split, recipe):
-    """Yields the `Passage`s of a split's files, each a stream of its own with orders that follow the one before."""
+    """Yields the `Passage`s of a split's files, each a stream of its own with orders that follow
+    the one before.
+    """
     for index in range(len(plan.files[split])):
         yield from read_file_passages(plan.files[split][index], index, split, recipe)
 
@@ -204,4 +223,6 @@ def read_file_passages(file, index, split, recipe):
         context, new = 0, context + new
     label = name.encode("utf-8", "backslashreplace").decode("utf-8")
     # Room for more passages than any file has, so that orders rise from file to file.
-    yield from passages_of(read_words(name, path, recipe.data), context, new, label, first=index << 40)
+    yield from passages_of(
+        read_words(name, path, recipe.data), context, new, label, first=index << 40
+    )

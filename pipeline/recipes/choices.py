@@ -1,6 +1,7 @@
 """What a recipe can name: tasks, formats, heads, compositions, slices and metrics."""
 
-# The copy mechanisms that a recipe can name, `softmax` being none; `keras_models.heads.registry` has them.
+# The copy mechanisms that a recipe can name, `softmax` being none; `keras_models.heads.registry`
+# has them.
 HEADS = (
     "softmax",
     "pointer_generator",
@@ -17,18 +18,24 @@ HEADS = (
 LEXICON_HEADS = ("lexicon_bias", "lexicon_linear", "lexicon_copy")
 # Those that copy, or translate, by the decoder's attention, hence need one.
 ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax", *LEXICON_HEADS)
-# What a source word's vector is composed of its characters by; alone, or added to the looked-up one.
+# What a source word's vector is composed of its characters by; alone, or added to the looked-up
+# one.
 CHARACTER_COMPOSITIONS = ("sum", "average", "max", "bilstm", "cnn", "ngram")
-COMPOSITIONS = ("lookup", *CHARACTER_COMPOSITIONS, *(f"lookup+{name}" for name in CHARACTER_COMPOSITIONS))
+COMPOSITIONS = (
+    "lookup",
+    *CHARACTER_COMPOSITIONS,
+    *(f"lookup+{name}" for name in CHARACTER_COMPOSITIONS),
+)
 # What `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
 TASKS = ("seq2seq", "language_model")
 LANGUAGE_MODEL = "language_model"
 
-#: Slices that need no column: how many tokens the source has, whether the model's source vocabulary lacks one of them, and the file
-#: that the pair stood in.
+#: Slices that need no column: how many tokens the source has, whether the model's source vocabulary
+#: lacks one of them, and the file that the pair stood in.
 SLICES = ("source_length", "unknown_words", "file")
-# The range of each metric of `pipeline.metrics` that the Evaluator measures, or None above where there is no highest.
+# The range of each metric of `pipeline.metrics` that the Evaluator measures, or None above where
+# there is no highest.
 METRIC_RANGES = {
     "bleu": 100.0,
     "chrf": 100.0,

@@ -1,4 +1,6 @@
-"""Fields of a recipe with their choices and limits, and building sections of dicts, every key and value checked."""
+"""Fields of a recipe with their choices and limits, and building sections of dicts, every key and
+value checked.
+"""
 
 import dataclasses
 import difflib
@@ -22,7 +24,9 @@ def number(default, low=None, high=None):
 
 
 def read_by(function):
-    """Returns a dataclass field whose value, a dict, is what a function of key and value makes of that in the recipe."""
+    """Returns a dataclass field whose value, a dict, is what a function of key and value makes of
+    that in the recipe.
+    """
     # A dict has no hash; without it equal recipes have equal ones still.
     return dataclasses.field(default_factory=dict, hash=False, metadata={"read": function})
 
@@ -39,13 +43,17 @@ def build(cls, tree, prefix):
         RecipeError: an unknown key or impossible value; the sentence names the key.
     """
     if not isinstance(tree, dict):
-        raise RecipeError(f"The recipe key '{prefix.rstrip('.')}' must be a section with keys of its own.")
+        raise RecipeError(
+            f"The recipe key '{prefix.rstrip('.')}' must be a section with keys of its own."
+        )
     fields = {field.name: field for field in dataclasses.fields(cls)}
     hints = typing.get_type_hints(cls)
     values = {}
     for key, value in tree.items():
         if key not in fields:
-            raise RecipeError(f"The recipe has an unknown key '{prefix}{key}'{suggestion(key, fields)}")
+            raise RecipeError(
+                f"The recipe has an unknown key '{prefix}{key}'{suggestion(key, fields)}"
+            )
         if dataclasses.is_dataclass(hints[key]):
             values[key] = build(hints[key], value, f"{prefix}{key}.")
         elif "read" in fields[key].metadata:
@@ -70,8 +78,12 @@ def check_value(key, value, hint, metadata: types.MappingProxyType):
         RecipeError: an impossible value; the sentence names the key.
     """
     if hint == tuple[str, ...]:
-        if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in value):
-            raise RecipeError(f"The recipe key '{key}' must be a list of texts, such as [\"a\"]; got {value!r}.")
+        if not isinstance(value, (list, tuple)) or not all(
+            isinstance(item, str) and item.strip() for item in value
+        ):
+            raise RecipeError(
+                f"The recipe key '{key}' must be a list of texts, such as [\"a\"]; got {value!r}."
+            )
         if len(set(value)) < len(value):
             raise RecipeError(f"The recipe key '{key}' names something twice: {value!r}.")
         return tuple(value)
@@ -81,14 +93,21 @@ def check_value(key, value, hint, metadata: types.MappingProxyType):
         hint = float
     if typing.get_origin(hint) is tuple:
         good = isinstance(value, (list, tuple)) and value
-        good = good and all(isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in value)
+        good = good and all(
+            isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in value
+        )
         if not good or list(value) != sorted(set(value)):
-            raise RecipeError(f"The recipe key '{key}' must be a rising list of positive whole numbers; got {value!r}.")
+            raise RecipeError(
+                f"The recipe key '{key}' must be a rising list of positive whole numbers; got "
+                f"{value!r}."
+            )
         return tuple(value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value) if abs(value) < 1e300 else math.inf
     if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
-        name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]
+        name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[
+            hint
+        ]
         raise RecipeError(f"The recipe key '{key}' must be {name}; got {value!r}.")
     choices = metadata.get("choices")
     if choices and value not in choices:
@@ -104,6 +123,8 @@ def check_value(key, value, hint, metadata: types.MappingProxyType):
 
 
 def suggestion(word, known):
-    """Returns the end of a sentence about an unknown word: the known one that looks most like it, if one does."""
+    """Returns the end of a sentence about an unknown word:
+    the known one that looks most like it, if one does.
+    """
     close = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean '{close[0]}'?" if close else "."

@@ -21,45 +21,58 @@ def check_together(recipe):
             raise RecipeError(f"The recipe key 'training.{key}' must be 1 for a language model.")
     if recipe.lexicon.kind != "none":
         raise RecipeError(
-            "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in one language."
+            "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in "
+            "one language."
         )
     if recipe.decoding.shortlist_size:
         raise RecipeError(
-            "The recipe key 'decoding.shortlist_size' must be 0 for a language model: it needs a lexicon."
+            "The recipe key 'decoding.shortlist_size' must be 0 for a language model: it needs a "
+            "lexicon."
         )
     if recipe.data.units != "words":
         raise RecipeError(
-            f"The recipe key 'data.units' must be \"words\" for a language model; got {recipe.data.units!r}."
+            "The recipe key 'data.units' must be \"words\" for a language model; got "
+            f"{recipe.data.units!r}."
         )
     if recipe.data.format not in ("auto", "text"):
         raise RecipeError(
-            f"The recipe key 'data.format' must be \"text\" for a language model; got {recipe.data.format!r}."
+            "The recipe key 'data.format' must be \"text\" for a language model; got "
+            f"{recipe.data.format!r}."
         )
     if recipe.data.tokenization != "whitespace":
         raise RecipeError(
-            "The recipe key 'data.tokenization' must be \"whitespace\" for a language model: its text is tokenized already."
+            "The recipe key 'data.tokenization' must be \"whitespace\" for a language model: its "
+            "text is tokenized already."
         )
     for split in ("train", "eval"):
         if not getattr(recipe.data, f"{split}_files"):
-            raise RecipeError(f"The recipe key 'data.{split}_files' must name the {split} text of a language model.")
+            raise RecipeError(
+                f"The recipe key 'data.{split}_files' must name the {split} text of a language "
+                "model."
+            )
     for key, head in (("model.head", recipe.model.head), ("baseline.head", recipe.baseline.head)):
         if head not in ("softmax", "pointer_sentinel", ""):
             raise RecipeError(
-                f"The recipe key '{key}' must be one of 'softmax', 'pointer_sentinel' for a language model; got {head!r}."
+                f"The recipe key '{key}' must be one of 'softmax', 'pointer_sentinel' for a "
+                f"language model; got {head!r}."
             )
     if not settings.carry and settings.stride > settings.window:
         raise RecipeError(
-            f"The recipe key 'language_model.stride' ({settings.stride}) cannot exceed 'language_model.window' "
+            f"The recipe key 'language_model.stride' ({settings.stride}) cannot exceed "
+            "'language_model.window' "
             f"({settings.window}) where 'language_model.carry' is false."
         )
     if recipe.decoding.length_buckets[-1] <= settings.window:
         raise RecipeError(
-            f"The last of 'decoding.length_buckets' ({recipe.decoding.length_buckets[-1]}) must exceed "
-            f"'language_model.window' ({settings.window}): a passage is measured after a window's words of context."
+            f"The last of 'decoding.length_buckets' ({recipe.decoding.length_buckets[-1]}) must "
+            "exceed "
+            f"'language_model.window' ({settings.window}): a passage is measured after a window's "
+            "words of context."
         )
     if settings.tie_weights and recipe.model.embedding_size != recipe.model.hidden_size:
         raise RecipeError(
-            "The recipe key 'language_model.tie_weights' needs 'model.embedding_size' and 'model.hidden_size' to be equal."
+            "The recipe key 'language_model.tie_weights' needs 'model.embedding_size' and "
+            "'model.hidden_size' to be equal."
         )
     if recipe.training.learning_rate <= 0:
         raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
@@ -88,5 +101,6 @@ def check_searched(key):
     """
     if key not in _SEARCHED_KEYS:
         raise RecipeError(
-            f"The recipe key 'tuning.space' cannot name '{key}': of a language model it can name {', '.join(_SEARCHED_KEYS)}."
+            f"The recipe key 'tuning.space' cannot name '{key}': of a language model it can name "
+            f"{', '.join(_SEARCHED_KEYS)}."
         )

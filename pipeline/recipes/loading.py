@@ -1,7 +1,8 @@
 """Recipes by name or from a TOML file, with overrides by `--set`.
 
-Each key has a default in `pipeline.recipes.sections`, a TOML file of this folder (or the user's own) changes some of them, and
-`--set section.key=value` changes one more. An unknown key or an impossible value is a `RecipeError` whose sentence names the key.
+Each key has a default in `pipeline.recipes.sections`, a TOML file of this folder (or the user's
+own) changes some of them, and `--set section.key=value` changes one more. An unknown key or an
+impossible value is a `RecipeError` whose sentence names the key.
 """
 
 import dataclasses
@@ -43,8 +44,10 @@ def load_recipe(name_or_path, overrides=()):
         path = RECIPES_DIRECTORY / f"{name_or_path}.toml"
         if not path.is_file():
             raise RecipeError(
-                f"There is no recipe named '{name_or_path}'{suggestion(str(name_or_path), available_recipes())} "
-                f"The recipes are: {', '.join(available_recipes())}; or give the path of a .toml file."
+                "There is no recipe named "
+                f"'{name_or_path}'{suggestion(str(name_or_path), available_recipes())} "
+                f"The recipes are: {', '.join(available_recipes())}; or give the path of a .toml "
+                "file."
             )
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -59,7 +62,8 @@ def load_recipe(name_or_path, overrides=()):
 
 
 def with_database_path(recipe, data_path):
-    """Returns the recipe with the paths of its database and lexicons absolute, or as addresses: where they lie beside the data.
+    """Returns the recipe with the paths of its database and lexicons absolute, or as addresses:
+    where they lie beside the data.
 
     Args:
         recipe: a `Recipe`.
@@ -69,12 +73,16 @@ def with_database_path(recipe, data_path):
     folder = data_path if is_folder else os.path.dirname(data_path.split(",")[0])
 
     def beside(path):
-        return path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
+        return (
+            path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
+        )
 
     data, evaluation = recipe.data, recipe.evaluation
     return dataclasses.replace(
         recipe,
-        data=dataclasses.replace(data, dictionary=beside(data.dictionary), copy_lexicon=beside(data.copy_lexicon)),
+        data=dataclasses.replace(
+            data, dictionary=beside(data.dictionary), copy_lexicon=beside(data.copy_lexicon)
+        ),
         evaluation=dataclasses.replace(evaluation, database=beside(evaluation.database)),
     )
 
@@ -83,7 +91,9 @@ def _apply_override(tree, override):
     key, separator, text = override.partition("=")
     key = key.strip()
     if not separator or not key:
-        raise RecipeError(f"--set needs section.key=value, for example model.head=softmax; got '{override}'.")
+        raise RecipeError(
+            f"--set needs section.key=value, for example model.head=softmax; got '{override}'."
+        )
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,6 @@
-"""A recipe: one typed, frozen dataclass tree that says everything that makes one run differ from another."""
+"""A recipe:
+one typed, frozen dataclass tree that says everything that makes one run differ from another.
+"""
 
 import dataclasses
 import json
@@ -47,7 +49,8 @@ class Recipe:
         check_tuning(self)
 
     def to_dict(self):
-        """Returns the recipe as plain dicts, lists and scalars; without `tuning` where that is as in a recipe that does not say.
+        """Returns the recipe as plain dicts, lists and scalars;
+        without `tuning` where that is as in a recipe that does not say.
 
         So what was trained before there was such a section is found in the cache.
         """

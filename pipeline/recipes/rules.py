@@ -12,10 +12,12 @@ def check_together(recipe):
     Raises:
         RecipeError: keys do not fit together.
     """
-    # It names folders, the pipeline, and the model in requests; a dot would part it in ML Metadata and Kubeflow.
+    # It names folders, the pipeline, and the model in requests; a dot would part it in ML Metadata
+    # and Kubeflow.
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", recipe.name):
         raise RecipeError(
-            "The recipe key 'name' (by default the file's name) must be letters, digits, '-' and '_' alone, at most 100; "
+            "The recipe key 'name' (by default the file's name) must be letters, digits, '-' and "
+            "'_' alone, at most 100; "
             f"got {recipe.name!r}."
         )
     rules_of(recipe).check_together(recipe)

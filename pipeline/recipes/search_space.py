@@ -1,4 +1,6 @@
-"""The search space of a recipe's tuning: which values of which keys trials may have, and what a search found."""
+"""The search space of a recipe's tuning:
+which values of which keys trials may have, and what a search found.
+"""
 
 import dataclasses
 import typing
@@ -24,7 +26,10 @@ FIXED = {
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high`; of a key that takes whole numbers, whole ones. With scale `log` each order of magnitude is as likely."""
+    """Numbers from `low` to `high`; of a key that takes whole numbers, whole ones.
+
+    With scale `log` each order of magnitude is as likely.
+    """
 
     low: float
     high: float
@@ -36,8 +41,8 @@ def read(prefix, tree, sections):
 
     Args:
         prefix: the recipe's key that holds it, for messages.
-        tree: dict from dotted key, or from section to dict from key, to a list of values or `{low, high, scale}`. Of a key that
-            stands there in both ways the last counts.
+        tree: dict from dotted key, or from section to dict from key, to a list of values or `{low,
+            high, scale}`. Of a key that stands there in both ways the last counts.
         sections: dict from the sections that can be searched to their dataclasses.
 
     Returns:
@@ -48,15 +53,22 @@ def read(prefix, tree, sections):
     """
     if not isinstance(tree, dict):
         raise RecipeError(f"The recipe key '{prefix}' must be a section with keys of its own.")
-    fields = {f"{name}.{field.name}": field for name, cls in sections.items() for field in dataclasses.fields(cls)}
+    fields = {
+        f"{name}.{field.name}": field
+        for name, cls in sections.items()
+        for field in dataclasses.fields(cls)
+    }
     hints = {
-        f"{name}.{key}": hint for name, cls in sections.items() for key, hint in typing.get_type_hints(cls).items()
+        f"{name}.{key}": hint
+        for name, cls in sections.items()
+        for key, hint in typing.get_type_hints(cls).items()
     }
     space = {}
     for key, values in _dotted(tree, sections):
         if key not in fields:
             raise RecipeError(
-                f"The recipe key '{prefix}' names an unknown key '{key}'{suggestion(key, fields)} It can name keys of the sections "
+                f"The recipe key '{prefix}' names an unknown key '{key}'{suggestion(key, fields)} "
+                "It can name keys of the sections "
                 f"{' and '.join(sections)}, such as 'training.learning_rate'."
             )
         if key in FIXED:
@@ -77,7 +89,8 @@ def _dotted(tree, sections):
 def _read_list(key, values, hint, metadata):
     if not isinstance(values, (list, tuple)) or not values:
         raise RecipeError(
-            f"The recipe key '{key}' must be a list of values to try, or a range such as {{low = 1, high = 9}}; got {values!r}."
+            f"The recipe key '{key}' must be a list of values to try, or a range such as {{low = "
+            f"1, high = 9}}; got {values!r}."
         )
     values = tuple(check_value(key, value, hint, metadata) for value in values)
     if len(set(values)) < len(values):
@@ -87,26 +100,41 @@ def _read_list(key, values, hint, metadata):
 
 def _read_range(key, values, hint, metadata):
     if hint not in (int, float):
-        raise RecipeError(f"The recipe key '{key}' must be a list of values to try: only numbers have a range.")
+        raise RecipeError(
+            f"The recipe key '{key}' must be a list of values to try: only numbers have a range."
+        )
     names = [field.name for field in dataclasses.fields(Range)]
     for name in values:
         if name not in names:
-            raise RecipeError(f"The recipe has an unknown key '{key}.{name}'{suggestion(name, names)}")
+            raise RecipeError(
+                f"The recipe has an unknown key '{key}.{name}'{suggestion(name, names)}"
+            )
     for name in ("low", "high"):
         if name not in values:
-            raise RecipeError(f"The recipe key '{key}' lacks '{name}': a range has 'low' and 'high'.")
-    low, high = (check_value(f"{key}.{name}", values[name], hint, metadata) for name in ("low", "high"))
+            raise RecipeError(
+                f"The recipe key '{key}' lacks '{name}': a range has 'low' and 'high'."
+            )
+    low, high = (
+        check_value(f"{key}.{name}", values[name], hint, metadata) for name in ("low", "high")
+    )
     of_scale = Range.__dataclass_fields__["scale"]
-    scale = check_value(f"{key}.scale", values.get("scale", of_scale.default), str, of_scale.metadata)
+    scale = check_value(
+        f"{key}.scale", values.get("scale", of_scale.default), str, of_scale.metadata
+    )
     if low >= high:
-        raise RecipeError(f"The recipe key '{key}.low' ({low}) must be below '{key}.high' ({high}).")
+        raise RecipeError(
+            f"The recipe key '{key}.low' ({low}) must be below '{key}.high' ({high})."
+        )
     if scale == "log" and low <= 0:
-        raise RecipeError(f"The recipe key '{key}.low' must be above 0 for the scale \"log\"; got {low}.")
+        raise RecipeError(
+            f"The recipe key '{key}.low' must be above 0 for the scale \"log\"; got {low}."
+        )
     return Range(low, high, scale)
 
 
 def examples(values):
-    """Returns the values of a key that stand for all: those of a list; of a range its ends and, of whole numbers, the one after `low`.
+    """Returns the values of a key that stand for all: those of a list;
+    of a range its ends and, of whole numbers, the one after `low`.
 
     Where both that and `low` can be divided by a number, every one between the ends can.
     """
@@ -122,21 +150,25 @@ def read_found(config):
         config: keras-tuner's, of the best hyper-parameters: what TFX hands to a Trainer.
 
     Returns:
-        Dict with `values` (from dotted key to value), `algorithm`, `trials` (how many were made), `failed` (of them) and `eval_loss` (of
-        the best); `pipeline.entry_points.tuner` put them there.
+        Dict with `values` (from dotted key to value), `algorithm`, `trials` (how many were made),
+        `failed` (of them) and `eval_loss` (of the best); `pipeline.entry_points.tuner` put them
+        there.
     """
     values = config["values"]
     return {
         # keras-tuner's own names, and those of the facts, have a slash; a recipe's keys have none.
         "values": {key: value for key, value in values.items() if "/" not in key},
-        **{name: values[f"tuner/{name}"] for name in ("algorithm", "trials", "failed", "eval_loss")},
+        **{
+            name: values[f"tuner/{name}"] for name in ("algorithm", "trials", "failed", "eval_loss")
+        },
     }
 
 
 def describe(values):
     """Returns values of a recipe's keys as text."""
     return ", ".join(
-        f"{key} = {value:.4g}" if isinstance(value, float) else f"{key} = {value}" for key, value in values.items()
+        f"{key} = {value:.4g}" if isinstance(value, float) else f"{key} = {value}"
+        for key, value in values.items()
     )
 
 
@@ -144,6 +176,7 @@ def summary(found):
     """Returns what `read_found` gave as a sentence."""
     failed = f", {found['failed']} of them failed" if found["failed"] else ""
     return (
-        f"Found by {found['trials']} trials ({found['algorithm']} search{failed}), at an eval loss of {found['eval_loss']:.4f}: "
+        f"Found by {found['trials']} trials ({found['algorithm']} search{failed}), at an eval "
+        f"loss of {found['eval_loss']:.4f}: "
         f"{describe(found['values'])}."
     )

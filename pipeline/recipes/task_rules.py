@@ -1,4 +1,5 @@
-"""What a recipe's task decides about the recipe itself: a module for each task, with the same functions, chosen here.
+"""What a recipe's task decides about the recipe itself:
+a module for each task, with the same functions, chosen here.
 
 What a task does is in `pipeline.tasks`.
 """

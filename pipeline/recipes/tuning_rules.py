@@ -7,11 +7,14 @@ from pipeline.recipes.views import segments, transform_settings, vocabulary_sett
 
 
 def check_tuning(recipe):
-    """Rules of the section tuning: trials have something to try, share one Transform graph, and each value fits the recipe."""
+    """Rules of the section tuning:
+    trials have something to try, share one Transform graph, and each value fits the recipe.
+    """
     space = recipe.tuning.space
     if recipe.tuning.trials and not space:
         raise RecipeError(
-            "The recipe key 'tuning.space' must name a key at least where 'tuning.trials' is above 0, such as "
+            "The recipe key 'tuning.space' must name a key at least where 'tuning.trials' is "
+            "above 0, such as "
             '"training.learning_rate" = [0.001, 0.003].'
         )
     for key, values in space.items():
@@ -20,10 +23,13 @@ def check_tuning(recipe):
             try:
                 changed = with_values(recipe, {key: value})
             except RecipeError as error:
-                raise RecipeError(f"The recipe key 'tuning.space.{key}' cannot try {value!r}. {error}") from None
+                raise RecipeError(
+                    f"The recipe key 'tuning.space.{key}' cannot try {value!r}. {error}"
+                ) from None
             if _shared_by_trials(changed) != _shared_by_trials(recipe):
                 raise RecipeError(
-                    f"The recipe key 'tuning.space.{key}' cannot try {value!r}: it needs other features, and trials share those of one "
+                    f"The recipe key 'tuning.space.{key}' cannot try {value!r}: it needs other "
+                    "features, and trials share those of one "
                     "Transform graph."
                 )
 

@@ -8,7 +8,9 @@ _SERIES = (("loss", "training"), ("eval_loss", "evaluation"))
 
 
 def loss_charts(systems):
-    """Returns one chart of losses for each system that has curves; all share their axes, so that they compare."""
+    """Returns one chart of losses for each system that has curves;
+    all share their axes, so that they compare.
+    """
     with_curves = [(index, system) for index, system in enumerate(systems) if system.get("curves")]
     losses = [
         point[key]
@@ -61,7 +63,10 @@ def loss_charts(systems):
                 "x_ticks": x_ticks,
                 "y_ticks": labelled(y_ticks, y),
                 "columns": columns,
-                "rows": [[_curve_cell(point.get(column)) for column in columns] for point in system["curves"]],
+                "rows": [
+                    [_curve_cell(point.get(column)) for column in columns]
+                    for point in system["curves"]
+                ],
             }
         )
     return charts
@@ -83,23 +88,28 @@ def ticks(low, high, count):
 
 
 def labelled(values, y):
-    """Returns the marks of the vertical axis at round values, with as many decimals as tell them apart."""
+    """Returns the marks of the vertical axis at round values, with as many decimals as tell them
+    apart.
+    """
     digits = max(0, -math.floor(math.log10(values[1] - values[0]) + 1e-9))
     return [{"y": y(value), "label": f"{value:.{digits}f}"} for value in values]
 
 
 def category_chart(systems, key, category, value, weight):
-    """Returns a chart of a value by category, a line for each system, or None where no system has what it takes.
+    """Returns a chart of a value by category, a line for each system, or None where no system has
+    what it takes.
 
     Args:
         systems: the systems of the report's facts.
         key: where a system has the list of its categories, each a dict.
         category: the key of a category's name in it.
         value: the key of its value, a number or None.
-        weight: the key of how many words it stands for; a category of none in any system is left out.
+        weight: the key of how many words it stands for; a category of none in any system is left
+            out.
 
     Returns:
-        Dict of geometry: `series` (a line of points for each system), `x_ticks`, `y_ticks`, and the numbers as `columns` and `rows`.
+        Dict of geometry: `series` (a line of points for each system), `x_ticks`, `y_ticks`, and the
+        numbers as `columns` and `rows`.
     """
     shown = [(index, system) for index, system in enumerate(systems) if system.get(key)]
     sizes = {}
@@ -117,7 +127,10 @@ def category_chart(systems, key, category, value, weight):
     y_ticks = ticks(0.0, max(values) or 1.0, 5)
     left, right = _CATEGORY_CHART["left"], _CATEGORY_CHART["width"] - _CATEGORY_CHART["right"]
     top, bottom = _CATEGORY_CHART["top"], _CATEGORY_CHART["height"] - _CATEGORY_CHART["bottom"]
-    places = {name: round(left + (place + 0.5) * (right - left) / len(names), 1) for place, name in enumerate(names)}
+    places = {
+        name: round(left + (place + 0.5) * (right - left) / len(names), 1)
+        for place, name in enumerate(names)
+    }
 
     def y(number):
         return round(bottom - number / y_ticks[-1] * (bottom - top), 1)
@@ -147,7 +160,8 @@ def category_chart(systems, key, category, value, weight):
         "y_ticks": labelled(y_ticks, y),
         "columns": ["", "words of the references", *(system["name"] for _, system in shown)],
         "rows": [
-            [name, str(sizes[name]), *(_curve_cell(found[index].get(name)) for index, _ in shown)] for name in names
+            [name, str(sizes[name]), *(_curve_cell(found[index].get(name)) for index, _ in shown)]
+            for name in names
         ],
     }
 
@@ -161,7 +175,8 @@ def _short(number):
 
 
 def scatter_chart(points, label):
-    """Returns a chart of a value against a size, a mark for each system; sizes are on a logarithmic axis.
+    """Returns a chart of a value against a size, a mark for each system;
+    sizes are on a logarithmic axis.
 
     Args:
         points: list of (system's index, its name, size above 0, value).
@@ -182,14 +197,22 @@ def scatter_chart(points, label):
         return round(left + (size - low) / (high - low) * (right - left), 1)
 
     def y(number):
-        return round(bottom - (number - y_ticks[0]) / (y_ticks[-1] - y_ticks[0]) * (bottom - top), 1)
+        return round(
+            bottom - (number - y_ticks[0]) / (y_ticks[-1] - y_ticks[0]) * (bottom - top), 1
+        )
 
     marks = [low + (high - low) * step / 4 for step in range(5)]
     series = [
         {
             "index": index,
             "name": name,
-            "points": [{"x": x(math.log10(size)), "y": y(value), "title": f"{name}: {size:,}, {_curve_cell(value)}"}],
+            "points": [
+                {
+                    "x": x(math.log10(size)),
+                    "y": y(value),
+                    "title": f"{name}: {size:,}, {_curve_cell(value)}",
+                }
+            ],
         }
         for index, name, size, value in points
     ]

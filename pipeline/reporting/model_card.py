@@ -1,7 +1,9 @@
-"""The card of a pushed model: what it is, what it was made of, how good it is and where it ends (Mitchell et al., 2019).
+"""The card of a pushed model:
+what it is, what it was made of, how good it is and where it ends (Mitchell et al., 2019).
 
-A card is made when a run has measured its model, that is after the push. It lies beside the version's folder, as
-`model_card_VERSION.json` and `.md`: a version that is being served is not touched, and servers look at folders named by numbers alone.
+A card is made when a run has measured its model, that is after the push. It lies beside the
+version's folder, as `model_card_VERSION.json` and `.md`: a version that is being served is not
+touched, and servers look at folders named by numbers alone.
 """
 
 import dataclasses
@@ -14,7 +16,8 @@ from pipeline.reporting import score_tables
 
 _MOST_SLICES = 20  # in the text; the JSON has them all
 _MEASURED_ON = (
-    "The metrics hold for texts like those of the test split; for other texts, measure with `verbatim evaluate` first."
+    "The metrics hold for texts like those of the test split; for other texts, measure "
+    "with `verbatim evaluate` first."
 )
 
 
@@ -35,9 +38,11 @@ def write_model_card(models_directory, version, facts, use):
     """Writes the card of a version, each file in one step.
 
     Args:
-        models_directory: the folder that holds the version's folder, on this machine or in a bucket.
+        models_directory: the folder that holds the version's folder, on this machine or in a
+            bucket.
         version: its name, a number.
-        facts: the facts of the run, as `pipeline.reporting.report.write_report` takes them, with `recipe` and `systems`.
+        facts: the facts of the run, as `pipeline.reporting.report.write_report` takes them, with
+            `recipe` and `systems`.
         use: the `ModelUse` of the recipe's task.
 
     Returns:
@@ -80,7 +85,8 @@ def make_card(version, facts, use):
         "limits": [_MEASURED_ON, *use.limits],
         "licence": {
             "data": recipe.get("licence")
-            or "The recipe does not say (key `licence`); what the data's licences ask for applies to what the model writes.",
+            or "The recipe does not say (key `licence`); what the data's licences ask for applies "
+            "to what the model writes.",
             "software": "The program that made and serves this model is licensed under Apache-2.0.",
         },
         "recipe": recipe,
@@ -101,28 +107,51 @@ def to_markdown(card):
         lines.append(f"- Trained for {model['training_seconds']:.0f} s{updates}")
     if model["tuning"]:
         lines.append(f"- Hyper-parameters: {_inline(search_space.summary(model['tuning']))}")
-    lines.append("- Made with " + ", ".join(f"{name} {version}" for name, version in model["versions"].items()))
+    lines.append(
+        "- Made with "
+        + ", ".join(f"{name} {version}" for name, version in model["versions"].items())
+    )
     lines += ["", "## Data", ""]
     if "source_language" in data:
         lines.append(f"- From `{data['source_language']}` to `{data['target_language']}`")
     for key in ("train_files", "eval_files", "test_files"):
         if data[key]:
-            lines.append(f"- {key.partition('_')[0]}: {', '.join(f'`{name}`' for name in data[key])}")
+            lines.append(
+                f"- {key.partition('_')[0]}: {', '.join(f'`{name}`' for name in data[key])}"
+            )
     counts = data["counts"]
     if counts.get("kept") is not None:
-        lines.append(f"- {counts['read']:,} records read, {counts['kept']:,} kept, {counts['rejected']:,} rejected")
+        lines.append(
+            f"- {counts['read']:,} records read, {counts['kept']:,} kept, {counts['rejected']:,} "
+            "rejected"
+        )
     sizes = counts.get("by_split") or counts.get("words_by_split") or {}
     if sizes:
         unit = "pairs" if "by_split" in counts else "words"
-        lines.append(f"- {unit} by split: " + ", ".join(f"{name} {size:,}" for name, size in sizes.items()))
+        lines.append(
+            f"- {unit} by split: " + ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+        )
     for reason, count in (counts.get("by_reason") or {}).items():
         lines.append(f"- rejected, {_inline(reason)}: {count:,}")
     lines += ["", "## Metrics", "", *_metrics_table(card), "", card["gate"]]
     if card["slices"]:
         lines += ["", "### Slices of the test split", "", *_slices_table(card["slices"])]
     lines += ["", "## Limits", "", *(f"- {limit}" for limit in card["limits"])]
-    lines += ["", "## Licence", "", *(f"- {key.capitalize()}: {text}" for key, text in card["licence"].items())]
-    lines += ["", "## Recipe", "", "```json", json.dumps(card["recipe"], indent=1, ensure_ascii=False), "```", ""]
+    lines += [
+        "",
+        "## Licence",
+        "",
+        *(f"- {key.capitalize()}: {text}" for key, text in card["licence"].items()),
+    ]
+    lines += [
+        "",
+        "## Recipe",
+        "",
+        "```json",
+        json.dumps(card["recipe"], indent=1, ensure_ascii=False),
+        "```",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -155,17 +184,25 @@ def _cell(facts):
     result = MetricResult(**facts)
     text = score_tables.format_value(result)
     if result.low is not None:
-        text += f" [{score_tables.format_value(result, result.low).removesuffix(' %')}, {score_tables.format_value(result, result.high)}]"
+        text += (
+            f" [{score_tables.format_value(result, result.low).removesuffix(' %')}, "
+            f"{score_tables.format_value(result, result.high)}]"
+        )
     return text
 
 
 def _slices_table(slices):
     names = list(dict.fromkeys(name for one in slices for name in one["metrics"]))
-    rows = [["slice", "pairs", *(registry.LABELS.get(name, name) for name in names)], ["---"] * (len(names) + 2)]
+    rows = [
+        ["slice", "pairs", *(registry.LABELS.get(name, name) for name in names)],
+        ["---"] * (len(names) + 2),
+    ]
     for one in slices[:_MOST_SLICES]:
         values = (one["metrics"].get(name) for name in names)
         cells = (
-            score_tables.format_value(MetricResult(name, value, unit=registry.unit_and_direction(name)[0]))
+            score_tables.format_value(
+                MetricResult(name, value, unit=registry.unit_and_direction(name)[0])
+            )
             for name, value in zip(names, values)
         )
         rows.append([one["slice"], str(one["n"]), *cells])
@@ -180,7 +217,9 @@ def _table(rows):
 def _inline(text):
     """Returns a text that comes from data as plain text in a line of Markdown."""
     text = " ".join(text.split())
-    return "".join(f"\\{character}" if character in "\\`*_|<>[]#" else character for character in text)
+    return "".join(
+        f"\\{character}" if character in "\\`*_|<>[]#" else character for character in text
+    )
 
 
 def _write(path, text):

@@ -1,10 +1,12 @@
 """The report of a run: one HTML file that a person opens, from facts that a machine can read.
 
-`write_report` turns the facts into `DIR/report/index.html`, which needs nothing else: no network, no script, no
-font, no image file. The facts lie beside it as `facts.json`, and `verbatim report DIR` renders them anew.
+`write_report` turns the facts into `DIR/report/index.html`, which needs nothing else: no network,
+no script, no font, no image file. The facts lie beside it as `facts.json`, and `verbatim report
+DIR` renders them anew.
 
-Sources, references and outputs come from data and models and are not trusted: the template escapes everything, and
-the page's content security policy allows no script and no connection, should something slip through.
+Sources, references and outputs come from data and models and are not trusted: the template escapes
+everything, and the page's content security policy allows no script and no connection, should
+something slip through.
 """
 
 import json
@@ -27,7 +29,9 @@ MAX_SAMPLES = 20
 MAX_HEAT_MAPS = 6
 MAX_EXTREMES = 10  # wins, and losses
 MAX_SLICES = 60
-TOLD_APART = 2.0  # a word that one language model holds for so much likelier than the other is marked
+TOLD_APART = (
+    2.0  # a word that one language model holds for so much likelier than the other is marked
+)
 
 _HOW_TO_MEND = "repeat the run, or the comparison, that wrote them"
 
@@ -66,27 +70,35 @@ def write_report(directory, facts):
         facts: a dict; every key may be missing, and its part of the page is then left out.
             title: str.
             recipe: the recipe as nested dicts, with the values that a search found.
-            tuning: what `pipeline.recipes.search_space.read_found` returns, or nothing where there was no search.
+            tuning: what `pipeline.recipes.search_space.read_found` returns, or nothing where there
+                was no search.
             versions: dict from package to version.
-            counts: {"read", "kept", "rejected": int, "by_reason": {reason: int}, "by_split": {split: int}}.
-            systems: list of {"name": str, "metrics": {name: `MetricResult.to_dict()`, at least "value"}, "curves":
-                [{"epoch": int, "seconds": float, "loss": float, "eval_loss": float, ...}], "parameters": int,
-                "seconds": float, "by_length": [{"words": str, "bleu": float or None, "reference_length": int}],
-                "by_frequency": [{"seen": str, "f1": float or None, "reference_words": int}], or, of a language model,
-                "log_perplexity_by_frequency": [{"seen": str, "log_perplexity": float or None, "words": int}], "segmentation": what
-                `segmentation_scores.of_answers` returns, or None}; the first is the run's own model, the second its baseline.
+            counts: {"read", "kept", "rejected": int, "by_reason": {reason: int}, "by_split":
+                {split: int}}.
+            systems: list of {"name": str, "metrics": {name: `MetricResult.to_dict()`, at least
+                "value"}, "curves": [{"epoch": int, "seconds": float, "loss": float, "eval_loss":
+                float, ...}], "parameters": int, "seconds": float, "by_length": [{"words": str,
+                "bleu": float or None, "reference_length": int}], "by_frequency": [{"seen": str,
+                "f1": float or None, "reference_words": int}], or, of a language model,
+                "log_perplexity_by_frequency": [{"seen": str, "log_perplexity": float or None,
+                "words": int}], "segmentation": what `segmentation_scores.of_answers` returns, or
+                None}; the first is the run's own model, the second its baseline.
             comparison: {metric: p-value of the first system against the second}.
-            comparisons: for more than two systems: {system: {metric: p-value of the first system against it}}.
-            samples: list of {"source", "reference": str, "outputs": {system: {"text": str, "tokens": [str],
-                "copied_from": [int], "copy_probability": [float], "source_tokens": [str]}}}; positions as in the
-                signature `serving_default`: -1 for a token that was not copied.
-            wins, losses: like samples, where the first system gains or loses most against the second, with "gain" in chrF.
-            sentences: of two language models, what `pipeline.evaluation.perplexity_of_text.extremes` returns.
+            comparisons: for more than two systems: {system: {metric: p-value of the first system
+                against it}}.
+            samples: list of {"source", "reference": str, "outputs": {system: {"text": str,
+                "tokens": [str], "copied_from": [int], "copy_probability": [float], "source_tokens":
+                [str]}}}; positions as in the signature `serving_default`: -1 for a token that was
+                not copied.
+            wins, losses: like samples, where the first system gains or loses most against the
+                second, with "gain" in chrF.
+            sentences: of two language models, what
+                `pipeline.evaluation.perplexity_of_text.extremes` returns.
             slices: what `pipeline.evaluation.gate.read_slices` returns.
             note: one sentence on how far the systems can be compared.
             recipe_differences: list of {"key": str, "values": a text for each system}.
-            heat_maps: list of {"source_tokens": [S], "tokens": [T], "attention": [T][S], "copy_probability": [T],
-                "copied_from": [T]}.
+            heat_maps: list of {"source_tokens": [S], "tokens": [T], "attention": [T][S],
+                "copy_probability": [T], "copied_from": [T]}.
             blessed: bool or None. blessing_reason: one sentence.
             stages: list of {"name": str, "seconds": float}.
 
@@ -101,7 +113,10 @@ def write_report(directory, facts):
     folder = pathlib.Path(directory) / "report"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / "facts.json", json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        _write(
+            folder / "facts.json",
+            json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+        )
         return _write(folder / "index.html", page)
     except OSError as error:
         raise ReportError(f"The report cannot be written to {folder}: {error.strerror}.") from None
@@ -118,18 +133,27 @@ def load_facts(run_directory):
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ReportError(
-            f"There is no report in {run_directory}: {path} does not exist; give the --output folder of a finished run."
+            f"There is no report in {run_directory}: {path} does not exist; give the --output "
+            "folder of a finished run."
         ) from None
     except OSError as error:
-        raise ReportError(f"The facts of the report, {path}, cannot be read: {error.strerror}.") from None
+        raise ReportError(
+            f"The facts of the report, {path}, cannot be read: {error.strerror}."
+        ) from None
     except (ValueError, RecursionError) as error:
-        raise ReportError(f"The facts of the report, {path}, are not valid JSON: {error}; {_HOW_TO_MEND}.") from None
+        raise ReportError(
+            f"The facts of the report, {path}, are not valid JSON: {error}; {_HOW_TO_MEND}."
+        ) from None
     if not isinstance(facts, dict):
-        raise ReportError(f"The facts of the report, {path}, must be one JSON object; {_HOW_TO_MEND}.")
+        raise ReportError(
+            f"The facts of the report, {path}, must be one JSON object; {_HOW_TO_MEND}."
+        )
     try:
         render_report(facts)
     except ReportError as error:
-        raise ReportError(f"The facts of the report, {path}, do not have the expected form; {_HOW_TO_MEND}.") from error
+        raise ReportError(
+            f"The facts of the report, {path}, do not have the expected form; {_HOW_TO_MEND}."
+        ) from error
     return facts
 
 
@@ -165,7 +189,9 @@ def render_report(facts):
             "sentences": [
                 {
                     "title": title,
-                    "sentences": [_sentence(sentence) for sentence in facts["sentences"][key][:MAX_EXTREMES]],
+                    "sentences": [
+                        _sentence(sentence) for sentence in facts["sentences"][key][:MAX_EXTREMES]
+                    ],
                 }
                 for key, title in (("wins", "Largest wins"), ("losses", "Largest losses"))
                 if facts["sentences"].get(key)
@@ -189,11 +215,15 @@ def render_report(facts):
         RecursionError,
         jinja2.UndefinedError,
     ) as error:
-        raise ReportError(f"The facts of the report do not have the expected form: {error!r}.") from error
+        raise ReportError(
+            f"The facts of the report do not have the expected form: {error!r}."
+        ) from error
 
 
 def _plain(value):
-    """Returns a value as JSON has it: NumPy's numbers and arrays as Python's, bytes as text, NaN as None."""
+    """Returns a value as JSON has it:
+    NumPy's numbers and arrays as Python's, bytes as text, NaN as None.
+    """
     if isinstance(value, dict):
         return {str(_plain(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -248,7 +278,12 @@ def _breakdowns(systems):
         }
         for title, x, y, key, category, value, weight in (
             (
-                *("By word frequency", "times that training saw the word", "F1 of words", "by_frequency"),
+                *(
+                    "By word frequency",
+                    "times that training saw the word",
+                    "F1 of words",
+                    "by_frequency",
+                ),
                 *("seen", "f1", "reference_words"),
             ),
             (
@@ -269,10 +304,16 @@ def _breakdowns(systems):
 
 
 def _size_against_quality(systems):
-    """Returns the chart of the first metric against the number of parameters, in a list; none for two systems, which show no trend."""
+    """Returns the chart of the first metric against the number of parameters, in a list;
+    none for two systems, which show no trend.
+    """
     if len(systems) < 3:
         return []
-    shared = (name for name in systems[0]["metrics"] if all(name in system["metrics"] for system in systems))
+    shared = (
+        name
+        for name in systems[0]["metrics"]
+        if all(name in system["metrics"] for system in systems)
+    )
     name = next(shared, None)
     points = [
         (index, system["name"], system["parameters"], float(system["metrics"][name]["value"]))
@@ -283,11 +324,20 @@ def _size_against_quality(systems):
         return []
     label = registry.LABELS.get(name, name)
     chart = charts.scatter_chart(points, label)
-    return [{"title": "Parameters against quality", "x": "parameters, logarithmic", "y": label, "chart": chart}]
+    return [
+        {
+            "title": "Parameters against quality",
+            "x": "parameters, logarithmic",
+            "y": label,
+            "chart": chart,
+        }
+    ]
 
 
 def _slices(slices):
-    """Returns the table of metrics by slice: {"metrics": labels, "rows": [{"name", "n", "cells"}], "left_out": int}."""
+    """Returns the table of metrics by slice: {"metrics":
+    labels, "rows": [{"name", "n", "cells"}], "left_out": int}.
+    """
     names = list(dict.fromkeys(name for one in slices for name in one["metrics"]))
     rows = []
     for one in slices[:MAX_SLICES]:
@@ -298,7 +348,9 @@ def _slices(slices):
             cells.append(
                 {
                     "value": score_tables.format_value(result),
-                    "last_blessed": None if before is None else score_tables.format_value(result, before),
+                    "last_blessed": None
+                    if before is None
+                    else score_tables.format_value(result, before),
                 }
             )
         rows.append({"name": one["slice"], "n": one["n"], "cells": cells})
@@ -321,7 +373,9 @@ def _metric_rows(systems, p_values, comparisons=None):
 
 
 def _versus(name, first, system, p_value):
-    """Returns how a system compares with the first on a metric: p-value, and `better` or `worse` where that is clear."""
+    """Returns how a system compares with the first on a metric:
+    p-value, and `better` or `worse` where that is clear.
+    """
     results = [_metric_result(name, one["metrics"].get(name)) for one in (system, first)]
     return {"p_value": _p_value(p_value), "side": resampling.verdict(*results, p_value)}
 
@@ -353,10 +407,13 @@ def _metric_row(name, systems, p_value):
             cell["value"] = score_tables.format_value(result)
             cell["best"] = result.value is not None and result.value == best
             if result.low is not None and result.high is not None:
-                low, high = (score_tables.format_value(result, end) for end in (result.low, result.high))
+                low, high = (
+                    score_tables.format_value(result, end) for end in (result.low, result.high)
+                )
                 cell["interval"] = f"{low.removesuffix(' %')} – {high}"
         row["cells"].append(cell)
-    # The p-value compares the first two systems, so the win goes to one of them, whatever a third may reach.
+    # The p-value compares the first two systems, so the win goes to one of them, whatever a third
+    # may reach.
     if len(results) > 1:
         row["winner"] = {"better": 0, "worse": 1}.get(resampling.verdict(*results[:2], p_value))
     return row
@@ -384,7 +441,9 @@ def _metric_result(name, facts):
 
 
 def _whiskers(results, systems):
-    """Returns points and intervals on a common line 0 to 100, for a small drawing beside the numbers."""
+    """Returns points and intervals on a common line 0 to 100, for a small drawing beside the
+    numbers.
+    """
     ends = [
         end
         for result in results
@@ -412,7 +471,11 @@ def _whiskers(results, systems):
     ]
 
 
-_CELL_WIDTH, _CELL_HEIGHT, _CHARACTER = 30, 26, 7.3  # user units of the heat map; a character of its 12 px font
+_CELL_WIDTH, _CELL_HEIGHT, _CHARACTER = (
+    30,
+    26,
+    7.3,
+)  # user units of the heat map; a character of its 12 px font
 
 
 def _heat_map(facts):
@@ -443,7 +506,11 @@ def _heat_map(facts):
                     "strength": _strength(weight),
                     "copied": copied and column == origin,
                     "title": f"“{token}” looks at “{source}” with {weight:.3f}"
-                    + (f"; copied from it, probability {probability:.3f}" if copied and column == origin else ""),
+                    + (
+                        f"; copied from it, probability {probability:.3f}"
+                        if copied and column == origin
+                        else ""
+                    ),
                 }
             )
         rows.append(
@@ -488,12 +555,16 @@ def _strip_padding(tokens):
 
 
 def _without_joiner(token):
-    """Returns a token as a label; the joiner is in few fonts, so where it stands alone an undertie stands for it."""
+    """Returns a token as a label;
+    the joiner is in few fonts, so where it stands alone an undertie stands for it.
+    """
     return token.replace(JOINER, "") or ("\u203f" if token else "")
 
 
 def _strength(shade):
-    """Returns the class of a label over a shade: from where on it needs the other text colour, by page colour."""
+    """Returns the class of a label over a shade:
+    from where on it needs the other text colour, by page colour.
+    """
     return "strong" if shade >= 0.78 else "medium" if shade >= 0.57 else ""
 
 
@@ -517,7 +588,10 @@ def _pieces(tokens):
 
 
 def _differing_first(samples):
-    return sorted(samples, key=lambda sample: len({output["text"] for output in sample["outputs"].values()}) <= 1)
+    return sorted(
+        samples,
+        key=lambda sample: len({output["text"] for output in sample["outputs"].values()}) <= 1,
+    )
 
 
 def _samples(samples, shown=MAX_SAMPLES):
@@ -562,12 +636,18 @@ def _sample_output(name, output, source, reference):
 
 
 def _sentence(sentence):
-    """Returns a sentence that two language models scored, with what they gave the words that tell them apart."""
+    """Returns a sentence that two language models scored, with what they gave the words that tell
+    them apart.
+    """
     pieces = []
     for word, (own, other) in zip(sentence["words"], sentence["probabilities"], strict=True):
         ahead = own >= TOLD_APART * other
         apart = ahead or other >= TOLD_APART * own
-        title = f"“{word.strip() or 'line end'}”: probability {own:.2g} against {other:.2g}" if apart else ""
+        title = (
+            f"“{word.strip() or 'line end'}”: probability {own:.2g} against {other:.2g}"
+            if apart
+            else ""
+        )
         pieces.append({"text": word.strip() or "¶", "title": title, "ahead": ahead})
     return {"gain": sentence["gain"], "pieces": pieces}
 
@@ -575,17 +655,29 @@ def _sentence(sentence):
 def _counts(counts):
     """Returns the headline numbers of the data, and bars of splits and of reasons for rejection."""
     return {
-        "numbers": [(key, counts[key]) for key in ("read", "kept", "rejected") if counts.get(key) is not None],
-        "rejected_share": counts["rejected"] / counts["read"] if counts.get("read") and "rejected" in counts else None,
+        "numbers": [
+            (key, counts[key])
+            for key in ("read", "kept", "rejected")
+            if counts.get(key) is not None
+        ],
+        "rejected_share": counts["rejected"] / counts["read"]
+        if counts.get("read") and "rejected" in counts
+        else None,
         "splits": _bars(counts.get("by_split") or {}),
-        "reasons": _bars(dict(sorted((counts.get("by_reason") or {}).items(), key=lambda item: -item[1]))),
+        "reasons": _bars(
+            dict(sorted((counts.get("by_reason") or {}).items(), key=lambda item: -item[1]))
+        ),
     }
 
 
 def _bars(values):
     largest = max((value or 0 for value in values.values()), default=0)
     return [
-        {"name": name, "value": value, "percent": round(100 * (value or 0) / largest, 1) if largest else 0}
+        {
+            "name": name,
+            "value": value,
+            "percent": round(100 * (value or 0) / largest, 1) if largest else 0,
+        }
         for name, value in values.items()
     ]
 

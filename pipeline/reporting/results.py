@@ -22,7 +22,9 @@ OUTPUT_KEYS = ("text", "tokens", "copied_from", "copy_probability", "source_toke
 
 
 def read_pairs(examples_uri, split, columns=()):
-    """Returns the sources, the targets, and the texts of each named column of a split: lists of strings, ordered by source."""
+    """Returns the sources, the targets, and the texts of each named column of a split:
+    lists of strings, ordered by source.
+    """
     import tensorflow as tf
 
     files = sorted(glob.glob(os.path.join(examples_uri, f"Split-{split}", "*")))
@@ -35,7 +37,8 @@ def read_pairs(examples_uri, split, columns=()):
 
 
 def decode_once(model_uri, sources, cache_directory, progress, features=None):
-    """Decodes texts with an exported model, or reads what an earlier run decoded with the very same model and texts.
+    """Decodes texts with an exported model, or reads what an earlier run decoded with the very same
+    model and texts.
 
     Args:
         model_uri: Exporter's `model` artifact.
@@ -54,15 +57,21 @@ def decode_once(model_uri, sources, cache_directory, progress, features=None):
         name = model.facts.get("head", "model")
         return model.predict(
             sources,
-            progress=lambda done: progress(f"{name}: decoded {done} of {len(sources)} test strings"),
+            progress=lambda done: progress(
+                f"{name}: decoded {done} of {len(sources)} test strings"
+            ),
             features=features,
         )
 
-    return once(cache_directory, "answers", [model_uri, sources, *([features] if features else [])], decode)
+    return once(
+        cache_directory, "answers", [model_uri, sources, *([features] if features else [])], decode
+    )
 
 
 def _score_once(model_uri, sources, targets, cache_directory, features):
-    """Returns (log-probability, number of tokens) of each target by an exported model, from the cache where they are there."""
+    """Returns (log-probability, number of tokens) of each target by an exported model, from the
+    cache where they are there.
+    """
     from pipeline.export.served_model import ServedModel
 
     def score():
@@ -75,7 +84,9 @@ def _score_once(model_uri, sources, targets, cache_directory, features):
 
 
 def once(cache_directory, kind, key, make):
-    """Returns what `make` makes, which JSON can hold; what an earlier run made under the same key, if there is such."""
+    """Returns what `make` makes, which JSON can hold;
+    what an earlier run made under the same key, if there is such.
+    """
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
     path = pathlib.Path(cache_directory) / f"{kind}-{digest}.json"
     if path.is_file():
@@ -132,7 +143,10 @@ def collect(recipe, artifacts, directory, cache_directory, progress=print):
     metrics = recipe.evaluation.metrics
     scores = [None] * len(systems)
     if any(registry.metric_class(name).needs_scores for name in metrics):
-        scores = [_score_once(uri, sources, references, cache_directory, features) for uri in models.values()]
+        scores = [
+            _score_once(uri, sources, references, cache_directory, features)
+            for uri in models.values()
+        ]
     progress(f"measuring, {recipe.evaluation.bootstrap_samples} bootstrap samples")
     settings = {
         "sources": sources,
@@ -142,7 +156,9 @@ def collect(recipe, artifacts, directory, cache_directory, progress=print):
     }
     comparison, extremes = {}, {}
     if len(systems) == 2:
-        *measured, compared = scoring.score_pair(metrics, *texts, references, scores=scores, **settings)
+        *measured, compared = scoring.score_pair(
+            metrics, *texts, references, scores=scores, **settings
+        )
         comparison = {name: result.p_value for name, result in compared.items()}
         extremes = extreme_samples(sources, references, answers, **registry.options_of(recipe))
     else:
@@ -175,7 +191,9 @@ def collect(recipe, artifacts, directory, cache_directory, progress=print):
 
 
 def write_outputs(directory, sources, references, answers):
-    """Writes what each system said to the test split, `NAME.jsonl`: `source`, `reference` and `OUTPUT_KEYS`."""
+    """Writes what each system said to the test split, `NAME.jsonl`:
+    `source`, `reference` and `OUTPUT_KEYS`.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     for name, given in answers.items():
         partial = directory / f"{name}.partial"
@@ -188,7 +206,9 @@ def write_outputs(directory, sources, references, answers):
 
 
 def as_trained(recipe, found):
-    """Returns a run's recipe as a dict, with the values that a search found, `search_space.read_found`, or with its own."""
+    """Returns a run's recipe as a dict, with the values that a search found,
+    `search_space.read_found`, or with its own.
+    """
     # The search itself, which `with_values` leaves out, stays.
     return {**recipe.to_dict(), **views.with_values(recipe, found.get("values", {})).to_dict()}
 
@@ -211,7 +231,8 @@ def versions():
 
 
 def extreme_samples(sources, references, answers, **options):
-    """Returns where the first of two systems gains and loses most against the second, by chrF of single outputs.
+    """Returns where the first of two systems gains and loses most against the second, by chrF of
+    single outputs.
 
     Args:
         sources, references: lists of strings.
@@ -219,7 +240,8 @@ def extreme_samples(sources, references, answers, **options):
         **options: as for `pipeline.metrics.registry.create_metric`.
 
     Returns:
-        {"wins": samples, "losses": samples}, the largest first, each sample with its `gain`; at most `EXTREMES` each.
+        {"wins": samples, "losses": samples}, the largest first, each sample with its `gain`; at
+        most `EXTREMES` each.
     """
     first, second = (
         scoring.segment_values("chrf", [answer["text"] for answer in given], references, **options)
@@ -244,7 +266,9 @@ def extreme_samples(sources, references, answers, **options):
 
 
 def _breakdowns(recipe, texts, references, training_words):
-    """Returns a system's quality by length and by how often training saw a word, for three pictures."""
+    """Returns a system's quality by length and by how often training saw a word, for three
+    pictures.
+    """
     found = scoring.score(
         ("bleu_by_length", "word_f1_by_length", "word_f1_by_frequency"),
         texts,
@@ -281,7 +305,9 @@ def _samples(sources, references, answers):
 
 
 def _explain(model_uri, sources, features):
-    """Answers of the signature `explain`, with where attention lay, for strings from the whole of the test split."""
+    """Answers of the signature `explain`, with where attention lay, for strings from the whole of
+    the test split.
+    """
     from pipeline.export.served_model import ServedModel
 
     chosen = range(0, len(sources), -(-len(sources) // EXPLAINED) or 1)
@@ -294,14 +320,18 @@ def _explain(model_uri, sources, features):
 
 
 def attention_entropy(explained):
-    """Returns how widely a model spreads its attention, as {"attention_entropy": a result's dict}; empty where it has none.
+    """Returns how widely a model spreads its attention, as {"attention_entropy": a result's dict};
+    empty where it has none.
 
-        H = 1/N sum_t - sum_s a_ts log2 a_ts          bits for each of N output tokens (Arthur 2018, section 3.3.2)
+        H = 1/N sum_t - sum_s a_ts log2 a_ts          bits for each of N output tokens (Arthur 2018,
+        section 3.3.2)
 
-    0 bits: it looks at one token alone; log2(source length) bits: at all alike. It says nothing of quality by itself.
+    0 bits: it looks at one token alone; log2(source length) bits: at all alike. It says nothing of
+    quality by itself.
 
     Args:
-        explained: answers of the signature `explain`, whose rows of `attention` may be short of 1 by what a gate took.
+        explained: answers of the signature `explain`, whose rows of `attention` may be short of 1
+            by what a gate took.
     """
     bits, tokens = 0.0, 0
     for answer in explained:

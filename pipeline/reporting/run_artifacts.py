@@ -5,7 +5,9 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class SystemArtifacts:
-    """Folders of one system: the model as it is served, the network as it was trained, and the training's own facts."""
+    """Folders of one system:
+    the model as it is served, the network as it was trained, and the training's own facts.
+    """
 
     model: str
     trained_model: str
@@ -16,7 +18,8 @@ class SystemArtifacts:
 class RunArtifacts:
     """Folders of a run.
 
-    `counts` holds how many records were read and kept; `systems` the run's own system first, then its baseline, if there is one.
+    `counts` holds how many records were read and kept; `systems` the run's own system first, then
+    its baseline, if there is one.
     """
 
     examples: str

@@ -10,7 +10,8 @@ from pipeline.recipes.fields import RecipeError
 
 DEFAULT_IMAGE = "verbatim-text:latest"
 DEFAULT_ROOT = "gs://your-bucket/verbatim"
-DEFAULT_GPU = "nvidia.com/gpu"  # what Kubernetes calls it; Vertex AI has names of its own, such as NVIDIA_TESLA_T4
+# What Kubernetes calls it; Vertex AI has names of its own, such as NVIDIA_TESLA_T4.
+DEFAULT_GPU = "nvidia.com/gpu"
 #: The parameter of the pipeline that names the data, where it is one.
 DATA_PARAMETER = "data"
 _RETRY = {"backoffDuration": "30s", "backoffFactor": 2.0, "backoffMaxDuration": "600s"}
@@ -72,16 +73,19 @@ def compile_pipeline(
         recipe: a `Recipe`.
         output: the `.yaml` or `.json` file to write; JSON has no place for secrets.
         data_path: the data as the cluster sees it, such as `gs://bucket/pairs.tsv`.
-        pipeline_root: folder of the artifacts, as the cluster sees it; models are pushed to `ROOT/models/NAME`.
+        pipeline_root: folder of the artifacts, as the cluster sees it; models are pushed to
+            `ROOT/models/NAME`.
         image: container image of all components, built with the project's Dockerfile.
         component_images: dict from component id (`"Trainer"`) to another image.
         gpu_count: GPUs of each Trainer, and of the Tuner; 0 for none.
         gpu_type: the cluster's name of the GPU.
-        resources: dict from component id to `Resources`; Trainers and the Tuner have `TRAINER_RESOURCES` by default.
-        retries: how often a task that failed is tried again; a training goes on from its checkpoint.
+        resources: dict from component id to `Resources`; Trainers and the Tuner have
+            `TRAINER_RESOURCES` by default.
+        retries: how often a task that failed is tried again; a training goes on from its
+            checkpoint.
         enable_cache: whether tasks of which nothing changed are taken from an earlier run.
-        data_parameter: whether the data are a parameter of the pipeline, asked for when a run is started, `data_path` being its
-            default; they are then a folder.
+        data_parameter: whether the data are a parameter of the pipeline, asked for when a run is
+            started, `data_path` being its default; they are then a folder.
         secrets: `Secret`s.
         beam_args: options for Beam, such as `--runner=DataflowRunner`.
 
@@ -89,8 +93,8 @@ def compile_pipeline(
         The path written.
 
     Raises:
-        RecipeError: an image or resources for a component that the pipeline does not have, fewer than 0 GPUs or retries, a file as a
-            parameter, secrets in JSON.
+        RecipeError: an image or resources for a component that the pipeline does not have, fewer
+            than 0 GPUs or retries, a file as a parameter, secrets in JSON.
     """
     output = pathlib.Path(output)
     _check(recipe, output, data_path, gpu_count, retries, data_parameter, secrets)
@@ -114,7 +118,8 @@ def compile_pipeline(
         push_directory=push_directory,
         beam_args=beam_args,
         enable_cache=enable_cache,
-        # Each run has folders of its own there; a training is known by what it is made from, whichever run began it.
+        # Each run has folders of its own there; a training is known by what it is made from,
+        # whichever run began it.
         checkpoint_directory=f"{pipeline_root.rstrip('/')}/checkpoints",
         # Kubeflow's own back end has no Resolvers.
         resolve_blessed=lambda candidate: LastPushedModel(candidate, push_directory),
@@ -123,20 +128,32 @@ def compile_pipeline(
     images = {kubeflow_v2_dag_runner._DEFAULT_IMAGE_PATH_KEY: image, **(component_images or {})}
     trainers = [name for name in ids if name.split(".")[0] in ("Trainer", "Tuner")]
     limits = {**dict.fromkeys(trainers, TRAINER_RESOURCES), **(resources or {})}
-    for option, named in (("--component-image", component_images or {}), ("--resources", resources or {})):
+    for option, named in (
+        ("--component-image", component_images or {}),
+        ("--resources", resources or {}),
+    ):
         for component in named:
             if component not in ids:
-                raise RecipeError(f"{option} names '{component}', but the pipeline has {', '.join(ids)}.")
+                raise RecipeError(
+                    f"{option} names '{component}', but the pipeline has {', '.join(ids)}."
+                )
     runner = kubeflow_v2_dag_runner.KubeflowV2DagRunner(
-        # Kubeflow's own back end reads the constants of the newer schema alone; Vertex AI reads both.
-        config=kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(default_image=images, use_pipeline_spec_2_1=True)
+        # Kubeflow's own back end reads the constants of the newer schema alone; Vertex AI reads
+        # both.
+        config=kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(
+            default_image=images, use_pipeline_spec_2_1=True
+        )
     )
     job = runner.run(tfx_pipeline, write_out=False)
     spec = job["pipelineSpec"]
     labels = {name: component["executorLabel"] for name, component in spec["components"].items()}
     executors = spec["deploymentSpec"]["executors"]
     for name, label in labels.items():
-        _limit(executors[label]["container"], limits.get(name), accelerator if name in trainers else None)
+        _limit(
+            executors[label]["container"],
+            limits.get(name),
+            accelerator if name in trainers else None,
+        )
     for task in spec["root"]["dag"]["tasks"].values():
         if retries:
             task["retryPolicy"] = {"maxRetryCount": retries, **_RETRY}
@@ -145,7 +162,11 @@ def compile_pipeline(
     if data_parameter:
         # TFX leaves its default to who starts a run.
         spec["root"]["inputDefinitions"]["parameters"][DATA_PARAMETER].update(
-            {"defaultValue": data_path.default, "isOptional": True, "description": "the folder of the data"}
+            {
+                "defaultValue": data_path.default,
+                "isOptional": True,
+                "description": "the folder of the data",
+            }
         )
     _write(output, job, _platform(executors, secrets))
     return output
@@ -157,9 +178,15 @@ def _check(recipe, output, data_path, gpu_count, retries, data_parameter, secret
     if retries < 0:
         raise RecipeError(f"The number of retries must be 0 or more; got {retries}.")
     if output.suffix == ".json" and secrets:
-        raise RecipeError(f"Secrets stand in a part of the file that JSON has no place for: write {output.stem}.yaml.")
+        raise RecipeError(
+            "Secrets stand in a part of the file that JSON has no place for: write "
+            f"{output.stem}.yaml."
+        )
     if data_parameter and not recipe.data.train_files and re.search(r"[.,][^/]*$", data_path):
-        raise RecipeError(f"As a parameter of the pipeline the data must be a folder; {data_path} reads like files.")
+        raise RecipeError(
+            f"As a parameter of the pipeline the data must be a folder; {data_path} reads like "
+            "files."
+        )
 
 
 def _limit(container, resources, accelerator):
@@ -175,20 +202,31 @@ def _limit(container, resources, accelerator):
 
 
 def _platform(executors, secrets):
-    """Returns the part of the file that only Kubernetes understands, or None where there is nothing to say."""
+    """Returns the part of the file that only Kubernetes understands, or None where there is nothing
+    to say.
+    """
     if not secrets:
         return None
     given = {}
     variables = [secret for secret in secrets if secret.variable]
     if variables:
         given["secretAsEnv"] = [
-            {"secretName": secret.name, "keyToEnv": [{"secretKey": secret.key, "envVar": secret.variable}]}
+            {
+                "secretName": secret.name,
+                "keyToEnv": [{"secretKey": secret.key, "envVar": secret.variable}],
+            }
             for secret in variables
         ]
     mounted = [secret for secret in secrets if secret.path]
     if mounted:
-        given["secretAsVolume"] = [{"secretName": secret.name, "mountPath": secret.path} for secret in mounted]
-    return {"platforms": {"kubernetes": {"deploymentSpec": {"executors": dict.fromkeys(executors, given)}}}}
+        given["secretAsVolume"] = [
+            {"secretName": secret.name, "mountPath": secret.path} for secret in mounted
+        ]
+    return {
+        "platforms": {
+            "kubernetes": {"deploymentSpec": {"executors": dict.fromkeys(executors, given)}}
+        }
+    }
 
 
 def _write(output, job, platform):
@@ -220,13 +258,15 @@ def parse_resources(text):
     found = dict(re.findall(r"(?:^|,)(cpu|memory):([0-9]+(?:\.[0-9]+)?)(?=,|$)", limits))
     if not separator or not component or not found or len(found) != limits.count(",") + 1:
         raise RecipeError(
-            f"--resources needs ID=cpu:CORES,memory:GB, for example Trainer=cpu:8,memory:32; got '{text}'."
+            "--resources needs ID=cpu:CORES,memory:GB, for example Trainer=cpu:8,memory:32; got "
+            f"'{text}'."
         )
     return component, Resources(**{key: float(value) for key, value in found.items()})
 
 
 def parse_secret(text):
-    """Returns the `Secret` of `VARIABLE=NAME/KEY`, an environment variable, or of `/path=NAME`, a folder.
+    """Returns the `Secret` of `VARIABLE=NAME/KEY`, an environment variable, or of `/path=NAME`, a
+    folder.
 
     Raises:
         RecipeError: it does not read like either.
@@ -239,5 +279,6 @@ def parse_secret(text):
     if legal and key and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", place):
         return Secret(name, key, variable=place)
     raise RecipeError(
-        f"--secret needs VARIABLE=NAME/KEY for an environment variable, or /FOLDER=NAME for files; got '{text}'."
+        "--secret needs VARIABLE=NAME/KEY for an environment variable, or /FOLDER=NAME for "
+        f"files; got '{text}'."
     )

@@ -23,11 +23,21 @@ def latest_outputs(metadata_config, pipeline_name):
         if not context.name.startswith(f"{pipeline_name}."):
             continue
         component = context.name.removeprefix(f"{pipeline_name}.")
-        done = [e for e in store.get_executions_by_context(context.id) if e.last_known_state in _DONE]
+        done = [
+            e for e in store.get_executions_by_context(context.id) if e.last_known_state in _DONE
+        ]
         if not done:
             continue
         last = max(done, key=lambda execution: execution.id)
-        events = [e for e in store.get_events_by_execution_ids([last.id]) if e.type == metadata_store_pb2.Event.OUTPUT]
-        artifacts = {a.id: a for a in store.get_artifacts_by_id([event.artifact_id for event in events])}
-        outputs[component] = {event.path.steps[0].key: artifacts[event.artifact_id].uri for event in events}
+        events = [
+            e
+            for e in store.get_events_by_execution_ids([last.id])
+            if e.type == metadata_store_pb2.Event.OUTPUT
+        ]
+        artifacts = {
+            a.id: a for a in store.get_artifacts_by_id([event.artifact_id for event in events])
+        }
+        outputs[component] = {
+            event.path.steps[0].key: artifacts[event.artifact_id].uri for event in events
+        }
     return outputs

@@ -1,4 +1,6 @@
-"""Runs a recipe on this machine with TFX's LocalDagRunner, and puts together what people look for in the run's folder."""
+"""Runs a recipe on this machine with TFX's LocalDagRunner, and puts together what people look for
+in the run's folder.
+"""
 
 import contextlib
 import errno
@@ -91,11 +93,13 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
         progress: function of one string, for people.
 
     Returns:
-        The facts, as `pipeline.reporting.report.write_report` takes them, with the paths of the run under `"paths"`.
+        The facts, as `pipeline.reporting.report.write_report` takes them, with the paths of the run
+        under `"paths"`.
 
     Raises:
         pipeline.readers.DataError: the data or a lexicon cannot be read; nothing has been written.
-        pipeline.metrics.sql_execution.SqlExecutionError: the same for the database of `evaluation.database`.
+        pipeline.metrics.sql_execution.SqlExecutionError: the same for the database of
+            `evaluation.database`.
         RunError: a component failed.
     """
     # Before the slow imports: a wrong path should not cost half a minute.
@@ -129,7 +133,9 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
         "metrics": str(output / "metrics.json"),
         "log": str(output / "run.log"),
     }
-    metadata = tfx.orchestration.metadata.sqlite_metadata_connection_config(str(output / "metadata.sqlite"))
+    metadata = tfx.orchestration.metadata.sqlite_metadata_connection_config(
+        str(output / "metadata.sqlite")
+    )
     tfx_pipeline = graph.create_pipeline(
         pipeline_name=recipe.name,
         pipeline_root=str(output / "pipeline"),
@@ -157,7 +163,9 @@ def run(recipe, data_path, output, beam_args=(), enable_cache=True, progress=pri
     facts["paths"] = {**paths, **task.paths_of(recipe, outputs), **facts.get("paths", {})}
     # The same once more, with the seconds of each component.
     report.write_report(output, facts)
-    shutil.rmtree(output / results.OUTPUTS_FOLDER, ignore_errors=True)  # of an earlier run, perhaps with another head
+    shutil.rmtree(
+        output / results.OUTPUTS_FOLDER, ignore_errors=True
+    )  # of an earlier run, perhaps with another head
     if (reported / results.OUTPUTS_FOLDER).is_dir():
         shutil.copytree(reported / results.OUTPUTS_FOLDER, output / results.OUTPUTS_FOLDER)
     write_json(paths["metrics"], {key: facts[key] for key in METRICS_KEYS})
@@ -180,10 +188,13 @@ def _failure_sentence(component, error, log):
     """Our own errors say what to do; for others the component and the log are what a person needs."""
     if os.strerror(errno.ENOSPC) in str(error):
         return (
-            f"{component or 'The pipeline'} failed because the disk is full: make room and run the same command again, which goes on where "
+            f"{component or 'The pipeline'} failed because the disk is full: make room and run "
+            "the same command again, which goes on where "
             f"this run ended. The full log is {log}."
         )
-    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [type(error).__name__]
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [
+        type(error).__name__
+    ]
     # TensorFlow puts where an error arose before what it is.
     sentence = lines[-1] if lines[0] == "in user code:" else lines[0]
     # Beam appends where in its graph it arose.

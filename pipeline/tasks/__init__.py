@@ -1,7 +1,9 @@
-"""What differs between the tasks of a recipe: a module for each, with the same functions, chosen here.
+"""What differs between the tasks of a recipe:
+a module for each, with the same functions, chosen here.
 
-The modules import what only their task needs where they need it, so that choosing costs nothing. What a task decides about the recipe
-itself is in `pipeline.recipes.task_rules`, below everything else.
+The modules import what only their task needs where they need it, so that choosing costs nothing.
+What a task decides about the recipe itself is in `pipeline.recipes.task_rules`, below everything
+else.
 """
 
 from pipeline.tasks import language_model, seq2seq

@@ -3,7 +3,8 @@
 import os
 
 PREPROCESSING_FN = "pipeline.features.preprocessing.preprocessing_fn"
-#: The output of the component that reads the data which says how many records were read, kept and turned away.
+#: The output of the component that reads the data which says how many records were read, kept and
+#: turned away.
 COUNTS_OUTPUT = "rejects"
 
 
@@ -38,7 +39,9 @@ def build_eval_config(recipe):
 
 
 def evaluator_module():
-    """Returns the name of the module with the Evaluator's `custom_extractors`, or None where the task has none."""
+    """Returns the name of the module with the Evaluator's `custom_extractors`, or None where the
+    task has none.
+    """
     from pipeline.evaluation import extractors
 
     return extractors.MODULE
@@ -67,7 +70,8 @@ def export_model(recipe, model, transform_output, directory):
 
 
 def keep_training_counts(directory, vocabulary):
-    """Writes how often the training text has each word beside an exported model, for the metrics that ask how rare a word is.
+    """Writes how often the training text has each word beside an exported model, for the metrics
+    that ask how rare a word is.
 
     Args:
         directory: the SavedModel's folder.
@@ -91,11 +95,13 @@ def describe_use(recipe):
 
     limits = [
         f"A source of more than {recipe.decoding.length_buckets[-1]} tokens is refused.",
-        "Outputs are not checked for truth: words may be wrong, left out or added, and what is copied may stand in the wrong place.",
+        "Outputs are not checked for truth: words may be wrong, left out or added, and what is "
+        "copied may stand in the wrong place.",
     ]
     if recipe.decoding.keep_protected:
         limits.append(
-            "An output holds each placeholder, tag, URL and option exactly as often as its source, as far as the copy mechanism "
+            "An output holds each placeholder, tag, URL and option exactly as often as its "
+            "source, as far as the copy mechanism "
             "can output it."
         )
     else:
@@ -103,16 +109,22 @@ def describe_use(recipe):
     if recipe.data.lowercase:
         limits.append("All text is lower-cased.")
     if recipe.data.tokenization == "whitespace":
-        limits.append("Sources must be tokenized as the training data are: tokens are what white space parts.")
+        limits.append(
+            "Sources must be tokenized as the training data are: tokens are what white space parts."
+        )
     languages = {key: getattr(recipe.data, key) for key in ("source_language", "target_language")}
     return ModelUse(languages, tuple(limits))
 
 
 def paths_of(recipe, outputs):
-    """Returns, for a run's facts, the paths of what was turned away, `"rejects"`, and of the `"lexicon"`."""
+    """Returns, for a run's facts, the paths of what was turned away, `"rejects"`, and of the
+    `"lexicon"`.
+    """
     from pipeline.lexicons import translation_lexicon
 
     paths = {"rejects": os.path.join(outputs["ParallelTextExampleGen"]["rejects"], "rejects.tsv")}
     if recipe.lexicon.kind != "none":
-        paths["lexicon"] = os.path.join(outputs["Lexicon"]["lexicon"], translation_lexicon.LEXICON_FILE)
+        paths["lexicon"] = os.path.join(
+            outputs["Lexicon"]["lexicon"], translation_lexicon.LEXICON_FILE
+        )
     return paths

@@ -1,7 +1,7 @@
 """Words as rows of characters, which the encoder composes their vectors of.
 
-A character is what `tokenization.CHARACTER` says. An unseen placeholder, tag, URL or option is a single character, its class, so that all
-of a kind look alike.
+A character is what `tokenization.CHARACTER` says. An unseen placeholder, tag, URL or option is a
+single character, its class, so that all of a kind look alike.
 """
 
 import tensorflow as tf
@@ -10,7 +10,8 @@ from pipeline.text import tokenization
 
 CHARACTERS_FILE = "source_characters.txt"
 FEATURE = "source_characters"
-# A line each before the characters themselves: padding, unknown characters, and the classes of protected tokens in the order of their ids.
+# A line each before the characters themselves: padding, unknown characters, and the classes of
+# protected tokens in the order of their ids.
 _FIRST_CLASS = tokenization.END_ID + 1
 SPECIALS = (tokenization.PAD, tokenization.UNK, *tokenization.SPECIAL_TOKENS[_FIRST_CLASS:-1])
 
@@ -32,7 +33,8 @@ def count(words):
 
 
 def choose(counts, size, min_count):
-    """Returns the lines of `CHARACTERS_FILE`: the specials, then characters by falling count, `size` lines at most.
+    """Returns the lines of `CHARACTERS_FILE`:
+    the specials, then characters by falling count, `size` lines at most.
 
     Args:
         counts: what `count` returned.
@@ -41,7 +43,9 @@ def choose(counts, size, min_count):
     """
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     chosen = [
-        character for character, number in ranked if number >= min_count and character.splitlines() == [character]
+        character
+        for character, number in ranked
+        if number >= min_count and character.splitlines() == [character]
     ]
     return [*SPECIALS, *chosen][:size]
 
@@ -70,8 +74,10 @@ def character_ids(tokens, table, classes, word_characters):
     Args:
         tokens: string `[tokens]`.
         table: lookup table of `CHARACTERS_FILE`, -1 for characters that it lacks.
-        classes: int64 `[tokens]`, line of the class of a token that is an unseen placeholder, tag, URL or option; else 0.
-        word_characters: places of a word. Of a longer one the first and the last characters count, half and half.
+        classes: int64 `[tokens]`, line of the class of a token that is an unseen placeholder, tag,
+            URL or option; else 0.
+        word_characters: places of a word. Of a longer one the first and the last characters count,
+            half and half.
 
     Returns:
         int64 `[tokens, word_characters]`, 0 behind the word.
@@ -80,10 +86,14 @@ def character_ids(tokens, table, classes, word_characters):
     lengths = characters.row_lengths()[:, tf.newaxis]
     places = tf.range(word_characters, dtype=tf.int64)[tf.newaxis]
     first = (word_characters + 1) // 2
-    index = tf.where((lengths > word_characters) & (places >= first), lengths - word_characters + places, places)
+    index = tf.where(
+        (lengths > word_characters) & (places >= first), lengths - word_characters + places, places
+    )
     inside = index < lengths
     flat = tf.concat([characters.flat_values, [""]], axis=0)
-    at = tf.where(inside, characters.row_starts()[:, tf.newaxis] + index, tf.size(flat, tf.int64) - 1)
+    at = tf.where(
+        inside, characters.row_starts()[:, tf.newaxis] + index, tf.size(flat, tf.int64) - 1
+    )
     known = table.lookup(tf.gather(flat, at))
     ids = tf.where(inside, tf.where(known >= 0, known, tokenization.UNK_ID), 0)
     classes = classes[:, tf.newaxis]

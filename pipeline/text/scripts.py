@@ -14,12 +14,13 @@ _HIRAGANA = 2  # which of them, from 1
 def script_ends(characters, kana_alone=False):
     """Tells where a run of one script ends.
 
-    Kanji, hiragana, katakana, digits and other letters are a script each; marks count as their letter does.
+    Kanji, hiragana, katakana, digits and other letters are a script each; marks count as their
+    letter does.
 
     Args:
         characters: ragged string `[batch, (length)]`.
-        kana_alone: whether each hiragana stands alone. Japanese writes its particles and endings in them, most of one character or two, without
-            anything between one and the next.
+        kana_alone: whether each hiragana stands alone. Japanese writes its particles and endings in
+            them, most of one character or two, without anything between one and the next.
 
     Returns:
         ragged int64 like `characters`: 1 at the last character of each run, else 0.

@@ -1,20 +1,22 @@
-"""Text to tokens and back, inside a TensorFlow graph (tf.text) and with the same patterns in Python.
+"""Text to tokens and back, inside a TensorFlow graph (tf.text) and with the same patterns in
+Python.
 
-A text is cut into protected tokens (placeholders, tags, URLs, options: never cut further), words, and
-single characters of punctuation. Where two tokens touch, the joiner says so, on the punctuation side, or
-as a token of its own between two tokens that must stay clean because they may be copied:
+A text is cut into protected tokens (placeholders, tags, URLs, options: never cut further), words,
+and single characters of punctuation. Where two tokens touch, the joiner says so, on the punctuation
+side, or as a token of its own between two tokens that must stay clean because they may be copied:
 
     "Hello, %(name)s!"  ->  Hello ￭, %(name)s ￭!
     "%s%s"              ->  %s ￭ %s
 
-Joining the tokens gives the text back, up to runs of white space. Two characters cannot be kept: a joiner that
-stands in the text itself is read as `■`, which Unicode calls its equivalent, and NUL, at which tf.text would end
-the text, as white space.
+Joining the tokens gives the text back, up to runs of white space. Two characters cannot be kept: a
+joiner that stands in the text itself is read as `■`, which Unicode calls its equivalent, and NUL,
+at which tf.text would end the text, as white space.
 
-A text that is tokenized already is cut at white space alone and joined with one space, without joiners (kind
-`whitespace`). Kind `characters` cuts into characters and says nothing of the white space between them, so that a model which is to find
-words (`model.encoder = "segmenting"`) is not told where they are. A `Tokenizer` is one of the three ways, as a recipe chooses
-it; the functions are those of the first.
+A text that is tokenized already is cut at white space alone and joined with one space, without
+joiners (kind `whitespace`). Kind `characters` cuts into characters and says nothing of the white
+space between them, so that a model which is to find words (`model.encoder = "segmenting"`) is not
+told where they are. A `Tokenizer` is one of the three ways, as a recipe chooses it; the functions
+are those of the first.
 """
 
 import dataclasses
@@ -31,14 +33,15 @@ PLACEHOLDER, TAG, URL, OPTION = "[PLACEHOLDER]", "[TAG]", "[URL]", "[OPTION]"
 SPECIAL_TOKENS = (PAD, UNK, START, END, PLACEHOLDER, TAG, URL, OPTION, JOINER)
 PAD_ID, UNK_ID, START_ID, END_ID = 0, 1, 2, 3
 
-# White space as Python knows it, spelt out because `\s` is ASCII in RE2 and Unicode in `regex`. For use in brackets.
+# White space as Python knows it, spelt out because `\s` is ASCII in RE2 and Unicode in `regex`. For
+# use in brackets.
 _SPACE = r"\t-\r\x1c-\x1f\x85\p{Z}"
 # Quotation marks of all languages and the punctuation of Chinese and Japanese end a URL.
 _NOT_IN_URL = rf"{_SPACE}<>\"'(){{}}%$#\p{{Pi}}\p{{Pf}}。、，！？；：「」『』（）【】…"
 _ESCAPED_BYTE = "%[0-9A-Fa-f]{2}"
 
-# One list for the graph (RE2) and for the metrics (`regex`): only syntax that both understand the same way.
-# The order matters: the first pattern that matches at a position wins.
+# One list for the graph (RE2) and for the metrics (`regex`): only syntax that both understand the
+# same way. The order matters: the first pattern that matches at a position wins.
 PROTECTED_PATTERNS = (
     (TAG, r"</?[A-Za-z][^<>]*>|&[A-Za-z]+;|&#[0-9]+;"),
     (
@@ -71,8 +74,9 @@ _PROTECTED = "|".join(pattern for _, pattern in PROTECTED_PATTERNS)
 _CLEAN = f"{_PROTECTED}|{_WORD}"  # tokens that may be copied, so never carry a joiner
 _TOKEN = f"{_PROTECTED}|{_ELISION}|{_WORD}|{_PUNCTUATION}"
 
-# A character as a reader takes it: a letter with the marks that belong to it, whatever the script (a grapheme cluster, as far as
-# Unicode's categories tell: marks follow their base, and what a zero-width joiner joins is one).
+# A character as a reader takes it: a letter with the marks that belong to it, whatever the script
+# (a grapheme cluster, as far as Unicode's categories tell: marks follow their base, and what a
+# zero-width joiner joins is one).
 CHARACTER = r"\P{M}(?:\p{M}|\x{200D}\P{M})*|\p{M}+"
 _BREAK = "\x1f"  # white space, which no token holds
 
@@ -87,7 +91,9 @@ def _cut(text):
 
 
 def count_tokens(text):
-    """Returns how many tokens `tokenize` makes of a text, joiners that are tokens of their own included."""
+    """Returns how many tokens `tokenize` makes of a text, joiners that are tokens of their own
+    included.
+    """
     text = text.replace(JOINER, JOINER_IN_TEXT).replace("\0", " ")
     clean = _compiled(_CLEAN)
     count, end, clean_before = 0, -1, False
@@ -150,7 +156,9 @@ def tokenize(texts):
     import tensorflow_text as tf_text
 
     pieces, begins, ends = tf_text.regex_split_with_offsets(
-        tf.strings.regex_replace(tf.strings.regex_replace(texts, JOINER, JOINER_IN_TEXT), r"\x00", " "),
+        tf.strings.regex_replace(
+            tf.strings.regex_replace(texts, JOINER, JOINER_IN_TEXT), r"\x00", " "
+        ),
         delim_regex_pattern=f"{_TOKEN}|{_WHITE_SPACE}",
         keep_delim_regex_pattern=_TOKEN,
     )
@@ -159,7 +167,9 @@ def tokenize(texts):
     count = tf.shape(token)[0]
     row = tf.cast(pieces.value_rowids(), tf.int32)
     same_row = row[1:] == row[:-1]
-    touches = tf.concat([tf.zeros([tf.minimum(count, 1)], tf.bool), same_row & (begin[1:] == end[:-1])], axis=0)
+    touches = tf.concat(
+        [tf.zeros([tf.minimum(count, 1)], tf.bool), same_row & (begin[1:] == end[:-1])], axis=0
+    )
     clean = tf.strings.regex_full_match(token, _CLEAN)
     clean_before = tf.concat([tf.zeros([tf.minimum(count, 1)], tf.bool), clean[:-1]], axis=0)
     prefix = touches & ~clean
@@ -167,7 +177,8 @@ def tokenize(texts):
     suffix = tf.concat([suffix_before[1:], tf.zeros([tf.minimum(count, 1)], tf.bool)], axis=0)
     marked = tf.where(prefix, JOINER + token, token)
     marked = tf.where(suffix, marked + JOINER, marked)
-    # Between two clean tokens the joiner is a token: repeat the position, then write the joiner over the first.
+    # Between two clean tokens the joiner is a token: repeat the position, then write the joiner
+    # over the first.
     alone = touches & clean & clean_before
     repeats = 1 + tf.cast(alone, tf.int32)
     index = tf.repeat(tf.range(count), repeats)
@@ -227,8 +238,9 @@ class Tokenizer:
     """How the texts of a recipe are cut and joined, in a graph and in Python.
 
     Attributes:
-        kind: `text` (words, punctuation and protected tokens, marked with joiners), `whitespace` (the text is
-            tokenized already) or `characters` (characters and protected tokens, white space forgotten).
+        kind: `text` (words, punctuation and protected tokens, marked with joiners), `whitespace`
+            (the text is tokenized already) or `characters` (characters and protected tokens, white
+            space forgotten).
         lowercase: whether texts are lower-cased first, by Unicode's rules; protected tokens too.
     """
 
@@ -248,18 +260,27 @@ class Tokenizer:
         import tensorflow as tf
 
         if self.lowercase:
-            # ASCII first: by Unicode alone, a machine whose language is Turkish would make another letter of `I`.
+            # ASCII first: by Unicode alone, a machine whose language is Turkish would make another
+            # letter of `I`.
             texts = tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
-        cut = {"text": tokenize, "whitespace": _split_at_white_space, "characters": _split_into_characters}
+        cut = {
+            "text": tokenize,
+            "whitespace": _split_at_white_space,
+            "characters": _split_into_characters,
+        }
         return cut[self.kind](texts)
 
     def detokenize(self, tokens):
-        """Returns the texts of ragged tokens, string `[batch]`: the inverse of `tokenize`, case aside."""
+        """Returns the texts of ragged tokens, string `[batch]`:
+        the inverse of `tokenize`, case aside.
+        """
         import tensorflow as tf
 
         if self.kind == "text":
             return detokenize(tokens)
-        return tf.strings.reduce_join(tokens, axis=-1, separator=" " if self.kind == "whitespace" else "")
+        return tf.strings.reduce_join(
+            tokens, axis=-1, separator=" " if self.kind == "whitespace" else ""
+        )
 
     # In Python, of texts in their final case (`normalize`).
 
@@ -277,7 +298,9 @@ class Tokenizer:
         return cut[self.kind](text)
 
     def words(self, text):
-        """Returns the tokens that may be copied whole, without joiners: all tokens but for kind `text`."""
+        """Returns the tokens that may be copied whole, without joiners:
+        all tokens but for kind `text`.
+        """
         return words(text) if self.kind == "text" else self.tokens(text)
 
     def protected_tokens(self, text):

@@ -1,8 +1,11 @@
-"""Tokens cut into smaller units: characters, or subwords of a unigram language model, and bytes where neither knows a character.
+"""Tokens cut into smaller units:
+characters, or subwords of a unigram language model, and bytes where neither knows a character.
 
-A model of sentencepiece (Kudo 2018) cuts each word by itself. A unit that continues a word touches what is before it, so it
-carries the joiner as punctuation does: `Zanzibar` may become `Zan ￭zi ￭bar`, and joining the units gives the text back. Placeholders, tags,
-URLs and options are never cut. A unit that is copied brings its own joiner along, so a copied word is spelt as the source spells it.
+A model of sentencepiece (Kudo 2018) cuts each word by itself. A unit that continues a word touches
+what is before it, so it carries the joiner as punctuation does: `Zanzibar` may become `Zan ￭zi
+￭bar`, and joining the units gives the text back. Placeholders, tags, URLs and options are never
+cut. A unit that is copied brings its own joiner along, so a copied word is spelt as the source
+spells it.
 """
 
 import hashlib
@@ -16,7 +19,9 @@ from pipeline.text import tokenization
 MODEL_FILES = {"source": "source.model", "target": "target.model"}
 _BYTES = [f"<0x{number:02X}>" for number in range(256)]
 # A token may touch what is before it, and what is behind it.
-_MARKS = [(before, behind) for before in ("", tokenization.JOINER) for behind in ("", tokenization.JOINER)]
+_MARKS = [
+    (before, behind) for before in ("", tokenization.JOINER) for behind in ("", tokenization.JOINER)
+]
 
 
 def model_type(units):
@@ -25,7 +30,9 @@ def model_type(units):
 
 
 def split_marks(token):
-    """Returns (joiner before or "", the bare token, joiner behind or ""); a joiner that stands alone is a bare token."""
+    """Returns (joiner before or "", the bare token, joiner behind or "");
+    a joiner that stands alone is a bare token.
+    """
     joiner = tokenization.JOINER
     if token == joiner:
         return "", token, ""
@@ -49,7 +56,8 @@ def possible_units(model, touching=True):
 
     Args:
         model: the bytes of a sentencepiece model.
-        touching: whether punctuation is cut off words, which it then touches: not in texts that are tokenized already.
+        touching: whether punctuation is cut off words, which it then touches: not in texts that are
+            tokenized already.
     """
     import sentencepiece
 
@@ -67,14 +75,18 @@ def possible_units(model, touching=True):
 
 
 def word_tokenizer(settings, side):
-    """Returns what cuts a side's texts where they are not cut into units: a `tokenization.Tokenizer`, by `configs.text_settings`."""
+    """Returns what cuts a side's texts where they are not cut into units:
+    a `tokenization.Tokenizer`, by `configs.text_settings`.
+    """
     own = settings.get("source_tokenizer") if side == "source" else None
     return tokenization.Tokenizer(**(own or settings["tokenizer"]))
 
 
 def cuts(settings, side):
     """Whether a side's words are cut into units, by `configs.text_settings`."""
-    return bool(settings.get("units")) and not (side == "source" and settings.get("source_units") == "words")
+    return bool(settings.get("units")) and not (
+        side == "source" and settings.get("source_units") == "words"
+    )
 
 
 def tokenizer_of(settings, folder, side):
@@ -86,7 +98,11 @@ def tokenizer_of(settings, folder, side):
         side: `"source"` or `"target"`.
     """
     tokenizer = word_tokenizer(settings, side)
-    return SegmentingTokenizer(tokenizer, read_model(folder, side)) if cuts(settings, side) else tokenizer
+    return (
+        SegmentingTokenizer(tokenizer, read_model(folder, side))
+        if cuts(settings, side)
+        else tokenizer
+    )
 
 
 class SegmentingTokenizer:
@@ -101,8 +117,9 @@ class SegmentingTokenizer:
         import tensorflow_text as tf_text
 
         self._tokenizer = tokenizer
-        # Once a graph is saved and loaded, the model is found by the name of its node, in what all loaded graphs of a process share: without a
-        # name of its own, the first that was loaded would cut for all of them.
+        # Once a graph is saved and loaded, the model is found by the name of its node, in what all
+        # loaded graphs of a process share: without a name of its own, the first that was loaded
+        # would cut for all of them.
         name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:32]}"
         self._pieces = tf_text.SentencepieceTokenizer(model=model, out_type="string", name=name)
 
@@ -112,7 +129,9 @@ class SegmentingTokenizer:
 
         if self._tokenizer.kind != "text":
             # A joiner of the text itself; kind `text` does so on its own.
-            texts = tf.strings.regex_replace(texts, tokenization.JOINER, tokenization.JOINER_IN_TEXT)
+            texts = tf.strings.regex_replace(
+                texts, tokenization.JOINER, tokenization.JOINER_IN_TEXT
+            )
         tokens = self._tokenizer.tokenize(texts)
         units = self._cut(tokens.flat_values)
         splits = tf.gather(units.row_splits, tokens.row_splits)
@@ -132,7 +151,9 @@ class SegmentingTokenizer:
         # What sentencepiece makes nothing of stays as it is.
         whole = pieces.row_lengths() == 0
         kept = tf.RaggedTensor.from_row_lengths(
-            tf.boolean_mask(tf.where(alone | protected, tokens, bare), whole), tf.cast(whole, tf.int64), validate=False
+            tf.boolean_mask(tf.where(alone | protected, tokens, bare), whole),
+            tf.cast(whole, tf.int64),
+            validate=False,
         )
         units = tf.concat([kept, pieces], axis=1)
         rows = units.value_rowids()
@@ -146,14 +167,19 @@ class SegmentingTokenizer:
 
 
 def byte_table():
-    """Returns the lookup table from `<0xE3>` and its like, with the joiners they may carry, to the byte; "" for other units.
+    """Returns the lookup table from `<0xE3>` and its like, with the joiners they may carry, to the
+    byte; "" for other units.
 
     Who exports a function that joins units keeps it, as SavedModels demand of tables.
     """
     import tensorflow as tf
 
     marked = [before + name + behind for before, behind in _MARKS for name in _BYTES]
-    raw = [before.encode() + bytes([number]) + behind.encode() for before, behind in _MARKS for number in range(256)]
+    raw = [
+        before.encode() + bytes([number]) + behind.encode()
+        for before, behind in _MARKS
+        for number in range(256)
+    ]
     initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(marked), tf.constant(raw))
     return tf.lookup.StaticHashTable(initializer, default_value="")
 
@@ -170,5 +196,7 @@ def detokenize(tokens, table):
     import tensorflow as tf
 
     found = table.lookup(tokens.flat_values)
-    texts = tokenization.detokenize(tokens.with_flat_values(tf.where(found == "", tokens.flat_values, found)))
+    texts = tokenization.detokenize(
+        tokens.with_flat_values(tf.where(found == "", tokens.flat_values, found))
+    )
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")

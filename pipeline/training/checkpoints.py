@@ -1,4 +1,5 @@
-"""Checkpoints of a training: written whole or not at all, checked when they are read, and used by the same training alone.
+"""Checkpoints of a training:
+written whole or not at all, checked when they are read, and used by the same training alone.
 
 A checkpoint is a state: dicts, lists, scalars and arrays. What belongs to it, the trainers know.
 """
@@ -15,7 +16,8 @@ import numpy as np
 import tensorflow as tf
 
 SECONDS = 120.0  # of training between two checkpoints
-# Times as long as the last one took to write: of a training's time, no more than a fiftieth goes into checkpoints.
+# Times as long as the last one took to write: of a training's time, no more than a fiftieth goes
+# into checkpoints.
 TIMES_WRITING = 50.0
 KEPT = 2  # the last one, and the one before for where that is damaged
 _MAGIC = b"verbatim checkpoint 1 "
@@ -24,7 +26,8 @@ _ARRAY = "array number"  # stands in the JSON for an array that is stored beside
 
 
 def digest_of(*parts):
-    """Returns a text of 32 hexadecimal digits for what a training is made from: bytes, arrays, and what JSON can hold.
+    """Returns a text of 32 hexadecimal digits for what a training is made from:
+    bytes, arrays, and what JSON can hold.
 
     The versions of Keras and TensorFlow take part: another one may compute other weights.
     """
@@ -40,7 +43,9 @@ def digest_of(*parts):
 
 
 def shapes_of(model):
-    """Returns the shape and type of each of a model's variables: what a checkpoint's values must fit."""
+    """Returns the shape and type of each of a model's variables:
+    what a checkpoint's values must fit.
+    """
     return [[list(variable.shape), variable.dtype] for variable in model.variables]
 
 
@@ -48,15 +53,19 @@ class Checkpoints:
     """The checkpoints of one training.
 
     Args:
-        directory: folder, or address, of the checkpoints of all trainings; made when it is needed. None keeps none.
+        directory: folder, or address, of the checkpoints of all trainings; made when it is needed.
+            None keeps none.
         say: function of one sentence for people.
-        writes: whether this process writes and removes them; where several train together, one does, and the others read.
+        writes: whether this process writes and removes them; where several train together, one
+            does, and the others read.
 
     Attributes:
         directory: this training's own, known after `load`; None keeps none.
     """
 
-    def __init__(self, directory=None, say=lambda sentence: print(f"  {sentence}", flush=True), writes=True):
+    def __init__(
+        self, directory=None, say=lambda sentence: print(f"  {sentence}", flush=True), writes=True
+    ):
         self.directory = None
         self._writes = writes
         self._of_all = directory
@@ -66,10 +75,12 @@ class Checkpoints:
         self._failed = False
 
     def load(self, digest):
-        """Returns the state in the newest checkpoint that is whole, or None; says which ones are not.
+        """Returns the state in the newest checkpoint that is whole, or None;
+        says which ones are not.
 
         Args:
-            digest: what `digest_of` returned for this training: the name of its folder. Checkpoints of another one are never read.
+            digest: what `digest_of` returned for this training: the name of its folder. Checkpoints
+                of another one are never read.
         """
         self.directory = os.path.join(self._of_all, digest) if self._of_all else None
         for name in reversed(self._names()):
@@ -81,7 +92,8 @@ class Checkpoints:
                 if not self._writes:
                     continue
                 self._say(
-                    f"The checkpoint {path} cannot be used ({_reason(error)}): the training goes on from the one before, or begins anew."
+                    f"The checkpoint {path} cannot be used ({_reason(error)}): the training goes "
+                    "on from the one before, or begins anew."
                 )
                 if isinstance(error, ValueError):
                     # It must not take the place of a good one among those that are kept.
@@ -89,14 +101,18 @@ class Checkpoints:
         return None
 
     def due(self, at_epoch_end=False):
-        """Whether it is time for a checkpoint: `SECONDS` after the last, at an epoch's end sooner; never so often that writing costs much."""
+        """Whether it is time for a checkpoint: `SECONDS` after the last, at an epoch's end sooner;
+        never so often that writing costs much.
+        """
         if not self.directory or not self._writes:
             return False
         least = 0.0 if at_epoch_end else SECONDS
         return time.monotonic() - self._written >= max(least, TIMES_WRITING * self._took)
 
     def save(self, state):
-        """Writes a checkpoint and removes those before the last. One that cannot be written costs the training nothing: it is said once.
+        """Writes a checkpoint and removes those before the last.
+
+        One that cannot be written costs the training nothing: it is said once.
 
         Args:
             state: dicts with text keys, lists, scalars and arrays.
@@ -113,8 +129,10 @@ class Checkpoints:
         except (OSError, tf.errors.OpError) as error:
             if not self._failed:
                 self._say(
-                    f"No checkpoint can be written to {self.directory} ({_reason(error)}); the training goes on, but if it is stopped, "
-                    f"{'what it does from now on' if names else 'all of it'} is to be done again: make room there."
+                    f"No checkpoint can be written to {self.directory} ({_reason(error)}); the "
+                    "training goes on, but if it is stopped, "
+                    f"{'what it does from now on' if names else 'all of it'} is to be done again: "
+                    "make room there."
                 )
             self._failed = True
         self._written = time.monotonic()
@@ -133,7 +151,11 @@ class Checkpoints:
         if not self.directory or not tf.io.gfile.isdir(self.directory):
             return []
         names = tf.io.gfile.listdir(self.directory)
-        return sorted(name for name in names if name.endswith(_SUFFIX) and name.removesuffix(_SUFFIX).isdigit())
+        return sorted(
+            name
+            for name in names
+            if name.endswith(_SUFFIX) and name.removesuffix(_SUFFIX).isdigit()
+        )
 
 
 def _reason(error):
@@ -141,7 +163,9 @@ def _reason(error):
 
 
 def _pack(state):
-    """A state as bytes: the digest of what follows, then NumPy's `.npz` of the arrays, the rest among them as JSON."""
+    """A state as bytes:
+    the digest of what follows, then NumPy's `.npz` of the arrays, the rest among them as JSON.
+    """
     arrays = []
 
     def plain(value):
@@ -174,7 +198,11 @@ def _unpack(content):
 
     def full(value):
         if isinstance(value, dict):
-            return arrays[str(value[_ARRAY])] if _ARRAY in value else {key: full(item) for key, item in value.items()}
+            return (
+                arrays[str(value[_ARRAY])]
+                if _ARRAY in value
+                else {key: full(item) for key, item in value.items()}
+            )
         return [full(item) for item in value] if isinstance(value, list) else value
 
     return full(json.loads(arrays["facts"].tobytes()))

@@ -1,15 +1,17 @@
 """Training by several processes, each on its share of every batch (data parallelism).
 
-All workers hold the same weights and make the same batches. Of each batch a worker takes every n-th row; the workers' gradients are
-added up, and each makes the same update. With L_r the loss of worker r's rows, a mean over their tokens,
+All workers hold the same weights and make the same batches. Of each batch a worker takes every n-th
+row; the workers' gradients are added up, and each makes the same update. With L_r the loss of
+worker r's rows, a mean over their tokens,
 
     gradient = sum_r (tokens_r / tokens) grad L_r
 
-is the gradient of the whole batch's loss: several workers train as one does, but for their dropout. It is clipped after the sum, as
-one worker would clip it; under Keras' own distributed `fit`, each replica clips its own part.
+is the gradient of the whole batch's loss: several workers train as one does, but for their dropout.
+It is clipped after the sum, as one worker would clip it; under Keras' own distributed `fit`, each
+replica clips its own part.
 
-The weights are plain variables of each process. `MultiWorkerMirroredStrategy` finds the other workers, by `TF_CONFIG`, and adds up;
-Keras 3 does not train under it.
+The weights are plain variables of each process. `MultiWorkerMirroredStrategy` finds the other
+workers, by `TF_CONFIG`, and adds up; Keras 3 does not train under it.
 """
 
 import json
@@ -26,13 +28,15 @@ class DataParallelError(ValueError):
 
 
 def tasks_of(config):
-    """Returns a TF_CONFIG's number of workers, and which of them this process is, from 0; None without several workers.
+    """Returns a TF_CONFIG's number of workers, and which of them this process is, from 0;
+    None without several workers.
 
     Args:
         config: text of the environment variable; may be empty.
 
     Raises:
-        DataParallelError: it is not what TensorFlow documents, or has other tasks than `chief` and `worker`.
+        DataParallelError: it is not what TensorFlow documents, or has other tasks than `chief` and
+            `worker`.
     """
     if not config:
         return None
@@ -46,17 +50,23 @@ def tasks_of(config):
             f"TF_CONFIG cannot be read ({error}); unset it, or set it as TensorFlow documents."
         ) from error
     if unknown := sorted(set(addresses) - {"chief", "worker"}):
-        raise DataParallelError(f"TF_CONFIG names tasks {', '.join(unknown)}; only chief and worker can train here.")
+        raise DataParallelError(
+            f"TF_CONFIG names tasks {', '.join(unknown)}; only chief and worker can train here."
+        )
     count = sum(addresses.values())
     if count < 2:
         return None
     if not 0 <= index < addresses.get(kind, 0):
-        raise DataParallelError(f"TF_CONFIG says that this is {kind} {index}, which its cluster lacks.")
+        raise DataParallelError(
+            f"TF_CONFIG says that this is {kind} {index}, which its cluster lacks."
+        )
     return count, index + (addresses.get("chief", 0) if kind == "worker" else 0)
 
 
 class Workers:
-    """The workers of one training, of which this process is one. Made before TensorFlow does anything else.
+    """The workers of one training, of which this process is one.
+
+    Made before TensorFlow does anything else.
 
     Args:
         config: `TF_CONFIG`'s text, of two workers or more.
@@ -82,7 +92,9 @@ class Workers:
 
         def reduced(part):
             # Made here, so that it has a device: the sum goes where its part is.
-            return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(part))
+            return tf.distribute.get_replica_context().all_reduce(
+                tf.distribute.ReduceOp.SUM, tf.identity(part)
+            )
 
         return self._strategy.run(reduced, args=(vector,))
 
@@ -110,12 +122,14 @@ class Workers:
         differing = self.sum_now(tf.constant((own != chief).astype("float64"))).numpy()
         if differing[0]:
             raise DataParallelError(
-                f"{int(differing[0])} of the {self.count} workers would train on other data, with another recipe or other versions than the "
+                f"{int(differing[0])} of the {self.count} workers would train on other data, with "
+                "another recipe or other versions than the "
                 "first: give all of them the same files and the same environment."
             )
         if differing[1]:
             raise DataParallelError(
-                f"{int(differing[1])} of the {self.count} workers read another checkpoint than the first, or none: the folder of checkpoints "
+                f"{int(differing[1])} of the {self.count} workers read another checkpoint than "
+                "the first, or none: the folder of checkpoints "
                 "must be one that all of them share."
             )
 
@@ -127,8 +141,9 @@ class Workers:
             labels: int `[batch, target_length]`, 0 at padding.
 
         Returns:
-            `inputs` and `labels` of `[rows, ...]`, at least one row: where a batch has fewer rows than there are workers, a first row
-            without a target; and a float32 scalar, the shares of all workers sum to 1.
+            `inputs` and `labels` of `[rows, ...]`, at least one row: where a batch has fewer rows
+            than there are workers, a first row without a target; and a float32 scalar, the shares
+            of all workers sum to 1.
         """
         rows = tf.shape(labels)[0]
         own = tf.range(self.index, tf.maximum(rows, self.index + 1), self.count)
@@ -137,16 +152,23 @@ class Workers:
         inputs = {name: tf.gather(values, own) for name, values in inputs.items()}
         own_labels = tf.where(real[:, tf.newaxis], tf.gather(labels, own), 0)
         inputs[training_data.LABELS] = own_labels
-        tokens, of_all = (tf.math.count_nonzero(ids, dtype=tf.float32) for ids in (own_labels, labels))
+        tokens, of_all = (
+            tf.math.count_nonzero(ids, dtype=tf.float32) for ids in (own_labels, labels)
+        )
         return inputs, own_labels, tokens / tf.maximum(of_all, 1.0)
 
 
 def _loss(model, inputs, labels, training):
-    return tf.cast(model.compute_loss(inputs, labels, model(inputs, training=training), training=training), tf.float32)
+    return tf.cast(
+        model.compute_loss(inputs, labels, model(inputs, training=training), training=training),
+        tf.float32,
+    )
 
 
 def _make_update(model, workers, signature):
-    """Returns the function of one update: batch and what the chief says to what all take part in, the loss and what the chief said."""
+    """Returns the function of one update:
+    batch and what the chief says to what all take part in, the loss and what the chief said.
+    """
 
     @tf.function(input_signature=[*signature, tf.TensorSpec([2])])
     def update(inputs, labels, said):
@@ -156,9 +178,14 @@ def _make_update(model, workers, signature):
             loss = _loss(model, inputs, labels, training=True)
         gradients = tape.gradient(loss, [weight.value for weight in weights])
         learnt = [number for number, gradient in enumerate(gradients) if gradient is not None]
-        parts = [tf.cast(tf.convert_to_tensor(gradients[number]), tf.float32) * share for number in learnt]
+        parts = [
+            tf.cast(tf.convert_to_tensor(gradients[number]), tf.float32) * share
+            for number in learnt
+        ]
         # One sum for all: each has its price, however small.
-        vector = tf.concat([*(tf.reshape(part, [-1]) for part in parts), [loss * share], said], axis=0)
+        vector = tf.concat(
+            [*(tf.reshape(part, [-1]) for part in parts), [loss * share], said], axis=0
+        )
         vector = workers.sum(vector)
         *summed, loss, said = tf.split(vector, [*(tf.size(part) for part in parts), 1, 2])
         summed = [tf.reshape(flat, part.shape) for flat, part in zip(summed, parts)]
@@ -178,7 +205,8 @@ def _part_dropout(model, index):
 
 
 def fit(model, workers, batches_of, eval_batches, epochs, callbacks, digest):
-    """Trains a compiled model together with the other workers, as `trainer` does alone; every worker calls it.
+    """Trains a compiled model together with the other workers, as `trainer` does alone;
+    every worker calls it.
 
     Args:
         model: the same on each worker.
@@ -186,14 +214,16 @@ def fit(model, workers, batches_of, eval_batches, epochs, callbacks, digest):
         batches_of: function of an epoch's number to its batches, the same on each worker.
         eval_batches: the batches of the eval split.
         epochs: how many.
-        callbacks: Keras callbacks; the last is a `training_callbacks.Checkpointing`. What they decide by the clock (learning rate, end),
-            the chief's decide for all.
+        callbacks: Keras callbacks; the last is a `training_callbacks.Checkpointing`. What they
+            decide by the clock (learning rate, end), the chief's decide for all.
         digest: text; what the training is made from.
     """
     checkpointing = callbacks[-1]
     skipped, stopped = checkpointing.batch, checkpointing.stopped
     workers.agree(digest, f"{checkpointing.epoch} {skipped} {stopped}")
-    one = training_callbacks.OneTraining(callbacks, add_history=True, model=model, verbose=0, epochs=epochs)
+    one = training_callbacks.OneTraining(
+        callbacks, add_history=True, model=model, verbose=0, epochs=epochs
+    )
     one.begin()
     _part_dropout(model, workers.index)
     update = _make_update(model, workers, eval_batches.element_spec)
@@ -211,7 +241,11 @@ def fit(model, workers, batches_of, eval_batches, epochs, callbacks, digest):
         one.on_epoch_begin(epoch)
         for number, (inputs, labels) in enumerate(batches_of(epoch).skip(skipped)):
             one.on_train_batch_begin(number)
-            said = [float(model.optimizer.learning_rate.numpy()), float(stops)] if workers.is_chief else [0.0, 0.0]
+            said = (
+                [float(model.optimizer.learning_rate.numpy()), float(stops)]
+                if workers.is_chief
+                else [0.0, 0.0]
+            )
             loss, stopped = update(inputs, labels, tf.constant(said))
             model.metrics[0].update_state(loss, sample_weight=tf.shape(labels)[0])
             one.on_train_batch_end(number, model.get_metrics_result())

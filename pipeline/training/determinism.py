@@ -7,12 +7,15 @@ import tensorflow as tf
 
 @contextlib.contextmanager
 def same_bits(wanted=True):
-    """Within it, what TensorFlow computes in this thread is the same each time on the same machine, to the last bit.
+    """Within it, what TensorFlow computes in this thread is the same each time on the same machine,
+    to the last bit.
 
-    Two things are not so otherwise. Some kernels, most of them a GPU's, add in the order in which their threads come; TensorFlow has
-    others in their place. And `AddN`, which adds up gradients, begins with whichever of its inputs nobody else reads any more: that
-    depends on which of two operations came first. So operations run one after the other, each still on all cores. Not where there is a
-    GPU: what runs there and here at once may wait for each other, so there the second reason stays.
+    Two things are not so otherwise. Some kernels, most of them a GPU's, add in the order in which
+    their threads come; TensorFlow has others in their place. And `AddN`, which adds up gradients,
+    begins with whichever of its inputs nobody else reads any more: that depends on which of two
+    operations came first. So operations run one after the other, each still on all cores. Not where
+    there is a GPU: what runs there and here at once may wait for each other, so there the second
+    reason stays.
 
     Args:
         wanted: False changes nothing.

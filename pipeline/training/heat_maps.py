@@ -1,4 +1,6 @@
-"""Which words a model looks at while it is trained and measured: pointers of language models, and pictures for TensorBoard."""
+"""Which words a model looks at while it is trained and measured:
+pointers of language models, and pictures for TensorBoard.
+"""
 
 import keras
 import numpy as np
@@ -17,7 +19,8 @@ _WHITE, _BLUE, _ORANGE, _GRAY = (
 
 
 def picture(attention, copy_probability, copied_from):
-    """Draws attention as the report does: darker is more, a last column for copying, the copied cells outlined.
+    """Draws attention as the report does:
+    darker is more, a last column for copying, the copied cells outlined.
 
     Args:
         attention: `[T, S]`, weights of T output tokens over S source tokens.
@@ -48,7 +51,8 @@ def picture(attention, copy_probability, copied_from):
 
 
 def pointer_map(model, ids, words, end, rows=8, most_columns=24):
-    """Where a pointer sentinel looked before it predicted some words (figures A2 to A9 of Merity et al. 2016).
+    """Where a pointer sentinel looked before it predicted some words (figures A2 to A9 of Merity et
+    al. 2016).
 
     Args:
         model: a `LanguageModel` with a pointer.
@@ -56,12 +60,13 @@ def pointer_map(model, ids, words, end, rows=8, most_columns=24):
         words: its words, a list of strings.
         end: the last predicted word's place.
         rows: how many words are predicted; a window and as many words again are read before.
-        most_columns: the words that are shown of those pointed at: the ones with the largest weight.
+        most_columns: the words that are shown of those pointed at: the ones with the largest
+            weight.
 
     Returns:
-        Dict as the report's heat maps: `tokens` (the predicted words), `source_tokens` (words pointed at), `attention`,
-        `copied_from` (-1 where the pointer gave the word less than half of its probability), and as `copy_probability` the
-        pointer's share, 1 - g.
+        Dict as the report's heat maps: `tokens` (the predicted words), `source_tokens` (words
+        pointed at), `attention`, `copied_from` (-1 where the pointer gave the word less than half
+        of its probability), and as `copy_probability` the pointer's share, 1 - g.
     """
     window = model.window
     begin = max(1, end + 1 - rows)
@@ -78,7 +83,9 @@ def pointer_map(model, ids, words, end, rows=8, most_columns=24):
         weights[row, place + 1 - len(seen) : place + 1] = seen
         shares.append(float(seen.sum()))
         given.append(float(np.exp(np.asarray(log_probs, "float64")[0, int(ids[begin + row])])))
-    copies = [np.where(fed == int(ids[begin + row]), weights[row], 0.0) for row in range(len(weights))]
+    copies = [
+        np.where(fed == int(ids[begin + row]), weights[row], 0.0) for row in range(len(weights))
+    ]
     sources = [int(one.argmax()) if 2 * one.sum() >= p > 0 else -1 for one, p in zip(copies, given)]
     # What is copied is shown first, then what is looked at most.
     importance = weights.max(axis=0) + np.isin(np.arange(len(fed)), sources)
@@ -94,14 +101,19 @@ def pointer_map(model, ids, words, end, rows=8, most_columns=24):
 
 
 def write_summary(name, heat_map, step):
-    """Writes a heat map, as `pointer_map` makes it, to TensorBoard's current writer: the picture, and its tokens as text."""
+    """Writes a heat map, as `pointer_map` makes it, to TensorBoard's current writer:
+    the picture, and its tokens as text.
+    """
     if not heat_map["tokens"]:
         return
     drawn = picture(*(heat_map[key] for key in ("attention", "copy_probability", "copied_from")))
     tf.summary.image(name, drawn[np.newaxis], step=step)
     rows, columns = (" ".join(heat_map[key]) for key in ("tokens", "source_tokens"))
     # Indented, so that Markdown takes nothing in it for its own.
-    said = f"Rows, from the top:\n\n    {rows}\n\nColumns, from the left; the last one is what was copied:\n\n    {columns}\n"
+    said = (
+        f"Rows, from the top:\n\n    {rows}\n\nColumns, from the left; the last one is what "
+        f"was copied:\n\n    {columns}\n"
+    )
     tf.summary.text(f"{name}/tokens", said, step=step)
 
 
@@ -113,20 +125,26 @@ def read_shown(files, names):
         names: features that the encoder and the search read.
 
     Returns:
-        Dict of int32 `[pairs, length]`, and the tokens of each source, a list of lists of strings; None where no pair is short.
+        Dict of int32 `[pairs, length]`, and the tokens of each source, a list of lists of strings;
+        None where no pair is short.
     """
     low, high = _LENGTHS
     pairs = training_data.read_examples(files, (*names, training_data.SURFACES))
-    pairs = pairs.filter(lambda pair: (tf.size(pair["source_ids"]) >= low) & (tf.size(pair["source_ids"]) <= high))
+    pairs = pairs.filter(
+        lambda pair: (tf.size(pair["source_ids"]) >= low) & (tf.size(pair["source_ids"]) <= high)
+    )
     chosen = list(pairs.take(SHOWN))
     if not chosen:
         return None
     inputs = {name: tf.ragged.stack([pair[name] for pair in chosen]).to_tensor() for name in names}
-    return inputs, [[token.decode("utf-8") for token in pair[training_data.SURFACES].numpy()] for pair in chosen]
+    return inputs, [
+        [token.decode("utf-8") for token in pair[training_data.SURFACES].numpy()] for pair in chosen
+    ]
 
 
 class AttentionPictures(keras.callbacks.Callback):
-    """Writes to TensorBoard after each epoch what the model looks at while it decodes a few eval sources, greedily.
+    """Writes to TensorBoard after each epoch what the model looks at while it decodes a few eval
+    sources, greedily.
 
     Args:
         directory: TensorBoard's logs.
@@ -150,15 +168,26 @@ class AttentionPictures(keras.callbacks.Callback):
         with self._writer.as_default():
             for row, source in enumerate(self._sources):
                 length = int(found["lengths"][row, 0])
-                heat_map = {name: found[name][row, 0, :length] for name in ("copy_probability", "copied_from")}
+                heat_map = {
+                    name: found[name][row, 0, :length]
+                    for name in ("copy_probability", "copied_from")
+                }
                 heat_map["attention"] = found["attention"][row, 0, :length, : len(source)]
                 heat_map["tokens"] = [
-                    self._token(number, source) for number in found["tokens"][row, 0, :length].tolist()
+                    self._token(number, source)
+                    for number in found["tokens"][row, 0, :length].tolist()
                 ]
-                write_summary(f"attention/{row + 1}", {**heat_map, "source_tokens": source}, step=epoch)
+                write_summary(
+                    f"attention/{row + 1}", {**heat_map, "source_tokens": source}, step=epoch
+                )
 
     def _search(self, inputs):
-        options = {"max_length": 2 * _LENGTHS[1], "beam_size": 1, "n_best": 1, "return_attention": True}
+        options = {
+            "max_length": 2 * _LENGTHS[1],
+            "beam_size": 1,
+            "n_best": 1,
+            "return_attention": True,
+        }
         found = decoding.decode(self.model, inputs, **options)
         return {name: value for name, value in found._asdict().items() if value is not None}
 

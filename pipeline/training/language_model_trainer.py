@@ -45,7 +45,8 @@ def fit_options(recipe):
         patience=settings.patience,
         evaluation_batch_size=settings.evaluation_batch_size,
         max_seconds=recipe.training.max_seconds or None,
-        # On a GPU the loop over time is launched as one program; on a CPU compiling it gains nothing.
+        # On a GPU the loop over time is launched as one program; on a CPU compiling it gains
+        # nothing.
         jit_compile=bool(tf.config.list_physical_devices("GPU")),
     )
 
@@ -67,14 +68,20 @@ def read_stream(file_patterns):
     files = tf.data.Dataset.list_files(file_patterns, shuffle=False)
     records = tf.data.TFRecordDataset(files, compression_type="GZIP")
     passages = []
-    for parsed in records.map(lambda record: tf.io.parse_single_example(record, features)).as_numpy_iterator():
-        passages.append((int(parsed["order"]), parsed["ids"][int(parsed["context"]) :].astype("int32")))
+    for parsed in records.map(
+        lambda record: tf.io.parse_single_example(record, features)
+    ).as_numpy_iterator():
+        passages.append(
+            (int(parsed["order"]), parsed["ids"][int(parsed["context"]) :].astype("int32"))
+        )
     # Beam keeps no order.
     passages.sort(key=lambda passage: passage[0])
     return np.concatenate([ids for _, ids in passages]) if passages else np.zeros(0, "int32")
 
 
-def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, vocabulary=None, kept=None):
+def train(
+    recipe, train_files, eval_files, vocabulary_size, log_directory=None, vocabulary=None, kept=None
+):
     """Trains a recipe's model, from its last checkpoint if it was stopped before.
 
     Args:
@@ -86,8 +93,8 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
         kept: the `checkpoints.Checkpoints` to go on from and to write; None keeps none.
 
     Returns:
-        The model with the weights of its best epoch, and a dict of facts: `head`, `curve`, `parameters`, `seconds`, `words`,
-        `validation_perplexity`.
+        The model with the weights of its best epoch, and a dict of facts: `head`, `curve`,
+        `parameters`, `seconds`, `words`, `validation_perplexity`.
 
     Raises:
         ValueError: the text is too short, or no epoch ended with a finite perplexity.
@@ -99,7 +106,11 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
     writer = tf.summary.create_file_writer(log_directory) if log_directory else None
     words = [vocabulary[number] if vocabulary else str(number) for number in eval_ids.tolist()]
     # Some words of the eval text, evenly from its end, for the heat maps.
-    shown = range(len(eval_ids) - 1, 0, -max(1, len(eval_ids) // heat_maps.SHOWN)) if model.points else ()
+    shown = (
+        range(len(eval_ids) - 1, 0, -max(1, len(eval_ids) // heat_maps.SHOWN))
+        if model.points
+        else ()
+    )
 
     def on_epoch(entry):
         if writer:
@@ -110,8 +121,10 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
                     found = heat_maps.pointer_map(model, eval_ids, words, end)
                     heat_maps.write_summary(f"pointer/{number + 1}", found, step=entry["epoch"])
         print(
-            f"  {recipe.model.head}: epoch {entry['epoch']}/{options.max_epochs}  loss {entry['loss']:.3f}  "
-            f"validation perplexity {entry['perplexity']:.2f}  learning rate {entry['learning_rate']:.2g}  "
+            f"  {recipe.model.head}: epoch {entry['epoch']}/{options.max_epochs}  loss "
+            f"{entry['loss']:.3f}  "
+            f"validation perplexity {entry['perplexity']:.2f}  learning rate "
+            f"{entry['learning_rate']:.2g}  "
             f"{entry['seconds']:.0f} s",
             flush=True,
         )
@@ -120,7 +133,10 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
     made_from = (recipe.to_dict(), train_ids, eval_ids, checkpoints.shapes_of(model))
     state = kept.load(checkpoints.digest_of(*made_from))
     if state:
-        print(f"  {recipe.model.head}: goes on from a checkpoint, after {state['done']} updates.", flush=True)
+        print(
+            f"  {recipe.model.head}: goes on from a checkpoint, after {state['done']} updates.",
+            flush=True,
+        )
 
     def checkpoint(state_now, at_epoch_end):
         if kept.due(at_epoch_end):
@@ -129,14 +145,18 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
     started = time.monotonic() - (state["seconds"] if state else 0.0)
     try:
         with determinism.same_bits(recipe.training.deterministic):
-            history = language_modeling.fit(model, train_ids, eval_ids, options, on_epoch, state, checkpoint)
+            history = language_modeling.fit(
+                model, train_ids, eval_ids, options, on_epoch, state, checkpoint
+            )
     except ValueError:
         # Another attempt would end as this one.
         kept.clear()
         raise
     facts = {
         "head": recipe.model.head,
-        "curve": [_point(entry) for entry in history if math.isfinite(entry["loss"] + entry["perplexity"])],
+        "curve": [
+            _point(entry) for entry in history if math.isfinite(entry["loss"] + entry["perplexity"])
+        ],
         "parameters": int(model.count_params()),
         "seconds": round(time.monotonic() - started, 1),
         "updates": history[-1]["updates"],
@@ -147,13 +167,24 @@ def train(recipe, train_files, eval_files, vocabulary_size, log_directory=None, 
 
 
 def _point(entry):
-    """An epoch's point on the curve. (One whose loss is not finite has none: JSON has no word for it.)"""
+    """An epoch's point on the curve. (One whose loss is not finite has none:
+    JSON has no word for it.)
+    """
     point = {key: entry[key] for key in ("epoch", "seconds", "loss", "learning_rate", "perplexity")}
     return {**point, "eval_loss": float(np.log(entry["perplexity"]))}
 
 
 def train_transformed(recipe, fn_args, transform_output, kept=None):
     """Trains on the files of TFX's `fn_args`; returns what `train` does."""
-    vocabulary = preprocessing.read_vocabulary(transform_output, language_model_preprocessing.VOCABULARY_FILE)
+    vocabulary = preprocessing.read_vocabulary(
+        transform_output, language_model_preprocessing.VOCABULARY_FILE
+    )
     files = (fn_args.train_files, fn_args.eval_files)
-    return train(recipe, *files, len(vocabulary), log_directory=fn_args.model_run_dir, vocabulary=vocabulary, kept=kept)
+    return train(
+        recipe,
+        *files,
+        len(vocabulary),
+        log_directory=fn_args.model_run_dir,
+        vocabulary=vocabulary,
+        kept=kept,
+    )

@@ -6,11 +6,13 @@ import tensorflow as tf
 
 @keras.saving.register_keras_serializable("verbatim")
 class Adam(keras.optimizers.Adam):
-    """Keras' Adam, which clips the sum of a batch's and of all replicas' gradients by its global norm: Keras' own clips each replica's by
+    """Keras' Adam, which clips the sum of a batch's and of all replicas' gradients by its global
+    norm: Keras' own clips each replica's by
     itself, before they are added up.
 
-    The update of a weight is one operation of TensorFlow's, which reads and writes everything once; Keras' own is ten, each over all
-    weights, and took a fifth of a small training's time on a CPU. The equations are the same (Kingma and Ba 2014, end of section 2).
+    The update of a weight is one operation of TensorFlow's, which reads and writes everything once;
+    Keras' own is ten, each over all weights, and took a fifth of a small training's time on a CPU.
+    The equations are the same (Kingma and Ba 2014, end of section 2).
 
     Args:
         learning_rate: a number.
@@ -27,19 +29,23 @@ class Adam(keras.optimizers.Adam):
         several = count > 1
         if several and accumulated_batches > 1:
             raise ValueError(
-                f"On {count} GPUs batches cannot be accumulated by one process: set training.workers = {count}, a process for each, or "
+                f"On {count} GPUs batches cannot be accumulated by one process: set "
+                f"training.workers = {count}, a process for each, or "
                 "training.accumulated_batches = 1."
             )
         steps = accumulated_batches if accumulated_batches > 1 else None
         clips_later = None if several else clip_norm
-        super().__init__(learning_rate, global_clipnorm=clips_later, gradient_accumulation_steps=steps, name=name)
+        super().__init__(
+            learning_rate, global_clipnorm=clips_later, gradient_accumulation_steps=steps, name=name
+        )
         self._own = {"clip_norm": clip_norm, "accumulated_batches": accumulated_batches}
         self._summed_clip_norm = clip_norm if several else None
         self._several = several
 
     def apply(self, grads, trainable_variables=None):
-        # A word that stands in a batch twice is two rows of an embedding's gradient, until they are added up here: Keras would take the
-        # norm, and Adam's second moment, of the rows as they are.
+        # A word that stands in a batch twice is two rows of an embedding's gradient, until they are
+        # added up here: Keras would take the norm, and Adam's second moment, of the rows as they
+        # are.
         grads = [None if grad is None else tf.convert_to_tensor(grad) for grad in grads]
         if self._summed_clip_norm:
             grads = self._sum_and_clip(grads)
@@ -58,10 +64,15 @@ class Adam(keras.optimizers.Adam):
             return
         index = self._get_variable_index(variable)
         # Keras gives TensorFlow's own variable, whose moments are Keras'.
-        weights, momentum, velocity = variable, self._momentums[index].value, self._velocities[index].value
+        weights, momentum, velocity = (
+            variable,
+            self._momentums[index].value,
+            self._velocities[index].value,
+        )
         step = keras.ops.cast(self.iterations + 1, weights.dtype)
         beta_1, beta_2, rate, epsilon = (
-            tf.cast(number, weights.dtype) for number in (self.beta_1, self.beta_2, learning_rate, self.epsilon)
+            tf.cast(number, weights.dtype)
+            for number in (self.beta_1, self.beta_2, learning_rate, self.epsilon)
         )
         tf.raw_ops.ResourceApplyAdam(
             var=weights.handle,
@@ -79,7 +90,9 @@ class Adam(keras.optimizers.Adam):
     def _sum_and_clip(self, grads):
         context = tf.distribute.get_replica_context()
         learnt = [number for number, grad in enumerate(grads) if grad is not None]
-        summed = context.all_reduce(tf.distribute.ReduceOp.SUM, [grads[number] for number in learnt])
+        summed = context.all_reduce(
+            tf.distribute.ReduceOp.SUM, [grads[number] for number in learnt]
+        )
         clipped, _ = tf.clip_by_global_norm(summed, self._summed_clip_norm)
         for number, grad in zip(learnt, clipped):
             # Keras adds them up once more.

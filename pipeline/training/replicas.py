@@ -1,7 +1,8 @@
 """Training on several GPUs by one process (`MirroredStrategy`), with the loss of a training on one.
 
-Keras 3 hands a loss that is a function to each replica as it is, so that n replicas' gradients add up to n times one's. That is put right
-here, and what it does with their clipping in `optimizer.Adam`. (Replicas of an update weigh alike, although one may have some tokens fewer.)
+Keras 3 hands a loss that is a function to each replica as it is, so that n replicas' gradients add
+up to n times one's. That is put right here, and what it does with their clipping in
+`optimizer.Adam`. (Replicas of an update weigh alike, although one may have some tokens fewer.)
 """
 
 import tensorflow as tf
@@ -10,13 +11,19 @@ from keras_models import losses
 
 
 def strategy():
-    """Returns a strategy with one replica a GPU where there are several; else the default one, without overhead."""
+    """Returns a strategy with one replica a GPU where there are several;
+    else the default one, without overhead.
+    """
     gpus = tf.config.list_physical_devices("GPU")
     return tf.distribute.MirroredStrategy() if len(gpus) > 1 else tf.distribute.get_strategy()
 
 
 def loss(count):
-    """Returns a replica's part of the loss, for `compile`: mean over replicas of `losses.negative_log_likelihood`."""
+    """Returns a replica's part of the loss, for `compile`:
+    mean over replicas of `losses.negative_log_likelihood`.
+    """
     if count == 1:
         return losses.negative_log_likelihood
-    return lambda targets, target_log_prob: losses.negative_log_likelihood(targets, target_log_prob) / count
+    return lambda targets, target_log_prob: (
+        losses.negative_log_likelihood(targets, target_log_prob) / count
+    )

@@ -1,4 +1,6 @@
-"""Scheduled sampling: how likely training feeds the gold token, update by update (Bengio et al. 2015)."""
+"""Scheduled sampling:
+how likely training feeds the gold token, update by update (Bengio et al. 2015).
+"""
 
 import math
 
@@ -14,8 +16,8 @@ def gold_probability(step, schedule, half_life, floor=0.0):
         exponential:      k^i
         inverse_sigmoid:  k / (k + exp(i / k))
 
-    and never below the floor. The speed of all three is said in one way, by the update at which the probability is one half:
-    c = 1 / (2 half_life), k = 2^(-1 / half_life), and k ln k = half_life.
+    and never below the floor. The speed of all three is said in one way, by the update at which the
+    probability is one half: c = 1 / (2 half_life), k = 2^(-1 / half_life), and k ln k = half_life.
 
     Args:
         step: i, number of the update, from 0.
@@ -30,8 +32,8 @@ def gold_probability(step, schedule, half_life, floor=0.0):
         ValueError: an unknown schedule.
 
     References:
-        Bengio, Vinyals, Jaitly, Shazeer 2015, "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks",
-        https://arxiv.org/abs/1506.03099
+        Bengio, Vinyals, Jaitly, Shazeer 2015, "Scheduled Sampling for Sequence Prediction with
+        Recurrent Neural Networks", https://arxiv.org/abs/1506.03099
     """
     if schedule == "none":
         return 1.0
@@ -49,7 +51,9 @@ def gold_probability(step, schedule, half_life, floor=0.0):
 
 
 def inverse_sigmoid_constant(half_life):
-    """The k of k ln k = half_life, by Newton's method: k / (k + exp(i / k)) is one half where i = k ln k."""
+    """The k of k ln k = half_life, by Newton's method:
+    k / (k + exp(i / k)) is one half where i = k ln k.
+    """
     k = max(math.e, half_life)
     for _ in range(50):
         k = (half_life + k) / (math.log(k) + 1.0)

@@ -1,4 +1,6 @@
-"""When a segmenting encoder imitates, and whether translation and segmentation learn together or in turn."""
+"""When a segmenting encoder imitates, and whether translation and segmentation learn together or in
+turn.
+"""
 
 import keras
 
@@ -7,8 +9,9 @@ class SegmentationPhases(keras.callbacks.Callback):
     """Sets the shares of a model's `policy` before each update.
 
     Args:
-        config: the recipe's segmentation section. For `warm_up_updates` its `warm_up` is imitated; after that translation and
-            segmentation learn together, or, with `alternate_updates` above 0, so many updates the one, then so many the other.
+        config: the recipe's segmentation section. For `warm_up_updates` its `warm_up` is imitated;
+            after that translation and segmentation learn together, or, with `alternate_updates`
+            above 0, so many updates the one, then so many the other.
         accumulated_batches: how many batches make an update.
     """
 
@@ -33,6 +36,8 @@ class SegmentationPhases(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
         policy = self.model.policy
         shares = self.shares(self.step // self.accumulated_batches)
-        for weight, value in zip((policy.imitation, policy.translation_share, policy.policy_share), shares):
+        for weight, value in zip(
+            (policy.imitation, policy.translation_share, policy.policy_share), shares
+        ):
             weight.assign(value)
         self.step += 1

@@ -27,7 +27,10 @@ def head_options(recipe):
     """Returns the recipe's own arguments of its head."""
     model = recipe.model
     return {
-        "pointer_softmax": {"inverse_temperature": model.inverse_temperature, "activation": model.switch_activation},
+        "pointer_softmax": {
+            "inverse_temperature": model.inverse_temperature,
+            "activation": model.switch_activation,
+        },
         "joint_copy": {"tanh": model.copy_tanh},
         "span_copy": {"max_span": model.max_span, "copying_context": model.copying_context},
         "lexicon_bias": {"epsilon": model.lexicon_epsilon},
@@ -38,11 +41,20 @@ def head_options(recipe):
 def segmentation_options(config):
     """Returns the recipe's arguments of its segmentation's policy and composer."""
     led_by_callback = ("warm_up_updates", "alternate_updates")
-    return {name: value for name, value in dataclasses.asdict(config).items() if name not in led_by_callback}
+    return {
+        name: value
+        for name, value in dataclasses.asdict(config).items()
+        if name not in led_by_callback
+    }
 
 
 def build_model(
-    recipe, source_vocabulary_size, target_vocabulary_size, source_features=None, lexicon=None, characters=0
+    recipe,
+    source_vocabulary_size,
+    target_vocabulary_size,
+    source_features=None,
+    lexicon=None,
+    characters=0,
 ):
     """Builds the untrained network that a recipe describes.
 
@@ -95,7 +107,9 @@ def build_model(
             selective_read=config.selective_read,
             initial_range=config.initial_range,
             coverage=config.coverage,
-            segmentation=segmentation_options(recipe.segmentation) if views.segments(recipe) else None,
+            segmentation=segmentation_options(recipe.segmentation)
+            if views.segments(recipe)
+            else None,
             **options,
         )
     if lexicon:
@@ -104,7 +118,9 @@ def build_model(
 
 
 def _load_examples(files, name, recipe):
-    """Returns a split's pairs, their digest, their number, and how many of them fit no bucket; says so if there are any."""
+    """Returns a split's pairs, their digest, their number, and how many of them fit no bucket;
+    says so if there are any.
+    """
     config = recipe.training
     training_data.check_head(recipe.model.head, files, name)
     features = (
@@ -119,11 +135,13 @@ def _load_examples(files, name, recipe):
     too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
     if too_long == pairs:
         raise ValueError(
-            f"None of the {pairs} {name} pairs has at most {longest} tokens: raise the last of training.bucket_lengths."
+            f"None of the {pairs} {name} pairs has at most {longest} tokens: raise the last of "
+            "training.bucket_lengths."
         )
     if too_long:
         print(
-            f"  {too_long} of {pairs} {name} pairs are longer than {longest} tokens and left out (training.bucket_lengths).",
+            f"  {too_long} of {pairs} {name} pairs are longer than {longest} tokens and left out "
+            "(training.bucket_lengths).",
             flush=True,
         )
     return examples, digest, pairs, too_long
@@ -156,11 +174,13 @@ def train(
         workers: the `data_parallel.Workers` to train with; None trains alone.
 
     Returns:
-        The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`, `parameters`, `seconds`, `updates`,
-        `too_long` (training pairs left out because no bucket holds them), `pairs`.
+        The model with the weights of its best epoch by eval loss, and a dict of facts: `curve`,
+        `parameters`, `seconds`, `updates`, `too_long` (training pairs left out because no bucket
+        holds them), `pairs`.
 
     Raises:
-        ValueError: no pair fits the buckets, the head cannot output a pair's target, or no epoch ended with a finite loss.
+        ValueError: no pair fits the buckets, the head cannot output a pair's target, or no epoch
+            ended with a finite loss.
     """
     config = recipe.training
     keras.utils.set_random_seed(config.seed)
@@ -180,12 +200,15 @@ def train(
         vocabulary_sizes = (source_vocabulary_size, target_vocabulary_size)
         model = build_model(recipe, *vocabulary_sizes, source_features, lexicon, characters)
         model.compile(
-            optimizer=Adam(config.learning_rate, config.gradient_clip_norm or None, config.accumulated_batches),
+            optimizer=Adam(
+                config.learning_rate, config.gradient_clip_norm or None, config.accumulated_batches
+            ),
             loss=replicas.loss(strategy.num_replicas_in_sync),
             # XLA on a CPU gains nothing here, and compiles each of the many bucket shapes anew.
             jit_compile=False,
         )
-        # With all variables there, the first step's graph is made once; TensorFlow makes one that creates variables twice.
+        # With all variables there, the first step's graph is made once; TensorFlow makes one that
+        # creates variables twice.
         model.optimizer.build(model.trainable_variables)
     progress = training_callbacks.Progress(recipe.model.head if is_chief else None, config.epochs)
     schedule = training_callbacks.Schedule(config, steps_per_epoch)
@@ -198,20 +221,31 @@ def train(
     if config.scheduled_sampling != "none":
         callbacks.append(scheduled_sampling.ScheduledSampling(config))
     if views.segments(recipe):
-        callbacks.append(segmentation_phases.SegmentationPhases(recipe.segmentation, config.accumulated_batches))
+        callbacks.append(
+            segmentation_phases.SegmentationPhases(recipe.segmentation, config.accumulated_batches)
+        )
     if log_directory and is_chief:
         callbacks.append(keras.callbacks.TensorBoard(log_directory))
-        names = ("source_ids", "source_extended_ids", "source_feed_ids", *preprocessing.encoder_features(recipe))
+        names = (
+            "source_ids",
+            "source_extended_ids",
+            "source_feed_ids",
+            *preprocessing.encoder_features(recipe),
+        )
         if shown := heat_maps.read_shown(eval_files, names):
             callbacks.append(heat_maps.AttentionPictures(log_directory, *shown, target_vocabulary))
     kept = kept or checkpoints.Checkpoints()
     shapes = checkpoints.shapes_of(model)
     count = workers.count if workers else strategy.num_replicas_in_sync
-    made_from = checkpoints.digest_of(recipe.to_dict(), digest, eval_digest, *(lexicon or ()), count, shapes)
+    made_from = checkpoints.digest_of(
+        recipe.to_dict(), digest, eval_digest, *(lexicon or ()), count, shapes
+    )
     state = kept.load(made_from)
     if state and is_chief:
         done = state["callbacks"]["Schedule"]["batches"] // config.accumulated_batches
-        print(f"  {recipe.model.head}: goes on from a checkpoint, after {done} updates.", flush=True)
+        print(
+            f"  {recipe.model.head}: goes on from a checkpoint, after {done} updates.", flush=True
+        )
     checkpointing = training_callbacks.Checkpointing(kept, state, callbacks, steps_per_epoch)
     del state  # As large as model and optimizer together.
     arguments = (batches_of, eval_batches, config.epochs, [*callbacks, checkpointing])
@@ -238,18 +272,26 @@ def train(
 
 
 def _fit(model, batches_of, eval_batches, epochs, callbacks):
-    """Trains a model from where the last of the callbacks, a `Checkpointing`, says, to the end of the epochs."""
+    """Trains a model from where the last of the callbacks, a `Checkpointing`, says, to the end of
+    the epochs.
+    """
     checkpointing = callbacks[-1]
     skipped, stopped = checkpointing.batch, checkpointing.stopped
-    one = training_callbacks.OneTraining(callbacks, add_history=True, model=model, verbose=0, epochs=epochs)
+    one = training_callbacks.OneTraining(
+        callbacks, add_history=True, model=model, verbose=0, epochs=epochs
+    )
     one.begin()
-    # Each epoch is a fit of its own: how often Keras begins the batches anew within one, and so which order comes next, is its own affair.
+    # Each epoch is a fit of its own: how often Keras begins the batches anew within one, and so
+    # which order comes next, is its own affair.
     for epoch in range(checkpointing.epoch, epochs):
         if stopped:
             break
         batches = batches_of(epoch).skip(skipped)
-        # Without their number Keras asks for a batch too many, and random generators may or may not move on before its end is found.
-        batches = batches.apply(tf.data.experimental.assert_cardinality(checkpointing.steps_per_epoch - skipped))
+        # Without their number Keras asks for a batch too many, and random generators may or may not
+        # move on before its end is found.
+        batches = batches.apply(
+            tf.data.experimental.assert_cardinality(checkpointing.steps_per_epoch - skipped)
+        )
         options = {"initial_epoch": epoch, "epochs": epoch + 1, "verbose": 0}
         model.fit(batches, validation_data=eval_batches, callbacks=one, **options)
         skipped, stopped = 0, model.stop_training
@@ -267,8 +309,12 @@ def train_transformed(recipe, fn_args, transform_output, kept=None, workers=None
         *map(len, vocabularies),
         log_directory=fn_args.model_run_dir,
         source_features=preprocessing.encoder_feature_sizes(transform_output, recipe),
-        lexicon=preprocessing.read_lexicon(transform_output) if recipe.model.head in LEXICON_HEADS else None,
-        characters=preprocessing.count_characters(transform_output) if views.composes(recipe) else 0,
+        lexicon=preprocessing.read_lexicon(transform_output)
+        if recipe.model.head in LEXICON_HEADS
+        else None,
+        characters=preprocessing.count_characters(transform_output)
+        if views.composes(recipe)
+        else 0,
         target_vocabulary=vocabularies[1],
         kept=kept,
         workers=workers,

@@ -1,4 +1,6 @@
-"""What a Trainer leaves behind, and where: the trained network, the facts of its training, its checkpoints."""
+"""What a Trainer leaves behind, and where:
+the trained network, the facts of its training, its checkpoints.
+"""
 
 import json
 import os
@@ -7,7 +9,8 @@ HISTORY_FILE = "history.json"  # of a training: see `read_history`
 
 
 def checkpoint_directory(model_run):
-    """Returns the folder of checkpoints of the Trainer whose `model_run` artifact is given: beside those of its executions.
+    """Returns the folder of checkpoints of the Trainer whose `model_run` artifact is given:
+    beside those of its executions.
 
     No setting of the Trainer names it, so it takes no part in the Trainer's cache key.
     """
@@ -20,7 +23,8 @@ def model_path(directory):
 
 
 def read_history(model_run):
-    """Returns the facts of a training from its `model_run` artifact: `head`, `curve`, `parameters`, `seconds`, `updates` and more.
+    """Returns the facts of a training from its `model_run` artifact:
+    `head`, `curve`, `parameters`, `seconds`, `updates` and more.
 
     After a search `tuning` is what `search_space.read_found` gave.
     """

@@ -1,4 +1,6 @@
-"""What accompanies a training, update by update: learning rate and end, the curve, the best weights, checkpoints."""
+"""What accompanies a training, update by update:
+learning rate and end, the curve, the best weights, checkpoints.
+"""
 
 import math
 import time
@@ -11,7 +13,8 @@ from keras_models import variables
 def learning_rate_at(progress, step, config):
     """Linear warm-up over steps times a half cosine over progress.
 
-        rate = learning_rate * min(1, step / warmup_steps) * (f + (1 - f) (1 + cos(pi progress)) / 2)
+        rate = learning_rate * min(1, step / warmup_steps) * (f + (1 - f) (1 + cos(pi progress)) /
+        2)
 
     Args:
         progress: share of the training done, 0 to 1.
@@ -26,8 +29,8 @@ def learning_rate_at(progress, step, config):
 class Schedule(keras.callbacks.Callback):
     """Sets the learning rate by progress, and ends the training when its time is used up.
 
-    Progress is the larger of the share of the epochs and the share of `max_seconds`, so that on a slow machine the rate still
-    falls to its end instead of being cut off in the middle.
+    Progress is the larger of the share of the epochs and the share of `max_seconds`, so that on a
+    slow machine the rate still falls to its end instead of being cut off in the middle.
 
     Args:
         config: the recipe's training section.
@@ -61,7 +64,9 @@ class Schedule(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
         self.step += 1
         update = -(-self.step // self.config.accumulated_batches)
-        self.model.optimizer.learning_rate.assign(learning_rate_at(self._progress(), update, self.config))
+        self.model.optimizer.learning_rate.assign(
+            learning_rate_at(self._progress(), update, self.config)
+        )
 
     def on_train_batch_end(self, batch, logs=None):
         # Not the optimizer's number: Keras begins one step more an epoch, which finds no batch.
@@ -97,7 +102,8 @@ class Progress(keras.callbacks.Callback):
             "loss": float(logs["loss"]),
             "eval_loss": float(logs["val_loss"]),
         }
-        # A loss that is not finite ends the training (TerminateOnNaN); JSON has no word for it, and a curve no point.
+        # A loss that is not finite ends the training (TerminateOnNaN); JSON has no word for it, and
+        # a curve no point.
         if math.isfinite(point["loss"]) and math.isfinite(point["eval_loss"]):
             self.curve.append(point)
         if self.label is not None:
@@ -118,18 +124,22 @@ class BestWeights(keras.callbacks.EarlyStopping):
 
 
 class Checkpointing(keras.callbacks.Callback):
-    """Writes checkpoints, and begins where the last one was written. It must be the last of the callbacks.
+    """Writes checkpoints, and begins where the last one was written.
+
+    It must be the last of the callbacks.
 
     Args:
         kept: a `checkpoints.Checkpoints`.
         state: what it loaded, or None.
-        callbacks: the others; of each, the attributes named by its `remembered` are in a checkpoint. Their `started` is set so
-            that the time of earlier processes counts.
+        callbacks: the others; of each, the attributes named by its `remembered` are in a
+            checkpoint. Their `started` is set so that the time of earlier processes counts.
         steps_per_epoch: updates of an epoch.
 
     Attributes:
-        started: when the training began, by `time.monotonic`, or would have begun without the time in which it stood still.
-        epoch, batch: how many epochs are done, and updates of the one after; at first those of the checkpoint.
+        started: when the training began, by `time.monotonic`, or would have begun without the time
+            in which it stood still.
+        epoch, batch: how many epochs are done, and updates of the one after; at first those of the
+            checkpoint.
         stopped: whether an epoch's end was the training's, although not all epochs are done.
         steps_per_epoch: see above.
     """
@@ -138,7 +148,11 @@ class Checkpointing(keras.callbacks.Callback):
         super().__init__()
         self._kept = kept
         self._state = state
-        self._others = {type(callback).__name__: callback for callback in callbacks if hasattr(callback, "remembered")}
+        self._others = {
+            type(callback).__name__: callback
+            for callback in callbacks
+            if hasattr(callback, "remembered")
+        }
         self.steps_per_epoch = steps_per_epoch
         self.epoch, self.batch, self.stopped = 0, 0, False
         if state:
@@ -193,7 +207,9 @@ class Checkpointing(keras.callbacks.Callback):
                 "variables": variables.values_of(self._variables()),
                 "metrics": variables.values_of(self.model.metrics_variables),
                 "callbacks": {
-                    name: {attribute: getattr(callback, attribute) for attribute in callback.remembered}
+                    name: {
+                        attribute: getattr(callback, attribute) for attribute in callback.remembered
+                    }
                     for name, callback in self._others.items()
                 },
             }

@@ -20,20 +20,24 @@ def batch_size(length, batch_tokens):
 def read_examples(file_patterns, names=preprocessing.ID_FEATURES):
     """Reads transformed tf.Examples, in an order that depends on what they hold alone.
 
-    Beam writes them in another order each time; with this one, the same data and seed make the same training.
+    Beam writes them in another order each time; with this one, the same data and seed make the same
+    training.
 
     Args:
         file_patterns: list of glob patterns of gzipped TFRecord files.
         names: the features to read; `SURFACES` may be one of them.
 
     Returns:
-        tf.data.Dataset of dicts of `[length]` tensors, held in memory: int32, string for `SURFACES`.
+        tf.data.Dataset of dicts of `[length]` tensors, held in memory: int32, string for
+        `SURFACES`.
     """
     return read_examples_and_digest(file_patterns, names)[0]
 
 
 def read_examples_and_digest(file_patterns, names=preprocessing.ID_FEATURES):
-    """Returns what `read_examples` does, and bytes that are the same where the examples are, in whatever order they were written."""
+    """Returns what `read_examples` does, and bytes that are the same where the examples are, in
+    whatever order they were written.
+    """
     columns = {name: [] for name in names}
     for parsed in _read_batches(file_patterns, names):
         for name in names:
@@ -43,13 +47,19 @@ def read_examples_and_digest(file_patterns, names=preprocessing.ID_FEATURES):
     columns = {name: tf.concat(parts, axis=0) for name, parts in columns.items()}
     digests = _digests(columns.values())
     order = np.argsort(digests, kind="stable")
-    ordered = tf.data.Dataset.from_tensor_slices({name: tf.gather(rows, order) for name, rows in columns.items()})
+    ordered = tf.data.Dataset.from_tensor_slices(
+        {name: tf.gather(rows, order) for name, rows in columns.items()}
+    )
     return _pairs(ordered), digests[order].tobytes()
 
 
 def _read_batches(file_patterns, names):
-    """Reads examples as they come: a tf.data.Dataset of dicts of ragged tensors, `_READ_AT_ONCE` rows each."""
-    dtypes = {name: (tf.string, tf.string) if name == SURFACES else (tf.int64, tf.int32) for name in names}
+    """Reads examples as they come:
+    a tf.data.Dataset of dicts of ragged tensors, `_READ_AT_ONCE` rows each.
+    """
+    dtypes = {
+        name: (tf.string, tf.string) if name == SURFACES else (tf.int64, tf.int32) for name in names
+    }
     features = {name: tf.io.RaggedFeature(stored) for name, (stored, _) in dtypes.items()}
 
     def parse(serialized):
@@ -62,11 +72,15 @@ def _read_batches(file_patterns, names):
 
 def _pairs(rows):
     """Single rows of ragged tensors as dicts of `[length]` tensors."""
-    return rows.map(lambda pair: {name: tf.ensure_shape(value, [None]) for name, value in pair.items()})
+    return rows.map(
+        lambda pair: {name: tf.ensure_shape(value, [None]) for name, value in pair.items()}
+    )
 
 
 def _digests(columns):
-    """Returns a number for each row of some ragged tensors that depends on what it holds: their order looks drawn, and is the same always."""
+    """Returns a number for each row of some ragged tensors that depends on what it holds:
+    their order looks drawn, and is the same always.
+    """
     parts = []
     for column in columns:
         flat, splits = column.values.numpy(), column.row_splits.numpy()
@@ -86,7 +100,8 @@ def count_too_long(examples, bucket_lengths):
     longest = bucket_lengths[-1]
     zero = tf.constant(0, tf.int64)
     too_long, total = examples.reduce(
-        (zero, zero), lambda sums, pair: (sums[0] + tf.cast(pair_length(pair) > longest, tf.int64), sums[1] + 1)
+        (zero, zero),
+        lambda sums, pair: (sums[0] + tf.cast(pair_length(pair) > longest, tf.int64), sums[1] + 1),
     )
     return int(too_long), int(total)
 
@@ -96,14 +111,16 @@ def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None, epoc
 
     Args:
         examples: what `read_examples` returned.
-        bucket_lengths: rising list of lengths; a pair that fits none is left out (count them with `count_too_long`).
+        bucket_lengths: rising list of lengths; a pair that fits none is left out (count them with
+            `count_too_long`).
         batch_tokens: source and target tokens of a batch, padding included.
         shuffle_seed: shuffles, if given.
-        epoch: the number of the epoch; each has an order of its own, which nothing else decides. So a training can go on where it was.
+        epoch: the number of the epoch; each has an order of its own, which nothing else decides. So
+            a training can go on where it was.
 
     Returns:
-        tf.data.Dataset of `(inputs, labels)`: dict of int32 `[batch, length]`, and int32 `[batch, target_length]`; padding is
-        what `preprocessing.PADDING` says, else 0.
+        tf.data.Dataset of `(inputs, labels)`: dict of int32 `[batch, length]`, and int32 `[batch,
+        target_length]`; padding is what `preprocessing.PADDING` says, else 0.
     """
     examples = examples.filter(lambda pair: pair_length(pair) <= bucket_lengths[-1])
     if shuffle_seed is not None:
@@ -115,11 +132,14 @@ def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None, epoc
         bucket_boundaries=[length + 1 for length in bucket_lengths],
         # The last size is for pairs beyond the last bucket, of which the filter left none.
         bucket_batch_sizes=[*sizes, 1],
-        padding_values={name: tf.constant(preprocessing.PADDING.get(name, 0)) for name in examples.element_spec},
+        padding_values={
+            name: tf.constant(preprocessing.PADDING.get(name, 0)) for name in examples.element_spec
+        },
     )
     options = tf.data.Options()
-    # Ending an iterator waits for the autotuner's thread, which sleeps up to a minute between two looks (TensorFlow 2.16):
-    # with two iterators an epoch, training stood still for longer than it ran.
+    # Ending an iterator waits for the autotuner's thread, which sleeps up to a minute between two
+    # looks (TensorFlow 2.16): with two iterators an epoch, training stood still for longer than it
+    # ran.
     options.autotune.enabled = False
     return batches.map(lambda inputs: (inputs, inputs[LABELS])).prefetch(8).with_options(options)
 
@@ -133,18 +153,23 @@ def check_head(head, file_patterns, split):
         split: what the pairs are called in messages.
 
     Raises:
-        ValueError: head `pointer_network` and a target with a word that does not stand in its source; or a head that copies, and not
-            a single source.
+        ValueError: head `pointer_network` and a target with a word that does not stand in its
+            source; or a head that copies, and not a single source.
     """
     if head == "softmax":
         return
-    names = preprocessing.ID_FEATURES if head != "pointer_network" else (*preprocessing.ID_FEATURES, SURFACES)
+    names = (
+        preprocessing.ID_FEATURES
+        if head != "pointer_network"
+        else (*preprocessing.ID_FEATURES, SURFACES)
+    )
     # In no order and only as far as need be: nothing of it is trained on.
     examples = _pairs(_read_batches(file_patterns, names).unbatch())
     sources = examples.filter(lambda pair: tf.size(pair["source_ids"]) > 0)
     if not any(True for _ in sources.take(1)) and any(True for _ in examples.take(1)):
         raise ValueError(
-            f"None of the {split} pairs has a source, so head {head} has nothing to copy: set model.head=softmax."
+            f"None of the {split} pairs has a source, so head {head} has nothing to copy: set "
+            "model.head=softmax."
         )
     if head != "pointer_network":
         return
@@ -158,7 +183,9 @@ def check_head(head, file_patterns, split):
         place = int(tf.argmax(lacking(pair)))
         text = b" ".join(pair[SURFACES].numpy()).decode("utf-8", errors="replace")
         raise ValueError(
-            f"Head pointer_network outputs words of the source alone, but in the {split} pair with the source {text[:200]!r}, "
-            f"word {place + 1} of the target does not stand there: mend the data, or choose a head with a vocabulary, such as "
+            f"Head pointer_network outputs words of the source alone, but in the {split} pair "
+            f"with the source {text[:200]!r}, "
+            f"word {place + 1} of the target does not stand there: mend the data, or choose a "
+            "head with a vocabulary, such as "
             "joint_copy."
         )

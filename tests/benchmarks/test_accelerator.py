@@ -1,4 +1,6 @@
-"""The measurements on an accelerator: what is reported, what happens when a part fails, and that both ways of decoding find the same."""
+"""The measurements on an accelerator:
+what is reported, what happens when a part fails, and that both ways of decoding find the same.
+"""
 
 import json
 import os
@@ -73,7 +75,8 @@ def test_decoding_is_compared_with_the_peer_and_with_itself_uncompiled(report):
     report.found["rates"] = {"float32": 6e12, "bfloat16": 12e12, "bytes": 1e6}
     answers = {"ours": 0.01, "hugging_face": 0.05}
     programs = {
-        name: Scripted(decode={"seconds": seconds, "lengths": [job.length] * 2}) for name, seconds in answers.items()
+        name: Scripted(decode={"seconds": seconds, "lengths": [job.length] * 2})
+        for name, seconds in answers.items()
     }
     names = ["ours", "ours, bfloat16", "ours, eager", "hugging_face"]
 
@@ -81,7 +84,9 @@ def test_decoding_is_compared_with_the_peer_and_with_itself_uncompiled(report):
 
     facts, text = written(report)
     figures = facts["decoding"][0]["figures"]
-    assert figures["ours"]["hugging_face"]["median"] == 5 and figures["ours"]["eager"]["median"] == 1
+    assert (
+        figures["ours"]["hugging_face"]["median"] == 5 and figures["ours"]["eager"]["median"] == 1
+    )
     assert figures["ours"]["tokens"] == pytest.approx(2 * job.length / 0.01)
     # Half the bytes in as much time.
     assert figures["ours"]["share"] == pytest.approx(2 * figures["ours, bfloat16"]["share"])
@@ -114,5 +119,7 @@ def test_compiled_and_uncompiled_decoding_find_the_same():
     # Each operation is compiled and runs a few times.
     flags = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
     environment = {**os.environ, "KERAS_BACKEND": "jax", "XLA_FLAGS": flags}
-    done = subprocess.run([sys.executable, "-c", _BOTH_WAYS], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _BOTH_WAYS], env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -10,7 +10,9 @@ from benchmarks.growth import corpus, decoding, exponents
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
 def test_exponent_of_a_power_law(power):
     sizes = [16, 64, 1024]
-    assert exponents.exponent(sizes, [3 * size**power for size in sizes]) == pytest.approx(power, abs=1e-9)
+    assert exponents.exponent(sizes, [3 * size**power for size in sizes]) == pytest.approx(
+        power, abs=1e-9
+    )
 
 
 def test_a_constant_cost_does_not_hide_how_it_ends():
@@ -27,7 +29,9 @@ def test_curves_are_drawn_on_logarithmic_scales(tmp_path):
     root = ElementTree.parse(tmp_path / "curves.svg").getroot()
     assert root.get("viewBox") == "0 0 640 500"
     (line, *_) = [one for one in root if one.tag.endswith("polyline")]
-    (x0, y0), (x1, y1), (x2, y2) = [tuple(map(float, point.split(","))) for point in line.get("points").split()]
+    (x0, y0), (x1, y1), (x2, y2) = [
+        tuple(map(float, point.split(","))) for point in line.get("points").split()
+    ]
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2) and y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
     assert 58 <= x0 < x2 <= 304 and 46 <= y2 < y0 <= 206
     labels = [one.text for one in root if (one.text or "").isdigit()]
@@ -38,7 +42,9 @@ def test_curves_are_drawn_on_logarithmic_scales(tmp_path):
 
 @pytest.mark.parametrize("values", [(5.0, 5.0), (0.3, 0.31), (900.0, 1100.0), (2.0, 128000.0)])
 def test_marks_enclose_what_is_drawn(values):
-    (panel,) = exponents.panels([{"title": "", "x_label": "", "points": [(1, values[0]), (2, values[1])]}])["panels"]
+    (panel,) = exponents.panels(
+        [{"title": "", "x_label": "", "points": [(1, values[0]), (2, values[1])]}]
+    )["panels"]
     assert all(panel["top"] <= point["y"] <= panel["bottom"] for point in panel["points"])
     assert 2 <= len(panel["y_ticks"]) <= 9
 
@@ -75,7 +81,12 @@ def test_a_corpus_grows_without_duplicates(tmp_path):
         (tmp_path / f"train.{language}").write_text(lines, "utf-8")
     corpus.grow(tmp_path / "train.en", tmp_path / "train.ja", tmp_path / "grown", 5)
     pairs = list(
-        zip(*((tmp_path / "grown" / f"train.{language}").read_text("utf-8").splitlines() for language in ("en", "ja")))
+        zip(
+            *(
+                (tmp_path / "grown" / f"train.{language}").read_text("utf-8").splitlines()
+                for language in ("en", "ja")
+            )
+        )
     )
     assert len(set(pairs)) == 5 and pairs[:2] == [("a", "A"), ("b", "B")]
 
@@ -87,4 +98,7 @@ def test_corpus_curves_need_two_sizes():
         for pairs in (10, 100)
     ]
     assert corpus.curves(rows[:1]) == []
-    assert [curve["title"] for curve in corpus.curves(rows)][:2] == ["ingest: seconds", "ingest: peak of memory, MB"]
+    assert [curve["title"] for curve in corpus.curves(rows)][:2] == [
+        "ingest: seconds",
+        "ingest: peak of memory, MB",
+    ]

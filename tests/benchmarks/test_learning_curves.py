@@ -8,13 +8,19 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def points(*losses):
-    return [{"epoch": epoch, "loss": 0.0, "eval_loss": loss} for epoch, loss in enumerate(losses, 1)]
+    return [
+        {"epoch": epoch, "loss": 0.0, "eval_loss": loss} for epoch, loss in enumerate(losses, 1)
+    ]
 
 
 def test_lower_losses_are_drawn_lower_and_later_ones_to_the_right():
     made = learning_curves.geometry({"slow": points(4.0, 3.0, 2.0), "fast": points(3.0, 1.0)})
     slow, fast = (line["points"] for line in made["lines"])
-    assert [point["x"] for point in slow] == [made["left"], (made["left"] + made["right"]) / 2, made["right"]]
+    assert [point["x"] for point in slow] == [
+        made["left"],
+        (made["left"] + made["right"]) / 2,
+        made["right"],
+    ]
     assert slow[0]["x"] == fast[0]["x"] and slow[1]["y"] == fast[0]["y"]
     assert slow[0]["y"] == made["top"] and fast[1]["y"] == made["bottom"]
     assert [tick["label"] for tick in made["x_ticks"]] == [1, 2, 3]
@@ -33,15 +39,23 @@ def test_one_epoch_is_a_point():
 
 def test_a_picture(tmp_path):
     names = [f"variant {number}" for number in range(15)]
-    learning_curves.write(tmp_path / "any.svg", {name: points(3.0, 2.0 + len(name)) for name in names})
+    learning_curves.write(
+        tmp_path / "any.svg", {name: points(3.0, 2.0 + len(name)) for name in names}
+    )
     drawn = ElementTree.parse(tmp_path / "any.svg").getroot()
     assert len(drawn.findall(f"{SVG}polyline")) == 15 and len(drawn.findall(f"{SVG}circle")) == 30
     texts = [text.text for text in drawn.findall(f"{SVG}text")]
     assert set(names) <= set(texts)
     # No two lines look alike, and the legend is within the picture.
-    looks = {(line.get("stroke"), line.get("stroke-dasharray")) for line in drawn.findall(f"{SVG}polyline")}
+    looks = {
+        (line.get("stroke"), line.get("stroke-dasharray"))
+        for line in drawn.findall(f"{SVG}polyline")
+    }
     assert len(looks) == 15
-    assert all(float(text.get("y")) <= float(drawn.get("viewBox").split()[3]) for text in drawn.findall(f"{SVG}text"))
+    assert all(
+        float(text.get("y")) <= float(drawn.get("viewBox").split()[3])
+        for text in drawn.findall(f"{SVG}text")
+    )
 
 
 def test_nothing_is_drawn_of_nothing(tmp_path):

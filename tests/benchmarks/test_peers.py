@@ -38,7 +38,10 @@ def test_programs_take_turns_and_the_warm_up_does_not_count():
 
 
 def test_ratios_are_of_one_round():
-    found = [{"ours": {"ms": ours}, "peer": {"ms": peer}} for ours, peer in ((10, 80), (20, 200), (10, 90))]
+    found = [
+        {"ours": {"ms": ours}, "peer": {"ms": peer}}
+        for ours, peer in ((10, 80), (20, 200), (10, 90))
+    ]
 
     figures = rounds.figure(found, "ms", "peer")
 
@@ -51,11 +54,16 @@ def test_ratios_are_of_one_round():
 
 def test_rates_are_better_when_larger():
     found = [{"ours": {"rate": 30}, "peer": {"rate": 10}}]
-    assert rounds.figure(found, "rate", "peer", lower_is_better=False)["ours"]["ratio"]["median"] == 3
+    assert (
+        rounds.figure(found, "rate", "peer", lower_is_better=False)["ours"]["ratio"]["median"] == 3
+    )
 
 
 def test_spread_as_text():
-    assert rounds.with_spread(rounds.spread([1234.5, 1000.0, 2000.0]), 1) == "1,234.5 (1,000.0 to 2,000.0)"
+    assert (
+        rounds.with_spread(rounds.spread([1234.5, 1000.0, 2000.0]), 1)
+        == "1,234.5 (1,000.0 to 2,000.0)"
+    )
 
 
 def test_operations_and_bytes_of_a_product():
@@ -104,11 +112,17 @@ def test_training_needs_three_times_forward_and_its_vocabulary_is_one_product():
 
 def test_tables_have_a_line_for_each_program():
     found = [
-        {name: {"ms": ms, "cpu_ms": 2 * ms, "peak_bytes": 5e8} for name, ms in (("ours", 10.0), ("opennmt_py", 80.0))}
+        {
+            name: {"ms": ms, "cpu_ms": 2 * ms, "peak_bytes": 5e8}
+            for name, ms in (("ours", 10.0), ("opennmt_py", 80.0))
+        }
     ]
     one = decoding.summarize(1, found, 5.0, "opennmt_py")
     lines = decoding.table([one], "opennmt_py").splitlines()
-    assert lines[2] == "| 1 | ours | 10.00 (10.00 to 10.00) | 8.00 (8.00 to 8.00) | 50% | 20.00 |  | 500 |"
+    assert (
+        lines[2]
+        == "| 1 | ours | 10.00 (10.00 to 10.00) | 8.00 (8.00 to 8.00) | 50% | 20.00 |  | 500 |"
+    )
     assert len(lines) == 4
 
     facts = {
@@ -122,14 +136,16 @@ def test_tables_have_a_line_for_each_program():
     figures = rounds.figure([{"ours": {"rate": 100.0}}], "rate", "ours", lower_is_better=False)
     text = training.table(figures, {"ours": facts}, 400.0, "ours")
     assert (
-        "| ours | 100 (100 to 100) | 10 | 1.00 (1.00 to 1.00) | 25% | 64.0 | 5.50 (40) | 6.25 (20) | 1,000 | 1,000 |"
-        in text
+        "| ours | 100 (100 to 100) | 10 | 1.00 (1.00 to 1.00) | 25% | 64.0 | 5.50 (40) | 6.25 "
+        "(20) | 1,000 | 1,000 |" in text
     )
 
 
 def test_outputs_of_another_length_stop_the_comparison():
     decoding.check_lengths("ours", [20, 20], 20)
-    with pytest.raises(decoding.WrongLength, match="ours gave outputs of 19 to 20 tokens; all must have 20"):
+    with pytest.raises(
+        decoding.WrongLength, match="ours gave outputs of 19 to 20 tokens; all must have 20"
+    ):
         decoding.check_lengths("ours", [20, 19], 20)
 
 
@@ -156,7 +172,12 @@ def test_copies_decode_at_the_same_time(monkeypatch, tmp_path):
                 return {"model": "here"}
             both.wait()
             outputs = [text.upper() for text in texts]
-            return {"cpu_seconds": 2.0, "peak_bytes": 10, "outputs": outputs, "lengths": [1] * len(texts)}
+            return {
+                "cpu_seconds": 2.0,
+                "peak_bytes": 10,
+                "outputs": outputs,
+                "lengths": [1] * len(texts),
+            }
 
         def __exit__(self, *exception):
             started.pop()
@@ -189,7 +210,10 @@ def test_single_sentences_are_not_decoded_side_by_side(monkeypatch):
 
 
 def test_picture(tmp_path):
-    figures = {"ours": rounds.spread([10.0, 11.0, 12.0]), "peer <1>": rounds.spread([90.0, 100.0, 95.0])}
+    figures = {
+        "ours": rounds.spread([10.0, 11.0, 12.0]),
+        "peer <1>": rounds.spread([90.0, 100.0, 95.0]),
+    }
     figures["ours_too"] = figures["ours"]
     picture.write(tmp_path / "bars.svg", "Milliseconds", [{"title": "Batch 1", "figures": figures}])
     root = ElementTree.parse(tmp_path / "bars.svg").getroot()
@@ -213,7 +237,8 @@ def test_vocabularies_are_filled_up_to_the_size():
 
 def test_reports_of_a_training():
     log = (
-        "[2026-01-01 00:00:00,000 INFO] Step  1/    1; acc: 0.0; ppl: 19793.7; xent: 9.9; lr: 0.00100; sents:      64; "
+        "[2026-01-01 00:00:00,000 INFO] Step  1/    1; acc: 0.0; ppl: 19793.7; xent: 9.9; lr: "
+        "0.00100; sents:      64; "
         "bsz:  499/ 814/64;   6/ 10 tok/s;     78 sec;\n"
         "[2026-01-01 00:00:30,000 INFO] Validation perplexity: 7.38906\n"
         "[2026-01-01 00:01:00,000 INFO] Saving checkpoint\n"
@@ -225,9 +250,16 @@ def test_reports_of_a_training():
 
 
 def test_the_copy_generator_is_moved_to_where_it_is_looked_for():
-    checkpoint = {"model": {"encoder.weight": 1}, "generator": {"linear.weight": 2, "linear_copy.bias": 3}}
+    checkpoint = {
+        "model": {"encoder.weight": 1},
+        "generator": {"linear.weight": 2, "linear_copy.bias": 3},
+    }
     mended = opennmt_py.mend(checkpoint)
-    assert mended["model"] == {"encoder.weight": 1, "generator.linear.weight": 2, "generator.linear_copy.bias": 3}
+    assert mended["model"] == {
+        "encoder.weight": 1,
+        "generator.linear.weight": 2,
+        "generator.linear_copy.bias": 3,
+    }
     assert mended["generator"] == {}
 
 
@@ -250,13 +282,29 @@ def test_what_cannot_be_installed_is_reported(tmp_path, monkeypatch):
 
 
 def test_a_transformer_has_its_own_products():
-    job = Job(vocabulary=100, hidden=8, body="transformer", layers=2, heads=2, feed_forward=16, beam=5, length=6)
+    job = Job(
+        vocabulary=100,
+        hidden=8,
+        body="transformer",
+        layers=2,
+        heads=2,
+        feed_forward=16,
+        beam=5,
+        length=6,
+    )
     products = floors.decoding_products(job, 3, 7)
     feed = [product for product in products if product.name == "feed-forward, in"]
     # Once over the source's tokens, and once a step over the hypotheses.
-    assert [product.operations for product in feed] == [2 * (3 * 7) * 8 * 16 * 2, 2 * (3 * 5) * 8 * 16 * 2 * 6]
+    assert [product.operations for product in feed] == [
+        2 * (3 * 7) * 8 * 16 * 2,
+        2 * (3 * 5) * 8 * 16 * 2 * 6,
+    ]
     # All heads together see the whole width: a position of its source for each of the 6 steps.
-    scores = [product for product in products if product.name == "attention's scores" and product.columns == 7]
+    scores = [
+        product
+        for product in products
+        if product.name == "attention's scores" and product.columns == 7
+    ]
     assert scores[-1].operations == 2 * (3 * 5) * 7 * 8 * 2 * 6
 
 

@@ -28,8 +28,14 @@ def test_the_table_has_a_row_for_each_shape(monkeypatch, capsys):
     monkeypatch.setattr(recurrent, "TRAININGS", ((2, 3),))
     monkeypatch.setattr("sys.argv", ["recurrent", "--rounds", "1"])
     recurrent.main()
-    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith(("| GRU", "| LSTM"))]
+    rows = [
+        line.split(" | ")
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith(("| GRU", "| LSTM"))
+    ]
     assert [(row[0][2:], *row[1:3]) for row in rows] == [
-        (name, *case) for name in ("GRU", "LSTM") for case in (("alone", "1 x 2"), ("with gradients", "2 x 3"))
+        (name, *case)
+        for name in ("GRU", "LSTM")
+        for case in (("alone", "1 x 2"), ("with gradients", "2 x 3"))
     ]
     assert np.all([float(row[-1].split()[0]) > 0 for row in rows])

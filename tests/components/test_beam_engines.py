@@ -1,4 +1,6 @@
-"""Our own Beam work on several engines: the same records, and the same bytes of what is made of them."""
+"""Our own Beam work on several engines:
+the same records, and the same bytes of what is made of them.
+"""
 
 import pytest
 
@@ -39,7 +41,9 @@ def write_data(folder):
 
 
 def work(data, output, beam_args):
-    """Runs ingestion, vocabulary and lexicon; returns (records of each split, rejects, counts, bytes of each other file)."""
+    """Runs ingestion, vocabulary and lexicon;
+    returns (records of each split, rejects, counts, bytes of each other file).
+    """
     from tfx.types import Channel, standard_artifacts
     from tfx.types.experimental import simple_artifacts
 
@@ -58,10 +62,14 @@ def work(data, output, beam_args):
         artifact.uri = str(output / name)
         component = make([Channel(type=type(artifacts[0])) for artifacts in given.values()])
         executor = module.executor.Executor
-        context = executor.Context(beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1")
+        context = executor.Context(
+            beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1"
+        )
         executor(context).Do(given, {name: [artifact]}, component.exec_properties)
         given[name] = [artifact]
-        files.update({f"{name}/{path.name}": path.read_bytes() for path in sorted((output / name).iterdir())})
+        files.update(
+            {f"{name}/{path.name}": path.read_bytes() for path in sorted((output / name).iterdir())}
+        )
     return *ingested, files
 
 

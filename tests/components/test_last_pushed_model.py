@@ -64,7 +64,9 @@ def test_what_is_found_is_copied(tmp_path, pushed, capsys):
         save(tmp_path / "pushed" / "7", b"other")
     found = run(tmp_path)
     copied = {str(path.relative_to(found)) for path in found.rglob("*") if path.is_file()}
-    assert copied == ({"Format-Serving/saved_model.pb", "Format-Serving/fingerprint.pb"} if pushed else set())
+    assert copied == (
+        {"Format-Serving/saved_model.pb", "Format-Serving/fingerprint.pb"} if pushed else set()
+    )
     assert ("nothing to compare with" in capsys.readouterr().out) is not pushed
 
 
@@ -76,12 +78,16 @@ def test_the_evaluator_takes_an_empty_artifact_for_none(tmp_path, monkeypatch, f
     from components.evaluator.executor import Executor
 
     given = {}
-    monkeypatch.setattr(tfx_executor.Executor, "Do", lambda self, inputs, outputs, properties: given.update(inputs))
+    monkeypatch.setattr(
+        tfx_executor.Executor, "Do", lambda self, inputs, outputs, properties: given.update(inputs)
+    )
     model, baseline = standard_artifacts.Model(), standard_artifacts.Model()
     baseline.uri = str(tmp_path / "baseline")
     (tmp_path / "baseline").mkdir()
     if found:
         save(tmp_path / "baseline" / "Format-Serving")
     inputs = {"model": [model], "baseline_model": [baseline]}
-    Executor(Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")).Do(inputs, {}, {})
+    Executor(Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")).Do(
+        inputs, {}, {}
+    )
     assert set(given) == ({"model", "baseline_model"} if found else {"model"}) and len(inputs) == 2

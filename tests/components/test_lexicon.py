@@ -13,15 +13,30 @@ from pipeline.recipes import sections
 from pipeline.text import units
 from tests.components.test_vocabulary import write_examples
 
-WORDS = {"red": "rouge", "house": "maison", "water": "eau", "bread": "pain", "stone": "pierre", "tree": "arbre"}
+WORDS = {
+    "red": "rouge",
+    "house": "maison",
+    "water": "eau",
+    "bread": "pain",
+    "stone": "pierre",
+    "tree": "arbre",
+}
 
 
 def pairs():
-    return [(f"see {a} and {b}", f"voir {WORDS[a]} et {WORDS[b]}") for a, b in itertools.permutations(WORDS, 2)]
+    return [
+        (f"see {a} and {b}", f"voir {WORDS[a]} et {WORDS[b]}")
+        for a, b in itertools.permutations(WORDS, 2)
+    ]
 
 
-def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", source_units="", **config):
-    """Runs the executor; returns the lexicon and its facts. `cut_into` is the recipe's units, where they are not words."""
+def run(
+    tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", source_units="", **config
+):
+    """Runs the executor; returns the lexicon and its facts.
+
+    `cut_into` is the recipe's units, where they are not words.
+    """
     from tfx.types import standard_artifacts
     from tfx.types.experimental import simple_artifacts
 
@@ -29,8 +44,14 @@ def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", sourc
     from pipeline.features.vocabulary_files import counts_file
 
     rows = pairs() if rows is None else rows
-    examples, vocabulary, lexicon = standard_artifacts.Examples(), simple_artifacts.File(), simple_artifacts.File()
-    examples.uri, vocabulary.uri, lexicon.uri = (str(tmp_path / name) for name in ("examples", "vocabulary", "lexicon"))
+    examples, vocabulary, lexicon = (
+        standard_artifacts.Examples(),
+        simple_artifacts.File(),
+        simple_artifacts.File(),
+    )
+    examples.uri, vocabulary.uri, lexicon.uri = (
+        str(tmp_path / name) for name in ("examples", "vocabulary", "lexicon")
+    )
     examples.split_names = '["train", "eval", "test"]'
     write_examples(tmp_path / "examples", rows)
     (tmp_path / "vocabulary").mkdir()
@@ -60,7 +81,9 @@ def run(tmp_path, dictionary=(), rows=None, shard_pairs=None, cut_into="", sourc
 
 
 def _cut(tmp_path, rows, kind, vocabulary_uri):
-    """Makes the Subwords artifact of pairs, and counts the units that it cuts them into as Vocabulary does; returns the artifact."""
+    """Makes the Subwords artifact of pairs, and counts the units that it cuts them into as
+    Vocabulary does; returns the artifact.
+    """
     import tensorflow as tf
     from tfx.types.experimental import simple_artifacts
 
@@ -73,10 +96,14 @@ def _cut(tmp_path, rows, kind, vocabulary_uri):
         texts = [row[place] for row in rows]
         words = collections.Counter(" ".join(texts).split())
         (tmp_path / "subwords" / units.MODEL_FILES[side]).write_bytes(train(words, kind, 300))
-        cut = units.tokenizer_of(settings, str(tmp_path / "subwords"), side).tokenize(tf.constant(texts))
+        cut = units.tokenizer_of(settings, str(tmp_path / "subwords"), side).tokenize(
+            tf.constant(texts)
+        )
         counts = collections.Counter(unit.decode() for row in cut.to_list() for unit in row)
         lines = [f"{json.dumps(unit)}\t{count}\n" for unit, count in sorted(counts.items())]
-        (pathlib.Path(vocabulary_uri) / counts_file(units_of(side))).write_text("".join(lines), "utf-8")
+        (pathlib.Path(vocabulary_uri) / counts_file(units_of(side))).write_text(
+            "".join(lines), "utf-8"
+        )
     subwords = simple_artifacts.File()
     subwords.uri = str(tmp_path / "subwords")
     return subwords
@@ -99,7 +126,9 @@ def test_units_of_words_have_translations(tmp_path):
 def test_whole_words_of_the_source_have_units_for_translations(tmp_path):
     cipher = str.maketrans("abcdef", "uvwxyz")
     rows = [(letters, letters.translate(cipher)) for letters in "abcdef"] * 5
-    lexicon, _ = run(tmp_path, rows=rows, cut_into="characters", source_units="words", kind="learned")
+    lexicon, _ = run(
+        tmp_path, rows=rows, cut_into="characters", source_units="words", kind="learned"
+    )
     assert {word: list(targets) for word, targets in lexicon.items()} == {
         letter: [letter.translate(cipher)] for letter in "abcdef"
     }
@@ -112,10 +141,14 @@ def test_what_is_learned_does_not_depend_on_the_shards(tmp_path, symmetrization)
     for shard_pairs in (1000, 7):
         folder = tmp_path / str(shard_pairs)
         folder.mkdir()
-        found.append(run(folder, kind="learned", symmetrization=symmetrization, shard_pairs=shard_pairs))
+        found.append(
+            run(folder, kind="learned", symmetrization=symmetrization, shard_pairs=shard_pairs)
+        )
         assert not (folder / "1" / "lexicon").exists()  # what the passes exchanged
     (whole, facts), (cut, _) = found
-    assert {source: list(targets) for source, targets in whole.items()} == {s: list(t) for s, t in cut.items()}
+    assert {source: list(targets) for source, targets in whole.items()} == {
+        s: list(t) for s, t in cut.items()
+    }
     for source, targets in whole.items():
         assert cut[source] == pytest.approx(targets, rel=1e-4)
         assert sum(targets.values()) == pytest.approx(1, abs=1e-4)
@@ -125,13 +158,21 @@ def test_what_is_learned_does_not_depend_on_the_shards(tmp_path, symmetrization)
 
 
 def test_a_listed_lexicon_is_uniform_and_says_what_it_covers(tmp_path, capsys):
-    dictionary = [("red", "rouge"), ("red", "rousse"), ("red", "rouge"), ("moon", "lune"), ("ice cream", "glace")]
+    dictionary = [
+        ("red", "rouge"),
+        ("red", "rousse"),
+        ("red", "rouge"),
+        ("moon", "lune"),
+        ("ice cream", "glace"),
+    ]
     lexicon, facts = run(tmp_path, dictionary, kind="manual")
     assert lexicon == {"red": {"rouge": 0.5, "rousse": 0.5}, "moon": {"lune": 1.0}}
     assert (facts["skipped_entries"], facts["listed_words"]) == (1, 2)
     assert facts["coverage_of_words"] == pytest.approx(1 / 8)
     said = capsys.readouterr().out
-    assert "8.3 % of the training text's source words" in said and "below lexicon.min_coverage" in said
+    assert (
+        "8.3 % of the training text's source words" in said and "below lexicon.min_coverage" in said
+    )
 
 
 def test_faulty_lines_and_other_encodings_are_counted_and_the_others_used(tmp_path):
@@ -147,26 +188,39 @@ def test_a_lexicon_that_covers_nothing_is_warned_of_with_the_number(tmp_path, ca
     from pipeline.features import copy_lexicon, preprocessing
 
     lexicon, facts = run(tmp_path, dictionary, kind="manual")
-    assert facts["coverage_of_text"] == 0.0 and len(lexicon) == (dictionary[:1] == [("zebra", "zèbre")])
+    assert facts["coverage_of_text"] == 0.0 and len(lexicon) == (
+        dictionary[:1] == [("zebra", "zèbre")]
+    )
     said = capsys.readouterr().out
-    assert "0.0 % of the training text's source words" in said and "below lexicon.min_coverage (20.0 %)" in said
+    assert (
+        "0.0 % of the training text's source words" in said
+        and "below lexicon.min_coverage (20.0 %)" in said
+    )
     # A graph and a model read it all the same: each word is unknown.
     for table, nothing in ((preprocessing.key_table, -1), (copy_lexicon.text_table, b"")):
         name = "rows.tsv" if nothing == -1 else "best.tsv"
         found = table(str(tmp_path / "lexicon" / name)).lookup(tf.constant(["red", ""])).numpy()
         assert found.tolist() == [nothing, nothing]
-    ids, probabilities = translation_lexicon.read_rows(str(tmp_path / "lexicon" / "rows.tsv"), {}, 1)
+    ids, probabilities = translation_lexicon.read_rows(
+        str(tmp_path / "lexicon" / "rows.tsv"), {}, 1
+    )
     assert (ids == 1).all() and (probabilities.sum(axis=1) == 1).all()
 
 
 @pytest.mark.slow
 def test_a_hybrid_lexicon_prefers_what_is_learned(tmp_path):
     lexicon, _ = run(tmp_path, [("red", "rousse"), ("moon", "lune")], kind="hybrid")
-    assert max(lexicon["red"], key=lexicon["red"].get) == "rouge" and lexicon["moon"] == {"lune": 1.0}
+    assert max(lexicon["red"], key=lexicon["red"].get) == "rouge" and lexicon["moon"] == {
+        "lune": 1.0
+    }
 
 
 def test_what_is_pruned():
-    lexicon = {"a": {"x": 0.5, "y": 0.3, "z": 0.15, "w": 0.05}, "b": {"x": 0.004, "y": 0.001}, "c": {}}
+    lexicon = {
+        "a": {"x": 0.5, "y": 0.3, "z": 0.15, "w": 0.05},
+        "b": {"x": 0.004, "y": 0.001},
+        "c": {},
+    }
     pruned = translation_lexicon.prune(lexicon, 3, 0.2)
     assert pruned["a"] == pytest.approx({"x": 0.625, "y": 0.375})
     assert pruned["b"] == {"x": 1.0} and "c" not in pruned
@@ -181,12 +235,23 @@ def test_words_of_any_characters_come_back(tmp_path):
 
 
 def test_the_rows_that_a_model_reads(tmp_path):
-    lexicon = {"b": {"y": 0.75, "x": 0.25}, "a\tb": {"x": 1.0}, "c": {"w": 0.5, "v": 0.25, "x": 0.25}, "d": {"\n": 1.0}}
+    lexicon = {
+        "b": {"y": 0.75, "x": 0.25},
+        "a\tb": {"x": 1.0},
+        "c": {"w": 0.5, "v": 0.25, "x": 0.25},
+        "d": {"\n": 1.0},
+    }
     translation_lexicon.write(str(tmp_path), lexicon, {})
-    ids, probabilities = translation_lexicon.read_rows(str(tmp_path / "rows.tsv"), {"x": 7, "y": 8, "\n": 9}, 1)
-    # Padding's row and that of uncovered words; then b, c, d: a word with a tab is no key of the graph's table.
+    ids, probabilities = translation_lexicon.read_rows(
+        str(tmp_path / "rows.tsv"), {"x": 7, "y": 8, "\n": 9}, 1
+    )
+    # Padding's row and that of uncovered words; then b, c, d: a word with a tab is no key of the
+    # graph's table.
     assert ids[:, 0].tolist() == [1, 1, 8, 1, 9] and ids[2:4, 1].tolist() == [7, 7]
     # What the target vocabulary lacks is [UNK], once.
     assert probabilities.tolist() == [[1, 0], [1, 0], [0.75, 0.25], [0.75, 0.25], [1, 0]]
     assert (tmp_path / "best.tsv").read_text("utf-8") == "b\ty\nc\tw\n"
-    assert translation_lexicon.read_rows(str(tmp_path / "rows.tsv"), {}, 1)[1].sum(axis=1).tolist() == [1] * 5
+    assert (
+        translation_lexicon.read_rows(str(tmp_path / "rows.tsv"), {}, 1)[1].sum(axis=1).tolist()
+        == [1] * 5
+    )

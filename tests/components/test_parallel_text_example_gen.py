@@ -1,4 +1,6 @@
-"""The example gen as a Beam pipeline, in a LocalDagRunner with its cache, and as Kubeflow's containers run it."""
+"""The example gen as a Beam pipeline, in a LocalDagRunner with its cache, and as Kubeflow's
+containers run it.
+"""
 
 import json
 import os
@@ -41,7 +43,9 @@ def run(data, output, config=CONFIG, beam_args=()):
     """Runs the executor alone; returns (rows of each split, rows of rejects.tsv, counts)."""
     examples, rejects = standard_artifacts.Examples(), simple_artifacts.File()
     examples.uri, rejects.uri = str(output / "examples"), str(output / "rejects")
-    context = executor.Executor.Context(beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1")
+    context = executor.Executor.Context(
+        beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1"
+    )
     executor.Executor(context).Do(
         {},
         {"examples": [examples], "rejects": [rejects]},
@@ -51,7 +55,11 @@ def run(data, output, config=CONFIG, beam_args=()):
     assert examples.get_string_custom_property("payload_format") == "FORMAT_TF_EXAMPLE"
     counts = json.loads((output / "rejects" / "counts.json").read_text())
     assert rejects.get_int_custom_property("read") == counts["read"]
-    return read_splits(examples.uri), (output / "rejects" / "rejects.tsv").read_text().split("\n"), counts
+    return (
+        read_splits(examples.uri),
+        (output / "rejects" / "rejects.tsv").read_text().split("\n"),
+        counts,
+    )
 
 
 def read_splits(uri):
@@ -66,7 +74,9 @@ def read_splits(uri):
 def parse(record):
     feature = tf.train.Example.FromString(record).features.feature
     more = sorted(set(feature) - {"source", "target", "file", "line"})
-    texts = [feature[name].bytes_list.value[0].decode() for name in ("file", "source", "target", *more)]
+    texts = [
+        feature[name].bytes_list.value[0].decode() for name in ("file", "source", "target", *more)
+    ]
     return texts[0], feature["line"].int64_list.value[0], *texts[1:]
 
 
@@ -96,7 +106,10 @@ def test_every_record_is_kept_or_rejected_once(tmp_path):
     assert rows[2] == ("a.tsv", 3, "hello number 2", "bonjour numéro 2")
     for split, rows in splits.items():
         assert all(split_of(source, "verbatim", 0.3, 0.3) == split for _, _, source, _ in rows)
-    assert sorted(path.name for path in (tmp_path / "rejects").iterdir()) == ["counts.json", "rejects.tsv"]
+    assert sorted(path.name for path in (tmp_path / "rejects").iterdir()) == [
+        "counts.json",
+        "rejects.tsv",
+    ]
 
 
 def test_given_test_files_are_held_as_they_are(tmp_path):
@@ -105,8 +118,12 @@ def test_given_test_files_are_held_as_they_are(tmp_path):
     data.mkdir()
     train = [f"hello number {number}\tbonjour numéro {number}" for number in range(40)]
     (data / "train.tsv").write_text("\n".join([*train, train[7]]) + "\n")
-    (data / "dev.tsv").write_text("\n".join([train[3], train[3], "only here\tici", train[4], "\tx"]) + "\n")
-    given = DataConfig(train_files=("train.tsv",), test_files=("dev.tsv",), eval_share=0.3, max_rejected_share=0.5)
+    (data / "dev.tsv").write_text(
+        "\n".join([train[3], train[3], "only here\tici", train[4], "\tx"]) + "\n"
+    )
+    given = DataConfig(
+        train_files=("train.tsv",), test_files=("dev.tsv",), eval_share=0.3, max_rejected_share=0.5
+    )
     splits, rejects, counts = run(data, tmp_path, given)
     assert [row[:3] for row in splits["test"]] == [
         ("dev.tsv", 1, "hello number 3"),
@@ -132,17 +149,26 @@ def test_tags_of_the_source_become_features(tmp_path):
     data = tmp_path / "a.tsv"
     rows = [f"word number {number}\tmot\tN N C" for number in range(30)]
     data.write_text("\n".join(["source\ttarget\tpos", *rows, "a b\tx\tN"]) + "\n")
-    config = DataConfig(tokenization="whitespace", source_features=("pos",), eval_share=0.3, test_share=0.3)
+    config = DataConfig(
+        tokenization="whitespace", source_features=("pos",), eval_share=0.3, test_share=0.3
+    )
     splits, rejects, _ = run(data, tmp_path, config)
     assert {row[4] for rows in splits.values() for row in rows} == {"N N C"}
-    assert rejects[1:-1] == ["a.tsv\t32\t'pos' has not one tag for each token of the source\ta b\\tx\\tN"]
+    assert rejects[1:-1] == [
+        "a.tsv\t32\t'pos' has not one tag for each token of the source\ta b\\tx\\tN"
+    ]
 
 
 def test_columns_to_slice_by_become_features(tmp_path):
     data = tmp_path / "a.tsv"
-    rows = [f"word number {number}\tmot\t{'law' if number % 2 else ' two  words '}" for number in range(30)]
+    rows = [
+        f"word number {number}\tmot\t{'law' if number % 2 else ' two  words '}"
+        for number in range(30)
+    ]
     data.write_text("\n".join(["source\ttarget\tdomain", *rows]) + "\n")
-    splits, _, counts = run(data, tmp_path, DataConfig(slice_features=("domain",), eval_share=0.3, test_share=0.3))
+    splits, _, counts = run(
+        data, tmp_path, DataConfig(slice_features=("domain",), eval_share=0.3, test_share=0.3)
+    )
     assert counts["kept"] == 30
     domains = {row[2]: row[4] for rows in splits.values() for row in rows}
     assert domains["word number 1"] == "law" and domains["word number 2"] == "two words"
@@ -162,14 +188,21 @@ def test_the_result_does_not_depend_on_how_beam_works(tmp_path):
 
 def test_duplicates_may_stay(tmp_path):
     _, _, counts = run(
-        write_data(tmp_path / "data"), tmp_path, DataConfig(**{**vars(CONFIG), "drop_duplicates": False})
+        write_data(tmp_path / "data"),
+        tmp_path,
+        DataConfig(**{**vars(CONFIG), "drop_duplicates": False}),
     )
     assert counts["kept"] == 44 and "duplicate" not in counts["by_reason"]
 
 
 def test_both_halves_of_a_plural_entry_that_say_the_same_are_one_pair(tmp_path):
-    entry = 'msgid "fish {0}"\nmsgid_plural "fish {0}"\nmsgstr[0] "poisson {0}"\nmsgstr[1] "poisson {0}"\n'
-    (tmp_path / "a.po").write_text("\n".join(entry.replace("{0}", str(number)) for number in range(30)))
+    entry = (
+        'msgid "fish {0}"\nmsgid_plural "fish {0}"\nmsgstr[0] "poisson {0}"\nmsgstr[1] '
+        '"poisson {0}"\n'
+    )
+    (tmp_path / "a.po").write_text(
+        "\n".join(entry.replace("{0}", str(number)) for number in range(30))
+    )
     _, rejects, counts = run(tmp_path / "a.po", tmp_path)
     assert (counts["read"], counts["kept"], counts["rejected"]) == (60, 30, 30)
     assert rejects[1].startswith("a.po\t1\tduplicate of a.po:1\t")
@@ -187,7 +220,11 @@ def test_too_many_rejects_stop_the_run_and_stay_readable(tmp_path):
 
 def test_an_empty_split_stops_the_run(tmp_path):
     with pytest.raises(DataError, match=r"No record fell into the split eval .*data\.eval_share"):
-        run(write_data(tmp_path / "data"), tmp_path, DataConfig(**{**vars(CONFIG), "eval_share": 1e-9}))
+        run(
+            write_data(tmp_path / "data"),
+            tmp_path,
+            DataConfig(**{**vars(CONFIG), "eval_share": 1e-9}),
+        )
 
 
 def test_data_with_no_records_stops_the_run(tmp_path):
@@ -198,7 +235,9 @@ def test_data_with_no_records_stops_the_run(tmp_path):
 
 def test_records_that_do_not_add_up_are_a_fault():
     with pytest.raises(RuntimeError, match="Records were lost: 3 read, but 1 kept and 1 rejected"):
-        executor._counts('["read", "", 3]\n["kept", "train", 1]\n["rejected", "fuzzy", 1]\n', InputPlan("/", ()))
+        executor._counts(
+            '["read", "", 3]\n["kept", "train", 1]\n["rejected", "fuzzy", 1]\n', InputPlan("/", ())
+        )
 
 
 def make_component(data, recipe=RECIPE):
@@ -231,15 +270,24 @@ def test_local_runner_caches_until_the_data_or_its_settings_change(tmp_path):
     assert executions() == 1
     assert executions() == 1
     # What is not about data leaves the examples as they are.
-    assert executions(recipe=Recipe(name="other", data=CONFIG, training=TrainingConfig(epochs=3))) == 1
+    assert (
+        executions(recipe=Recipe(name="other", data=CONFIG, training=TrainingConfig(epochs=3))) == 1
+    )
 
-    (data / "a.tsv").write_text("\n".join(f"goodbye {number}\tau revoir {number}" for number in range(50)))
+    (data / "a.tsv").write_text(
+        "\n".join(f"goodbye {number}\tau revoir {number}" for number in range(50))
+    )
     assert executions() == 2
     assert executions() == 2
     stat = os.stat(data / "a.tsv")
     os.utime(data / "a.tsv", (stat.st_atime, stat.st_mtime + 5))
     assert executions() == 3
-    assert executions(recipe=Recipe(name="test", data=DataConfig(**{**vars(CONFIG), "split_salt": "x"}))) == 4
+    assert (
+        executions(
+            recipe=Recipe(name="test", data=DataConfig(**{**vars(CONFIG), "split_salt": "x"}))
+        )
+        == 4
+    )
 
     # One file of the folder is an input of its own, untouched by its neighbours.
     assert executions(data / "a.tsv") == 5
@@ -253,9 +301,15 @@ def compiled(tmp_path, data):
     statistics_gen = StatisticsGen(examples=example_gen.outputs["examples"])
     path = tmp_path / "pipeline.json"
     kubeflow_v2_dag_runner.KubeflowV2DagRunner(
-        kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(default_image="image", use_pipeline_spec_2_1=True),
+        kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(
+            default_image="image", use_pipeline_spec_2_1=True
+        ),
         output_filename=str(path),
-    ).run(tfx_pipeline.Pipeline("test", str(tmp_path / "root"), components=[example_gen, statistics_gen]))
+    ).run(
+        tfx_pipeline.Pipeline(
+            "test", str(tmp_path / "root"), components=[example_gen, statistics_gen]
+        )
+    )
     return json.loads(path.read_text())["pipelineSpec"]
 
 
@@ -274,7 +328,9 @@ def test_kubeflow_containers_run_driver_and_executor(tmp_path):
     """Does what the two containers do, with the compiled specification as their input."""
     spec = compiled(tmp_path, write_data(tmp_path / "data"))
     invocation = kubeflow.invocation(spec, "ParallelTextExampleGen", tmp_path)
-    assert "num_files:3" in json.dumps(kubeflow.run_driver(spec, "ParallelTextExampleGen", invocation))
+    assert "num_files:3" in json.dumps(
+        kubeflow.run_driver(spec, "ParallelTextExampleGen", invocation)
+    )
     output = kubeflow.run_container(spec, "ParallelTextExampleGen", invocation)
     assert set(output.artifacts) == {"examples", "rejects"}
     assert sum(map(len, read_splits(str(tmp_path / "examples")).values())) == 41
@@ -289,7 +345,10 @@ def patterns(data_path):
 
 def test_all_files_behind_a_path_are_fingerprinted():
     assert patterns("gs://bucket/data") == ["gs://bucket/data", "gs://bucket/data/*"]
-    assert patterns("gs://bucket/a.en,gs://bucket/a.fr")[1:3] == ["gs://bucket/a.en", "gs://bucket/a.fr"]
+    assert patterns("gs://bucket/a.en,gs://bucket/a.fr")[1:3] == [
+        "gs://bucket/a.en",
+        "gs://bucket/a.fr",
+    ]
     assert patterns("/x/en/a,/x/fr/a")[1:3] == ["/x/en/a", "/x/fr/a"]
     assert patterns("/x/a.fr") == ["/x/a.fr", "/x/a.en", "/x/a.fr/*"]
 
@@ -297,7 +356,12 @@ def test_all_files_behind_a_path_are_fingerprinted():
 def test_remote_files_are_read_through_tfx(tmp_path):
     write_data(tmp_path / "data")
     files = RemoteFiles()
-    assert files.is_directory(str(tmp_path / "data")) and sorted(files.list(str(tmp_path / "data")))[0] == "a.tsv"
-    local, remote = ([*raw_lines(str(tmp_path / "data" / "b.tsv"), it)] for it in (LocalFiles, files))
+    assert (
+        files.is_directory(str(tmp_path / "data"))
+        and sorted(files.list(str(tmp_path / "data")))[0] == "a.tsv"
+    )
+    local, remote = (
+        [*raw_lines(str(tmp_path / "data" / "b.tsv"), it)] for it in (LocalFiles, files)
+    )
     assert local == remote
     assert count_lines(str(tmp_path / "data" / "b.tsv"), files) == 7

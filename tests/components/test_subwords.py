@@ -32,7 +32,9 @@ def run(tmp_path, test=(("red", "rouge"),), **config):
         "longest": 20,
     }
     executor.Executor(context).Do(
-        {"examples": [examples]}, {"subwords": [subwords]}, {"subwords_config": json.dumps({**settings, **config})}
+        {"examples": [examples]},
+        {"subwords": [subwords]},
+        {"subwords_config": json.dumps({**settings, **config})},
     )
     return subwords.uri
 
@@ -41,7 +43,9 @@ def run(tmp_path, test=(("red", "rouge"),), **config):
 @pytest.mark.parametrize("joint", [False, True])
 def test_each_side_has_the_characters_of_its_words(tmp_path, joint):
     folder = run(tmp_path, joint=joint)
-    source, target = (set(units.possible_units(units.read_model(folder, side))) for side in ("source", "target"))
+    source, target = (
+        set(units.possible_units(units.read_model(folder, side))) for side in ("source", "target")
+    )
     assert {"h", "￭h", "￭<0xC3>", "0", "<0xFF>￭"} <= source and {"g", "￭g"} <= target
     assert ("g" in source) == joint == (source == target)
 
@@ -50,12 +54,16 @@ def test_each_side_has_the_characters_of_its_words(tmp_path, joint):
 def test_what_cannot_be_served_is_known_before_a_training(tmp_path):
     long = "stones " * 4
     with pytest.raises(
-        Exception, match=r"has 24 units, but the last of decoding.length_buckets is 20: .* It is the source 'stones st"
+        Exception,
+        match=r"has 24 units, but the last of decoding.length_buckets is 20: .* It is the source "
+        r"'stones st",
     ):
         run(tmp_path, test=[("red", "rouge"), (long, "x")])
 
 
 @pytest.mark.slow
 def test_too_few_pieces(tmp_path):
-    with pytest.raises(Exception, match=r"Units cannot be learned: .* \(vocabulary.pieces is 257\)"):
+    with pytest.raises(
+        Exception, match=r"Units cannot be learned: .* \(vocabulary.pieces is 257\)"
+    ):
         run(tmp_path, units="subwords", pieces=257)

@@ -26,7 +26,9 @@ def write_examples(folder, pairs):
                 side: tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
                 for side, text in zip(("source", "target", "pos"), pair)
             }
-            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+            writer.write(
+                tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+            )
 
 
 def run(tmp_path, pairs, tokenizer=None, settings=None, **config):
@@ -41,7 +43,13 @@ def run(tmp_path, pairs, tokenizer=None, settings=None, **config):
     examples.split_names = '["train", "eval", "test"]'
     write_examples(tmp_path / "examples", pairs)
     context = executor.Executor.Context(beam_pipeline_args=[], tmp_dir=str(tmp_path), unique_id="1")
-    config = {"source_size": 100, "target_size": 100, "min_count": 1, "protected_min_count": 1, **config}
+    config = {
+        "source_size": 100,
+        "target_size": 100,
+        "min_count": 1,
+        "protected_min_count": 1,
+        **config,
+    }
     settings = {"tokenizer": tokenizer or {}, **(settings or {})}
     executor.Executor(context).Do(
         {"examples": [examples]},
@@ -63,14 +71,21 @@ def test_the_size_counts_special_tokens():
 def test_rare_words_and_rarer_protected_tokens_are_left_out():
     rare = dict.fromkeys(["%(name)s", "</i>", "https://x.org", "--all"], 4)
     counts = {"word": 2, "rare": 1, "%s": 5, "<b>": 5, "￭.": 2, **rare}
-    assert choose(counts, min_count=2, protected_min_count=5)[len(SPECIAL) :] == ["%s", "<b>", "word", "￭."]
+    assert choose(counts, min_count=2, protected_min_count=5)[len(SPECIAL) :] == [
+        "%s",
+        "<b>",
+        "word",
+        "￭.",
+    ]
 
 
 def test_a_special_token_is_never_there_twice():
     assert choose({"￭": 9, "[PAD]": 9, "[UNK]": 9, "a": 1}) == [*SPECIAL, "a"]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize(
+    "end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"]
+)
 def test_a_token_that_spans_lines_is_left_out(end):
     assert choose({f"<a{end}b>": 9, "<a b>": 9}) == [*SPECIAL, "<a b>"]
 
@@ -96,9 +111,20 @@ def test_the_executor_counts_the_train_split_alone(tmp_path):
     target = (folder / "target_vocabulary.txt").read_bytes().decode().split("\n")
     assert target == [*SPECIAL, "Ouvrez", "{0}", "l'￭", ""]
     rows = (folder / "target_counts.tsv").read_bytes().decode().removesuffix("\n").split("\n")
-    counts = {json.loads(token): int(count) for token, count in (row.rsplit("\t", 1) for row in rows)}
+    counts = {
+        json.loads(token): int(count) for token, count in (row.rsplit("\t", 1) for row in rows)
+    }
     assert counts == {
-        **{"Ouvrez": 3, "%s": 1, "maintenant": 1, "<a\u2028b>": 1, "l'￭": 1, "été": 1, "{0}": 2, "￭": 1},
+        **{
+            "Ouvrez": 3,
+            "%s": 1,
+            "maintenant": 1,
+            "<a\u2028b>": 1,
+            "l'￭": 1,
+            "été": 1,
+            "{0}": 2,
+            "￭": 1,
+        },
     }
     # The words of both sides, bare, with the target side's counts.
     assert read_training_counts(str(folder)) == {
@@ -112,8 +138,20 @@ def test_the_executor_counts_the_train_split_alone(tmp_path):
 def test_the_executor_counts_the_recipes_tokens(tmp_path):
     pairs = [("What IS it ?", "(Open ( It"), ("what is", "open It")]
     folder = run(tmp_path, pairs, tokenizer={"kind": "whitespace", "lowercase": True})
-    assert (folder / "source_vocabulary.txt").read_text().split() == [*SPECIAL, "is", "what", "?", "it"]
-    assert (folder / "target_vocabulary.txt").read_text().split() == [*SPECIAL, "it", "(", "(open", "open"]
+    assert (folder / "source_vocabulary.txt").read_text().split() == [
+        *SPECIAL,
+        "is",
+        "what",
+        "?",
+        "it",
+    ]
+    assert (folder / "target_vocabulary.txt").read_text().split() == [
+        *SPECIAL,
+        "it",
+        "(",
+        "(open",
+        "open",
+    ]
 
 
 def test_the_component_depends_on_what_decides_the_words_alone():
@@ -126,9 +164,13 @@ def test_the_component_depends_on_what_decides_the_words_alone():
 
     def properties(**sections):
         examples = types.Channel(type=standard_artifacts.Examples)
-        return Vocabulary(examples=examples, recipe_json=Recipe(name="x", **sections).to_json()).exec_properties
+        return Vocabulary(
+            examples=examples, recipe_json=Recipe(name="x", **sections).to_json()
+        ).exec_properties
 
-    assert properties() == properties(training=TrainingConfig(epochs=3), data=DataConfig(max_characters=9))
+    assert properties() == properties(
+        training=TrainingConfig(epochs=3), data=DataConfig(max_characters=9)
+    )
     assert properties() != properties(data=DataConfig(tokenization="whitespace"))
     assert properties() != properties(data=DataConfig(lowercase=True))
     assert properties() != properties(vocabulary=VocabularyConfig(min_count=3))
@@ -139,7 +181,9 @@ def test_the_component_depends_on_what_decides_the_words_alone():
 
 def test_tags_lexicons_and_entities_are_part_of_the_artifact(tmp_path, capsys):
     (tmp_path / "d.tsv").write_text("house\tmaison\nice cream\tglace\nhome\tmaison\n", "utf-8")
-    (tmp_path / "l.txt").write_text("new york, ny :- NP : nyc:ci\nnew york\tother\nnew york\tthird\n", "utf-8")
+    (tmp_path / "l.txt").write_text(
+        "new york, ny :- NP : nyc:ci\nnew york\tother\nnew york\tthird\n", "utf-8"
+    )
     pairs = [("a [ENTITY_1]", "x", "NN [PAD]"), ("b b", "y", "DT NN")]
     settings = {
         "source_features": ["pos"],
@@ -167,9 +211,22 @@ def test_tags_lexicons_and_entities_are_part_of_the_artifact(tmp_path, capsys):
 @pytest.mark.slow
 def test_the_characters_of_the_source_are_part_of_the_artifact(tmp_path):
     settings = {"tokenizer": {"kind": "whitespace"}, "characters": True}
-    folder = run(tmp_path, [("banana %s é", "x")], settings=settings, characters=9, character_min_count=1)
+    folder = run(
+        tmp_path, [("banana %s é", "x")], settings=settings, characters=9, character_min_count=1
+    )
     lines = (folder / "source_characters.txt").read_text("utf-8").split("\n")
-    assert lines == ["[PAD]", "[UNK]", "[PLACEHOLDER]", "[TAG]", "[URL]", "[OPTION]", "a", "n", "b", ""]
+    assert lines == [
+        "[PAD]",
+        "[UNK]",
+        "[PLACEHOLDER]",
+        "[TAG]",
+        "[URL]",
+        "[OPTION]",
+        "a",
+        "n",
+        "b",
+        "",
+    ]
 
 
 def test_a_changed_lexicon_is_read_again(tmp_path):

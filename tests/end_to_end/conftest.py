@@ -7,8 +7,20 @@ import pytest
 
 from pipeline.recipes import loading
 
-VERBS = {"Delete": "Supprimer", "Open": "Ouvrir", "Close": "Fermer", "Move": "Déplacer", "Copy": "Copier"}
-NOUNS = {"page": "la page", "file": "le fichier", "folder": "le dossier", "image": "l'image", "site": "le site"}
+VERBS = {
+    "Delete": "Supprimer",
+    "Open": "Ouvrir",
+    "Close": "Fermer",
+    "Move": "Déplacer",
+    "Copy": "Copier",
+}
+NOUNS = {
+    "page": "la page",
+    "file": "le fichier",
+    "folder": "le dossier",
+    "image": "l'image",
+    "site": "le site",
+}
 ENDS = {"": "", " now": " maintenant", "!": " !"}
 OVERRIDES = (
     "training.epochs=6",
@@ -37,7 +49,9 @@ def made_pairs():
     for index, (verb, noun, end) in enumerate(itertools.product(VERBS, NOUNS, ENDS)):
         for copy in range(6):
             name = f"%(item_{index}_{copy})s"
-            rows.append((f"{verb} {noun} {name}{end}", f"{VERBS[verb]} {NOUNS[noun]} {name}{ENDS[end]}"))
+            rows.append(
+                (f"{verb} {noun} {name}{end}", f"{VERBS[verb]} {NOUNS[noun]} {name}{ENDS[end]}")
+            )
     random.Random(1).shuffle(rows)
     return rows
 
@@ -46,7 +60,13 @@ def made_pairs():
 def data_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "pairs.tsv"
     lines = [f"{source}\t{target}" for source, target in made_pairs()]
-    lines += ["word " * 17 + "\ttoo long", "only one column", "\tempty source", "empty target\t", lines[0]]
+    lines += [
+        "word " * 17 + "\ttoo long",
+        "only one column",
+        "\tempty source",
+        "empty target\t",
+        lines[0],
+    ]
     path.write_bytes("\n".join(["source\ttarget", *lines]).encode() + b"\nbad \xff byte\tx\n")
     return path
 
@@ -62,5 +82,7 @@ def finished_run(data_file, recipe, tmp_path_factory):
     from pipeline.runners import local_runner
 
     said = []
-    facts = local_runner.run(recipe, str(data_file), tmp_path_factory.mktemp("run"), progress=said.append)
+    facts = local_runner.run(
+        recipe, str(data_file), tmp_path_factory.mktemp("run"), progress=said.append
+    )
     return facts, said

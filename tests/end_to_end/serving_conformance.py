@@ -1,9 +1,12 @@
-"""Asks a server all that a client of TensorFlow Serving may ask, and says what it answers otherwise.
+"""Asks a server all that a client of TensorFlow Serving may ask, and says what it answers
+otherwise.
 
-    python -m tests.end_to_end.serving_conformance --address HOST:PORT --model NAME [--rest HOST:PORT] [--text TEXT]
+    python -m tests.end_to_end.serving_conformance --address HOST:PORT --model NAME [--rest
+    HOST:PORT] [--text TEXT]
 
-The same checks hold for `verbatim serve` and for TensorFlow Serving with the same model, which must be a translating model that this
-project exported. Nothing here knows which server it asks: only messages of `tensorflow_serving.apis` and JSON go out. The exit status is 1 if a check fails.
+The same checks hold for `verbatim serve` and for TensorFlow Serving with the same model, which must
+be a translating model that this project exported. Nothing here knows which server it asks: only
+messages of `tensorflow_serving.apis` and JSON go out. The exit status is 1 if a check fails.
 """
 
 import argparse
@@ -51,14 +54,18 @@ class Server:
     def predict(self, *arguments, **options):
         """Returns the outputs as arrays, and the `ModelSpec` of the answer."""
         response = self._prediction.Predict(self.request(*arguments, **options), timeout=TIMEOUT)
-        return {name: tf.make_ndarray(tensor) for name, tensor in response.outputs.items()}, response.model_spec
+        return {
+            name: tf.make_ndarray(tensor) for name, tensor in response.outputs.items()
+        }, response.model_spec
 
     def refusal(self, message, *codes):
         """Sends a request that must be refused with one of these codes; returns the sentence."""
         try:
             self._prediction.Predict(message, timeout=TIMEOUT)
         except grpc.RpcError as error:
-            assert error.code() in codes, f"refused with {error.code()}, not with one of {codes}: {error.details()}"
+            assert error.code() in codes, (
+                f"refused with {error.code()}, not with one of {codes}: {error.details()}"
+            )
             assert error.details(), "refused without a sentence"
             return error.details()
         raise AssertionError("answered instead of refused")
@@ -142,7 +149,10 @@ def check_answers_keep_the_order_of_the_texts(server):
 
 
 def check_without_xla_the_answer_is_the_same(server):
-    compiled, plain = server.predict([server.text])[0], server.predict([server.text], "serving_default_no_xla")[0]
+    compiled, plain = (
+        server.predict([server.text])[0],
+        server.predict([server.text], "serving_default_no_xla")[0],
+    )
     assert compiled["text"].tolist() == plain["text"].tolist()
     np.testing.assert_allclose(compiled["score"], plain["score"], atol=1e-4)
 
@@ -192,21 +202,28 @@ def check_texts_that_cannot_be_answered(server):
 
 def check_rest_answers_as_grpc_does(server):
     outputs = server.predict([server.text])[0]
-    status, content = server.http("POST", f"/v1/models/{server.model}:predict", {"instances": [server.text]})
+    status, content = server.http(
+        "POST", f"/v1/models/{server.model}:predict", {"instances": [server.text]}
+    )
     assert status == 200, content
     (row,) = content["predictions"]
     assert (
-        row["text"] == outputs["text"][0].decode("utf-8") and row["copied_from"] == outputs["copied_from"][0].tolist()
+        row["text"] == outputs["text"][0].decode("utf-8")
+        and row["copied_from"] == outputs["copied_from"][0].tolist()
     )
     body = {"signature_name": "serving_default", "inputs": {"source": [server.text]}}
-    status, content = server.http("POST", f"/v1/models/{server.model}/versions/{server.version}:predict", body)
+    status, content = server.http(
+        "POST", f"/v1/models/{server.model}/versions/{server.version}:predict", body
+    )
     assert status == 200 and content["outputs"]["text"] == [row["text"]]
 
 
 def check_rest_status_and_metadata(server):
     status, content = server.http("GET", f"/v1/models/{server.model}")
     assert status == 200
-    assert {"version": str(server.version), "state": "AVAILABLE"}.items() <= content["model_version_status"][0].items()
+    assert {"version": str(server.version), "state": "AVAILABLE"}.items() <= content[
+        "model_version_status"
+    ][0].items()
     status, content = server.http("GET", f"/v1/models/{server.model}/metadata")
     assert status == 200 and content["model_spec"]["name"] == server.model
     assert set(SIGNATURES) <= set(content["metadata"]["signature_def"]["signature_def"])
@@ -228,7 +245,9 @@ def main():
     """Runs every check; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--address", required=True, metavar="HOST:PORT", help="of gRPC")
-    parser.add_argument("--rest", metavar="HOST:PORT", help="of the REST paths; without it these are not asked")
+    parser.add_argument(
+        "--rest", metavar="HOST:PORT", help="of the REST paths; without it these are not asked"
+    )
     parser.add_argument("--model", required=True, metavar="NAME")
     parser.add_argument("--text", default="Delete page %(title)s", help="what the model is asked")
     options = parser.parse_args()
@@ -245,7 +264,9 @@ def main():
         except Exception as error:
             failed += 1
             where = traceback.extract_tb(error.__traceback__)[-1]
-            print(f"FAILED   {said}: {type(error).__name__} {error} (line {where.lineno})", flush=True)
+            print(
+                f"FAILED   {said}: {type(error).__name__} {error} (line {where.lineno})", flush=True
+            )
     print(f"{len(CHECKS) - failed} of {len(CHECKS)} checks passed or skipped")
     return 1 if failed else 0
 

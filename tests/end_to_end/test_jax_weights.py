@@ -1,4 +1,6 @@
-"""A network trained on the JAX backend, where there is no TensorFlow, is exported by the pipeline and answers as it did there."""
+"""A network trained on the JAX backend, where there is no TensorFlow, is exported by the pipeline
+and answers as it did there.
+"""
 
 import itertools
 import json
@@ -24,7 +26,10 @@ def features_of(transform_output, rows):
     from pipeline.export import transform_graph
     from pipeline.features import preprocessing
 
-    columns = {name: tf.constant([[text] for text in texts]) for name, texts in zip(("source", "target"), zip(*rows))}
+    columns = {
+        name: tf.constant([[text] for text in texts])
+        for name, texts in zip(("source", "target"), zip(*rows))
+    }
     made = transform_graph.TransformGraph(transform_output)(columns)
     names = (*preprocessing.ID_FEATURES, "source_feed_ids")
     return {name: tf.cast(tf.sparse.to_dense(made[name]), tf.int32).numpy() for name in names}
@@ -40,32 +45,59 @@ def test_weights_trained_on_jax_are_served(tmp_path):
     from pipeline.training import trainer
 
     # A search as wide and as long as that of `jax_training`.
-    decoding = {"batch_buckets": [4], "length_buckets": [16], "max_length_factor": 0.1, "max_length_offset": 7}
-    recipe = make_recipe(model={"head": "pointer_generator"}, decoding={**decoding, "min_length": 1})
+    decoding = {
+        "batch_buckets": [4],
+        "length_buckets": [16],
+        "max_length_factor": 0.1,
+        "max_length_offset": 7,
+    }
+    recipe = make_recipe(
+        model={"head": "pointer_generator"}, decoding={**decoding, "min_length": 1}
+    )
     words = (["greet", "and", "now"], ["and"])
     export_tiny(tmp_path, recipe, ROWS, *words, ("serving_default",), train=False)
     transform_output = tft.TFTransformOutput(str(tmp_path / "transform"))
     arrays = features_of(transform_output, ROWS)
     files = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
-    source_vocabulary, vocabulary = (preprocessing.read_vocabulary(transform_output, name) for name in files)
+    source_vocabulary, vocabulary = (
+        preprocessing.read_vocabulary(transform_output, name) for name in files
+    )
     config, data, network, answers = (
-        str(tmp_path / name) for name in ("config.json", "arrays.npz", "network.keras", "answers.npz")
+        str(tmp_path / name)
+        for name in ("config.json", "arrays.npz", "network.keras", "answers.npz")
     )
     with open(config, "w", encoding="utf-8") as file:
-        json.dump(trainer.build_model(recipe, len(source_vocabulary), len(vocabulary)).get_config(), file)
+        json.dump(
+            trainer.build_model(recipe, len(source_vocabulary), len(vocabulary)).get_config(), file
+        )
     np.savez(data, **arrays)
-    command = [sys.executable, "-m", "tests.end_to_end.jax_training", config, data, network, answers]
-    done = subprocess.run(command, env={**os.environ, "KERAS_BACKEND": "jax"}, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "tests.end_to_end.jax_training",
+        config,
+        data,
+        network,
+        answers,
+    ]
+    done = subprocess.run(
+        command, env={**os.environ, "KERAS_BACKEND": "jax"}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     there = np.load(answers)
 
     model = keras.models.load_model(network, compile=False)
-    seq2seq_export.export_model(model, transform_output, recipe, str(tmp_path / "served"), ("serving_default", "score"))
+    seq2seq_export.export_model(
+        model, transform_output, recipe, str(tmp_path / "served"), ("serving_default", "score")
+    )
     served = ServedModel(tmp_path / "served").predict([source for source, _ in ROWS])
     right = 0
     for row, ((source, target), answer) in enumerate(zip(ROWS, served)):
         ids = there["tokens"][row, 0][: there["lengths"][row, 0]]
-        said = [vocabulary[i] if i < len(vocabulary) else source.split()[i - len(vocabulary)] for i in ids]
+        said = [
+            vocabulary[i] if i < len(vocabulary) else source.split()[i - len(vocabulary)]
+            for i in ids
+        ]
         assert answer["tokens"] == said
         assert answer["score"] == pytest.approx(float(there["scores"][row, 0]), abs=1e-4)
         right += answer["text"] == target

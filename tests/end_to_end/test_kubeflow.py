@@ -1,4 +1,6 @@
-"""The compiled Kubeflow pipeline, executed: it ends with the model, the report and the card that the local run ends with."""
+"""The compiled Kubeflow pipeline, executed:
+it ends with the model, the report and the card that the local run ends with.
+"""
 
 import json
 import pathlib
@@ -21,12 +23,17 @@ def executed(data_file, tmp_path_factory):
 
     # What the pushed model does not depend on is left out: each task costs the start of a process.
     without = ("baseline.head=", "lexicon.kind=none")
-    # There is nothing to compare with yet: the task that looks for it finds nothing, and the model is pushed all the same.
+    # There is nothing to compare with yet: the task that looks for it finds nothing, and the model
+    # is pushed all the same.
     demanded = ("evaluation.change_thresholds.bleu=-1",)
     recipe = loading.load_recipe("localization_en_fr", (*OVERRIDES, *without, *demanded))
     root = tmp_path_factory.mktemp("kubeflow")
-    path = kubeflow_runner.compile_pipeline(recipe, root / "pipeline.yaml", str(data_file), pipeline_root=str(root))
-    return root, kubeflow.run_pipeline(yaml.safe_load(path.read_text(encoding="utf-8")), root / "tasks")
+    path = kubeflow_runner.compile_pipeline(
+        recipe, root / "pipeline.yaml", str(data_file), pipeline_root=str(root)
+    )
+    return root, kubeflow.run_pipeline(
+        yaml.safe_load(path.read_text(encoding="utf-8")), root / "tasks"
+    )
 
 
 def variables(folder):
@@ -34,13 +41,18 @@ def variables(folder):
     import tensorflow as tf
 
     path = str(folder / "variables" / "variables")
-    return {name: np.asarray(tf.train.load_variable(path, name)) for name, _ in tf.train.list_variables(path)}
+    return {
+        name: np.asarray(tf.train.load_variable(path, name))
+        for name, _ in tf.train.list_variables(path)
+    }
 
 
 def test_it_pushes_the_model_that_the_local_run_pushes(executed, finished_run):
     root, _ = executed
     facts, _ = finished_run
-    (pushed,) = (path for path in (root / "models" / "localization_en_fr").iterdir() if path.is_dir())
+    (pushed,) = (
+        path for path in (root / "models" / "localization_en_fr").iterdir() if path.is_dir()
+    )
     (local,) = (path for path in pathlib.Path(facts["paths"]["models"]).iterdir() if path.is_dir())
     of_cluster, of_local = variables(pushed), variables(local)
     numeric = [name for name, value in of_local.items() if value.dtype.kind == "f"]
@@ -64,12 +76,15 @@ def test_it_writes_the_report_and_the_card(executed, finished_run):
     own = json.loads((written / "report" / "facts.json").read_text(encoding="utf-8"))
     of_local = facts["systems"][0]["metrics"]
     values = {name: found["value"] for name, found in own["systems"][0]["metrics"].items()}
-    assert values == pytest.approx({name: found["value"] for name, found in of_local.items()}, rel=1e-4)
+    assert values == pytest.approx(
+        {name: found["value"] for name, found in of_local.items()}, rel=1e-4
+    )
     assert "<svg" in (written / "report" / "index.html").read_text(encoding="utf-8")
 
     def texts(of_run):
         return {
-            (one["source"], one["reference"]): one["outputs"]["pointer_generator"]["text"] for one in of_run["samples"]
+            (one["source"], one["reference"]): one["outputs"]["pointer_generator"]["text"]
+            for one in of_run["samples"]
         }
 
     # Not from the run's folder, where other tests have run since.

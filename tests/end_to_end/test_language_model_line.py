@@ -1,4 +1,6 @@
-"""Plain text in, a language model out: measured as one stream, compared with its softmax twin, shown in the report."""
+"""Plain text in, a language model out:
+measured as one stream, compared with its softmax twin, shown in the report.
+"""
 
 import json
 import pathlib
@@ -50,27 +52,52 @@ def finished(tmp_path_factory):
     for name, seed, sentences in (("train", 1, 120), ("valid", 2, 24)):
         (folder / f"{name}.txt").write_text(text_of_names(seed, sentences), encoding="utf-8")
     recipe = loading.load_recipe("penn_treebank_small", OVERRIDES)
-    return folder, recipe, local_runner.run(recipe, str(folder), folder / "run", progress=lambda line: None)
+    return (
+        folder,
+        recipe,
+        local_runner.run(recipe, str(folder), folder / "run", progress=lambda line: None),
+    )
 
 
 def test_both_models_are_measured_on_the_whole_stream(finished, tmp_path, capsys):
     folder, _, facts = finished
     pointer, softmax = (system["metrics"] for system in facts["systems"])
-    assert set(softmax) == {"perplexity", "word_perplexity", "perplexity_with_copies", "validation_perplexity"}
+    assert set(softmax) == {
+        "perplexity",
+        "word_perplexity",
+        "perplexity_with_copies",
+        "validation_perplexity",
+    }
     for metrics in (pointer, softmax):
         assert metrics["perplexity"]["details"]["words"] == 24 * 8
-        assert metrics["perplexity"]["low"] < metrics["perplexity"]["value"] < metrics["perplexity"]["high"]
+        assert (
+            metrics["perplexity"]["low"]
+            < metrics["perplexity"]["value"]
+            < metrics["perplexity"]["high"]
+        )
         # Training saw the same stream, from its beginning, with the weights that were kept.
-        assert metrics["perplexity"]["value"] == pytest.approx(metrics["validation_perplexity"]["value"], rel=1e-3)
+        assert metrics["perplexity"]["value"] == pytest.approx(
+            metrics["validation_perplexity"]["value"], rel=1e-3
+        )
     # A softmax copies nothing; of the unknown words a pointer can copy each second one.
-    assert softmax["perplexity"]["value"] == pytest.approx(softmax["perplexity_with_copies"]["value"], rel=1e-5)
-    assert pointer["perplexity"]["value"] != pytest.approx(pointer["perplexity_with_copies"]["value"], rel=1e-4)
+    assert softmax["perplexity"]["value"] == pytest.approx(
+        softmax["perplexity_with_copies"]["value"], rel=1e-5
+    )
+    assert pointer["perplexity"]["value"] != pytest.approx(
+        pointer["perplexity_with_copies"]["value"], rel=1e-4
+    )
     assert pointer["perplexity"]["details"]["unknown_words"] == 2 * 6
     assert pointer["passage_perplexity"]["value"] > 1 and set(facts["comparison"]) == {
         *("perplexity", "perplexity_with_copies"),
     }
     # The pushed model says the same of the same file.
-    arguments = ["evaluate", "--model", facts["paths"]["models"], "--data", str(folder / "valid.txt")]
+    arguments = [
+        "evaluate",
+        "--model",
+        facts["paths"]["models"],
+        "--data",
+        str(folder / "valid.txt"),
+    ]
     assert main.main([*arguments, "--json", str(tmp_path / "facts.json")]) == 0
     assert "Perplexity, copied words credited" in capsys.readouterr().out
     found = json.loads((tmp_path / "facts.json").read_text(encoding="utf-8"))["metrics"]
@@ -80,8 +107,14 @@ def test_both_models_are_measured_on_the_whole_stream(finished, tmp_path, capsys
 
 def test_the_report_shows_words_by_frequency_and_where_the_pointer_looked(finished):
     _, _, facts = finished
-    by_frequency = {part["seen"]: part["words"] for part in facts["systems"][0]["log_perplexity_by_frequency"]}
-    assert by_frequency["0"] == 2 * 6 and sum(by_frequency.values()) == 24 * 7 and by_frequency["100-999"] == 24 * 5
+    by_frequency = {
+        part["seen"]: part["words"] for part in facts["systems"][0]["log_perplexity_by_frequency"]
+    }
+    assert (
+        by_frequency["0"] == 2 * 6
+        and sum(by_frequency.values()) == 24 * 7
+        and by_frequency["100-999"] == 24 * 5
+    )
     assert len(facts["heat_maps"]) == 4
     for one in facts["heat_maps"]:
         assert len(one["tokens"]) == len(one["attention"]) == 8
@@ -91,11 +124,19 @@ def test_the_report_shows_words_by_frequency_and_where_the_pointer_looked(finish
             assert sum(row) <= share + 1e-3 <= 1.001 and len(row) == len(one["source_tokens"])
             assert source < 0 or one["source_tokens"][source] == token or token.startswith("new")
     page = pathlib.Path(facts["paths"]["report"]).read_text(encoding="utf-8")
-    assert "log perplexity" in page and "the pointer’s share" in page and page.count('role="img"') == 2 + 1 + 4
+    assert (
+        "log perplexity" in page
+        and "the pointer’s share" in page
+        and page.count('role="img"') == 2 + 1 + 4
+    )
     assert registry.LABELS["perplexity_with_copies"] in page
     # Unseen words repeat themselves here, which the pointer alone can know.
     wins = facts["sentences"]["wins"]
-    assert wins[0]["gain"] > 0 and len(wins[0]["words"]) == 7 + 1 and "▲" in page[page.index('id="wins"') :]
+    assert (
+        wins[0]["gain"] > 0
+        and len(wins[0]["words"]) == 7 + 1
+        and "▲" in page[page.index('id="wins"') :]
+    )
 
 
 def test_a_run_repeated_with_a_change_threshold_pushes_nothing_twice(finished):

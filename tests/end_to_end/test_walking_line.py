@@ -1,4 +1,6 @@
-"""Text files in, a gated and pushed model out, its answers, its report, and a second run from the cache."""
+"""Text files in, a gated and pushed model out, its answers, its report, and a second run from the
+cache.
+"""
 
 import dataclasses
 import json
@@ -51,14 +53,26 @@ def test_all_components_ran_and_said_so(finished_run):
         "Exporter.baseline",
         "Evaluator",
         "Pusher",
-    ] or set(names) >= {"Trainer", "Trainer.baseline", "Exporter", "Exporter.baseline", "Evaluator", "Pusher"}
+    ] or set(names) >= {
+        "Trainer",
+        "Trainer.baseline",
+        "Exporter",
+        "Exporter.baseline",
+        "Evaluator",
+        "Pusher",
+    }
     assert any("Pusher" in line for line in said)
 
 
 def test_the_lexicon_is_learned_from_the_training_pairs(finished_run):
     facts, _ = finished_run
     lexicon = translation_lexicon.read(pathlib.Path(facts["paths"]["lexicon"]).parent)
-    for source, target in {"Delete": "Supprimer", "Open": "Ouvrir", "now": "maintenant", "file": "fichier"}.items():
+    for source, target in {
+        "Delete": "Supprimer",
+        "Open": "Ouvrir",
+        "now": "maintenant",
+        "file": "fichier",
+    }.items():
         assert max(lexicon[source], key=lexicon[source].get) == target
 
 
@@ -88,7 +102,9 @@ def test_the_evaluator_measured_the_same_as_the_report(finished_run):
     for name in ("bleu", "chrf", "placeholder_fidelity", "unseen_copies", "perplexity"):
         found = facts["systems"][0]["metrics"][name]["value"]
         # Probabilities are float32, and a batch's length changes their last digits.
-        assert measured[name] == pytest.approx(found, rel=1e-4 if name == "perplexity" else 0, abs=1e-6)
+        assert measured[name] == pytest.approx(
+            found, rel=1e-4 if name == "perplexity" else 0, abs=1e-6
+        )
 
 
 def test_metrics_and_report_are_written(finished_run):
@@ -107,17 +123,27 @@ def test_a_blessed_model_is_pushed(finished_run):
     assert facts["blessed"], facts["blessing_reason"]
     versions = versions_of(facts)
     assert len(versions) == 1 and (versions[0] / "saved_model.pb").is_file()
-    described = json.loads((versions[0] / "assets.extra" / "verbatim.json").read_text(encoding="utf-8"))
+    described = json.loads(
+        (versions[0] / "assets.extra" / "verbatim.json").read_text(encoding="utf-8")
+    )
     assert described["head"] == "pointer_generator"
     # Its card lies beside it, and says what was measured.
-    card = json.loads((versions[0].parent / f"model_card_{versions[0].name}.json").read_text(encoding="utf-8"))
+    card = json.loads(
+        (versions[0].parent / f"model_card_{versions[0].name}.json").read_text(encoding="utf-8")
+    )
     assert card["version"] == versions[0].name and card["metrics"] == facts["systems"][0]["metrics"]
-    assert pathlib.Path(facts["paths"]["model_card"]).read_text(encoding="utf-8").startswith("# Model card")
+    assert (
+        pathlib.Path(facts["paths"]["model_card"])
+        .read_text(encoding="utf-8")
+        .startswith("# Model card")
+    )
 
 
 def test_a_second_run_reuses_everything(finished_run, data_file, recipe):
     facts, _ = finished_run
-    again = local_runner.run(recipe, str(data_file), facts["paths"]["output"], progress=lambda line: None)
+    again = local_runner.run(
+        recipe, str(data_file), facts["paths"]["output"], progress=lambda line: None
+    )
     assert again["systems"] == facts["systems"]
     # Nothing was trained or pushed again.
     assert len(versions_of(facts)) == 1
@@ -130,47 +156,77 @@ def test_what_reaches_no_threshold_is_not_pushed(finished_run, data_file, recipe
     facts, _ = finished_run
     # However good the model is, it is never certain of every token.
     thresholds = dataclasses.replace(recipe.evaluation.thresholds, perplexity=1.0)
-    strict = dataclasses.replace(recipe, evaluation=dataclasses.replace(recipe.evaluation, thresholds=thresholds))
-    refused = local_runner.run(strict, str(data_file), facts["paths"]["output"], progress=lambda line: None)
+    strict = dataclasses.replace(
+        recipe, evaluation=dataclasses.replace(recipe.evaluation, thresholds=thresholds)
+    )
+    refused = local_runner.run(
+        strict, str(data_file), facts["paths"]["output"], progress=lambda line: None
+    )
     assert not refused["blessed"]
     assert "erplexity" in refused["blessing_reason"] and "1.0" in refused["blessing_reason"]
     assert refused["systems"] == facts["systems"]
-    assert len(list(pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model").iterdir())) == 1
+    assert (
+        len(list(pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model").iterdir()))
+        == 1
+    )
     assert len(versions_of(facts)) == 1
 
 
 def test_a_model_worse_than_the_last_blessed_one_is_not_pushed(finished_run, data_file):
-    """Its answers are cut off after two tokens, so all but export and gate comes from the cache; no absolute threshold stops it."""
+    """Its answers are cut off after two tokens, so all but export and gate comes from the cache;
+    no absolute threshold stops it.
+    """
     facts, _ = finished_run
     demands = (
-        *("evaluation.change_thresholds.bleu=-0.5", 'evaluation.slices=["source_length", "unknown_words", "file"]'),
+        *(
+            "evaluation.change_thresholds.bleu=-0.5",
+            'evaluation.slices=["source_length", "unknown_words", "file"]',
+        ),
         *("evaluation.slice_change_thresholds.exact_match=-0.01", "evaluation.thresholds.bleu=0"),
         *("evaluation.thresholds.placeholder_fidelity=0", "decoding.keep_protected=false"),
         *("decoding.max_length_factor=0.1", "decoding.max_length_offset=2"),
         "baseline.head=",  # compared is with the last blessed model
     )
     damaged = loading.load_recipe("localization_en_fr", (*OVERRIDES, *demands))
-    refused = local_runner.run(damaged, str(data_file), facts["paths"]["output"], progress=lambda line: None)
+    refused = local_runner.run(
+        damaged, str(data_file), facts["paths"]["output"], progress=lambda line: None
+    )
     assert not refused["blessed"]
     assert "below that of the last blessed model" in refused["blessing_reason"]
     assert "on the slice file = pairs.tsv, Exact match is" in refused["blessing_reason"]
     assert "on the slice unknown_words = yes" in refused["blessing_reason"]
     everything = next(one for one in refused["slices"] if one["slice"] == "file = pairs.tsv")
     assert everything["n"] == facts["counts"]["by_split"]["test"]
-    assert everything["last_blessed"]["bleu"] == pytest.approx(facts["systems"][0]["metrics"]["bleu"]["value"])
-    assert len(list(pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model").iterdir())) == 1
-    assert [path.name for path in versions_of(facts)] == [path.name for path in versions_of(refused)]
+    assert everything["last_blessed"]["bleu"] == pytest.approx(
+        facts["systems"][0]["metrics"]["bleu"]["value"]
+    )
+    assert (
+        len(list(pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model").iterdir()))
+        == 1
+    )
+    assert [path.name for path in versions_of(facts)] == [
+        path.name for path in versions_of(refused)
+    ]
 
 
 def test_evaluate_measures_a_pushed_model(finished_run, data_file, tmp_path, capsys):
     facts, _ = finished_run
     held_back = tmp_path / "held_back.jsonl"
     held_back.write_text(
-        '{"source": "Delete page %(new)s", "target": "Supprimer la page %(new)s"}\n{"source": "", "target": "x"}\n',
+        '{"source": "Delete page %(new)s", "target": "Supprimer la page %(new)s"}\n{"source": "", '
+        '"target": "x"}\n',
         encoding="utf-8",
     )
     status = main.main(
-        ["evaluate", "--model", facts["paths"]["models"], "--data", str(held_back), "--json", str(tmp_path / "m.json")]
+        [
+            "evaluate",
+            "--model",
+            facts["paths"]["models"],
+            "--data",
+            str(held_back),
+            "--json",
+            str(tmp_path / "m.json"),
+        ]
     )
     printed = capsys.readouterr()
     assert status == 0
@@ -187,10 +243,14 @@ def test_serve_and_request(finished_run, capsys):
     facts, _ = finished_run
     with ModelServer(facts["paths"]["models"], 0) as server:
         with Client(server.address, timeout=120) as client:
-            answers = client.predict(["Delete page %(never_seen)s", "Open folder {{ nor.this }} now"])
+            answers = client.predict(
+                ["Delete page %(never_seen)s", "Open folder {{ nor.this }} now"]
+            )
             assert "%(never_seen)s" in answers[0].text
             copied = [token for token in answers[0].tokens if token.copied_from is not None]
-            assert ("%(never_seen)s", "%(never_seen)s") in [(token.text, token.source_token) for token in copied]
+            assert ("%(never_seen)s", "%(never_seen)s") in [
+                (token.text, token.source_token) for token in copied
+            ]
             assert len(client.n_best("Close file %(x)s")[0]) == 2
             [score] = client.score(["Delete page %(x)s"], ["Supprimer la page %(x)s"])
             assert score.log_probability < 0 and score.token_count == 5
@@ -198,7 +258,9 @@ def test_serve_and_request(finished_run, capsys):
                 client.predict("word " * 40)
             with pytest.raises(RequestError, match="empty"):
                 client.predict(" ")
-        assert main.main(["request", "--address", server.address, "Delete page %(never_seen)s"]) == 0
+        assert (
+            main.main(["request", "--address", server.address, "Delete page %(never_seen)s"]) == 0
+        )
         assert "%(never_seen)s" in capsys.readouterr().out
 
 
@@ -256,25 +318,47 @@ def test_compilations_are_bounded_by_the_bucket_list(finished_run, tmp_path):
     dump = tmp_path / "xla"
     subprocess.run(
         [sys.executable, "-c", SERVE_MIXED_LENGTHS, facts["paths"]["models"]],
-        env={**os.environ, "XLA_FLAGS": f"--xla_dump_to={dump} --xla_dump_hlo_as_text", "KERAS_BACKEND": "tensorflow"},
+        env={
+            **os.environ,
+            "XLA_FLAGS": f"--xla_dump_to={dump} --xla_dump_hlo_as_text",
+            "KERAS_BACKEND": "tensorflow",
+        },
         cwd=pathlib.Path(__file__).parents[2],
         check=True,
     )
-    # XLA writes one such file for each module that it compiles; the search is the one with loops in it.
-    modules = [path for path in dump.glob("*before_optimizations.txt") if " while(" in path.read_text(encoding="utf-8")]
+    # XLA writes one such file for each module that it compiles; the search is the one with loops in
+    # it.
+    modules = [
+        path
+        for path in dump.glob("*before_optimizations.txt")
+        if " while(" in path.read_text(encoding="utf-8")
+    ]
     assert len(modules) == 2 * 2
 
 
 def test_the_server_conforms_to_tensorflow_serving(finished_run):
-    """The suite that is ready to run against TensorFlow Serving's own container runs against the embedded server."""
+    """The suite that is ready to run against TensorFlow Serving's own container runs against the
+    embedded server.
+    """
     from serving.batching import Batching
     from serving.server import ModelServer
 
     facts, _ = finished_run
     options = {"rest_port": 0, "batching": Batching(max_batch_size=4)}
     with ModelServer(facts["paths"]["models"], 0, **options) as server:
-        arguments = ["--address", server.address, "--rest", server.rest_address, "--model", "localization_en_fr"]
+        arguments = [
+            "--address",
+            server.address,
+            "--rest",
+            server.rest_address,
+            "--model",
+            "localization_en_fr",
+        ]
         command = [sys.executable, "-m", "tests.end_to_end.serving_conformance", *arguments]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
-    assert "FAILED" not in done.stdout and "skipped  " not in done.stdout and done.stdout.count("ok  ") == 16
+    assert (
+        "FAILED" not in done.stdout
+        and "skipped  " not in done.stdout
+        and done.stdout.count("ok  ") == 16
+    )

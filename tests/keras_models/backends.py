@@ -1,4 +1,6 @@
-"""What tests need and `keras.ops` lacks: gradients, compilation and traced shapes on either backend."""
+"""What tests need and `keras.ops` lacks:
+gradients, compilation and traced shapes on either backend.
+"""
 
 import keras
 import numpy as np
@@ -8,16 +10,22 @@ TENSORFLOW = keras.backend.backend() == "tensorflow"
 
 def numpy(tree):
     """Every tensor of a nest as a NumPy array."""
-    return keras.tree.map_structure(lambda x: None if x is None else keras.ops.convert_to_numpy(x), tree)
+    return keras.tree.map_structure(
+        lambda x: None if x is None else keras.ops.convert_to_numpy(x), tree
+    )
 
 
 def examples(count):
-    """How many examples a test that decodes takes: JAX compiles each search anew, some seconds each."""
+    """How many examples a test that decodes takes:
+    JAX compiles each search anew, some seconds each.
+    """
     return count if TENSORFLOW else max(2, count // 5)
 
 
 def compiled(function):
-    """`function` compiled by XLA, as exported models are: without AutoGraph, which `keras.ops` does not need."""
+    """`function` compiled by XLA, as exported models are:
+    without AutoGraph, which `keras.ops` does not need.
+    """
     if TENSORFLOW:
         import tensorflow as tf
 
@@ -28,12 +36,14 @@ def compiled(function):
 
 
 def gradient_function(function, layer):
-    """Returns what gives the scalar `function(*inputs)` and its gradients, for the inputs and for the layer's weights.
+    """Returns what gives the scalar `function(*inputs)` and its gradients, for the inputs and for
+    the layer's weights.
 
     To be called more than once where a test trains: JAX compiles it at the first call.
 
     Args:
-        layer: a built layer or model whose trainable weights the function reads, as they are at each call.
+        layer: a built layer or model whose trainable weights the function reads, as they are at
+            each call.
     """
     if TENSORFLOW:
         import tensorflow as tf
@@ -42,9 +52,12 @@ def gradient_function(function, layer):
             with tf.GradientTape() as tape:
                 tape.watch(inputs)
                 value = function(*inputs)
-            # TensorFlow's own variables: it does not know the types of Keras' where they are unconnected.
+            # TensorFlow's own variables: it does not know the types of Keras' where they are
+            # unconnected.
             sources = [*inputs, *(weight.value for weight in layer.trainable_weights)]
-            gradients = tape.gradient(value, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+            gradients = tape.gradient(
+                value, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO
+            )
             return float(value), [numpy(tf.convert_to_tensor(gradient)) for gradient in gradients]
 
         return eager
@@ -65,11 +78,15 @@ def gradient_function(function, layer):
 
 def value_and_gradients(function, inputs, layer):
     """As `gradient_function`, for one list of float arrays."""
-    return gradient_function(function, layer)(*(keras.ops.convert_to_tensor(x, dtype="float32") for x in inputs))
+    return gradient_function(function, layer)(
+        *(keras.ops.convert_to_tensor(x, dtype="float32") for x in inputs)
+    )
 
 
 def traced_shapes(function, layer, *arrays):
-    """Static shapes of all tensors that computing `function(*arrays)` and its gradients for the weights makes."""
+    """Static shapes of all tensors that computing `function(*arrays)` and its gradients for the
+    weights makes.
+    """
     if TENSORFLOW:
         import tensorflow as tf
 
@@ -79,8 +96,13 @@ def traced_shapes(function, layer, *arrays):
                 value = function(*tensors)
             return value, tape.gradient(value, [weight.value for weight in layer.trainable_weights])
 
-        graph = train.get_concrete_function(*map(tf.constant, arrays)).graph.as_graph_def(add_shapes=True)
-        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+        graph = train.get_concrete_function(*map(tf.constant, arrays)).graph.as_graph_def(
+            add_shapes=True
+        )
+        nodes = [
+            *graph.node,
+            *(node for function in graph.library.function for node in function.node_def),
+        ]
         return {
             tuple(dim.size for dim in shape.dim)
             for node in nodes

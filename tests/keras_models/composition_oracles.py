@@ -30,8 +30,8 @@ def compose(word, function, weights, units, window, ngram, buckets):
     """The vector of a word, a list of character ids.
 
     Args:
-        weights: dict from the name of a weight of the layer to its value; `lstm` is the list of the directions' (kernel,
-            recurrent kernel, bias).
+        weights: dict from the name of a weight of the layer to its value; `lstm` is the list of the
+            directions' (kernel, recurrent kernel, bias).
     """
     embeddings = np.asarray(weights["embeddings"], np.float64)
     if function == "ngram":
@@ -53,10 +53,14 @@ def compose(word, function, weights, units, window, ngram, buckets):
             total = np.zeros(units)
             for tap in range(window):
                 if j + tap < len(word):
-                    total = total + vectors[j + tap] @ weights["kernel"][tap * units : (tap + 1) * units]
+                    total = (
+                        total
+                        + vectors[j + tap] @ weights["kernel"][tap * units : (tap + 1) * units]
+                    )
             pooled = np.maximum(pooled, np.tanh(total) + weights["bias"])
         return pooled if word else np.zeros(units)
     forward, backward = (
-        lstm(order, *directions) for order, directions in zip((vectors, vectors[::-1]), weights["lstm"], strict=True)
+        lstm(order, *directions)
+        for order, directions in zip((vectors, vectors[::-1]), weights["lstm"], strict=True)
     )
     return np.tanh(np.concatenate([forward, backward]) @ weights["kernel"] + weights["bias"])

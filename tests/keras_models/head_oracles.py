@@ -4,8 +4,9 @@ One source, one target step, no batch axis; kernels are `[inputs, outputs]`. Com
 
     memory        source states `[source_length, memory_size]`
     mask          booleans `[source_length]`, false at padding; None means no padding
-    extended_ids  `[source_length]`: the target vocabulary's id of each source token, or V + its first position
-    copies        `[source_length]`: p(this step copies source position j); exactly 0 at padding
+    extended_ids  `[source_length]`: the target vocabulary's id of each source token, or V + its
+    first position copies        `[source_length]`: p(this step copies source position j); exactly 0
+    at padding
 
 Distributions run over the V + source_length extended ids.
 """
@@ -34,7 +35,9 @@ def log_sigmoid(x):
 
 
 def merge(p_vocabulary, copies, extended_ids):
-    """P(w) = p_vocabulary(w) + sum of copies_j over the occurrences j of w; both parts already hold their gates."""
+    """P(w) = p_vocabulary(w) + sum of copies_j over the occurrences j of w;
+    both parts already hold their gates.
+    """
     result = np.zeros(len(p_vocabulary) + len(copies))
     for word, p in enumerate(p_vocabulary):
         result[word] += float(p)
@@ -68,11 +71,14 @@ def pointer_scores(query, keys, W1, W2, v, bias=None):
     return np.array([dot(v, np.tanh(affine(key, W1) + projected)) for key in keys])
 
 
-def pointer_network(query, memory, mask, W1, W2, v, end_key, extended_ids, vocabulary_size, bias=None):
+def pointer_network(
+    query, memory, mask, W1, W2, v, end_key, extended_ids, vocabulary_size, bias=None
+):
     """Vinyals 2015 eq. 3: one softmax of u over the source positions and the end.
 
-    The end is one more row of the memory, learned, whose probability is that of the id 3. A word's probability is the sum over its
-    occurrences; ids of the vocabulary that are not in the source get 0. A source without tokens leaves the end alone.
+    The end is one more row of the memory, learned, whose probability is that of the id 3. A word's
+    probability is the sum over its occurrences; ids of the vocabulary that are not in the source
+    get 0. A source without tokens leaves the end alone.
 
     Args:
         end_key: `[memory_size]`.
@@ -105,8 +111,8 @@ def pointer_softmax_switch(context, state, W1, b1, W2, b2, w, b, activations):
         W1, b1: `[context_size + state_size, units]`, `[units]`.
         W2, b2: `[units, units]`, `[units]`.
         w, b: `[units]` or `[units, 1]`, and a number (or `[1]`).
-        activations: act of each layer, two functions of a vector: `np.tanh`, `recurrent_oracles.relu` or `noisy_tanh` with its
-            alpha, c and p given.
+        activations: act of each layer, two functions of a vector: `np.tanh`,
+            `recurrent_oracles.relu` or `noisy_tanh` with its alpha, c and p given.
     """
     h1 = activations[0](affine(np.concatenate([context, state]), W1, b1))
     h2 = activations[1](affine(h1, W2, b2)) + h1
@@ -114,10 +120,12 @@ def pointer_softmax_switch(context, state, W1, b1, W2, b2, w, b, activations):
 
 
 def pointer_softmax(p_shortlist, location, switch, temperature=1.0):
-    """Gulcehre 2016 eq. 4 to 9 and section 4.1: f_t = [d_t w_t; (1 - d_t) l_t], d_t = p(z_t = 1) = sigmoid(temperature * f).
+    """Gulcehre 2016 eq. 4 to 9 and section 4.1: f_t = [d_t w_t;
+    (1 - d_t) l_t], d_t = p(z_t = 1) = sigmoid(temperature * f).
 
-    z = 1 means shortlist. Nothing is merged: entry V + j belongs to source position j, whatever its token, even one of the
-    vocabulary or one that stood earlier. A source without tokens (`location` all 0) leaves d = 1.
+    z = 1 means shortlist. Nothing is merged: entry V + j belongs to source position j, whatever its
+    token, even one of the vocabulary or one that stood earlier. A source without tokens (`location`
+    all 0) leaves d = 1.
 
     Args:
         p_shortlist: w_t `[V]`.
@@ -138,8 +146,9 @@ def pointer_softmax(p_shortlist, location, switch, temperature=1.0):
 def pointer_softmax_log_likelihood(p_shortlist, location, switch, target, temperature=1.0):
     """Gulcehre 2016 eq. 5 to 7 with z observed: log p(target, z).
 
-    target < V: log d + log w_t(target), even if the source holds the word. target = V + j: log(1 - d) + log l_t(j), of that
-    position alone. The logarithms of d are taken of f, so a saturated switch costs temperature * |f|, not infinity.
+    target < V: log d + log w_t(target), even if the source holds the word. target = V + j: log(1 -
+    d) + log l_t(j), of that position alone. The logarithms of d are taken of f, so a saturated
+    switch costs temperature * |f|, not infinity.
     """
     size = len(p_shortlist)
     if sum(float(p) for p in location) == 0:
@@ -171,9 +180,11 @@ def copy_scores(memory, state, kernel, bias=None, tanh=False):
 
 
 def joint_copy(vocabulary_scores, scores, mask, extended_ids):
-    """Gu 2016 eq. 4 to 6 and the lecture: one softmax over the vocabulary's scores and the source positions'.
+    """Gu 2016 eq. 4 to 6 and the lecture:
+    one softmax over the vocabulary's scores and the source positions'.
 
-    P(w) = (exp score_w + sum over the occurrences j of w of exp score_j) / Z, Z the sum of all V + (real positions) exponentials.
+    P(w) = (exp score_w + sum over the occurrences j of w of exp score_j) / Z, Z the sum of all V +
+    (real positions) exponentials.
 
     Args:
         vocabulary_scores: `[V]`; lecture: W [c; h] + b; Gu 2016 eq. 7: W_o s.
@@ -191,10 +202,12 @@ def joint_copy(vocabulary_scores, scores, mask, extended_ids):
 
 
 def selective_read(previous_id, copies, memory, extended_ids):
-    """Gu 2016 eq. 9: zeta(y_{t-1}) = sum_j rho_j h_j, rho_j = p(copy j) / K where x_j = y_{t-1}, else 0.
+    """Gu 2016 eq. 9:
+    zeta(y_{t-1}) = sum_j rho_j h_j, rho_j = p(copy j) / K where x_j = y_{t-1}, else 0.
 
-    K is the sum of p(copy j) over those positions; without any (or if all of them have none) zeta = 0. p(copy j) is that of the step
-    that predicted y_{t-1}. At the first step nothing was copied: pass `copies` of zeros.
+    K is the sum of p(copy j) over those positions; without any (or if all of them have none) zeta =
+    0. p(copy j) is that of the step that predicted y_{t-1}. At the first step nothing was copied:
+    pass `copies` of zeros.
 
     Args:
         previous_id: extended id of y_{t-1}.
@@ -218,18 +231,22 @@ def selective_read(previous_id, copies, memory, extended_ids):
 # Pointer sentinel.
 
 
-def pointer_sentinel(p_vocabulary, hidden, memory, mask, extended_ids, W, b, sentinel, key_kernel=None):
+def pointer_sentinel(
+    p_vocabulary, hidden, memory, mask, extended_ids, W, b, sentinel, key_kernel=None
+):
     """Merity 2016 sections 2.2 to 2.4, with the source's states in the place of the window's.
 
-    q = tanh(W hidden + b),  z_j = q . k_j (eq. 1),  a = softmax([z; q . sentinel]),  g = the last of a
-    p(w) = g p_vocabulary(w) + (1 - g) sum of a_j / (1 - g) over the occurrences of w (eq. 3 to 5); 1 - g cancels
+    q = tanh(W hidden + b),  z_j = q . k_j (eq. 1),  a = softmax([z; q . sentinel]),  g = the last
+    of a p(w) = g p_vocabulary(w) + (1 - g) sum of a_j / (1 - g) over the occurrences of w (eq. 3 to
+    5); 1 - g cancels
 
     A source without tokens leaves g = 1.
 
     Args:
         W, b: `[hidden_size, key_size]`, `[key_size]`.
         sentinel: `[key_size]`.
-        key_kernel: `[memory_size, key_size]`, k_j = key_kernel h_j; None: k_j = h_j, as the paper has it.
+        key_kernel: `[memory_size, key_size]`, k_j = key_kernel h_j; None: k_j = h_j, as the paper
+            has it.
 
     Returns:
         distribution `[V + source_length]`, copies a_j `[source_length]`, g.
@@ -245,44 +262,53 @@ def pointer_sentinel(p_vocabulary, hidden, memory, mask, extended_ids, W, b, sen
 
 
 def pointer_sentinel_auxiliary_loss(copies, gate, extended_ids, target):
-    """Merity 2016 section 2.6: the pointer's loss, -log(g + sum of a_j over the occurrences of the target)."""
-    return -math.log(gate + sum(float(a) for a, word in zip(copies, extended_ids) if word == target))
+    """Merity 2016 section 2.6:
+    the pointer's loss, -log(g + sum of a_j over the occurrences of the target).
+    """
+    return -math.log(
+        gate + sum(float(a) for a, word in zip(copies, extended_ids) if word == target)
+    )
 
 
 # SeqCopyNet.
 
 
 def span_copy(embedding, state, context, memory, mask, weights, max_span, transducer_input="start"):
-    """Zhou 2018 (SeqCopyNet), one decoding step; the equations are those of the published paper, in the text's order.
+    """Zhou 2018 (SeqCopyNet), one decoding step;
+    the equations are those of the published paper, in the text's order.
 
-    m = [w; s; c]                                              w = embedding of y_{t-1}, s = state, c = context
-    p_copy = sigmoid(W_2 tanh(W_1 m + b_1) + b_2)
-    vocabulary = softmax(W_o maxout(W_r w + U_r c + V_r s) [+ b_o])         maxout over neighbouring pairs
-    q_start = tanh(W_q m + b_q),   start = softmax_j(v . tanh(W_h h_j + W_s q_start + b)) over the real positions
-    q_end = GRU(x, tanh(W_g m + b_g)),   end = softmax_k(v' . tanh(W_h' h_k + W_s' q_end + b'))
-    p(span j..k) = p_copy start_j end_{k | j}
+    m = [w; s; c]                                              w = embedding of y_{t-1}, s = state,
+    c = context p_copy = sigmoid(W_2 tanh(W_1 m + b_1) + b_2) vocabulary = softmax(W_o maxout(W_r w
+    + U_r c + V_r s) [+ b_o])         maxout over neighbouring pairs q_start = tanh(W_q m + b_q),
+    start = softmax_j(v . tanh(W_h h_j + W_s q_start + b)) over the real positions q_end = GRU(x,
+    tanh(W_g m + b_g)),   end = softmax_k(v' . tanh(W_h' h_k + W_s' q_end + b')) p(span j..k) =
+    p_copy start_j end_{k | j}
 
-    x is the transducer's input: "start": h_j of the start j, so that each start has a query of its own; "expected": the
-    copying context sum_j start_j h_j, one query for all. For both, ends run over the real positions from j to j + max_span - 1,
-    and the softmax is taken over them alone. A source without tokens leaves p_copy = 0.
+    x is the transducer's input: "start": h_j of the start j, so that each start has a query of its
+    own; "expected": the copying context sum_j start_j h_j, one query for all. For both, ends run
+    over the real positions from j to j + max_span - 1, and the softmax is taken over them alone. A
+    source without tokens leaves p_copy = 0.
 
     Args:
         embedding, state, context: vectors.
         weights: dict of
             `gate`: W_1 `[m_size, units]`, b_1, W_2 `[units, 1]`, b_2 `[1]`;
-            `readout`: W_r, U_r, V_r, each `[its input's size, 2 size]` (`readout_bias` `[2 size]`, if there is one);
+            `readout`: W_r, U_r, V_r, each `[its input's size, 2 size]` (`readout_bias` `[2 size]`,
+                if there is one);
             `output`: W_o `[size, V]`, b_o `[V]` or None;
             `start_query`: W_q `[m_size, query_size]`, b_q;
             `start_pointer`: W_h, W_s, v, b or None, as `pointer_scores` takes them;
             `transducer_state`: W_g `[m_size, gru_units]`, b_g;
-            `transducer`: dict of `oracles.gru`'s `kernel` `[memory_size, 3 gru_units]`, `recurrent_kernel`, `bias`;
+            `transducer`: dict of `oracles.gru`'s `kernel` `[memory_size, 3 gru_units]`,
+                `recurrent_kernel`, `bias`;
             `end_pointer`: as `start_pointer`; the same arrays if the two share them.
         max_span: the most tokens of a span.
 
     Returns:
-        dict of `p_copy`; `vocabulary` `[V]` (not yet times 1 - p_copy); `start` `[source_length]`; `end` and `span`
-        `[source_length, source_length]`, a row a start; `copies` p_copy * start `[source_length]`, and `distribution`
-        `[V + source_length]` of the next token's id or source position, unmerged: entry V + j is copying from j.
+        dict of `p_copy`; `vocabulary` `[V]` (not yet times 1 - p_copy); `start` `[source_length]`;
+        `end` and `span` `[source_length, source_length]`, a row a start; `copies` p_copy * start
+        `[source_length]`, and `distribution` `[V + source_length]` of the next token's id or source
+        position, unmerged: entry V + j is copying from j.
     """
     m = np.concatenate([embedding, state, context])
     length = len(memory)
@@ -292,7 +318,11 @@ def span_copy(embedding, state, context, memory, mask, weights, max_span, transd
     p_copy = sigmoid(affine(np.tanh(affine(m, W_1, b_1)), W_2, b_2)[0]) if positions else 0.0
 
     W_r, U_r, V_r = weights["readout"]
-    readout = affine(embedding, W_r, weights.get("readout_bias")) + affine(context, U_r) + affine(state, V_r)
+    readout = (
+        affine(embedding, W_r, weights.get("readout_bias"))
+        + affine(context, U_r)
+        + affine(state, V_r)
+    )
     vocabulary = softmax(affine(maxout(readout, 2), *weights["output"]))
 
     q_start = np.tanh(affine(m, *weights["start_query"]))
@@ -326,10 +356,11 @@ def span_copy(embedding, state, context, memory, mask, weights, max_span, transd
 
 
 def span_copy_loss(steps, segments):
-    """Zhou 2018, objective: -sum of log (1 - p_copy) p(word) over generated words, -sum of log p(span) over copied spans.
+    """Zhou 2018, objective: -sum of log (1 - p_copy) p(word) over generated words, -sum of log
+    p(span) over copied spans.
 
-    A span is paid for once, at its first token; the decoder nevertheless runs over every word (Copy Run), so there is a step
-    for each target token, those inside of a span unused.
+    A span is paid for once, at its first token; the decoder nevertheless runs over every word (Copy
+    Run), so there is a step for each target token, those inside of a span unused.
 
     Args:
         steps: `span_copy`'s results, one for each target token.
@@ -356,9 +387,11 @@ def span_copy_loss(steps, segments):
 
 
 def candidate_words(batch, frequent, size):
-    """Jean 2015 as Gulcehre 2016 section 5.2 uses it: the batch's words, then the most frequent ones until there are `size`.
+    """Jean 2015 as Gulcehre 2016 section 5.2 uses it:
+    the batch's words, then the most frequent ones until there are `size`.
 
-    Words of the batch are never left out: if they alone are more than `size`, so are the candidates.
+    Words of the batch are never left out: if they alone are more than `size`, so are the
+    candidates.
 
     Args:
         batch: ids of the words that the batch needs, repeats allowed.
@@ -376,7 +409,9 @@ def candidate_words(batch, frequent, size):
 
 
 def candidate_softmax(scores, candidates, weights=None):
-    """softmax over `candidates` alone: p(w) = exp(score_w) / sum over the candidates c of weight_c exp(score_c); words outside have exactly 0.
+    """softmax over `candidates` alone:
+    p(w) = exp(score_w) / sum over the candidates c of weight_c exp(score_c); words outside have
+    exactly 0.
 
     Args:
         scores: `[V]`, of which those outside the candidates are not read.
@@ -389,4 +424,6 @@ def candidate_softmax(scores, candidates, weights=None):
     weights = weights or {}
     chosen = sorted({int(word) for word in candidates})
     total = sum(weights.get(word, 1.0) * np.exp(scores[word]) for word in chosen)
-    return np.array([np.exp(scores[word]) / total if word in chosen else 0.0 for word in range(len(scores))])
+    return np.array(
+        [np.exp(scores[word]) / total if word in chosen else 0.0 for word in range(len(scores))]
+    )

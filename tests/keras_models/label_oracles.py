@@ -1,4 +1,5 @@
-"""Labels that copying is trained with, in plain Python: one source and one target, lists of strings.
+"""Labels that copying is trained with, in plain Python:
+one source and one target, lists of strings.
 
 Written from the papers' descriptions alone.
 """
@@ -10,10 +11,11 @@ GENERATE, ARGMAX = -1, -2
 def longest_match_spans(source, target, max_span, min_span=1):
     """Greedy segmentation of a target into generated words and copied spans.
 
-    Zhou 2018 needs the set of a target's copied spans and says of it that none has more than 5 tokens; greed is ours.
+    Zhou 2018 needs the set of a target's copied spans and says of it that none has more than 5
+    tokens; greed is ours.
 
-    From left to right: at target position t take the longest span of the source that equals target[t : t + l],
-    min_span <= l <= max_span, of equal ones the first; else generate the word.
+    From left to right: at target position t take the longest span of the source that equals
+    target[t : t + l], min_span <= l <= max_span, of equal ones the first; else generate the word.
 
     Returns:
         list of `("generate", word)` and `("copy", start, end)`, the end included.
@@ -38,7 +40,8 @@ def longest_match_spans(source, target, max_span, min_span=1):
 
 
 def unknown_word_pointers(source, target, vocabulary):
-    """Gulcehre 2016 section 5.2, UNK pointers: an unknown target word points to its first occurrence in the source.
+    """Gulcehre 2016 section 5.2, UNK pointers:
+    an unknown target word points to its first occurrence in the source.
 
     Whether the source's own vocabulary knows the word does not matter.
 
@@ -46,24 +49,30 @@ def unknown_word_pointers(source, target, vocabulary):
         vocabulary: the target's known words.
 
     Returns:
-        list, for each target word a source position, or -1 (known, or not in the source: it is generated, as [UNK]).
+        list, for each target word a source position, or -1 (known, or not in the source: it is
+        generated, as [UNK]).
     """
-    return [GENERATE if word in vocabulary or word not in source else source.index(word) for word in target]
+    return [
+        GENERATE if word in vocabulary or word not in source else source.index(word)
+        for word in target
+    ]
 
 
 def dictionary_pointers(source, target, vocabulary, dictionary, earliest=False):
     """Gulcehre 2016 section 5.3: pointers for translation.
 
-    A target word outside of the vocabulary points to itself in the source; else to one of its translations in the source;
-    each at its first position; else the label is the argmax of the attention.
+    A target word outside of the vocabulary points to itself in the source; else to one of its
+    translations in the source; each at its first position; else the label is the argmax of the
+    attention.
 
     Args:
         dictionary: target word to list of source words.
-        earliest: which of several translations that the source holds: the one first in the dictionary (False), or the one
-            first in the source (True). The paper leaves it open.
+        earliest: which of several translations that the source holds: the one first in the
+            dictionary (False), or the one first in the source (True). The paper leaves it open.
 
     Returns:
-        list, for each target word -1 (known: generated), a source position, or -2 (argmax of the attention).
+        list, for each target word -1 (known: generated), a source position, or -2 (argmax of the
+        attention).
     """
     pointers = []
     for word in target:
@@ -72,7 +81,11 @@ def dictionary_pointers(source, target, vocabulary, dictionary, earliest=False):
         elif word in source:
             pointers.append(source.index(word))
         else:
-            found = [source.index(translation) for translation in dictionary.get(word, []) if translation in source]
+            found = [
+                source.index(translation)
+                for translation in dictionary.get(word, [])
+                if translation in source
+            ]
             pointers.append((min(found) if earliest else found[0]) if found else ARGMAX)
     return pointers
 
@@ -80,16 +93,16 @@ def dictionary_pointers(source, target, vocabulary, dictionary, earliest=False):
 def entity_pointers(source, target, source_entities, target_entities):
     """Gulcehre 2016 section 5.2, entity pointers: anonymised ids and pointers to them.
 
-    Entity tokens get ids from 1, from left to right, the source before the target; the same token has the same id. It is done
-    token by token, so that a part of an entity can match. A target entity token points to the first source entity token with
-    its id.
+    Entity tokens get ids from 1, from left to right, the source before the target; the same token
+    has the same id. It is done token by token, so that a part of an entity can match. A target
+    entity token points to the first source entity token with its id.
 
     Args:
         source_entities, target_entities: booleans: whether each token is (part of) an entity.
 
     Returns:
-        ids of the source's tokens and of the target's, 0 for those that are no entities; and pointers, for each target token a
-        source position or -1.
+        ids of the source's tokens and of the target's, 0 for those that are no entities; and
+        pointers, for each target token a source position or -1.
     """
     numbers = {}
 

@@ -1,7 +1,8 @@
 """The papers' equations in NumPy float64 and plain loops: what the layers are compared with.
 
-Nothing here comes from `keras_models`. Arrays have no batch axis: one source, one target step or one target sequence.
-Vectors are `[size]`, a source is `[source_length, size]`, extended ids are V + position for copies.
+Nothing here comes from `keras_models`. Arrays have no batch axis: one source, one target step or
+one target sequence. Vectors are `[size]`, a source is `[source_length, size]`, extended ids are V +
+position for copies.
 """
 
 import itertools
@@ -54,12 +55,13 @@ def layer_norm(vector, gamma, beta, epsilon=1e-5):
 def attention(kind, query, memory, mask, weights, coverage=None):
     """Attention's weights and context.
 
-    additive: e_i = v . tanh(W_h h_i + W_s s + w_c c_i + b)    (Bahdanau 2014; See 2017 eq. 1 and 11)
-    dot:      e_i = s . h_i [+ w_c c_i]                        (Luong 2015)
-    bilinear: e_i = s . W h_i [+ w_c c_i]                      (Luong 2015)
+    additive: e_i = v . tanh(W_h h_i + W_s s + w_c c_i + b)    (Bahdanau 2014; See 2017 eq. 1 and
+    11) dot:      e_i = s . h_i [+ w_c c_i]                        (Luong 2015) bilinear: e_i = s .
+    W h_i [+ w_c c_i]                      (Luong 2015)
 
     Args:
-        weights: dict of arrays: `memory_kernel`, `query_kernel`, `bias`, `score_kernel`, `coverage_kernel`, as needed.
+        weights: dict of arrays: `memory_kernel`, `query_kernel`, `bias`, `score_kernel`,
+            `coverage_kernel`, as needed.
 
     Returns:
         weights `[source_length]`, zero where the mask is false, and context `[memory_size]`.
@@ -69,11 +71,16 @@ def attention(kind, query, memory, mask, weights, coverage=None):
     for i in positions:
         if kind == "additive":
             inner = (
-                affine(memory[i], weights["memory_kernel"]) + affine(query, weights["query_kernel"]) + weights["bias"]
+                affine(memory[i], weights["memory_kernel"])
+                + affine(query, weights["query_kernel"])
+                + weights["bias"]
             )
             if coverage is not None:
                 inner = inner + weights["coverage_kernel"] * float(coverage[i])
-            scores[i] = sum(float(weights["score_kernel"][k, 0]) * math.tanh(inner[k]) for k in range(len(inner)))
+            scores[i] = sum(
+                float(weights["score_kernel"][k, 0]) * math.tanh(inner[k])
+                for k in range(len(inner))
+            )
             continue
         key = memory[i] if kind == "dot" else affine(memory[i], weights["memory_kernel"])
         scores[i] = sum(float(query[k]) * float(key[k]) for k in range(len(query)))
@@ -90,7 +97,9 @@ def attention(kind, query, memory, mask, weights, coverage=None):
 
 
 def coverage_loss(attentions, target_mask):
-    """See 2017 eq. 10, 12 and 13: c_t = sum of earlier attentions, loss_t = sum_i min(a_ti, c_ti); mean over real t."""
+    """See 2017 eq. 10, 12 and 13: c_t = sum of earlier attentions, loss_t = sum_i min(a_ti, c_ti);
+    mean over real t.
+    """
     coverage = np.zeros(len(attentions[0]))
     total, count = 0.0, 0
     for row, real in zip(attentions, target_mask):
@@ -108,7 +117,9 @@ def vocabulary_distribution(hidden, kernel, bias):
     return softmax(affine(hidden, kernel, bias))
 
 
-def pointer_generator(p_vocabulary, w_context, w_state, w_inputs, b, context, state, inputs, weights, extended_ids):
+def pointer_generator(
+    p_vocabulary, w_context, w_state, w_inputs, b, context, state, inputs, weights, extended_ids
+):
     """See 2017 eq. 8 and 9.
 
     p_gen = sigmoid(w_h . context + w_s . state + w_x . inputs + b)
@@ -136,9 +147,11 @@ def pointer_generator(p_vocabulary, w_context, w_state, w_inputs, b, context, st
 
 
 def gru(x, h, kernel, recurrent_kernel, bias):
-    """Cho 2014, with the reset gate after the recurrent product; gates z, r, candidate; bias `[2, 3 units]`.
+    """Cho 2014, with the reset gate after the recurrent product; gates z, r, candidate;
+    bias `[2, 3 units]`.
 
-    z = sigmoid(W_z x + b_z + U_z h + d_z),  r likewise,  n = tanh(W_n x + b_n + r * (U_n h + d_n)),  h' = z h + (1 - z) n
+    z = sigmoid(W_z x + b_z + U_z h + d_z),  r likewise,  n = tanh(W_n x + b_n + r * (U_n h + d_n)),
+    h' = z h + (1 - z) n
     """
     size = len(h)
     outside, inside = affine(x, kernel, bias[0]), affine(h, recurrent_kernel, bias[1])
@@ -168,7 +181,9 @@ def recur(cell, x, state, weights):
 
 
 def encode(source_ids, weights, cell):
-    """Bidirectional layers over the tokens that are not padding; bridges from the last states of both directions."""
+    """Bidirectional layers over the tokens that are not padding;
+    bridges from the last states of both directions.
+    """
     length = len(source_ids)
     mask = [int(i) != 0 for i in source_ids]
     states = [weights["source_embedding"][int(i)].astype("float64") for i in source_ids]
@@ -192,21 +207,26 @@ def encode(source_ids, weights, cell):
     return np.array(states).reshape(length, -1), mask, first
 
 
-def seq2seq(inputs, weights, vocabulary_size, cell, kind, head, input_feeding, coverage, selective_read=None):
+def seq2seq(
+    inputs, weights, vocabulary_size, cell, kind, head, input_feeding, coverage, selective_read=None
+):
     """Teacher-forced decoding of one pair.
 
-    With `kind` "none" there is no attention: the decoder sees the source through its first state alone. With `selective_read`
-    its input has one more part, after the fed-back output: zeta of the label before, by that step's copies (Gu 2016 eq. 9).
+    With `kind` "none" there is no attention: the decoder sees the source through its first state
+    alone. With `selective_read` its input has one more part, after the fed-back output: zeta of the
+    label before, by that step's copies (Gu 2016 eq. 9).
 
     Args:
-        head: "softmax", "pointer_generator", or a function `(hidden, state, memory, mask) -> (distribution, copies)`.
+        head: "softmax", "pointer_generator", or a function `(hidden, state, memory, mask) ->
+            (distribution, copies)`.
         selective_read: `head_oracles.selective_read`, or None.
-        inputs: dict of `[length]` arrays: `source_ids`, `source_extended_ids`, `target_input_ids`, `target_extended_ids`.
+        inputs: dict of `[length]` arrays: `source_ids`, `source_extended_ids`, `target_input_ids`,
+            `target_extended_ids`.
         weights: dict; see `tests/keras_models/models/test_seq2seq.py`.
 
     Returns:
-        log-probabilities of the labels `[target_length]`, distributions `[target_length, V + source_length]`, attentions
-        `[target_length, source_length]`.
+        log-probabilities of the labels `[target_length]`, distributions `[target_length, V +
+        source_length]`, attentions `[target_length, source_length]`.
     """
     memory, mask, state = encode(inputs["source_ids"], weights, cell)
     hidden = np.zeros(len(state[0]))
@@ -221,7 +241,9 @@ def seq2seq(inputs, weights, vocabulary_size, cell, kind, head, input_feeding, c
         if kind == "none":
             a, seen = np.zeros(len(memory)), state[0]
         else:
-            a, context = attention(kind, state[0], memory, mask, weights["attention"], covered if coverage else None)
+            a, context = attention(
+                kind, state[0], memory, mask, weights["attention"], covered if coverage else None
+            )
             seen = np.concatenate([state[0], context])
         covered, last = covered + a, target
         hidden = np.tanh(affine(seen, weights["readout"]))
@@ -260,7 +282,9 @@ def length_penalty(length, alpha):
 
 
 def coverage_penalty(attentions, mask, beta):
-    """Wu 2016 eq. 14: beta * sum_i log(min(sum_t a_ti, 1)) over real source positions; sums below 1e-6 count as 1e-6."""
+    """Wu 2016 eq. 14: beta * sum_i log(min(sum_t a_ti, 1)) over real source positions;
+    sums below 1e-6 count as 1e-6.
+    """
     total = 0.0
     for i, real in enumerate(mask):
         if real:
@@ -273,8 +297,8 @@ def exhaustive_search(distribution, words, end_id, max_length, min_length, alpha
     """Scores every sequence of `words` of at most `max_length` words, each followed by the end.
 
     Args:
-        distribution: function of a prefix (a tuple) giving log-probabilities over extended ids and attention of the
-            step after it.
+        distribution: function of a prefix (a tuple) giving log-probabilities over extended ids and
+            attention of the step after it.
 
     Returns:
         list of (score, log-probability, sequence), the best first.
@@ -295,7 +319,8 @@ def exhaustive_search(distribution, words, end_id, max_length, min_length, alpha
 
 
 def beam_search(distribution, words, end_id, beam, max_length, min_length, alpha, beta, mask):
-    """Beam search whose ended hypotheses keep their places (Bahdanau 2014): as many as have ended, fewer go on.
+    """Beam search whose ended hypotheses keep their places (Bahdanau 2014):
+    as many as have ended, fewer go on.
 
     Arguments and result as in `exhaustive_search`; at most `beam` results.
     """
@@ -304,8 +329,17 @@ def beam_search(distribution, words, end_id, beam, max_length, min_length, alpha
         continuations = []
         for total, sequence, attentions in running:
             log_probs, attention_row = distribution(sequence)
-            for word in (*(words if length < max_length else ()), *((end_id,) if length >= min_length else ())):
-                continuations.append((total + float(log_probs[word]), (*sequence, word), [*attentions, attention_row]))
+            for word in (
+                *(words if length < max_length else ()),
+                *((end_id,) if length >= min_length else ()),
+            ):
+                continuations.append(
+                    (
+                        total + float(log_probs[word]),
+                        (*sequence, word),
+                        [*attentions, attention_row],
+                    )
+                )
         continuations.sort(key=lambda continuation: -continuation[0])
         running = []
         for total, sequence, attentions in continuations[: beam - len(finished)]:

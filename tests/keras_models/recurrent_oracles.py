@@ -1,4 +1,5 @@
-"""Recurrent pieces and their regularisers in NumPy float64: maxout, noisy tanh, zoneout, dropout, scheduled sampling.
+"""Recurrent pieces and their regularisers in NumPy float64:
+maxout, noisy tanh, zoneout, dropout, scheduled sampling.
 
 Written from the papers' equations alone; style, array layout and cells are those of `oracles.py`.
 """
@@ -13,7 +14,9 @@ from tests.keras_models.oracles import affine, gru, lstm, sigmoid, sigmoids
 
 
 def maxout(vector, pieces=2):
-    """Goodfellow 2013, neighbours being the pieces of a unit: t_j = max of r at pieces j .. pieces (j + 1) - 1.
+    """Goodfellow 2013, neighbours being the pieces of a unit: t_j = max of r at pieces j ..
+
+    pieces (j + 1) - 1.
 
     SeqCopyNet's form is `pieces=2`: the largest of every two numbers of the readout.
 
@@ -25,7 +28,12 @@ def maxout(vector, pieces=2):
     """
     if len(vector) % pieces:
         raise ValueError(f"{len(vector)} numbers are no whole number of groups of {pieces}")
-    return np.array([max(float(vector[pieces * j + k]) for k in range(pieces)) for j in range(len(vector) // pieces)])
+    return np.array(
+        [
+            max(float(vector[pieces * j + k]) for k in range(pieces))
+            for j in range(len(vector) // pieces)
+        ]
+    )
 
 
 def sign(x):
@@ -37,12 +45,15 @@ def relu(vector):
 
 
 def noisy_tanh(vector, alpha, c, p, noise=None):
-    """Gulcehre 2016b ("Noisy activation functions"), noise at the output, half-normal, with learned p.
+    """Gulcehre 2016b ("Noisy activation functions"), noise at the output, half-normal, with learned
+    p.
 
-    h(x) = clip(x, -1, 1), u(x) = x, Delta = h - u, sigma(x) = c (sigmoid(p Delta) - 1/2)^2, d(x) = -sgn(x) sgn(1 - alpha)
-    phi(x) = alpha h(x) + (1 - alpha) u(x) + d(x) sigma(x) e,   e = |N(0, 1)| in training, E[e] = sqrt(2 / pi) afterwards
+    h(x) = clip(x, -1, 1), u(x) = x, Delta = h - u, sigma(x) = c (sigmoid(p Delta) - 1/2)^2, d(x) =
+    -sgn(x) sgn(1 - alpha) phi(x) = alpha h(x) + (1 - alpha) u(x) + d(x) sigma(x) e,   e = |N(0, 1)|
+    in training, E[e] = sqrt(2 / pi) afterwards
 
-    With sgn(0) = 0, alpha = 1 has no noise, as the equation says; the authors' program takes sgn(1 - alpha) = 1 there.
+    With sgn(0) = 0, alpha = 1 has no noise, as the equation says; the authors' program takes sgn(1
+    - alpha) = 1 there.
 
     Args:
         p: number, or one for each element.
@@ -63,9 +74,14 @@ def noisy_tanh(vector, alpha, c, p, noise=None):
 
 
 def zoned(old, new, keep):
-    """keep * old + (1 - keep) * new. `keep` is zoneout's rate (inference) or a vector of 0 and 1 (training, 1 keeps)."""
+    """keep * old + (1 - keep) * new.
+
+    `keep` is zoneout's rate (inference) or a vector of 0 and 1 (training, 1 keeps).
+    """
     keep = np.broadcast_to(np.asarray(keep, "float64"), (len(old),))
-    return np.array([float(k) * float(o) + (1.0 - float(k)) * float(n) for k, o, n in zip(keep, old, new)])
+    return np.array(
+        [float(k) * float(o) + (1.0 - float(k)) * float(n) for k, o, n in zip(keep, old, new)]
+    )
 
 
 def zoneout_lstm(x, h, c, kernel, recurrent_kernel, bias, keep_output, keep_cell):
@@ -74,7 +90,8 @@ def zoneout_lstm(x, h, c, kernel, recurrent_kernel, bias, keep_output, keep_cell
     c_t = z_c c_{t-1} + (1 - z_c) (f c_{t-1} + i g)
     h_t = z_h h_{t-1} + (1 - z_h) o tanh(f c_{t-1} + i g)
 
-    The tanh sees the cell before zoneout. At inference masks give way to their expectations, the rates.
+    The tanh sees the cell before zoneout. At inference masks give way to their expectations, the
+    rates.
 
     Args:
         keep_output, keep_cell: z_h and z_c: the rates, or masks `[units]` in training.
@@ -102,12 +119,14 @@ def dropout_mask(kept, rate):
 def variational_lstm(inputs, h, c, kernel, recurrent_kernel, bias, input_mask, state_mask):
     """Gal & Ghahramani 2016, tied weights: an LSTM with the same two masks at every step.
 
-    gates_t = affine(x_t * z_x) + affine(h_{t-1} * z_h); all four gates see the same masked vectors. The masks drop rows of the
-    kernels, so they touch neither the cell c nor what the layer outputs. At inference both masks are ones.
+    gates_t = affine(x_t * z_x) + affine(h_{t-1} * z_h); all four gates see the same masked vectors.
+    The masks drop rows of the kernels, so they touch neither the cell c nor what the layer outputs.
+    At inference both masks are ones.
 
     Args:
         inputs: `[length, inputs]`.
-        input_mask, state_mask: z_x `[inputs]` and z_h `[units]`, drawn once a sequence; see `dropout_mask`.
+        input_mask, state_mask: z_x `[inputs]` and z_h `[units]`, drawn once a sequence; see
+            `dropout_mask`.
 
     Returns:
         outputs `[length, units]`, the last h, the last c.
@@ -122,8 +141,9 @@ def variational_lstm(inputs, h, c, kernel, recurrent_kernel, bias, input_mask, s
 def variational_gru(inputs, h, kernel, recurrent_kernel, bias, input_mask, state_mask):
     """As `variational_lstm`, for the GRU of `oracles.gru`.
 
-    h_t = z h_{t-1} + (1 - z) n, with z, r and n from the masked x_t and h_{t-1}. The h_{t-1} that is carried over is not masked,
-    since no kernel multiplies it; Keras' own `recurrent_dropout` masks it too.
+    h_t = z h_{t-1} + (1 - z) n, with z, r and n from the masked x_t and h_{t-1}. The h_{t-1} that
+    is carried over is not masked, since no kernel multiplies it; Keras' own `recurrent_dropout`
+    masks it too.
 
     Returns:
         outputs `[length, units]`, the last h.
@@ -154,6 +174,8 @@ def exponential_decay(i, k):
 
 
 def inverse_sigmoid_decay(i, k):
-    """Bengio 2015 section 2.4: k / (k + exp(i / k)), k >= 1; written k exp(-i / k) / (k exp(-i / k) + 1), which cannot overflow."""
+    """Bengio 2015 section 2.4: k / (k + exp(i / k)), k >= 1;
+    written k exp(-i / k) / (k exp(-i / k) + 1), which cannot overflow.
+    """
     scaled = float(k) * math.exp(-i / float(k))
     return scaled / (scaled + 1.0)

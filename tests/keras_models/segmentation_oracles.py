@@ -1,4 +1,5 @@
-"""The segmenting encoder and its policy's loss in NumPy float64: segments are true slices, walked one by one.
+"""The segmenting encoder and its policy's loss in NumPy float64:
+segments are true slices, walked one by one.
 
 Written from Arthur 2018, chapter 5; style, array layout and cells are those of `oracles.py`.
 """
@@ -45,7 +46,9 @@ def bucket(ids, buckets):
 
 
 def encode(embedded, ends, weights, units, composes, residual=False, ids=None):
-    """One sentence: logits, and the word encoder's states by the place of each segment's last character, and its last states.
+    """One sentence:
+    logits, and the word encoder's states by the place of each segment's last character, and its
+    last states.
 
     Args:
         embedded: `[length, size]`, real characters alone.
@@ -57,13 +60,20 @@ def encode(embedded, ends, weights, units, composes, residual=False, ids=None):
         return [layer_norm(vector, *weights[name]) for vector in vectors] if residual else vectors
 
     characters, _ = bidirectional(list(embedded), *weights["characters"], units // 2)
-    characters = [vector @ weights["projection"][0] + weights["projection"][1] for vector in characters]
+    characters = [
+        vector @ weights["projection"][0] + weights["projection"][1] for vector in characters
+    ]
     characters = normalized(characters, "normalized_characters")
-    logits = [float((vector @ weights["policy"][0] + weights["policy"][1])[0]) for vector in characters]
+    logits = [
+        float((vector @ weights["policy"][0] + weights["policy"][1])[0]) for vector in characters
+    ]
     if ends is None:
         ends = [logit > 0 for logit in logits]
     read = characters if composes == "states" else list(embedded)
-    composed = [run_lstm(read[first : last + 1], weights["composer"], units)[1][0] for first, last in slices(ends)]
+    composed = [
+        run_lstm(read[first : last + 1], weights["composer"], units)[1][0]
+        for first, last in slices(ends)
+    ]
     composed = normalized(composed, "normalized_composed")
     if ids is not None:
         table = weights["word_embedding"]
@@ -72,7 +82,9 @@ def encode(embedded, ends, weights, units, composes, residual=False, ids=None):
     states, last_states = bidirectional(composed, *weights["words"], units // 2)
     if residual:
         lasts = [characters[last] for _, last in slices(ends)]
-        states = [state + word + character for state, word, character in zip(states, composed, lasts)]
+        states = [
+            state + word + character for state, word, character in zip(states, composed, lasts)
+        ]
     states = normalized(states, "normalized_states")
     return logits, {last: state for (_, last), state in zip(slices(ends), states)}, last_states
 
@@ -98,7 +110,8 @@ def policy_loss(
     confidence_penalty=0.0,
     fertility_weight=0.0,
 ):
-    """The loss of a batch: rows of real characters and real target tokens alone, a sentence's samples side by side.
+    """The loss of a batch:
+    rows of real characters and real target tokens alone, a sentence's samples side by side.
 
     Args:
         logits, ends: a list of numbers and of bools for each row.

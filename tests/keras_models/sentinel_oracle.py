@@ -1,4 +1,5 @@
-"""The pointer sentinel mixture model in NumPy float64 and plain loops, written from Merity et al. 2016.
+"""The pointer sentinel mixture model in NumPy float64 and plain loops, written from Merity et al.
+2016.
 
 Nothing here comes from `keras_models`. There is no batch axis; kernels are `[inputs, outputs]`.
 """
@@ -35,27 +36,36 @@ def mixture(hidden, states, words, size, weights):
         p_pointer[word] += weight / (1.0 - g) if g < 1.0 else 0.0
     p = np.zeros(size)
     for word in range(size):
-        p[word] = g * (p_vocabulary[word] if word < len(p_vocabulary) else 0.0) + (1.0 - g) * p_pointer[word]
+        p[word] = (
+            g * (p_vocabulary[word] if word < len(p_vocabulary) else 0.0)
+            + (1.0 - g) * p_pointer[word]
+        )
     return p, a[:-1], g
 
 
 def zoneout_lstm(x, h, c, weights, zoneout_hidden, zoneout_cell):
     """One step at inference (Krueger 2016): the expectation of keeping each unit's old value."""
     new_h, new_c = oracles.lstm(x, h, c, **weights)
-    return zoneout_hidden * h + (1 - zoneout_hidden) * new_h, zoneout_cell * c + (1 - zoneout_cell) * new_c
+    return zoneout_hidden * h + (1 - zoneout_hidden) * new_h, zoneout_cell * c + (
+        1 - zoneout_cell
+    ) * new_c
 
 
-def language_model(inputs, words, weights, window, zoneout_hidden, zoneout_cell, size, pointer=True):
+def language_model(
+    inputs, words, weights, window, zoneout_hidden, zoneout_cell, size, pointer=True
+):
     """The distribution after each word of a text read from its beginning.
 
     Args:
         inputs: ids that are embedded.
         words: the same words as extended ids, for the pointer.
-        weights: dict of `embedding`, `lstms` (a list of dicts `kernel`, `recurrent_kernel`, `bias`), and those of `mixture`.
+        weights: dict of `embedding`, `lstms` (a list of dicts `kernel`, `recurrent_kernel`,
+            `bias`), and those of `mixture`.
         window: L.
 
     Returns:
-        p `[words, size]`, and for each step the positions of the text pointed at with their weights, a dict.
+        p `[words, size]`, and for each step the positions of the text pointed at with their
+        weights, a dict.
     """
     units = weights["lstms"][0]["recurrent_kernel"].shape[0]
     states = [(np.zeros(units), np.zeros(units)) for _ in weights["lstms"]]
@@ -70,7 +80,8 @@ def language_model(inputs, words, weights, window, zoneout_hidden, zoneout_cell,
             p = oracles.vocabulary_distribution(x, *weights["vocabulary"])
             distributions.append(np.concatenate([p, np.zeros(size - len(p))]))
             continue
-        # "a window of the L most recent words": h_i is the state after reading w_i, the last one is the query's own.
+        # "a window of the L most recent words": h_i is the state after reading w_i, the last one is
+        # the query's own.
         first = max(0, t - window + 1)
         p, a, _ = mixture(x, past[first : t + 1], words[first : t + 1], size, weights)
         distributions.append(p)
@@ -82,5 +93,7 @@ def perplexity(ids, start_id, weights, window, zoneout_hidden, zoneout_cell, poi
     """exp(- 1/N sum log p(w_t | w_<t)) of a stream that follows `start_id`."""
     inputs = [start_id, *ids[:-1]]
     size = weights["vocabulary"][0].shape[1]
-    p, _ = language_model(inputs, inputs, weights, window, zoneout_hidden, zoneout_cell, size, pointer)
+    p, _ = language_model(
+        inputs, inputs, weights, window, zoneout_hidden, zoneout_cell, size, pointer
+    )
     return math.exp(-sum(math.log(row[word]) for row, word in zip(p, ids)) / len(ids))

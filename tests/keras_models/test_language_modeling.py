@@ -17,7 +17,9 @@ def test_rows_are_contiguous_and_lose_nothing():
     inputs, targets = language_modeling.rows_of(np.arange(10, 21), 3)
     np.testing.assert_array_equal(targets, [[10, 11, 12, 13], [14, 15, 16, 17], [18, 19, 20, 0]])
     np.testing.assert_array_equal(inputs, [[3, 10, 11, 12], [13, 14, 15, 16], [17, 18, 19, 0]])
-    with pytest.raises(ValueError, match="A stream of 2 words cannot be cut into 3 rows: give more text"):
+    with pytest.raises(
+        ValueError, match="A stream of 2 words cannot be cut into 3 rows: give more text"
+    ):
         language_modeling.rows_of([4, 5], 3)
 
 
@@ -29,7 +31,8 @@ def test_every_loss_is_taken_once(length, stride, carry):
     taken = [t for begin, end, losses in updates for t in range(end - losses, end)]
     assert taken == list(range(length))
     for number, (begin, end, _) in enumerate(updates):
-        # The LSTM's state is known where a window begins; all windows but a row's first and last are whole.
+        # The LSTM's state is known where a window begins; all windows but a row's first and last
+        # are whole.
         assert begin == number * stride and (carry or end - begin <= 5)
         assert carry or end - begin == 5 or number in (0, len(updates) - 1)
 
@@ -47,7 +50,8 @@ def test_learning_rate_halves_when_worse_and_training_stops_without_gain():
         schedule.update(measured)
         rates.append(schedule.learning_rate)
         stopped.append(schedule.stopped)
-    # 95 is worse than 90; 94 is better than 95, though no new best; an epoch that is not a number is worse.
+    # 95 is worse than 90; 94 is better than 95, though no new best; an epoch that is not a number
+    # is worse.
     assert rates == [1, 1, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125, 0.125]
     assert schedule.best == 80 and stopped == [False] * 4 + [True] + [False] * 3 + [True]
 
@@ -56,10 +60,14 @@ def test_learning_rate_halves_when_worse_and_training_stops_without_gain():
 def test_perplexity_of_a_stream_equals_the_oracle(head):
     model = make(head=head, window=4)
     ids = np.random.default_rng(5).integers(1, V, size=37)
-    expected = sentinel_oracle.perplexity(list(ids), 3, oracle_weights(model), 4, 0.1, 0.3, pointer=model.points)
+    expected = sentinel_oracle.perplexity(
+        list(ids), 3, oracle_weights(model), 4, 0.1, 0.3, pointer=model.points
+    )
     # Chunks that do not divide the stream, and are longer and shorter than the window.
     for chunk in (4, 7):
-        assert language_modeling.perplexity(model, ids, chunk=chunk) == pytest.approx(expected, rel=1e-5)
+        assert language_modeling.perplexity(model, ids, chunk=chunk) == pytest.approx(
+            expected, rel=1e-5
+        )
     if head == "softmax":
         return
     # Two rows begin two texts.
@@ -75,12 +83,16 @@ def test_perplexity_of_a_stream_equals_the_oracle(head):
 
 
 def test_carried_states_are_those_of_the_update_before_it():
-    """What `train_on_batch` leaves in the variables is what the model returns for the same words; `reset` empties it."""
+    """What `train_on_batch` leaves in the variables is what the model returns for the same words;
+    `reset` empties it.
+    """
     model = make(dropout=0.0, zoneout_hidden=0.0, zoneout_cell=0.0)
     words = np.random.default_rng(5).integers(1, V, size=(2, 10))
     expected = numpy(keras.tree.flatten(model(words[:, :3])[1]["states"]))
     walker = StreamModel(model, 2, stride=3)
-    walker.compile(keras.optimizers.SGD(0.1), loss=negative_log_likelihood, jit_compile=not TENSORFLOW)
+    walker.compile(
+        keras.optimizers.SGD(0.1), loss=negative_log_likelihood, jit_compile=not TENSORFLOW
+    )
     labels = words[:, 4:6]
     loss = walker.train_on_batch({"inputs": words[:, :5], "targets": labels}, labels)
     assert np.isfinite(loss)
@@ -91,7 +103,9 @@ def test_carried_states_are_those_of_the_update_before_it():
 
 
 def text_of_names(rng, sentences):
-    """Each sentence names somebody, one of many, and names them again: the second name can be known from the first alone."""
+    """Each sentence names somebody, one of many, and names them again:
+    the second name can be known from the first alone.
+    """
     words = []
     for _ in range(sentences):
         name = rng.integers(8, 40)
@@ -108,12 +122,23 @@ def test_the_pointer_learns_what_the_softmax_cannot(carry, stride):
     for head in ("softmax", "pointer_sentinel"):
         keras.utils.set_random_seed(0)
         model = LanguageModel(
-            40, head, window=8, embedding_size=16, hidden_size=16, recurrent_layers=1, dropout=0.0, zoneout_cell=0.1
+            40,
+            head,
+            window=8,
+            embedding_size=16,
+            hidden_size=16,
+            recurrent_layers=1,
+            dropout=0.0,
+            zoneout_cell=0.1,
         )
-        options = FitOptions(batch_size=4, stride=stride, carry=carry, learning_rate=0.02, max_epochs=6)
+        options = FitOptions(
+            batch_size=4, stride=stride, carry=carry, learning_rate=0.02, max_epochs=6
+        )
         seen = []
         history = language_modeling.fit(model, train, valid, options, on_epoch=seen.append)
-        assert seen == history and [entry["epoch"] for entry in history] == list(range(1, len(history) + 1))
+        assert seen == history and [entry["epoch"] for entry in history] == list(
+            range(1, len(history) + 1)
+        )
         assert history[-1]["loss"] < history[0]["loss"]
         reached[head] = min(entry["perplexity"] for entry in history)
         # The weights are those of the best epoch.
@@ -125,10 +150,16 @@ def test_fit_ends_when_its_time_is_used_up_and_says_when_nothing_is_learnt():
     model = make()
     randomize(model, scale=0.1)
     ids = np.random.default_rng(0).integers(1, V, size=48)
-    history = language_modeling.fit(model, ids, ids, FitOptions(batch_size=2, max_seconds=0.0, stride=8))
+    history = language_modeling.fit(
+        model, ids, ids, FitOptions(batch_size=2, max_seconds=0.0, stride=8)
+    )
     assert [(entry["epoch"], entry["updates"]) for entry in history] == [(1, 1)]
-    with pytest.raises(ValueError, match="A validation stream of 2 words cannot be cut into 3 rows"):
-        language_modeling.fit(model, ids, ids[:2], FitOptions(batch_size=2, evaluation_batch_size=3))
+    with pytest.raises(
+        ValueError, match="A validation stream of 2 words cannot be cut into 3 rows"
+    ):
+        language_modeling.fit(
+            model, ids, ids[:2], FitOptions(batch_size=2, evaluation_batch_size=3)
+        )
     with pytest.raises(ValueError, match="optimizer must be one of adam, sgd; got 'lion'"):
         FitOptions(optimizer="lion").make_optimizer()
     assert numpy(FitOptions(optimizer="sgd").make_optimizer().learning_rate) == 1
@@ -141,15 +172,21 @@ def test_a_training_goes_on_from_each_of_its_states():
     def train(state=None):
         """Returns the states of a training, its history without the seconds, and its last weights."""
         keras.utils.set_random_seed(0)
-        model = LanguageModel(V, "softmax", window=4, embedding_size=4, hidden_size=4, recurrent_layers=1, dropout=0.5)
+        model = LanguageModel(
+            V, "softmax", window=4, embedding_size=4, hidden_size=4, recurrent_layers=1, dropout=0.5
+        )
         states = []
 
         def checkpoint(state_now, at_epoch_end):
             # A copy: an array may be a view of a variable.
-            copy = keras.tree.map_structure(lambda leaf: leaf.copy() if hasattr(leaf, "copy") else leaf, state_now())
+            copy = keras.tree.map_structure(
+                lambda leaf: leaf.copy() if hasattr(leaf, "copy") else leaf, state_now()
+            )
             states.append({**copy, "history": list(copy["history"]), "at_epoch_end": at_epoch_end})
 
-        history = language_modeling.fit(model, ids, ids[:16], options, state=state, checkpoint=checkpoint)
+        history = language_modeling.fit(
+            model, ids, ids[:16], options, state=state, checkpoint=checkpoint
+        )
         assert all(entry.pop("seconds") >= 0 for entry in history)
         return states, history, [numpy(variable) for variable in model.variables]
 
@@ -160,7 +197,9 @@ def test_a_training_goes_on_from_each_of_its_states():
         *((2, 1, False), (2, 2, False), (3, 0, True)),
     ]
     for state in (states[1], states[2], states[5]):
-        _, again, others = train({**state, "history": [{**entry, "seconds": 0.0} for entry in state["history"]]})
+        _, again, others = train(
+            {**state, "history": [{**entry, "seconds": 0.0} for entry in state["history"]]}
+        )
         assert again == history
         for one, other in zip(weights, others, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -1,11 +1,19 @@
-"""The oracles against hand-computed cases and known limits: what judges the layers must itself be right."""
+"""The oracles against hand-computed cases and known limits:
+what judges the layers must itself be right.
+"""
 
 import math
 
 import numpy as np
 import pytest
 
-from tests.keras_models import decoding_oracles, head_oracles, label_oracles, oracles, recurrent_oracles
+from tests.keras_models import (
+    decoding_oracles,
+    head_oracles,
+    label_oracles,
+    oracles,
+    recurrent_oracles,
+)
 
 V = 6
 
@@ -39,7 +47,9 @@ def pointer_network(c, mask=None, end_key=None):
     W1, W2, v = rng.normal(size=(4, 2)), rng.normal(size=(3, 2)), rng.normal(size=(2, 1))
     end_key = rng.normal(size=4) if end_key is None else end_key
     mask = c["mask"] if mask is None else mask
-    p, copies = head_oracles.pointer_network(c["state"], c["memory"], mask, W1, W2, v, end_key, c["ids"], V)
+    p, copies = head_oracles.pointer_network(
+        c["state"], c["memory"], mask, W1, W2, v, end_key, c["ids"], V
+    )
     return p, copies, (W1, W2, v, end_key)
 
 
@@ -73,7 +83,8 @@ def test_pointer_network_counts_each_occurrence_of_a_word():
 
 
 def test_switch_has_a_residual_connection_around_its_upper_layer():
-    # c = 2, s = -1, one unit: h1 = tanh(2 * 0.5 - 1 * 1 + 0.3), h2 = tanh(-2 h1 + 0.1) + h1, f = 3 h2 - 1
+    # c = 2, s = -1, one unit: h1 = tanh(2 * 0.5 - 1 * 1 + 0.3), h2 = tanh(-2 h1 + 0.1) + h1, f = 3
+    # h2 - 1
     f = head_oracles.pointer_softmax_switch(
         np.array([2.0]),
         np.array([-1.0]),
@@ -93,7 +104,9 @@ def test_switch_with_a_dead_upper_layer_reads_the_lower_one():
     c, zeros = case(3), np.zeros((2, 2))
     W1, b1, w = c["rng"].normal(size=(7, 2)), c["rng"].normal(size=2), c["rng"].normal(size=2)
     activations = (recurrent_oracles.relu, recurrent_oracles.relu)
-    f = head_oracles.pointer_softmax_switch(c["context"], c["state"], W1, b1, zeros, np.zeros(2), w, 0.5, activations)
+    f = head_oracles.pointer_softmax_switch(
+        c["context"], c["state"], W1, b1, zeros, np.zeros(2), w, 0.5, activations
+    )
     h1 = np.maximum(np.concatenate([c["context"], c["state"]]) @ W1 + b1, 0)
     np.testing.assert_allclose(f, h1 @ w + 0.5, atol=1e-12)
 
@@ -106,7 +119,9 @@ def test_pointer_softmax_concatenates_and_does_not_merge():
     np.testing.assert_allclose(p, [*[0.125] * V, 0.025, 0.05, 0.075, 0.1, 0], atol=1e-12)
     assert_distribution(p, copies, [True] * 4 + [False])
     # The inverse temperature sharpens: odds of 3 become odds of 9.
-    np.testing.assert_allclose(head_oracles.pointer_softmax(shortlist, location, math.log(3), 2)[2], 0.9, atol=1e-12)
+    np.testing.assert_allclose(
+        head_oracles.pointer_softmax(shortlist, location, math.log(3), 2)[2], 0.9, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(("switch", "d"), [(1000, 1), (-1000, 0)])
@@ -122,7 +137,10 @@ def test_pointer_softmax_without_source_generates():
     assert d == 1 and not copies.any() and p[V:].tolist() == [0, 0]
     likelihood = head_oracles.pointer_softmax_log_likelihood(np.full(V, 1 / V), np.zeros(2), -5, 2)
     np.testing.assert_allclose(likelihood, -math.log(V))
-    assert head_oracles.pointer_softmax_log_likelihood(np.full(V, 1 / V), np.zeros(2), -5, V) == -math.inf
+    assert (
+        head_oracles.pointer_softmax_log_likelihood(np.full(V, 1 / V), np.zeros(2), -5, V)
+        == -math.inf
+    )
 
 
 @pytest.mark.parametrize("temperature", [1, 2])
@@ -130,7 +148,9 @@ def test_observed_switch_takes_one_entry_of_the_output(temperature):
     shortlist, location = np.random.default_rng(4).dirichlet(np.ones(V)), np.array([0.3, 0.6, 0.1])
     p, _, _ = head_oracles.pointer_softmax(shortlist, location, 0.7, temperature)
     for target in range(V + 3):
-        got = head_oracles.pointer_softmax_log_likelihood(shortlist, location, 0.7, target, temperature)
+        got = head_oracles.pointer_softmax_log_likelihood(
+            shortlist, location, 0.7, target, temperature
+        )
         np.testing.assert_allclose(got, math.log(p[target]), atol=1e-12)
     # A saturated switch stays finite.
     got = head_oracles.pointer_softmax_log_likelihood(shortlist, location, 2000.0, V, temperature)
@@ -149,7 +169,9 @@ def test_copy_scores():
     # h_1 K = [5, 2], h_2 K = [-2, -1]
     np.testing.assert_allclose(head_oracles.copy_scores(memory, state, kernel), [13, -5])
     expected = [3 * math.tanh(5) - math.tanh(2), 3 * math.tanh(-2) - math.tanh(-1)]
-    np.testing.assert_allclose(head_oracles.copy_scores(memory, state, kernel, tanh=True), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        head_oracles.copy_scores(memory, state, kernel, tanh=True), expected, atol=1e-12
+    )
 
 
 def test_joint_copy_of_equal_scores_counts_words():
@@ -166,7 +188,9 @@ def test_joint_copy_limits():
     nothing_to_copy, copies = head_oracles.joint_copy(scores, np.zeros(5), [False] * 5, c["ids"])
     np.testing.assert_allclose(nothing_to_copy[:V], oracles.softmax(scores), atol=1e-12)
     assert not copies.any() and not nothing_to_copy[V:].any()
-    p, copies = head_oracles.joint_copy(scores, np.array([0, 800.0, 0, 0, 900.0]), c["mask"], c["ids"])
+    p, copies = head_oracles.joint_copy(
+        scores, np.array([0, 800.0, 0, 0, 900.0]), c["mask"], c["ids"]
+    )
     assert copies.tolist() == [0, 1, 0, 0, 0] and p[V + 1] == 1
 
 
@@ -188,7 +212,9 @@ def sentinel_step(c, mask, scale=1.0):
     W, b, sentinel = rng.normal(size=(3, 4)), rng.normal(size=4), rng.normal(size=4)
     query = np.tanh(c["state"] @ W + b)
     sentinel = scale * query if scale != 1.0 else sentinel
-    step = head_oracles.pointer_sentinel(c["p_vocabulary"], c["state"], c["memory"], mask, c["ids"], W, b, sentinel)
+    step = head_oracles.pointer_sentinel(
+        c["p_vocabulary"], c["state"], c["memory"], mask, c["ids"], W, b, sentinel
+    )
     return *step, query, sentinel
 
 
@@ -227,7 +253,13 @@ def test_pointer_sentinel_projects_its_keys():
     kernel = c["rng"].normal(size=(4, 2))
     arguments = (W, b, sentinel)
     got = head_oracles.pointer_sentinel(
-        c["p_vocabulary"], c["state"], c["memory"], c["mask"], c["ids"], *arguments, key_kernel=kernel
+        c["p_vocabulary"],
+        c["state"],
+        c["memory"],
+        c["mask"],
+        c["ids"],
+        *arguments,
+        key_kernel=kernel,
     )
     same = head_oracles.pointer_sentinel(
         c["p_vocabulary"], c["state"], c["memory"] @ kernel, c["mask"], c["ids"], *arguments
@@ -242,10 +274,20 @@ def span_weights(rng, inputs=2, state=3, memory=4, size=2):
     m = inputs + state + memory
 
     def pointer():
-        return rng.normal(size=(memory, 3)), rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3)
+        return (
+            rng.normal(size=(memory, 3)),
+            rng.normal(size=(3, 3)),
+            rng.normal(size=3),
+            rng.normal(size=3),
+        )
 
     return {
-        "gate": (rng.normal(size=(m, 3)), rng.normal(size=3), rng.normal(size=(3, 1)), rng.normal(size=1)),
+        "gate": (
+            rng.normal(size=(m, 3)),
+            rng.normal(size=3),
+            rng.normal(size=(3, 1)),
+            rng.normal(size=1),
+        ),
         "readout": tuple(rng.normal(size=(n, 2 * size)) for n in (inputs, memory, state)),
         "output": (rng.normal(size=(size, V)), None),
         "start_query": (rng.normal(size=(m, 3)), rng.normal(size=3)),
@@ -289,7 +331,9 @@ def test_span_copy_agrees_with_matrices():
     step = span_step(c, weights, max_span=9)
     m = np.concatenate([embedding, c["state"], c["context"]])
     W_1, b_1, W_2, b_2 = weights["gate"]
-    np.testing.assert_allclose(step["p_copy"], 1 / (1 + np.exp(-(np.tanh(m @ W_1 + b_1) @ W_2 + b_2)[0])), atol=1e-12)
+    np.testing.assert_allclose(
+        step["p_copy"], 1 / (1 + np.exp(-(np.tanh(m @ W_1 + b_1) @ W_2 + b_2)[0])), atol=1e-12
+    )
     W_r, U_r, V_r = weights["readout"]
     readout = (embedding @ W_r + c["context"] @ U_r + c["state"] @ V_r).reshape(2, 2).max(axis=1)
     powers = np.exp(readout @ weights["output"][0])
@@ -301,7 +345,11 @@ def test_span_copy_agrees_with_matrices():
         powers[:first] = powers[4:] = 0
         return powers / powers.sum()
 
-    start = point(np.tanh(m @ weights["start_query"][0] + weights["start_query"][1]), weights["start_pointer"], 0)
+    start = point(
+        np.tanh(m @ weights["start_query"][0] + weights["start_query"][1]),
+        weights["start_pointer"],
+        0,
+    )
     np.testing.assert_allclose(step["start"], start, atol=1e-12)
     initial = np.tanh(m @ weights["transducer_state"][0] + weights["transducer_state"][1])
     query = oracles.gru(c["memory"][1], initial, **weights["transducer"])
@@ -310,7 +358,9 @@ def test_span_copy_agrees_with_matrices():
     expected = span_step(c, weights, max_span=9, transducer_input="expected")
     query = oracles.gru(start @ c["memory"], initial, **weights["transducer"])
     for j in range(4):
-        np.testing.assert_allclose(expected["end"][j], [*point(query, weights["end_pointer"], j)], atol=1e-12)
+        np.testing.assert_allclose(
+            expected["end"][j], [*point(query, weights["end_pointer"], j)], atol=1e-12
+        )
     assert np.abs(expected["end"][0] - step["end"][0]).max() > 1e-3
 
 
@@ -352,7 +402,9 @@ def test_span_loss_pays_once_a_span():
     segments = [("generate", 4), ("copy", 1, 2), ("generate", 3)]
     p = (1 - steps[0]["p_copy"]) * steps[0]["vocabulary"][4] * steps[1]["span"][1, 2]
     p *= (1 - steps[3]["p_copy"]) * steps[3]["vocabulary"][3]
-    np.testing.assert_allclose(head_oracles.span_copy_loss(steps, segments), -math.log(p), atol=1e-12)
+    np.testing.assert_allclose(
+        head_oracles.span_copy_loss(steps, segments), -math.log(p), atol=1e-12
+    )
     assert head_oracles.span_copy_loss(steps, [("copy", 2, 1), *segments]) == math.inf
     with pytest.raises(ValueError, match="3 tokens"):
         head_oracles.span_copy_loss(steps, segments[:2])
@@ -365,7 +417,9 @@ def test_candidate_softmax():
     scores = np.array([50.0, math.log(2), -40.0, math.log(6), 90.0])
     p = head_oracles.candidate_softmax(scores, [3, 1, 3])
     np.testing.assert_allclose(p, [0, 0.25, 0, 0.75, 0], atol=1e-12)
-    np.testing.assert_allclose(head_oracles.candidate_softmax(scores, range(5)), oracles.softmax(scores), atol=1e-12)
+    np.testing.assert_allclose(
+        head_oracles.candidate_softmax(scores, range(5)), oracles.softmax(scores), atol=1e-12
+    )
 
 
 def test_candidate_words_keep_the_batch_and_fill_with_frequent_ones():
@@ -378,14 +432,19 @@ def test_candidate_words_keep_the_batch_and_fill_with_frequent_ones():
 
 
 def test_maxout():
-    np.testing.assert_array_equal(recurrent_oracles.maxout(np.array([1, 4, -3, -5, 2, 2.0])), [4, -3, 2])
-    np.testing.assert_array_equal(recurrent_oracles.maxout(np.array([1, 4, -3, -5, 2, 2.0]), 3), [4, 2])
+    np.testing.assert_array_equal(
+        recurrent_oracles.maxout(np.array([1, 4, -3, -5, 2, 2.0])), [4, -3, 2]
+    )
+    np.testing.assert_array_equal(
+        recurrent_oracles.maxout(np.array([1, 4, -3, -5, 2, 2.0]), 3), [4, 2]
+    )
     with pytest.raises(ValueError):
         recurrent_oracles.maxout(np.zeros(3))
 
 
 def test_noisy_tanh_by_hand():
-    # x = 3: h = 1, Delta = -2. sigma = 0.5 (sigmoid(-2) - 0.5)^2; alpha > 1 pushes along the sign of x.
+    # x = 3: h = 1, Delta = -2. sigma = 0.5 (sigmoid(-2) - 0.5)^2; alpha > 1 pushes along the sign
+    # of x.
     sigma = 0.5 * (1 / (1 + math.exp(2)) - 0.5) ** 2
     x = np.array([3.0, -3.0, 0.5, 0.0])
     noise = np.array([2.0, 2.0, 2.0, 2.0])
@@ -403,12 +462,19 @@ def test_noisy_tanh_at_inference_is_the_mean_of_training():
     x, draws = np.array([2.5, -1.7, 0.4]), np.abs(np.random.default_rng(0).normal(size=(4000, 3)))
     mean = np.mean([recurrent_oracles.noisy_tanh(x, 1.15, 3.0, 2.0, e) for e in draws], axis=0)
     np.testing.assert_allclose(recurrent_oracles.noisy_tanh(x, 1.15, 3.0, 2.0), mean, atol=0.02)
-    np.testing.assert_allclose(recurrent_oracles.noisy_tanh(x, 1.0, 3.0, 2.0), np.clip(x, -1, 1), atol=1e-12)
-    np.testing.assert_allclose(recurrent_oracles.noisy_tanh(x, 0.3, 0.0, 2.0), 0.3 * np.clip(x, -1, 1) + 0.7 * x)
+    np.testing.assert_allclose(
+        recurrent_oracles.noisy_tanh(x, 1.0, 3.0, 2.0), np.clip(x, -1, 1), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        recurrent_oracles.noisy_tanh(x, 0.3, 0.0, 2.0), 0.3 * np.clip(x, -1, 1) + 0.7 * x
+    )
 
 
 def recurrent_weights(rng, gates):
-    return {"kernel": rng.normal(size=(2, 3 * gates)), "recurrent_kernel": rng.normal(size=(3, 3 * gates))}
+    return {
+        "kernel": rng.normal(size=(2, 3 * gates)),
+        "recurrent_kernel": rng.normal(size=(3, 3 * gates)),
+    }
 
 
 def test_zoneout_lstm():
@@ -423,7 +489,9 @@ def test_zoneout_lstm():
     got = recurrent_oracles.zoneout_lstm(x, h, c, **weights, keep_output=0.05, keep_cell=0.5)
     np.testing.assert_allclose(got, (0.05 * h + 0.95 * new_h, 0.5 * (c + new_c)), atol=1e-12)
     masks = np.array([1.0, 0, 0]), np.array([0, 1.0, 1.0])
-    got = recurrent_oracles.zoneout_lstm(x, h, c, **weights, keep_output=masks[0], keep_cell=masks[1])
+    got = recurrent_oracles.zoneout_lstm(
+        x, h, c, **weights, keep_output=masks[0], keep_cell=masks[1]
+    )
     np.testing.assert_allclose(got, ([h[0], *new_h[1:]], [new_c[0], *c[1:]]), atol=1e-12)
 
 
@@ -451,10 +519,16 @@ def test_variational_dropout_drops_rows_of_the_kernels():
         first = [h, c] if gates == 4 else [h]
         state, expected = first, []
         for x in inputs:
-            state = oracles.recur("lstm" if gates == 4 else "gru", x, state, {**dropped, "bias": bias})
+            state = oracles.recur(
+                "lstm" if gates == 4 else "gru", x, state, {**dropped, "bias": bias}
+            )
             expected.append(state[0])
-        function = recurrent_oracles.variational_lstm if gates == 4 else recurrent_oracles.variational_gru
-        outputs, *last = function(inputs, *first, **weights, bias=bias, input_mask=input_mask, state_mask=state_mask)
+        function = (
+            recurrent_oracles.variational_lstm if gates == 4 else recurrent_oracles.variational_gru
+        )
+        outputs, *last = function(
+            inputs, *first, **weights, bias=bias, input_mask=input_mask, state_mask=state_mask
+        )
         np.testing.assert_allclose(outputs, expected, atol=1e-12)
         np.testing.assert_allclose(last, state, atol=1e-12)
 
@@ -462,10 +536,14 @@ def test_variational_dropout_drops_rows_of_the_kernels():
 def test_scheduled_sampling_decays():
     linear = [recurrent_oracles.linear_decay(i, 1.0, 0.25, 0.1) for i in range(6)]
     np.testing.assert_allclose(linear, [1, 0.75, 0.5, 0.25, 0.1, 0.1])
-    np.testing.assert_allclose([recurrent_oracles.exponential_decay(i, 0.5) for i in range(4)], [1, 0.5, 0.25, 0.125])
+    np.testing.assert_allclose(
+        [recurrent_oracles.exponential_decay(i, 0.5) for i in range(4)], [1, 0.5, 0.25, 0.125]
+    )
     for i in range(0, 60, 7):
         expected = 10 / (10 + math.exp(i / 10))
-        np.testing.assert_allclose(recurrent_oracles.inverse_sigmoid_decay(i, 10), expected, rtol=1e-12)
+        np.testing.assert_allclose(
+            recurrent_oracles.inverse_sigmoid_decay(i, 10), expected, rtol=1e-12
+        )
     assert recurrent_oracles.inverse_sigmoid_decay(10**6, 10) == 0
 
 
@@ -481,9 +559,13 @@ def test_longest_match_spans():
         ("copy", 1, 4),
         ("copy", 6, 6),
     ]
-    # Of equal spans the first; too long ones are cut; single words are generated if spans have at least two.
+    # Of equal spans the first; too long ones are cut; single words are generated if spans have at
+    # least two.
     assert label_oracles.longest_match_spans(source, ["the", "blue"], 5) == [("copy", 4, 5)]
-    assert label_oracles.longest_match_spans(source, target[4:8], 3) == [("copy", 1, 3), ("copy", 0, 0)]
+    assert label_oracles.longest_match_spans(source, target[4:8], 3) == [
+        ("copy", 1, 3),
+        ("copy", 0, 0),
+    ]
     assert label_oracles.longest_match_spans(source, ["jays", "red", "sox"], 5, 2) == [
         ("generate", "jays"),
         ("copy", 1, 2),
@@ -498,21 +580,37 @@ def test_spans_spell_the_target():
         source, target = (list(rng.choice(list("abcd"), size=rng.integers(0, 9))) for _ in range(2))
         words = []
         for segment in label_oracles.longest_match_spans(source, target, 3):
-            words += [segment[1]] if segment[0] == "generate" else source[segment[1] : segment[2] + 1]
+            words += (
+                [segment[1]] if segment[0] == "generate" else source[segment[1] : segment[2] + 1]
+            )
         assert words == target
 
 
 def test_unknown_word_pointers():
     source = ["tang", "set", "a", "tang", "record"]
-    assert label_oracles.unknown_word_pointers(source, ["a", "tang", "gong", "record"], {"a", "gold"}) == [-1, 0, -1, 4]
+    assert label_oracles.unknown_word_pointers(
+        source, ["a", "tang", "gong", "record"], {"a", "gold"}
+    ) == [-1, 0, -1, 4]
 
 
 def test_dictionary_pointers():
     source = ["the", "dog", "hound", "Rex", "dog"]
     dictionary = {"chien": ["hound", "dog"], "Rex": ["king"], "chat": ["cat"]}
     target = ["le", "chien", "Rex", "chat", "loup"]
-    assert label_oracles.dictionary_pointers(source, target, {"le"}, dictionary) == [-1, 2, 3, -2, -2]
-    assert label_oracles.dictionary_pointers(source, target, {"le"}, dictionary, earliest=True) == [-1, 1, 3, -2, -2]
+    assert label_oracles.dictionary_pointers(source, target, {"le"}, dictionary) == [
+        -1,
+        2,
+        3,
+        -2,
+        -2,
+    ]
+    assert label_oracles.dictionary_pointers(source, target, {"le"}, dictionary, earliest=True) == [
+        -1,
+        1,
+        3,
+        -2,
+        -2,
+    ]
 
 
 def test_entity_pointers():
@@ -520,7 +618,11 @@ def test_entity_pointers():
     source_ids, target_ids, pointers = label_oracles.entity_pointers(
         source, target, [True, True, False, True, True], [True, True, False, True, True]
     )
-    assert (source_ids, target_ids, pointers) == ([1, 2, 0, 1, 3], [3, 2, 0, 4, 1], [4, 1, -1, -1, 0])
+    assert (source_ids, target_ids, pointers) == (
+        [1, 2, 0, 1, 3],
+        [3, 2, 0, 4, 1],
+        [4, 1, -1, -1, 0],
+    )
     # A word that is no entity in the source is not pointed to.
     assert label_oracles.entity_pointers(["May"], ["May"], [False], [True]) == ([0], [1], [-1])
 
@@ -548,7 +650,9 @@ def span_table(seed, length, last):
 
 
 def test_derivations_of_a_model_that_ends_sum_to_one():
-    derivations = decoding_oracles.span_derivations(span_table(0, 3, 2), [5, V + 1, 4], [4, 5], 3, 4, 1.0)
+    derivations = decoding_oracles.span_derivations(
+        span_table(0, 3, 2), [5, V + 1, 4], [4, 5], 3, 4, 1.0
+    )
     np.testing.assert_allclose(sum(math.exp(d[1]) for d in derivations), 1, atol=1e-12)
     assert all(a[0] >= b[0] for a, b in zip(derivations, derivations[1:]))
     assert len({d[4] for d in derivations}) == len(derivations) > len({d[2] for d in derivations})
@@ -560,10 +664,17 @@ def test_derivations_of_a_model_that_ends_sum_to_one():
 def test_a_derivation_by_hand():
     def step(prefix):
         vocabulary = np.array([0, 0, 0, 0.5, 0.5, 0])
-        return {"p_copy": 0.2, "vocabulary": vocabulary, "start": [0.25, 0.75], "end": [[0.1, 0.9], [0.0, 1.0]]}
+        return {
+            "p_copy": 0.2,
+            "vocabulary": vocabulary,
+            "start": [0.25, 0.75],
+            "end": [[0.1, 0.9], [0.0, 1.0]],
+        }
 
     for count, length in (("tokens", 4), ("segments", 3)):
-        derivations = decoding_oracles.span_derivations(step, [V, V + 1], [4], 3, 3, 0.6, count=count)
+        derivations = decoding_oracles.span_derivations(
+            step, [V, V + 1], [4], 3, 3, 0.6, count=count
+        )
         (found,) = (d for d in derivations if d[4] == (("generate", 4), ("copy", 0, 1)))
         p = 0.8 * 0.5 * 0.2 * 0.25 * 0.9 * 0.8 * 0.5
         np.testing.assert_allclose(found[1], math.log(p), atol=1e-12)
@@ -595,6 +706,7 @@ def test_sampling_distributions_by_hand():
     np.testing.assert_allclose(sample(p, top_p=0.65), [0, 4 / 7, 0, 3 / 7], atol=1e-12)
     np.testing.assert_allclose(sample(p, top_p=0.75), [0, 4 / 9, 2 / 9, 3 / 9], atol=1e-12)
     np.testing.assert_allclose(sample(p, top_p=1e-9), [0, 1, 0, 0], atol=1e-12)
-    # Each works on what the one before left: squared 16 : 9 : 4 : 1, of which three, 16/29 < 0.6 <= 25/29.
+    # Each works on what the one before left: squared 16 : 9 : 4 : 1, of which three, 16/29 < 0.6 <=
+    # 25/29.
     np.testing.assert_allclose(sample(p, 0.5, 3, 0.6), [0, 16 / 25, 0, 9 / 25], atol=1e-12)
     np.testing.assert_allclose(sample([0.5, 0, 0.5], 3.0, top_k=1), [1, 0, 0], atol=1e-12)

@@ -1,6 +1,7 @@
 """The Transformer with a copy attention in NumPy float64 and plain loops, from Vaswani et al. 2017.
 
-Style, array layout and heads are those of `oracles.py`: no batch axis, a sequence is `[length, size]`.
+Style, array layout and heads are those of `oracles.py`: no batch axis, a sequence is `[length,
+size]`.
 """
 
 import math
@@ -27,7 +28,9 @@ def position_encoding(position, size):
 
 
 def multi_head_attention(query, memory, mask, heads, weights):
-    """Section 3.2.2 for one query: Concat(head_1 .. head_h) W_O, head_i = softmax(q W_i K_i^T / sqrt(d)) V_i.
+    """Section 3.2.2 for one query: Concat(head_1 ..
+
+    head_h) W_O, head_i = softmax(q W_i K_i^T / sqrt(d)) V_i.
 
     Args:
         mask: which positions of the memory may be seen.
@@ -62,7 +65,10 @@ def encoder_layer(states, mask, heads, weights):
         for i, state in enumerate(states)
     ]
     return [
-        state + feed_forward(layer_norm(state, *weights["feed_forward_norm"]), weights["inner"], weights["outer"])
+        state
+        + feed_forward(
+            layer_norm(state, *weights["feed_forward_norm"]), weights["inner"], weights["outer"]
+        )
         for state in states
     ]
 
@@ -72,9 +78,13 @@ def decoder_layer(states, memory, mask, heads, weights):
     result = []
     for t, state in enumerate(states):
         past = [i <= t for i in range(len(states))]
-        state = state + multi_head_attention(normed[t], normed, past, heads, weights["self_attention"])
+        state = state + multi_head_attention(
+            normed[t], normed, past, heads, weights["self_attention"]
+        )
         query = layer_norm(state, *weights["source_norm"])
-        state = state + multi_head_attention(query, memory, mask, heads, weights["source_attention"])
+        state = state + multi_head_attention(
+            query, memory, mask, heads, weights["source_attention"]
+        )
         normalised = layer_norm(state, *weights["feed_forward_norm"])
         result.append(state + feed_forward(normalised, weights["inner"], weights["outer"]))
     return result
@@ -98,25 +108,29 @@ def encode(inputs, weights, heads):
         # One long embedding, scaled as the word's part of it is.
         scale = math.sqrt(weights["source_embedding"].shape[1])
         embedded = [
-            np.concatenate([vector, table[int(i)] * scale]) for vector, i in zip(embedded, inputs[name], strict=True)
+            np.concatenate([vector, table[int(i)] * scale])
+            for vector, i in zip(embedded, inputs[name], strict=True)
         ]
     states = place(embedded, weights["source_projection"])
     for layer in weights["encoder"]:
         states = encoder_layer(states, mask, heads, layer)
     states = [layer_norm(state, *weights["encoder_norm"]) for state in states]
-    return np.array([state if real else np.zeros(len(state)) for state, real in zip(states, mask)]), mask
+    return np.array(
+        [state if real else np.zeros(len(state)) for state, real in zip(states, mask)]
+    ), mask
 
 
 def seq2seq(inputs, weights, vocabulary_size, heads, head):
     """Teacher-forced decoding of one pair.
 
     Args:
-        inputs: dict of `[length]` arrays: `source_ids`, `source_extended_ids`, `target_input_ids`, `target_extended_ids`.
+        inputs: dict of `[length]` arrays: `source_ids`, `source_extended_ids`, `target_input_ids`,
+            `target_extended_ids`.
         weights: dict; see `tests/keras_models/models/test_transformer.py`.
 
     Returns:
-        log-probabilities of the labels `[target_length]`, distributions `[target_length, V + source_length]`, attentions
-        `[target_length, source_length]`.
+        log-probabilities of the labels `[target_length]`, distributions `[target_length, V +
+        source_length]`, attentions `[target_length, source_length]`.
     """
     memory, mask = encode(inputs, weights, heads)
     embedded = embed(inputs["target_input_ids"], weights["target_embedding"])
@@ -126,8 +140,12 @@ def seq2seq(inputs, weights, vocabulary_size, heads, head):
     log_probs, distributions, attentions = [], [], []
     for t, target in enumerate(inputs["target_extended_ids"]):
         query = layer_norm(states[t], *weights["query_norm"])
-        a, context = attention("bilinear", query / math.sqrt(len(query)), memory, mask, weights["attention"])
-        hidden = layer_norm(states[t] + affine(context, weights["readout"]), *weights["output_norm"])
+        a, context = attention(
+            "bilinear", query / math.sqrt(len(query)), memory, mask, weights["attention"]
+        )
+        hidden = layer_norm(
+            states[t] + affine(context, weights["readout"]), *weights["output_norm"]
+        )
         p_vocabulary = vocabulary_distribution(hidden, *weights["vocabulary"])
         if head == "softmax":
             p = np.concatenate([p_vocabulary, np.zeros(len(memory))])

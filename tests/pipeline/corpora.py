@@ -11,14 +11,21 @@ def corpus(count=60, seed=7):
     references = [" ".join(draw.choices(WORDS, k=draw.randint(3, 12))) for _ in range(count)]
 
     def spoil(text, rate):
-        return " ".join(draw.choice(WORDS) if draw.random() < rate else word for word in text.split())
+        return " ".join(
+            draw.choice(WORDS) if draw.random() < rate else word for word in text.split()
+        )
 
-    return references, [spoil(text, 0.2) for text in references], [spoil(text, 0.4) for text in references]
+    return (
+        references,
+        [spoil(text, 0.2) for text in references],
+        [spoil(text, 0.4) for text in references],
+    )
 
 
 def several(count=60):
     """Returns outputs and their references, one to three a segment."""
     references, outputs, others = corpus(count)
     return outputs, [
-        texts[: 1 + index % 3] for index, texts in enumerate(zip(references, others, reversed(references)))
+        texts[: 1 + index % 3]
+        for index, texts in enumerate(zip(references, others, reversed(references)))
     ]

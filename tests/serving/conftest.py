@@ -8,7 +8,8 @@ import pytest
 
 from serving import protos
 
-# Before TensorFlow, as in a program that makes a client first: all tests here show that TensorFlow is none the worse.
+# Before TensorFlow, as in a program that makes a client first: all tests here show that TensorFlow
+# is none the worse.
 protos.load()
 
 import tensorflow as tf  # noqa: E402
@@ -46,7 +47,9 @@ class Shouter(tf.Module):
         position = tf.broadcast_to(tf.range(tf.shape(tokens)[1])[None], tf.shape(tokens))
         ragged = tf.RaggedTensor.from_tensor(out, padding="")
         return {
-            "text": tf.strings.join([tf.strings.reduce_join(ragged, axis=1, separator=" "), self.mark]),
+            "text": tf.strings.join(
+                [tf.strings.reduce_join(ragged, axis=1, separator=" "), self.mark]
+            ),
             "score": -tf.cast(ragged.row_lengths(), tf.float32),
             "tokens": out,
             "copied_from": tf.where(copied, position, -1),
@@ -60,7 +63,10 @@ class Shouter(tf.Module):
     def n_best(self, source):
         tokens = self._cut(source)
         both = [self._answers(tokens, change) for change in (tf.strings.upper, tf.strings.lower)]
-        return {**{key: tf.stack([one[key] for one in both], axis=1) for key in both[0]}, "source_tokens": tokens}
+        return {
+            **{key: tf.stack([one[key] for one in both], axis=1) for key in both[0]},
+            "source_tokens": tokens,
+        }
 
     def score(self, source, target):
         self._cut(source)
@@ -114,7 +120,10 @@ def certificate(tmp_path_factory):
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("tls")
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 "
+        "-subj /CN=localhost"
+    )
     command += " -addext subjectAltName=DNS:localhost"
     subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
     return folder

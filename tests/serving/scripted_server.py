@@ -15,7 +15,9 @@ PATIENCE = 60
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What the server saw of a request: its texts by input, the seconds until its deadline, its connection."""
+    """What the server saw of a request:
+    its texts by input, the seconds until its deadline, its connection.
+    """
 
     inputs: dict
     seconds_left: float | None
@@ -23,9 +25,11 @@ class Seen:
 
 
 class ScriptedServer(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """Does with a request as its next `script` entry says, or else its first text: fails, hangs, or answers.
+    """Does with a request as its next `script` entry says, or else its first text:
+    fails, hangs, or answers.
 
-    An entry, or a text, that is the name of a `grpc.StatusCode` is a failure; `hang` waits until the client gives up.
+    An entry, or a text, that is the name of a `grpc.StatusCode` is a failure; `hang` waits until
+    the client gives up.
 
     Args:
         port: where to listen; 0 chooses a free one.
@@ -56,7 +60,10 @@ class ScriptedServer(prediction_service_pb2_grpc.PredictionServiceServicer):
         self._server.stop(0).wait()
 
     def Predict(self, request, context):
-        inputs = {name: [text.decode() for text in tensor.string_val] for name, tensor in request.inputs.items()}
+        inputs = {
+            name: [text.decode() for text in tensor.string_val]
+            for name, tensor in request.inputs.items()
+        }
         texts = inputs["source"]
         self.seen.append(Seen(inputs, context.time_remaining(), context.peer()))
         if self.together is not None:

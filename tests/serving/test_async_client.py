@@ -63,7 +63,9 @@ def test_batches_are_sent_together_and_answered_in_order(scripted_server):
     scripted_server.together = threading.Barrier(3)
 
     async def ask(concurrency):
-        async with AsyncClient(scripted_server.address, batch_size=2, concurrency=concurrency) as client:
+        async with AsyncClient(
+            scripted_server.address, batch_size=2, concurrency=concurrency
+        ) as client:
             return await client.predict(texts)
 
     assert [answer.text for answer in asyncio.run(ask(3))] == texts
@@ -78,7 +80,8 @@ def test_no_more_batches_than_concurrency_says(scripted_server):
             asked = asyncio.ensure_future(client.predict(["a", "b", "c", "d"]))
             for _ in range(2):
                 await released(scripted_server.hanging)
-            # A third request would be answered, since the script is at its end, and this one be seen after it.
+            # A third request would be answered, since the script is at its end, and this one be
+            # seen after it.
             assert [answer.text for answer in await client.predict("e")] == ["e"]
             asked.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -135,7 +138,9 @@ def test_a_closed_client_says_so(scripted_server):
         with pytest.raises(asyncio.CancelledError):
             await cancelled  # closing is not what ended it
         for failing in (waiting, client.predict("a"), client.status()):
-            with pytest.raises(RequestError, match=f"The client of {scripted_server.address} is closed.") as caught:
+            with pytest.raises(
+                RequestError, match=f"The client of {scripted_server.address} is closed."
+            ) as caught:
                 await failing
             assert caught.value.code == grpc.StatusCode.CANCELLED
 

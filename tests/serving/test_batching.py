@@ -1,4 +1,6 @@
-"""Requests that come together are answered together: the same answers, in few runs, and one bad text spoils no other."""
+"""Requests that come together are answered together:
+the same answers, in few runs, and one bad text spoils no other.
+"""
 
 import concurrent.futures
 import http.client
@@ -24,7 +26,9 @@ WAIT = 20
 
 
 class Doubler:
-    """Doubles numbers; refuses negative ones; waits at a gate, so that requests come together for certain."""
+    """Doubles numbers; refuses negative ones;
+    waits at a gate, so that requests come together for certain.
+    """
 
     def __init__(self):
         self.gate, self.entered = threading.Event(), threading.Event()
@@ -36,7 +40,9 @@ class Doubler:
         x = inputs["x"]
         self.batches.append(x.tolist())
         if (x < 0).any():
-            raise invalid(f"x[{int(np.argmax(x.reshape(len(x), -1).min(axis=1) < 0))}] is negative.")
+            raise invalid(
+                f"x[{int(np.argmax(x.reshape(len(x), -1).min(axis=1) < 0))}] is negative."
+            )
         return {"y": 2 * x}
 
 
@@ -93,7 +99,12 @@ def test_what_nobody_waits_for_is_not_computed():
     batcher = Batcher(doubler, Batching(max_batch_size=8, delay_seconds=0))
     late = RequestRefused(grpc.StatusCode.DEADLINE_EXCEEDED, "late")
     # The first of a batch is one of them, too: its thread runs the batch for the others.
-    assert together(doubler, batcher, [(1, 2), (3,), (4,), (5,)], {0: late, 2: late}) == [late, [6], late, [10]]
+    assert together(doubler, batcher, [(1, 2), (3,), (4,), (5,)], {0: late, 2: late}) == [
+        late,
+        [6],
+        late,
+        [10],
+    ]
     assert doubler.batches == [[1], [3, 5]]
     doubler.gate.clear()
     doubler.entered.clear()
@@ -130,10 +141,14 @@ def test_a_failed_batch_is_not_repeated_for_those_who_left_meanwhile():
 def test_beside_others_a_batch_waits_by_what_the_last_one_took():
     doubler = Doubler()
     # Nothing is waited for but a share, which is so large that only a full batch ends it.
-    batcher = Batcher(doubler, Batching(max_batch_size=2, delay_seconds=0, delay_share=1e6, parallel=2))
+    batcher = Batcher(
+        doubler, Batching(max_batch_size=2, delay_seconds=0, delay_share=1e6, parallel=2)
+    )
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         doubler.gate.set()
-        assert submit(pool, batcher, 1).result(WAIT)["y"].tolist() == [2]  # alone: it waits for nobody
+        assert submit(pool, batcher, 1).result(WAIT)["y"].tolist() == [
+            2
+        ]  # alone: it waits for nobody
         doubler.gate.clear()
         doubler.entered.clear()
         first = submit(pool, batcher, 2)
@@ -151,7 +166,11 @@ def test_beside_others_a_batch_waits_by_what_the_last_one_took():
 def test_only_inputs_of_the_same_form_come_together():
     doubler = Doubler()
     batcher = Batcher(doubler, Batching(max_batch_size=8, delay_seconds=0))
-    assert together(doubler, batcher, [([1, 2],), ([3],), ([4, 5],)]) == [[[2, 4]], [[6]], [[8, 10]]]
+    assert together(doubler, batcher, [([1, 2],), ([3],), ([4, 5],)]) == [
+        [[2, 4]],
+        [[6]],
+        [[8, 10]],
+    ]
     assert sorted(doubler.batches[1:]) == [[[1, 2], [4, 5]], [[3]]]
 
 
@@ -197,7 +216,8 @@ def test_a_server_answers_the_same_with_and_without(model_folder, saved_models):
         answers = [answer for (answer,) in pool.map(client.predict, texts)]
         assert answers == [alone.predict(text)[0] for text in texts]
         assert all(
-            number == number_of for number, number_of in zip(range(200), (int(a.text.split()[-1]) for a in answers))
+            number == number_of
+            for number, number_of in zip(range(200), (int(a.text.split()[-1]) for a in answers))
         )
         with pytest.raises(RequestError, match="more than 8 tokens"):
             bad.result()
@@ -224,7 +244,9 @@ def test_a_server_does_not_compute_what_its_clients_gave_up(model_folder, monkey
 
     monkeypatch.setattr(Servable, "_run", slow)
     with (
-        ModelServer(model_folder, port=0, rest_port=0, batching=Batching(delay_seconds=0)) as server,
+        ModelServer(
+            model_folder, port=0, rest_port=0, batching=Batching(delay_seconds=0)
+        ) as server,
         grpc.insecure_channel(server.address) as channel,
     ):
         with server.models["shouter"].use() as servable:
@@ -253,9 +275,12 @@ def test_a_server_does_not_compute_what_its_clients_gave_up(model_folder, monkey
             assert late.exception().code() == grpc.StatusCode.DEADLINE_EXCEEDED
 
             def codes():
-                return sorted(refusal.code.name for given_up in batch.given_up if (refusal := given_up()))
+                return sorted(
+                    refusal.code.name for given_up in batch.given_up if (refusal := given_up())
+                )
 
-            # The client's clock sees a deadline first: for a moment the server knows of a cancelled call alone.
+            # The client's clock sees a deadline first: for a moment the server knows of a cancelled
+            # call alone.
             wait_for(lambda: codes() == ["CANCELLED", "CANCELLED", "DEADLINE_EXCEEDED"])
         finally:
             gate.set()
@@ -290,10 +315,13 @@ def test_a_batching_file_is_read_as_tensorflow_serving_reads_it(tmp_path, caplog
         thread_pool_name { value: "batches" }
         """
     )
-    assert read_batching_file(path) == Batching(max_batch_size=64, delay_seconds=0.0015, max_queued=640, parallel=4)
+    assert read_batching_file(path) == Batching(
+        max_batch_size=64, delay_seconds=0.0015, max_queued=640, parallel=4
+    )
     assert not caplog.text
     path.write_text(
-        "batch_timeout_micros {} allowed_batch_sizes: 8 allowed_batch_sizes: 32 pad_variable_length_inputs: true"
+        "batch_timeout_micros {} allowed_batch_sizes: 8 allowed_batch_sizes: 32 "
+        "pad_variable_length_inputs: true"
         " enable_large_batch_splitting { value: true } max_execution_batch_size { value: 8 }"
     )
     assert read_batching_file(path) == Batching(delay_seconds=0)
@@ -306,7 +334,10 @@ def test_a_batching_file_is_read_as_tensorflow_serving_reads_it(tmp_path, caplog
     [
         ("max_batch_size: 3", "is not a BatchingParameters: "),
         ("max_batch { value: 3 }", "is not a BatchingParameters: .*max_batch"),
-        ("max_batch_size { value: 0 }", "max_batch_size of the batching config file .* must be 1 or more; got 0"),
+        (
+            "max_batch_size { value: 0 }",
+            "max_batch_size of the batching config file .* must be 1 or more; got 0",
+        ),
         ("batch_timeout_micros { value: -1 }", "must be 0 or more; got -1"),
     ],
 )

@@ -53,7 +53,10 @@ def test_predict_takes_one_text_or_any_sequence(client):
 
 def test_n_best(client):
     lists = client.n_best(["Ab %s c", "d"])
-    assert [[answer.text for answer in answers] for answers in lists] == [["AB %s C", "ab %s c"], ["D", "d"]]
+    assert [[answer.text for answer in answers] for answers in lists] == [
+        ["AB %s C", "ab %s c"],
+        ["D", "d"],
+    ]
     assert lists[0][1].tokens[1] == Token("%s", 1, "%s", pytest.approx(0.984))
     assert len(lists[1][0].tokens) == 1
 
@@ -95,9 +98,13 @@ def test_refusals_are_the_servers_sentence(client):
 
 
 def test_answers_of_another_kind_of_model(client):
-    with pytest.raises(RequestError, match='does not answer as a Verbatim model does: see its output "text"'):
+    with pytest.raises(
+        RequestError, match='does not answer as a Verbatim model does: see its output "text"'
+    ):
         client.predict("a", signature="n_best")  # there are no lists in a plain answer
-    with pytest.raises(RequestError, match='of output_filter is not found in signature "count"; it gives calls'):
+    with pytest.raises(
+        RequestError, match='of output_filter is not found in signature "count"; it gives calls'
+    ):
         client.predict("a", signature="count")
 
 
@@ -108,7 +115,10 @@ def test_no_server():
         with Client(address) as client, pytest.raises(RequestError) as caught:
             client.predict("a")
     assert caught.value.code == grpc.StatusCode.UNAVAILABLE
-    assert str(caught.value) == f"No server answers at {address}; start one with 'verbatim serve' or check the address."
+    assert (
+        str(caught.value)
+        == f"No server answers at {address}; start one with 'verbatim serve' or check the address."
+    )
 
 
 def test_packed_tensors_and_positions_out_of_range(scripted_server):
@@ -137,7 +147,10 @@ def test_other_failures(scripted_server, text, sentence):
 
 def test_batches_are_answered_in_the_order_of_the_texts(shared_server):
     texts = [f"text {number}" for number in range(40)]
-    with Client(shared_server.address) as client, pytest.raises(RequestError, match="one request may hold 16 at most"):
+    with (
+        Client(shared_server.address) as client,
+        pytest.raises(RequestError, match="one request may hold 16 at most"),
+    ):
         client.predict(texts)  # more than this server takes
     with Client(shared_server.address, batch_size=16) as client:
         assert [answer.text for answer in client.predict(texts)] == [text.upper() for text in texts]
@@ -147,7 +160,8 @@ def test_batches_are_answered_in_the_order_of_the_texts(shared_server):
         with pytest.raises(RequestError) as caught:
             client.predict(texts)
     assert str(caught.value) == (
-        "Texts 16 to 31, counted from 0: source[1] is empty; send a text that is not only white space."
+        "Texts 16 to 31, counted from 0: source[1] is empty; send a text that is not only white "
+        "space."
     )
     assert caught.value.code == grpc.StatusCode.INVALID_ARGUMENT
 
@@ -155,7 +169,9 @@ def test_batches_are_answered_in_the_order_of_the_texts(shared_server):
 def test_batches_take_their_features_along(scripted_server):
     with Client(scripted_server.address, batch_size=2) as client:
         client.predict(["a", "b", "c"], features={"pos": ["A", "B", "C"]})
-        with pytest.raises(RequestError, match="Text 2, counted from 0: A text of .source. holds half a surrogate"):
+        with pytest.raises(
+            RequestError, match="Text 2, counted from 0: A text of .source. holds half a surrogate"
+        ):
             client.predict(["a", "b", "\ud800"])
     sent = [seen.inputs for seen in scripted_server.seen]
     assert sent[:2] == [{"source": ["a", "b"], "pos": ["A", "B"]}, {"source": ["c"], "pos": ["C"]}]
@@ -163,7 +179,10 @@ def test_batches_take_their_features_along(scripted_server):
 
 def test_one_connection_for_all_requests_of_all_threads(scripted_server):
     texts = [f"text {number}" for number in range(32)]
-    with Client(scripted_server.address) as client, concurrent.futures.ThreadPoolExecutor(8) as pool:
+    with (
+        Client(scripted_server.address) as client,
+        concurrent.futures.ThreadPoolExecutor(8) as pool,
+    ):
         answers = list(pool.map(client.predict, texts))
     assert [answer.text for (answer,) in answers] == texts
     assert len({seen.connection for seen in scripted_server.seen}) == 1
@@ -177,7 +196,9 @@ def test_a_closed_client_says_so(scripted_server):
         client.close()
         client.close()
         for ask in (waiting.result, lambda: client.predict("a"), client.status):
-            with pytest.raises(RequestError, match=f"The client of {scripted_server.address} is closed.") as caught:
+            with pytest.raises(
+                RequestError, match=f"The client of {scripted_server.address} is closed."
+            ) as caught:
                 ask()
             assert caught.value.code == grpc.StatusCode.CANCELLED
     assert scripted_server.given_up.acquire(timeout=PATIENCE)
@@ -209,10 +230,15 @@ def test_the_programs_of_the_readme(shared_server, capsys):
     assert len(blocks) == 2
     for block in blocks:
         assert "127.0.0.1:8500" in block
-        exec(compile(block.replace("127.0.0.1:8500", shared_server.address), "README.md", "exec"), {})
+        exec(
+            compile(block.replace("127.0.0.1:8500", shared_server.address), "README.md", "exec"), {}
+        )
     first, second = capsys.readouterr().out.splitlines()
     assert first == "DELETE THE PAGE %(zebra_title)s? [('%(zebra_title)s?', '%(zebra_title)s?')]"
-    assert second.startswith("[[Answer(text='DELETE THE PAGE %(zebra_title)s?'") and "text='save'" in second
+    assert (
+        second.startswith("[[Answer(text='DELETE THE PAGE %(zebra_title)s?'")
+        and "text='save'" in second
+    )
 
 
 def test_format_answer():
@@ -259,6 +285,7 @@ except ImportError as error:
     print(error)
 """
     )
-    assert done.stdout == "The package 'tensorflow' is not installed; it holds the messages of TF Serving.\n", (
-        done.stderr
-    )
+    assert (
+        done.stdout
+        == "The package 'tensorflow' is not installed; it holds the messages of TF Serving.\n"
+    ), done.stderr

@@ -28,7 +28,10 @@ def ask_async(address, *texts, timeouts=None, **options):
 
 @pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
 def ask(request):
-    """Function of an address and texts; returns the texts of the answers. `timeouts` is that of each call."""
+    """Function of an address and texts; returns the texts of the answers.
+
+    `timeouts` is that of each call.
+    """
     return request.param
 
 
@@ -40,7 +43,15 @@ def test_a_failure_that_passes_is_tried_again(ask, scripted_server, failure):
 
 
 @pytest.mark.parametrize(
-    "failure", ["INVALID_ARGUMENT", "NOT_FOUND", "DEADLINE_EXCEEDED", "INTERNAL", "UNIMPLEMENTED", "CANCELLED"]
+    "failure",
+    [
+        "INVALID_ARGUMENT",
+        "NOT_FOUND",
+        "DEADLINE_EXCEEDED",
+        "INTERNAL",
+        "UNIMPLEMENTED",
+        "CANCELLED",
+    ],
 )
 def test_no_other_failure_is(ask, scripted_server, failure):
     scripted_server.script.extend([failure] * 2)
@@ -148,7 +159,9 @@ def test_tls_both_ways(ask, model_folder, certificate):
         address = f"localhost:{server.port}"
         assert ask(address, "a", credentials=tls.client_credentials(own, key, own)) == ["A"]
         for others in (tls.client_credentials(own), tls.client_credentials(None, key, own)):
-            with pytest.raises(RequestError, match=f"No server answers at {address} over TLS; check") as caught:
+            with pytest.raises(
+                RequestError, match=f"No server answers at {address} over TLS; check"
+            ) as caught:
                 ask(address, "a", credentials=others)
             assert caught.value.code == grpc.StatusCode.UNAVAILABLE
         with pytest.raises(RequestError, match="No server answers"):
@@ -157,8 +170,12 @@ def test_tls_both_ways(ask, model_folder, certificate):
 
 def test_tls_of_the_server_alone(ask, model_folder, certificate):
     own = certificate / "cert.pem"
-    with ModelServer(model_folder, port=0, tls_key=certificate / "key.pem", tls_certificate=own) as server:
-        assert ask(f"localhost:{server.port}", "a", credentials=tls.client_credentials(own)) == ["A"]
+    with ModelServer(
+        model_folder, port=0, tls_key=certificate / "key.pem", tls_certificate=own
+    ) as server:
+        assert ask(f"localhost:{server.port}", "a", credentials=tls.client_credentials(own)) == [
+            "A"
+        ]
         with pytest.raises(RequestError, match="over TLS"):  # the certificate is not for this name
             ask(server.address, "a", credentials=tls.client_credentials(own))
 

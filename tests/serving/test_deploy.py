@@ -1,4 +1,7 @@
-"""serving/deploy: the files match their schemas and each other, TensorFlow Serving knows their flags, and the embedded server runs on them."""
+"""serving/deploy:
+the files match their schemas and each other, TensorFlow Serving knows their flags, and the embedded
+server runs on them.
+"""
 
 import copy
 import pathlib
@@ -33,8 +36,9 @@ DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "serving" / "deploy"
 CONFIG = DEPLOY / "config"
 OLDEST, NEWEST = "1.30", kubernetes_validate.latest_version().rpartition(".")[0]
 OVERLAYS = ("base", "gpu")
-# Of TensorFlow Serving's flags (tensorflow_serving/model_servers/main.cc) those that a deployment may want. It goes on, with a line
-# in its log, where a flag is not known: a slip would show in nothing else.
+# Of TensorFlow Serving's flags (tensorflow_serving/model_servers/main.cc) those that a deployment
+# may want. It goes on, with a line in its log, where a flag is not known: a slip would show in
+# nothing else.
 KNOWN_FLAGS = set(
     """
     port rest_api_port rest_api_num_threads rest_api_timeout_in_ms rest_api_enable_cors_support
@@ -56,10 +60,17 @@ def load(path):
 
 
 def merge(document, patch):
-    """Applies a strategic merge patch: maps are merged, lists of named things by their names, other lists replaced."""
+    """Applies a strategic merge patch:
+    maps are merged, lists of named things by their names, other lists replaced.
+    """
     if isinstance(document, dict) and isinstance(patch, dict):
-        return {**document, **{key: merge(document.get(key), value) for key, value in patch.items()}}
-    if isinstance(document, list) and all(isinstance(item, dict) and "name" in item for item in [*document, *patch]):
+        return {
+            **document,
+            **{key: merge(document.get(key), value) for key, value in patch.items()},
+        }
+    if isinstance(document, list) and all(
+        isinstance(item, dict) and "name" in item for item in [*document, *patch]
+    ):
         patches = {item["name"]: item for item in patch}
         merged = [merge(item, patches.pop(item["name"], {})) for item in document]
         return merged + list(patches.values())
@@ -67,7 +78,9 @@ def merge(document, patch):
 
 
 def render(folder):
-    """Returns the documents of a kustomization by kind, as kustomize makes them, but for the hash in the ConfigMap's name."""
+    """Returns the documents of a kustomization by kind, as kustomize makes them, but for the hash
+    in the ConfigMap's name.
+    """
     kustomization = load(folder / "kustomization.yaml")
     assert (kustomization.pop("apiVersion"), kustomization.pop("kind")) == (
         "kustomize.config.k8s.io/v1beta1",
@@ -120,7 +133,9 @@ def container_of(documents):
 def flags_of(command):
     """Returns the flags of a command line as a dict."""
     program, *flags = command
-    assert program == "tensorflow_model_server" and all(re.fullmatch(r"--\w+=\S+", flag) for flag in flags)
+    assert program == "tensorflow_model_server" and all(
+        re.fullmatch(r"--\w+=\S+", flag) for flag in flags
+    )
     pairs = [flag.removeprefix("--").split("=", 1) for flag in flags]
     assert len(dict(pairs)) == len(pairs), "a flag is given twice"
     return dict(pairs)
@@ -132,7 +147,10 @@ def kubernetes_flags(documents):
 
 
 def compose_services():
-    return {service["profiles"][0]: service for service in load(DEPLOY / "compose.yaml")["services"].values()}
+    return {
+        service["profiles"][0]: service
+        for service in load(DEPLOY / "compose.yaml")["services"].values()
+    }
 
 
 def compose_flags(service):
@@ -158,7 +176,11 @@ def test_manifests_match_the_schema_of_kubernetes(documents, version):
 
 
 def test_a_slip_in_a_manifest_is_found():
-    for slip in ({"imagePullPolcy": "Always"}, {"ports": [{"containerPort": "8500"}]}, {"image": 7}):
+    for slip in (
+        {"imagePullPolcy": "Always"},
+        {"ports": [{"containerPort": "8500"}]},
+        {"image": 7},
+    ):
         documents = manifests("base")
         container_of(documents).update(slip)
         with pytest.raises(kubernetes_validate.ValidationError):
@@ -166,7 +188,14 @@ def test_a_slip_in_a_manifest_is_found():
 
 
 def check_compose(path):
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        "vendor.compose-spec",
+        str(path),
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=WAIT)
 
 
@@ -175,7 +204,9 @@ def test_the_compose_file_matches_the_schema(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     wrong = tmp_path / "compose.yaml"
     wrong.write_text(
-        (DEPLOY / "compose.yaml").read_text().replace("read_only: true\n  tmpfs", "readonly: true\n  tmpfs")
+        (DEPLOY / "compose.yaml")
+        .read_text()
+        .replace("read_only: true\n  tmpfs", "readonly: true\n  tmpfs")
     )
     done = check_compose(wrong)
     assert done.returncode == 1 and "readonly" in done.stdout
@@ -201,8 +232,14 @@ def test_no_manifest_is_forgotten():
         content = load(kustomization)
         named = {name for name in content.get("resources", ()) if name.endswith(".yaml")}
         named |= {patch["path"] for patch in content.get("patches", ())}
-        named |= {name for generator in content.get("configMapGenerator", ()) for name in generator["files"]}
-        assert named == {path.name for path in kustomization.parent.iterdir()} - {"kustomization.yaml"}
+        named |= {
+            name
+            for generator in content.get("configMapGenerator", ())
+            for name in generator["files"]
+        }
+        assert named == {path.name for path in kustomization.parent.iterdir()} - {
+            "kustomization.yaml"
+        }
 
 
 # What belongs together
@@ -233,7 +270,9 @@ def test_images_are_pinned():
     images = [service["image"] for service in compose_services().values()]
     version = re.fullmatch(r"tensorflow/serving:(\d+\.\d+\.\d+)", images[0])[1]
     assert images[1] == f"{images[0]}-gpu"
-    assert f"`tensorflow/serving:{version}` and `{version}-gpu`" in (DEPLOY / "README.md").read_text(encoding="utf-8")
+    assert f"`tensorflow/serving:{version}` and `{version}-gpu`" in (
+        DEPLOY / "README.md"
+    ).read_text(encoding="utf-8")
 
 
 def test_ports_meet(documents):
@@ -279,7 +318,11 @@ def test_volumes_hold_what_the_flags_name(documents):
     assert volumes["models"]["persistentVolumeClaim"] == {"claimName": claim, "readOnly": True}
     assert mounts["/models"]["readOnly"] and mounts["/config"]["readOnly"]
     files = {flag: path for flag, path in flags.items() if flag.endswith("_file")}
-    assert sorted(files) == ["batching_parameters_file", "model_config_file", "monitoring_config_file"]
+    assert sorted(files) == [
+        "batching_parameters_file",
+        "model_config_file",
+        "monitoring_config_file",
+    ]
     assert set(files.values()) == {f"/config/{name}" for name in documents["ConfigMap"]["data"]}
     for config in read_config_file(CONFIG / "models.config"):
         assert config.base_path.startswith("/models/")
@@ -315,7 +358,10 @@ def test_pods_have_no_rights(documents):
 
 def test_threads_are_as_many_as_processors(documents):
     flags = kubernetes_flags(documents)
-    assert flags["tensorflow_intra_op_parallelism"] == container_of(documents)["resources"]["limits"]["cpu"]
+    assert (
+        flags["tensorflow_intra_op_parallelism"]
+        == container_of(documents)["resources"]["limits"]["cpu"]
+    )
     for service in compose_services().values():
         cpus = service["deploy"]["resources"]["limits"]["cpus"]
         assert compose_flags(service)["tensorflow_intra_op_parallelism"] == cpus
@@ -336,7 +382,9 @@ def test_our_server_reads_the_files(caplog):
         ModelConfig("localization_en_fr", "/models/localization_en_fr")
     ]
     # As many texts as a request may hold.
-    assert read_batching_file(CONFIG / "batching.config") == Batching(128, 0.002, max_queued=1024, parallel=2)
+    assert read_batching_file(CONFIG / "batching.config") == Batching(
+        128, 0.002, max_queued=1024, parallel=2
+    )
     assert not caplog.text
 
 
@@ -344,7 +392,9 @@ def test_our_server_reads_the_files(caplog):
 def served(tmp_path, saved_models):
     """The configuration with its paths replaced, and a server that runs on it."""
     models = tmp_path / "models"
-    text = (CONFIG / "models.config").read_text(encoding="utf-8").replace('"/models/', f'"{models}/')
+    text = (
+        (CONFIG / "models.config").read_text(encoding="utf-8").replace('"/models/', f'"{models}/')
+    )
     path = tmp_path / "models.config"
     path.write_text(text, encoding="utf-8")
     for config in read_config_file(path):
@@ -370,7 +420,9 @@ def answer(server, model):
     message = predict_pb2.PredictRequest()
     message.model_spec.name = model
     message.inputs["source"].CopyFrom(tf.make_tensor_proto(["a %s"]))
-    response = prediction_service_pb2_grpc.PredictionServiceStub(server.channel).Predict(message, timeout=WAIT)
+    response = prediction_service_pb2_grpc.PredictionServiceStub(server.channel).Predict(
+        message, timeout=WAIT
+    )
     return response.outputs["text"].string_val[0]
 
 
@@ -397,7 +449,10 @@ def test_the_health_check_of_compose(served):
         assert str(served.rest_port) in script
 
         def healthy(script, command=command):
-            return subprocess.run([*command, script], capture_output=True, timeout=WAIT).returncode == 0
+            return (
+                subprocess.run([*command, script], capture_output=True, timeout=WAIT).returncode
+                == 0
+            )
 
         assert healthy(script), shlex.join([*command, script])
         assert not healthy(script.replace("localization_en_fr", "another"))
@@ -406,6 +461,8 @@ def test_the_health_check_of_compose(served):
 
 def test_prometheus_finds_both_servers_at_the_same_path(served):
     text = (CONFIG / "monitoring.config").read_text(encoding="utf-8")
-    path = re.fullmatch(r'prometheus_config \{\s+enable: true\s+path: "(\S+)"\s+\}\s+', re.sub("#.*\n", "", text))[1]
+    path = re.fullmatch(
+        r'prometheus_config \{\s+enable: true\s+path: "(\S+)"\s+\}\s+', re.sub("#.*\n", "", text)
+    )[1]
     with urllib.request.urlopen(f"http://{served.rest_address}{path}", timeout=WAIT) as response:
         assert b"verbatim_model_version_available" in response.read()

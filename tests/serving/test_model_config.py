@@ -1,4 +1,6 @@
-"""Several models, versions and labels: the model config file, version policies, and a config that changes while serving."""
+"""Several models, versions and labels:
+the model config file, version policies, and a config that changes while serving.
+"""
 
 import shutil
 
@@ -73,12 +75,19 @@ def test_a_config_file_is_read_as_tensorflow_serving_reads_it(tmp_path):
         (b"model_config_list { config { name: 'a' } }", "needs a name and a base_path"),
         (b"model_config_list { config { nam: 'a' } }", "is not a ModelServerConfig: .*nam"),
         (b"\xff", "it is not UTF-8"),
-        (b"model_config_list { config { name: 'a' base_path: '/x' model_platform: 'torch' } }", "platform 'torch'"),
         (
-            b"model_config_list { config { name: 'a' base_path: '/x' model_version_policy { specific {} } } }",
+            b"model_config_list { config { name: 'a' base_path: '/x' model_platform: 'torch' } }",
+            "platform 'torch'",
+        ),
+        (
+            b"model_config_list { config { name: 'a' base_path: '/x' model_version_policy { "
+            b"specific {} } } }",
             "no version",
         ),
-        (b"model_config_list {" + b"config { name: 'a' base_path: '/x' }" * 2 + b"}", "names the model a twice"),
+        (
+            b"model_config_list {" + b"config { name: 'a' base_path: '/x' }" * 2 + b"}",
+            "names the model a twice",
+        ),
     ],
 )
 def test_a_config_file_that_cannot_be_used_is_one_sentence(tmp_path, text, sentence):
@@ -121,7 +130,9 @@ def test_specific_versions_answer_alone(folder):
 
 
 def test_a_specific_version_that_is_missing_or_broken_is_named(folder):
-    with pytest.raises(ServeError, match="Version 4 of shouter cannot be served: there is no such version"):
+    with pytest.raises(
+        ServeError, match="Version 4 of shouter cannot be served: there is no such version"
+    ):
         loaded(folder, policy=VersionPolicy(None, frozenset([3, 4])))
     (folder / "4").mkdir()
     (folder / "4" / "saved_model.pb").write_bytes(b"junk")
@@ -131,13 +142,18 @@ def test_a_specific_version_that_is_missing_or_broken_is_named(folder):
 
 def test_a_label_needs_a_version_that_is_served(folder):
     assert loaded(folder, labels={"stable": 12}).version_of("stable") == 12
-    with pytest.raises(ServeError, match="The label 'stable' of shouter names version 3, which is not served"):
+    with pytest.raises(
+        ServeError, match="The label 'stable' of shouter names version 3, which is not served"
+    ):
         loaded(folder, labels={"stable": 3})
 
 
 def test_a_policy_that_cannot_be_fulfilled_changes_nothing(folder):
     model = loaded(folder, labels={"stable": 12})
-    for policy, labels in (VersionPolicy(None, frozenset([1, 5])), {}), (ALL_VERSIONS, {"canary": 5}):
+    for policy, labels in (
+        (VersionPolicy(None, frozenset([1, 5])), {}),
+        (ALL_VERSIONS, {"canary": 5}),
+    ):
         with pytest.raises(ServeError, match="5"):
             model.configure(policy, labels)
         assert available(model) == [12] and model.version_of("stable") == 12
@@ -155,8 +171,13 @@ def test_a_policy_that_cannot_be_fulfilled_changes_nothing(folder):
 @pytest.fixture
 def server(folder, saved_models, tmp_path):
     shutil.copytree(saved_models / "starred", tmp_path / "other" / "1")
-    configs = [ModelConfig("shouter", str(folder), VersionPolicy(latest=2), {"stable": 3, "canary": 12})]
-    with ModelServer(configs, port=0, poll_seconds=0.05) as server, grpc.insecure_channel(server.address) as channel:
+    configs = [
+        ModelConfig("shouter", str(folder), VersionPolicy(latest=2), {"stable": 3, "canary": 12})
+    ]
+    with (
+        ModelServer(configs, port=0, poll_seconds=0.05) as server,
+        grpc.insecure_channel(server.address) as channel,
+    ):
         server.channel = channel
         yield server
 
@@ -167,7 +188,9 @@ def text(server, model="shouter", label=None):
     if label:
         message.model_spec.version_label = label
     message.inputs["source"].CopyFrom(tf.make_tensor_proto(["a"], tf.string, [1]))
-    response = prediction_service_pb2_grpc.PredictionServiceStub(server.channel).Predict(message, timeout=120)
+    response = prediction_service_pb2_grpc.PredictionServiceStub(server.channel).Predict(
+        message, timeout=120
+    )
     return response.outputs["text"].string_val[0].decode(), response.model_spec.version.value
 
 
@@ -193,7 +216,11 @@ def test_labels_choose_versions(server):
         text(server, label="best")
     message = get_model_status_pb2.GetModelStatusRequest()
     message.model_spec.name, message.model_spec.version_label = "shouter", "stable"
-    (status,) = model_service_pb2_grpc.ModelServiceStub(server.channel).GetModelStatus(message).model_version_status
+    (status,) = (
+        model_service_pb2_grpc.ModelServiceStub(server.channel)
+        .GetModelStatus(message)
+        .model_version_status
+    )
     assert status.version == 3
 
 
@@ -205,7 +232,9 @@ def test_a_config_changes_what_is_served(server, folder, tmp_path):
     assert reload(server, config).error_code == 0
     assert text(server, label="stable") == ("A", 1) and text(server, "other") == ("A*", 1)
     # What cannot be served leaves everything as it is, the models before it in the list included.
-    broken = config.replace("value: 1", "value: 12").replace(str(tmp_path / "other"), str(tmp_path / "nowhere"))
+    broken = config.replace("value: 1", "value: 12").replace(
+        str(tmp_path / "other"), str(tmp_path / "nowhere")
+    )
     code, sentence = refused(server, broken)
     assert code == "FAILED_PRECONDITION" and "nowhere does not exist" in sentence
     assert text(server, label="stable") == ("A", 1) and text(server, "other") == ("A*", 1)
@@ -213,7 +242,10 @@ def test_a_config_changes_what_is_served(server, folder, tmp_path):
     assert code == "INVALID_ARGUMENT" and "must be absolute" in sentence
     # A model that is listed no more ends.
     assert (
-        reload(server, f'model_config_list {{ config {{ name: "o" base_path: "{tmp_path / "other"}" }} }}').error_code
+        reload(
+            server,
+            f'model_config_list {{ config {{ name: "o" base_path: "{tmp_path / "other"}" }} }}',
+        ).error_code
         == 0
     )
     assert text(server, "o") == ("A*", 1)

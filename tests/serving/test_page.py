@@ -1,4 +1,6 @@
-"""The web page, in a real browser: what a person types, points at and reads; what a hostile model or address cannot do."""
+"""The web page, in a real browser: what a person types, points at and reads;
+what a hostile model or address cannot do.
+"""
 
 import functools
 import http.client
@@ -18,18 +20,25 @@ from tests.browser import Browser, needs_chromium, until
 SOURCE = "document.querySelectorAll('#source-words .word')"
 WORDS = "document.querySelectorAll('#answer-words .word')"
 ENTER, TAB, END, HOME, LEFT, UP, RIGHT = 13, 9, 35, 36, 37, 38, 39
-ATTACK = "%<img/src=x/onerror=broken=1> %</textarea></script><script>broken=1</script> %<svg/onload=broken=1>"
+ATTACK = (
+    "%<img/src=x/onerror=broken=1> %</textarea></script><script>broken=1</script> "
+    "%<svg/onload=broken=1>"
+)
 
 
 class Continuer(tf.Module):
-    """Continues a text with its first word, `and`, that word again as a copy of the continuation's own, and a line end."""
+    """Continues a text with its first word, `and`, that word again as a copy of the continuation's
+    own, and a line end.
+    """
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def go_on(self, text):
         read = tf.strings.split(text).to_tensor("")
         batch = tf.shape(read)[0]
         first = read[:, :1]
-        tokens = tf.concat([first, tf.fill([batch, 1], "and"), first, tf.fill([batch, 1], "[END]")], axis=1)
+        tokens = tf.concat(
+            [first, tf.fill([batch, 1], "and"), first, tf.fill([batch, 1], "[END]")], axis=1
+        )
         count = tf.shape(read)[1]
         return {
             "text": tf.strings.join([first[:, 0], " and ", first[:, 0], "\n"]),
@@ -44,7 +53,11 @@ class Continuer(tf.Module):
 class Tagged(tf.Module):
     """Answers with the tags that came with a text and two joiners; it has no n-best list."""
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name=name) for name in ("source", "entity")])
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, name=name) for name in ("source", "entity")
+        ]
+    )
     def answer(self, source, entity):
         tokens = tf.strings.split(entity).to_tensor("")
         return {
@@ -67,7 +80,9 @@ class Bare(tf.Module):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, saved_models):
-    """A running server with a model in two versions, and three models that are asked otherwise or not at all."""
+    """A running server with a model in two versions, and three models that are asked otherwise or
+    not at all.
+    """
     folder = tmp_path_factory.mktemp("models")
     for version, name in ((1, "plain"), (2, "starred")):
         shutil.copytree(saved_models / name, folder / "shouter" / str(version))
@@ -79,8 +94,15 @@ def server(tmp_path_factory, saved_models):
         found = {signature: getattr(module, method) for signature, method in signatures.items()}
         tf.saved_model.save(module, str(folder / name / "1"), signatures=found)
     configs = [ModelConfig("shouter", str(folder / "shouter"), ALL_VERSIONS, {"stable": 1})]
-    names = {"continuer": "continuer", "tagged": "tagged", "bare": "bare", "<img src=x onerror=broken=1>": "bare"}
-    configs += [ModelConfig(name, str(folder / where), ALL_VERSIONS, {}) for name, where in names.items()]
+    names = {
+        "continuer": "continuer",
+        "tagged": "tagged",
+        "bare": "bare",
+        "<img src=x onerror=broken=1>": "bare",
+    }
+    configs += [
+        ModelConfig(name, str(folder / where), ALL_VERSIONS, {}) for name, where in names.items()
+    ]
     with ModelServer(configs, port=0, rest_port=0, max_text_bytes=200) as running:
         yield running
 
@@ -97,7 +119,9 @@ def open_page(chromium, server):
     """Opens the page by a link that says what is asked; returns the browser."""
 
     def open_with(**asked):
-        chromium.open(f"http://{server.rest_address}/#{urllib.parse.urlencode({'model': 'shouter', **asked})}")
+        chromium.open(
+            f"http://{server.rest_address}/#{urllib.parse.urlencode({'model': 'shouter', **asked})}"
+        )
         chromium.wait_for("document.querySelectorAll('#model option').length")
         return chromium
 
@@ -105,7 +129,10 @@ def open_page(chromium, server):
 
 
 def texts(page, selector):
-    return page.run(f"[...document.querySelectorAll({json.dumps(selector)})].map(element => element.textContent)")
+    return page.run(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map(element => "
+        "element.textContent)"
+    )
 
 
 def wait_for_answer(page, text):
@@ -140,7 +167,10 @@ def test_the_list_of_what_can_be_asked(server):
     assert [version["version"] for version in shouter["versions"]] == ["2", "1"]
     best = shouter["versions"][0]["signatures"]["n_best"]
     assert best["inputs"] == ["source"] and {"text", "copied_from"} <= set(best["outputs"])
-    assert models["tagged"]["versions"][0]["signatures"]["serving_default"]["inputs"] == ["entity", "source"]
+    assert models["tagged"]["versions"][0]["signatures"]["serving_default"]["inputs"] == [
+        "entity",
+        "source",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -159,10 +189,21 @@ def test_the_list_of_what_can_be_asked(server):
 def test_every_response_is_protected(server, path, content_type):
     _, headers, _ = get(server, path)
     assert headers.get_content_type() == content_type
-    rules = dict(rule.strip().split(" ", 1) for rule in headers["Content-Security-Policy"].split(";"))
-    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == rules["frame-ancestors"] == "'none'"
+    rules = dict(
+        rule.strip().split(" ", 1) for rule in headers["Content-Security-Policy"].split(";")
+    )
+    assert (
+        rules["default-src"]
+        == rules["base-uri"]
+        == rules["form-action"]
+        == rules["frame-ancestors"]
+        == "'none'"
+    )
     assert rules["script-src"] == rules["style-src"] == rules["connect-src"] == "'self'"
-    assert headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "no-referrer"
+    assert (
+        headers["X-Content-Type-Options"] == "nosniff"
+        and headers["Referrer-Policy"] == "no-referrer"
+    )
     # Without such a header, no page of another site can read what the server says.
     assert not [name for name in headers if name.lower().startswith("access-control-")]
 
@@ -179,14 +220,20 @@ def test_a_text_is_typed_and_answered(open_page, server):
     assert texts(page, "#source-words .surface") == ["Delete", "the", "page", "%(name)s", "?"]
     assert texts(page, "#answer-words .surface") == ["DELETE", "THE", "PAGE", "%(name)s", "?"]
     assert texts(page, "#answer-words .small-number") == ["0.00", "0.00", "0.00", "0.98", "0.00"]
-    bars = "[...document.querySelectorAll('.gate')].map(gate => gate.firstChild.offsetWidth / gate.offsetWidth)"
+    bars = (
+        "[...document.querySelectorAll('.gate')].map(gate => gate.firstChild.offsetWidth / "
+        "gate.offsetWidth)"
+    )
     assert page.run(bars) == pytest.approx([0, 0, 0, 0.984, 0], abs=0.02)
     assert texts(page, ".copied .surface") == ["%(name)s", "%(name)s"]
     (latency,) = texts(page, "#latency")
     assert latency.endswith(" ms from request to answer") and float(latency.split()[0]) > 0
     assert texts(page, "#asked, #score") == ["shouter, latest version", "score −5.000"]
     assert page.complaints == []
-    assert all(url.startswith(f"http://{server.rest_address}/") for url in page.requests) and len(page.requests) > 4
+    assert (
+        all(url.startswith(f"http://{server.rest_address}/") for url in page.requests)
+        and len(page.requests) > 4
+    )
 
 
 @needs_chromium
@@ -195,12 +242,18 @@ def test_pointing_at_a_word_shows_what_it_is_linked_with(open_page):
     wait_for_answer(page, "A %s B %d*")
     page.point(f"{WORDS}[3]")
     assert texts(page, "#origin") == ["“%d”: copied from source word 4, copy probability 0.98"]
-    assert texts(page, ".linked .surface") == ["%d"] and page.run(f"{SOURCE}[3].className") == "word copied linked"
+    assert (
+        texts(page, ".linked .surface") == ["%d"]
+        and page.run(f"{SOURCE}[3].className") == "word copied linked"
+    )
     page.point(f"{SOURCE}[1]")
     assert texts(page, "#origin") == ["“%s”: copied to word 2 of the answer, copy probability 0.98"]
     assert page.run(f"{WORDS}[1].className") == "word copied linked"
     page.point(f"{WORDS}[0]")
-    assert texts(page, "#origin") == ["“A”: generated, copy probability 0.00"] and texts(page, ".linked") == []
+    assert (
+        texts(page, "#origin") == ["“A”: generated, copy probability 0.00"]
+        and texts(page, ".linked") == []
+    )
     page.point(f"{SOURCE}[0]")
     assert texts(page, "#origin") == ["“a”: not copied"]
     page.point("document.querySelector('h1')")
@@ -219,7 +272,10 @@ def test_the_keyboard_is_enough(open_page):
     wait_for_answer(page, "A %s B*")
 
     def focused():
-        return page.run("[document.activeElement.parentElement.id, document.activeElement.firstChild.textContent]")
+        return page.run(
+            "[document.activeElement.parentElement.id, "
+            "document.activeElement.firstChild.textContent]"
+        )
 
     def go(key, code):
         page.press(key, code)
@@ -281,7 +337,9 @@ def test_the_list_follows_the_server(chromium, model_folder, saved_models):
         until(lambda: len(server.models["shouter"].states()) == 2, "version 1 does not end")
         chromium.run("document.dispatchEvent(new Event('visibilitychange'))")
         chromium.wait_for("!document.querySelector('#problem').hidden")
-        assert texts(chromium, "#problem") == ["Model “shouter” has no “versions/1” here; choose one of its versions."]
+        assert texts(chromium, "#problem") == [
+            "Model “shouter” has no “versions/1” here; choose one of its versions."
+        ]
         assert texts(chromium, "#version option") == ["latest (2)", "2"]
         chromium.click("document.querySelector('#send')")
         wait_for_answer(chromium, "A*")
@@ -300,7 +358,10 @@ def test_a_link_asks_the_same_again(open_page, chromium):
     # An address of what is not there says so, and asks nothing else instead.
     for asked, sentence in (
         ({"model": "other"}, "This server has no model “other”; choose one of the list."),
-        ({"version": "versions/9"}, "Model “shouter” has no “versions/9” here; choose one of its versions."),
+        (
+            {"version": "versions/9"},
+            "Model “shouter” has no “versions/9” here; choose one of its versions.",
+        ),
     ):
         page = open_page(text="a", **asked)
         page.wait_for("!document.querySelector('#problem').hidden")
@@ -312,7 +373,9 @@ def test_a_link_asks_the_same_again(open_page, chromium):
 def test_an_error_is_one_sentence(open_page):
     page = open_page(text="a " * 9)
     page.wait_for("!document.querySelector('#problem').hidden")
-    assert texts(page, "#problem") == ['A text has more than 8 tokens; the model\'s limit is "8" – shorten it [now].']
+    assert texts(page, "#problem") == [
+        'A text has more than 8 tokens; the model\'s limit is "8" – shorten it [now].'
+    ]
     assert page.run("document.querySelector('#answer').hidden")
     # The next answer takes its place.
     page.run("document.querySelector('#text').value = 'a'")
@@ -329,7 +392,10 @@ def test_a_server_that_is_gone_is_one_sentence(chromium, model_folder):
     chromium.click("document.querySelector('#send')")
     chromium.wait_for("!document.querySelector('#problem').hidden")
     (sentence,) = texts(chromium, "#problem")
-    assert sentence == f"No server answers at {server.rest_address}; start it again or check the address."
+    assert (
+        sentence
+        == f"No server answers at {server.rest_address}; start it again or check the address."
+    )
 
 
 # Models that are asked otherwise
@@ -339,16 +405,25 @@ def test_a_server_that_is_gone_is_one_sentence(chromium, model_folder):
 def test_a_language_model_continues(open_page):
     page = open_page(model="continuer", text="one two")
     wait_for_answer(page, "one and one\n")
-    assert texts(page, "#send, #text-label, #answer-title") == ["Text to continue", "Continue", "Continuation"]
+    assert texts(page, "#send, #text-label, #answer-title") == [
+        "Text to continue",
+        "Continue",
+        "Continuation",
+    ]
     assert texts(page, "#source-words .surface") == ["one", "two"]
     assert texts(page, "#answer-words .surface") == ["one", "and", "one", "¶"]
-    assert texts(page, "#score") == ["log-probability −2.000"] and page.run("document.querySelector('#best').hidden")
+    assert texts(page, "#score") == ["log-probability −2.000"] and page.run(
+        "document.querySelector('#best').hidden"
+    )
     page.point(f"{WORDS}[0]")
     assert texts(page, "#origin") == [
-        "“one”: copied from word 1, copy probability 0.75; copied to word 3 of the continuation, copy probability 1.00"
+        "“one”: copied from word 1, copy probability 0.75; copied to word 3 of the continuation, "
+        "copy probability 1.00"
     ]
     page.point(f"{WORDS}[2]")
-    assert texts(page, "#origin") == ["“one”: copied from word 1 of the continuation, copy probability 1.00"]
+    assert texts(page, "#origin") == [
+        "“one”: copied from word 1 of the continuation, copy probability 1.00"
+    ]
     assert page.run(f"{WORDS}[0].className") == "word copied linked"
     assert page.complaints == []
 
@@ -369,7 +444,10 @@ def test_a_model_with_tags_has_a_line_for_them(open_page):
     link = page.run("document.querySelector('#link').href")
     page.open(link)
     wait_for_answer(page, "<O City>")
-    assert page.run("document.querySelector('#tags input').value") == "O City" and page.complaints == []
+    assert (
+        page.run("document.querySelector('#tags input').value") == "O City"
+        and page.complaints == []
+    )
 
 
 @needs_chromium
@@ -377,7 +455,9 @@ def test_a_model_that_the_page_cannot_ask_is_one_sentence(open_page):
     page = open_page(model="bare", text="a")
     page.wait_for("!document.querySelector('#problem').hidden")
     (sentence,) = texts(page, "#problem")
-    assert sentence.startswith("This page cannot ask this version; its signatures are __saved_model_init_op, count,")
+    assert sentence.startswith(
+        "This page cannot ask this version; its signatures are __saved_model_init_op, count,"
+    )
     assert page.run("document.querySelector('#send').disabled")
 
 
@@ -399,13 +479,19 @@ def test_markup_in_an_answer_is_text_and_nothing_runs(open_page):
     page = open_page(model="<img src=x onerror=broken=2>")
     page.wait_for("!document.querySelector('#problem').hidden")
     assert "“<img src=x onerror=broken=2>”" in texts(page, "#problem")[0]
-    assert page.run("document.querySelectorAll('img').length") == 0 and page.run("typeof broken") == "undefined"
+    assert (
+        page.run("document.querySelectorAll('img').length") == 0
+        and page.run("typeof broken") == "undefined"
+    )
 
 
 @needs_chromium
 def test_the_policy_stops_what_the_page_itself_would_not(open_page):
     page = open_page()
-    assert page.run("(() => { try { document.body.innerHTML = '<b>x</b>'; return false } catch { return true } })()")
+    assert page.run(
+        "(() => { try { document.body.innerHTML = '<b>x</b>'; return false } catch { return true "
+        "} })()"
+    )
     for tag, name, value in (
         ("style", "textContent", "body {color: red}"),
         ("img", "src", "http://localhost:1/x.png"),
@@ -414,8 +500,17 @@ def test_the_policy_stops_what_the_page_itself_would_not(open_page):
         page.run(f"document.body.append(document.createElement('{tag}'))")
         page.run(f"(() => {{ try {{ document.body.lastChild.{name} = '{value}' }} catch {{}} }})()")
     page.run("document.body.appendChild(document.createElement('script')).append('broken = 1')")
-    expected = ("TrustedHTML", "style-src 'self'", "img-src 'self'", "'TrustedScriptURL'", "TrustedScript assignment")
-    until(lambda: page.run("1") and all(part in "\n".join(page.complaints) for part in expected), page.complaints)
+    expected = (
+        "TrustedHTML",
+        "style-src 'self'",
+        "img-src 'self'",
+        "'TrustedScriptURL'",
+        "TrustedScript assignment",
+    )
+    until(
+        lambda: page.run("1") and all(part in "\n".join(page.complaints) for part in expected),
+        page.complaints,
+    )
     assert page.run("typeof broken") == "undefined"
     assert page.run("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
 
@@ -447,7 +542,9 @@ def test_a_page_of_another_site_reads_no_answer(open_page, chromium, server, tmp
 def test_all_fits_and_can_be_read(open_page, chromium, width, dark):
     chromium.resize(width, 900, dark)
     try:
-        page = open_page(text="Supercalifragilistic_%s_and_a_word_that_is_far_longer_than_the_page %d b")
+        page = open_page(
+            text="Supercalifragilistic_%s_and_a_word_that_is_far_longer_than_the_page %d b"
+        )
         page.wait_for("!document.querySelector('#answer').hidden")
         page.click(f"{WORDS}[1]")
         assert page.run("document.documentElement.scrollWidth") <= width

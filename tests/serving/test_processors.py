@@ -11,7 +11,8 @@ from serving import processors
 def eight_cores(monkeypatch):
     """A machine of eight cores, to which nothing was said."""
     monkeypatch.setattr(processors, "cores", lambda: 8)
-    # Set first, so that what a test says is taken back after it even where the variable was not there.
+    # Set first, so that what a test says is taken back after it even where the variable was not
+    # there.
     monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "")
     monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
 

@@ -12,7 +12,9 @@ from serving.server import ModelServer
 
 @pytest.fixture
 def said(capsys):
-    """Function of arguments: runs `verbatim request`; returns status, standard output and standard error."""
+    """Function of arguments: runs `verbatim request`;
+    returns status, standard output and standard error.
+    """
 
     def call(*arguments):
         status = main.main(["request", *(str(argument) for argument in arguments)])
@@ -57,7 +59,9 @@ def test_texts_from_standard_input(shared_server, file):
         "--file",
         "-",
     ]
-    done = subprocess.run(command, input="one\r\ntwo %s\n", capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        command, input="one\r\ntwo %s\n", capture_output=True, text=True, timeout=120
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, f"ONE\nTWO %s\n{copied(1)}", "")
 
 
@@ -77,14 +81,18 @@ def test_targets_are_scored(said, shared_server, tmp_path):
 
 def test_a_client_that_shows_its_certificate(said, model_folder, certificate):
     key, own = certificate / "key.pem", certificate / "cert.pem"
-    with ModelServer(model_folder, port=0, tls_key=key, tls_certificate=own, tls_client_ca=own) as server:
+    with ModelServer(
+        model_folder, port=0, tls_key=key, tls_certificate=own, tls_client_ca=own
+    ) as server:
         arguments = ("--address", f"localhost:{server.port}", "a")
         shown = ("--tls-key", key, "--tls-certificate", own)
         assert said(*arguments, "--tls-ca", own, *shown) == (0, "A\n", "")
         for refused in (("--tls-ca", own), shown, ("--tls",)):
             status, out, err = said(*arguments, *refused, "--attempts", 1)
             assert status == 1 and out == ""
-            assert err.startswith(f"verbatim: No server answers at localhost:{server.port} over TLS; check ")
+            assert err.startswith(
+                f"verbatim: No server answers at localhost:{server.port} over TLS; check "
+            )
         status, out, err = said(*arguments, "--tls-key", key)
         assert (status, out, err) == (1, "", "verbatim: TLS needs both a key and a certificate.\n")
 
@@ -109,9 +117,15 @@ def test_retries_and_waiting(said, scripted_server):
         (("--file", "FILE", "a"), "Give the texts either as arguments or with --file FILE."),
         (("--file", "FILE"), "Line 2 of FILE is empty; each must be a text."),
         (("--file", "nowhere"), "The text file nowhere does not exist."),
-        (("--attempts", 9, "a"), "attempts must be 1 to 5, which is the most that gRPC makes; got 9."),
+        (
+            ("--attempts", 9, "a"),
+            "attempts must be 1 to 5, which is the most that gRPC makes; got 9.",
+        ),
         (("--batch-size", 0, "a"), "batch_size must be 1 or more; got 0."),
-        (("--continue", "--tags", "pos=A", "a"), "--tags are for models that translate: a language model takes none."),
+        (
+            ("--continue", "--tags", "pos=A", "a"),
+            "--tags are for models that translate: a language model takes none.",
+        ),
     ],
 )
 def test_calls_that_cannot_be_carried_out(said, tmp_path, monkeypatch, arguments, sentence):
@@ -128,19 +142,34 @@ def test_a_text_that_is_refused_costs_the_others_nothing(said, shared_server, tm
     status, out, err = said(*arguments, "--json", tmp_path / "answers")
     assert status == 1 and out == "B\nC\nD\nG\n"
     lines = err.splitlines()
-    assert [line.split(": ")[1] for line in lines[:3]] == [f"Line {number} of {path}" for number in (1, 5, 6)]
+    assert [line.split(": ")[1] for line in lines[:3]] == [
+        f"Line {number} of {path}" for number in (1, 5, 6)
+    ]
     assert "101 bytes" in lines[0] and "102 bytes" in lines[1]
     assert lines[3:] == ["verbatim: 3 of 7 texts were refused."]
     answers = json.loads((tmp_path / "answers").read_text())
     assert [beam and beam[0]["text"] for beam in answers] == [None, "B", "C", "D", None, None, "G"]
     # What is no matter of a text ends at once, in a sentence.
-    status, out, err = said("--address", shared_server.address, "--tags", "pos=A", "--tags", "pos=B", "a", "b")
+    status, out, err = said(
+        "--address", shared_server.address, "--tags", "pos=A", "--tags", "pos=B", "a", "b"
+    )
     assert (status, out) == (1, "") and err.count("\n") == 1 and "refused" not in err
 
 
 def test_what_was_answered_before_the_server_left_is_kept(said, scripted_server, tmp_path):
     scripted_server.script.extend(["a", "b", "INTERNAL"])
-    arguments = ("--address", scripted_server.address, "--batch-size", 1, "--json", tmp_path / "answers")
+    arguments = (
+        "--address",
+        scripted_server.address,
+        "--batch-size",
+        1,
+        "--json",
+        tmp_path / "answers",
+    )
     status, out, err = said(*arguments, "a", "b", "c", "d")
-    assert status == 1 and out.startswith("a\n") and err.endswith("The 2 texts before have their answers.\n")
+    assert (
+        status == 1
+        and out.startswith("a\n")
+        and err.endswith("The 2 texts before have their answers.\n")
+    )
     assert len(json.loads((tmp_path / "answers").read_text())) == 2

@@ -1,4 +1,6 @@
-"""The REST paths: what TensorFlow Serving's users send and get, in rows and in columns; what is refused; the numbers of a server."""
+"""The REST paths: what TensorFlow Serving's users send and get, in rows and in columns;
+what is refused; the numbers of a server.
+"""
 
 import base64
 import http.client
@@ -46,7 +48,11 @@ def predict(shared_server):
 
 def test_rows(predict):
     first, second = predict({"instances": ["hello %s you", "é"]})["predictions"]
-    assert first["text"] == "HELLO %s YOU" and first["copied_from"] == [-1, 1, -1] and first["score"] == -3.0
+    assert (
+        first["text"] == "HELLO %s YOU"
+        and first["copied_from"] == [-1, 1, -1]
+        and first["score"] == -3.0
+    )
     assert second == {
         "text": "é",
         "score": -1.0,
@@ -66,7 +72,9 @@ def test_columns(predict):
     assert predict({"inputs": {"source": ["a"]}})["outputs"]["text"] == ["A"]
     # An output that is the only one has no name.
     assert isinstance(predict({"inputs": ["a"], "signature_name": "count"})["outputs"][0], int)
-    assert isinstance(predict({"instances": ["a"], "signature_name": "count"})["predictions"][0], int)
+    assert isinstance(
+        predict({"instances": ["a"], "signature_name": "count"})["predictions"][0], int
+    )
 
 
 def test_other_signatures(predict):
@@ -85,7 +93,12 @@ def test_versions_and_labels_are_part_of_the_path(model_folder, saved_models):
     shutil.copytree(saved_models / "starred", model_folder / "2")
     configs = [ModelConfig("shouter", str(model_folder), ALL_VERSIONS, {"stable": 1})]
     with ModelServer(configs, port=0, rest_port=0) as server:
-        for path, text in ("", "A*"), ("/versions/1", "A"), ("/versions/2", "A*"), ("/labels/stable", "A"):
+        for path, text in (
+            ("", "A*"),
+            ("/versions/1", "A"),
+            ("/versions/2", "A*"),
+            ("/labels/stable", "A"),
+        ):
             where = f"/v1/models/shouter{path}"
             status, _, content = call(server, "POST", f"{where}:predict", {"instances": ["a"]})
             assert (status, content["predictions"][0]["text"]) == (200, text)
@@ -97,8 +110,15 @@ def test_versions_and_labels_are_part_of_the_path(model_folder, saved_models):
 
 
 def test_status_and_metadata(shared_server):
-    expected = {"version": "7", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
-    assert call(shared_server, "GET", "/v1/models/shouter")[::2] == (200, {"model_version_status": [expected]})
+    expected = {
+        "version": "7",
+        "state": "AVAILABLE",
+        "status": {"error_code": "OK", "error_message": ""},
+    }
+    assert call(shared_server, "GET", "/v1/models/shouter")[::2] == (
+        200,
+        {"model_version_status": [expected]},
+    )
     status, _, content = call(shared_server, "GET", "/v1/models/shouter/versions/7/metadata")
     assert status == 200
     assert content["model_spec"] == {"name": "shouter", "signature_name": "", "version": "7"}
@@ -166,7 +186,9 @@ def test_paths_that_are_not_there(shared_server, method, path, status):
 
 
 def test_a_body_beyond_all_limits_is_not_read(shared_server):
-    status, _, content = call(shared_server, "POST", "/v1/models/shouter:predict", b'"' + b"a" * 40_000 + b'"')
+    status, _, content = call(
+        shared_server, "POST", "/v1/models/shouter:predict", b'"' + b"a" * 40_000 + b'"'
+    )
     assert status == 429 and "larger than the server takes" in content["error"]
 
 
@@ -183,26 +205,49 @@ def test_ports_that_cannot_be_used(model_folder, shared_server):
 def test_requests_have_an_id_and_a_line_in_the_log(shared_server, caplog):
     caplog.set_level(logging.INFO, logger=observing.REQUESTS.name)
     headers = call(
-        shared_server, "POST", "/v1/models/shouter:predict", {"instances": ["a", "b"]}, {"x-request-id": "one-1"}
+        shared_server,
+        "POST",
+        "/v1/models/shouter:predict",
+        {"instances": ["a", "b"]},
+        {"x-request-id": "one-1"},
     )[1]
     assert headers["x-request-id"] == "one-1"
-    made = call(shared_server, "GET", "/v1/models/other", headers={"x-request-id": "not one"})[1]["x-request-id"]
+    made = call(shared_server, "GET", "/v1/models/other", headers={"x-request-id": "not one"})[1][
+        "x-request-id"
+    ]
     assert len(made) == 32
     with grpc.insecure_channel(shared_server.address) as channel:
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
         message = predict_pb2.PredictRequest()
         message.inputs["source"].CopyFrom(tf.make_tensor_proto(["a"]))
-        _, answered = stub.Predict.with_call(message, timeout=120, metadata=(("x-request-id", "two-2"),))
+        _, answered = stub.Predict.with_call(
+            message, timeout=120, metadata=(("x-request-id", "two-2"),)
+        )
         assert dict(answered.trailing_metadata())["x-request-id"] == "two-2"
-    lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == observing.REQUESTS.name]
+    lines = [
+        json.loads(record.getMessage())
+        for record in caplog.records
+        if record.name == observing.REQUESTS.name
+    ]
     first, second, third = lines
     assert first["seconds"] >= 0 and first.pop("time") and first.pop("seconds") is not None
     assert first == {
-        **{"id": "one-1", "protocol": "http", "method": "rest_predict", "model": "shouter", "version": 7},
+        **{
+            "id": "one-1",
+            "protocol": "http",
+            "method": "rest_predict",
+            "model": "shouter",
+            "version": 7,
+        },
         **{"signature": "serving_default", "texts": 2, "code": "OK"},
     }
     assert (second["id"], second["code"]) == (made, "NOT_FOUND") and "model" not in second
-    assert (third["id"], third["protocol"], third["method"], third["texts"]) == ("two-2", "grpc", "Predict", 1)
+    assert (third["id"], third["protocol"], third["method"], third["texts"]) == (
+        "two-2",
+        "grpc",
+        "Predict",
+        1,
+    )
 
 
 def test_prometheus_reads_the_numbers(shared_server):
@@ -220,7 +265,10 @@ def test_prometheus_reads_the_numbers(shared_server):
     # What is not there makes no new series.
     assert call(shared_server, "POST", "/v1/models/made-up:predict", {"instances": ["a"]})[0] == 404
     after = read()
-    assert after[answered] == before.get(answered, 0) + 1 and after[refused] == before.get(refused, 0) + 1
+    assert (
+        after[answered] == before.get(answered, 0) + 1
+        and after[refused] == before.get(refused, 0) + 1
+    )
     assert after['verbatim_model_version_available{model="shouter",version="7"}'] == 1
     assert not any("made-up" in name for name in after)
 
@@ -230,9 +278,13 @@ def test_reflection_names_the_services(shared_server):
 
     with grpc.insecure_channel(shared_server.address) as channel:
         stub = reflection_pb2_grpc.ServerReflectionStub(channel)
-        (listed,) = stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
+        (listed,) = stub.ServerReflectionInfo(
+            iter([reflection_pb2.ServerReflectionRequest(list_services="")])
+        )
         names = {service.name for service in listed.list_services_response.service}
         assert {"tensorflow.serving.PredictionService", "grpc.health.v1.Health"} <= names
-        asked = reflection_pb2.ServerReflectionRequest(file_containing_symbol="tensorflow.serving.PredictionService")
+        asked = reflection_pb2.ServerReflectionRequest(
+            file_containing_symbol="tensorflow.serving.PredictionService"
+        )
         (found,) = stub.ServerReflectionInfo(iter([asked]))
         assert found.file_descriptor_response.file_descriptor_proto

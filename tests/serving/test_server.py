@@ -97,7 +97,14 @@ def test_predict(predict):
     assert response.model_spec.version.value == 7
     assert response.model_spec.signature_name == "serving_default"
     arrays = {name: tf.make_ndarray(tensor).tolist() for name, tensor in response.outputs.items()}
-    assert set(arrays) == {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
+    assert set(arrays) == {
+        "text",
+        "score",
+        "tokens",
+        "copied_from",
+        "copy_probability",
+        "source_tokens",
+    }
     assert arrays["text"] == [b"HELLO %(name)s YOU", "é".encode()]
     assert arrays["tokens"][1] == ["é".encode(), b"", b""]
     assert arrays["copied_from"][0] == [-1, 1, -1]
@@ -123,7 +130,9 @@ def test_n_best_and_score(predict):
 
 def test_output_filter(predict, refused):
     assert set(predict(request(output_filter=["text", "score"])).outputs) == {"text", "score"}
-    assert 'Output "speed" of output_filter is not found' in refused(request(output_filter=["speed"]))
+    assert 'Output "speed" of output_filter is not found' in refused(
+        request(output_filter=["speed"])
+    )
 
 
 def test_metadata(channel):
@@ -136,9 +145,14 @@ def test_metadata(channel):
     assert response.metadata["signature_def"].Unpack(signatures)
     assert {"serving_default", "n_best", "score"} <= set(signatures.signature_def)
     assert signatures.signature_def["score"].inputs["target"].dtype == tf.string.as_datatype_enum
-    for fields, expected in ([], "at least one metadata_field"), (["size"], "size is not supported"):
+    for fields, expected in (
+        ([], "at least one metadata_field"),
+        (["size"], "size is not supported"),
+    ):
         with pytest.raises(grpc.RpcError, match=expected) as caught:
-            stub.GetModelMetadata(get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=fields))
+            stub.GetModelMetadata(
+                get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=fields)
+            )
         assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     message.model_spec.version.value = 8
     with pytest.raises(grpc.RpcError) as caught:
@@ -165,7 +179,10 @@ def test_status(channel):
 @pytest.mark.parametrize(
     "message, sentence",
     [
-        (request(model="other"), "Servable not found for request: Latest(other); this server has shouter."),
+        (
+            request(model="other"),
+            "Servable not found for request: Latest(other); this server has shouter.",
+        ),
         (request(version=8), "Servable not found for request: Specific(shouter, 8)."),
     ],
 )
@@ -211,16 +228,31 @@ def two_sizes():
 @pytest.mark.parametrize(
     "message, sentence",
     [
-        (request(signature="sing"), 'Serving signature key "sing" not found; this model has "count", "n_best",'),
+        (
+            request(signature="sing"),
+            'Serving signature key "sing" not found; this model has "count", "n_best",',
+        ),
         (request(signature="s" * 9000), 'Serving signature key "sssss'),
-        (no_inputs(), 'do not match signature "serving_default" (missing source); it takes source.'),
+        (
+            no_inputs(),
+            'do not match signature "serving_default" (missing source); it takes source.',
+        ),
         (request(key="text"), "(missing source; not known text)"),
         (tensor_request(tf.make_tensor_proto(["a"]), "extra"), "(not known extra)"),
-        (tensor_request(tf.make_tensor_proto([1.5])), 'Input "source" must be of type string; got float32.'),
+        (
+            tensor_request(tf.make_tensor_proto([1.5])),
+            'Input "source" must be of type string; got float32.',
+        ),
         (changed(dtype=0), "must be of type string; got"),
         (changed(dtype=4444), "must be of type string; got type 4444."),
-        (tensor_request(tf.make_tensor_proto("a")), 'Input "source" must be of rank 1; got rank 0.'),
-        (tensor_request(tf.make_tensor_proto([["a"]])), 'Input "source" must be of rank 1; got rank 2.'),
+        (
+            tensor_request(tf.make_tensor_proto("a")),
+            'Input "source" must be of rank 1; got rank 0.',
+        ),
+        (
+            tensor_request(tf.make_tensor_proto([["a"]])),
+            'Input "source" must be of rank 1; got rank 2.',
+        ),
         (shaped(unknown_rank=True), "its shape is not fully known"),
         (shaped(-1), "its shape is not fully known"),
         (shaped(3), "its shape needs 3 values, it holds 1"),
@@ -233,7 +265,10 @@ def two_sizes():
         (request([""]), "source[0] is empty"),
         (request(["a", " \t\u3000"]), "source[1] is empty"),
         (two_sizes(), "The inputs must hold the same number of texts; got source 2, target 1."),
-        (request(["a " * 9]), 'A text has more than 8 tokens; the model\'s limit is "8" – shorten it [now].'),
+        (
+            request(["a " * 9]),
+            'A text has more than 8 tokens; the model\'s limit is "8" – shorten it [now].',
+        ),
     ],
 )
 def test_invalid_argument(refused, predict, message, sentence):
@@ -263,7 +298,9 @@ UNREADABLE = [b"\xff\xff\xff\xff", request().SerializeToString()[:-3]]
 )
 def test_bytes_that_are_no_message(channel, predict, method, message):
     with pytest.raises(grpc.RpcError) as error:
-        channel.unary_unary(f"/{method}")(message, timeout=DEADLINE, metadata=((REQUEST_ID, "mine"),))
+        channel.unary_unary(f"/{method}")(
+            message, timeout=DEADLINE, metadata=((REQUEST_ID, "mine"),)
+        )
     assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert "no message of this method" in error.value.details()
     assert (REQUEST_ID, "mine") in {tuple(pair) for pair in error.value.trailing_metadata()}
@@ -278,7 +315,9 @@ def test_bytes_that_are_no_message_in_a_stream(channel):
 
 
 def test_requests_that_cannot_be_read_are_not_kept(channel, predict):
-    """gRPC's own server keeps its state of each for ever; seen by the one class of it that has a name."""
+    """gRPC's own server keeps its state of each for ever;
+    seen by the one class of it that has a name.
+    """
 
     def kept():
         gc.collect()
@@ -288,7 +327,9 @@ def test_requests_that_cannot_be_read_are_not_kept(channel, predict):
     before = kept()
     for message in UNREADABLE * 10:
         with pytest.raises(grpc.RpcError):
-            channel.unary_unary("/tensorflow.serving.PredictionService/Predict")(message, timeout=DEADLINE)
+            channel.unary_unary("/tensorflow.serving.PredictionService/Predict")(
+                message, timeout=DEADLINE
+            )
     wait_until(lambda: kept() <= before + 2)
 
 
@@ -317,8 +358,10 @@ def test_other_methods_are_not_offered(channel):
     "message, sentence",
     [
         (
-            "Graph execution error:\n\nDetected at node Assert defined at (most recent call last):\n"
-            '<stack traces unavailable>\nassertion failed: [Too \\"long\\" a\\nline] [Condition x < y] [x = ] [14]\n'
+            "Graph execution error:\n\nDetected at node Assert defined at (most recent call "
+            "last):\n"
+            '<stack traces unavailable>\nassertion failed: [Too \\"long\\" a\\nline] [Condition x '
+            "< y] [x = ] [14]\n"
             "\t [[{{node Assert}}]] [Op:__inference_f_1]",
             'Too "long" a line',
         ),
@@ -326,10 +369,14 @@ def test_other_methods_are_not_offered(channel):
             "Graph execution error:\n\nDetected at node 'S' defined at (most recent call last):\n"
             "    File \"a.py\", line 3, in <module>\n      x = secret()\nNode: 'S'\n"
             "2 root error(s) found.\n  (0) INVALID_ARGUMENT:  Bad number: ab\n\t [[{{node S}}]]\n"
-            "  (1) INVALID_ARGUMENT:  Bad number: ab\n0 successful operations.\n0 derived errors ignored. [Op:__f_1]",
+            "  (1) INVALID_ARGUMENT:  Bad number: ab\n0 successful operations.\n0 derived errors "
+            "ignored. [Op:__f_1]",
             "Bad number: ab",
         ),
-        ("{{function_node __wrapped__A}} Bad shape [2] vs. [3] [Op:Add] name: ", "Bad shape [2] vs. [3]"),
+        (
+            "{{function_node __wrapped__A}} Bad shape [2] vs. [3] [Op:Add] name: ",
+            "Bad shape [2] vs. [3]",
+        ),
         ("", "The model refused the input."),
     ],
 )
@@ -348,7 +395,9 @@ def test_several_models(tmp_path, saved_models):
             stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
             assert stub.Predict(request(model="one")).outputs["text"].string_val == [b"A %s"]
             assert stub.Predict(request(model="zwei")).outputs["text"].string_val == [b"A %s*"]
-            with pytest.raises(grpc.RpcError, match="no name specified; this server has one, zwei") as caught:
+            with pytest.raises(
+                grpc.RpcError, match="no name specified; this server has one, zwei"
+            ) as caught:
                 stub.Predict(request(model=""))
             assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
@@ -357,7 +406,10 @@ def test_several_models(tmp_path, saved_models):
 
 
 def test_hot_swap_drops_no_request(model_folder, saved_models):
-    with ModelServer(model_folder, port=0, poll_seconds=0.05) as server, Client(server.address) as client:
+    with (
+        ModelServer(model_folder, port=0, poll_seconds=0.05) as server,
+        Client(server.address) as client,
+    ):
         done = threading.Semaphore(0)
 
         def ask(number):
@@ -483,19 +535,27 @@ def test_one_version_folder_is_served_alone(model_folder, saved_models):
 
 def write_warmup(version_folder, *messages):
     (version_folder / "assets.extra").mkdir()
-    with tf.io.TFRecordWriter(str(version_folder / "assets.extra" / "tf_serving_warmup_requests")) as writer:
+    with tf.io.TFRecordWriter(
+        str(version_folder / "assets.extra" / "tf_serving_warmup_requests")
+    ) as writer:
         for message in messages:
-            log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=message))
+            log = prediction_log_pb2.PredictionLog(
+                predict_log=prediction_log_pb2.PredictLog(request=message)
+            )
             writer.write(log.SerializeToString())
         # Kinds of requests that this server does not offer are passed over.
         writer.write(
-            prediction_log_pb2.PredictionLog(classify_log=prediction_log_pb2.ClassifyLog()).SerializeToString()
+            prediction_log_pb2.PredictionLog(
+                classify_log=prediction_log_pb2.ClassifyLog()
+            ).SerializeToString()
         )
 
 
 def test_warmup_runs_before_the_first_request(model_folder):
     # The warm-up covers every bucket of the model: the limits of this server are not for it.
-    write_warmup(model_folder / "1", request(["a"] * 9, "count", model="any"), request(signature="count"))
+    write_warmup(
+        model_folder / "1", request(["a"] * 9, "count", model="any"), request(signature="count")
+    )
     with (
         ModelServer(model_folder, port=0, max_batch_size=4) as server,
         grpc.insecure_channel(server.address) as channel,
@@ -541,9 +601,13 @@ def test_model_folders_that_cannot_be_served(tmp_path, saved_models):
     with pytest.raises(ServeError, match="empty has no version"):
         ModelServer(tmp_path / "empty", port=0)
     (tmp_path / "hollow" / "3").mkdir(parents=True)
-    with pytest.raises(ServeError, match="hollow has no SavedModel: there is no saved_model.pb in 3"):
+    with pytest.raises(
+        ServeError, match="hollow has no SavedModel: there is no saved_model.pb in 3"
+    ):
         ModelServer(tmp_path / "hollow", port=0)
-    with pytest.raises(ServeError, match="plain holds a SavedModel but is not named by a version number"):
+    with pytest.raises(
+        ServeError, match="plain holds a SavedModel but is not named by a version number"
+    ):
         ModelServer(saved_models / "plain", port=0)
     with pytest.raises(ServeError, match="no model"):
         ModelServer({}, port=0)
@@ -556,7 +620,10 @@ def test_model_folders_that_cannot_be_served(tmp_path, saved_models):
 def test_ports_and_hosts_that_cannot_be_used(model_folder, shared_server):
     with pytest.raises(ServeError) as caught:
         ModelServer(model_folder, port=shared_server.port)
-    assert str(caught.value) == f"Port {shared_server.port} is already in use; choose another with --port."
+    assert (
+        str(caught.value)
+        == f"Port {shared_server.port} is already in use; choose another with --port."
+    )
     with socket.socket() as other:  # a program that is no gRPC server
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -599,7 +666,10 @@ def test_clients_that_must_show_a_certificate(model_folder, certificate):
         with Client(address, credentials=shown) as client:
             assert client.predict("a")[0].text == "A"
         unknown = grpc.ssl_channel_credentials(own.read_bytes())
-        with Client(address, credentials=unknown) as client, pytest.raises(Exception, match="No server answers"):
+        with (
+            Client(address, credentials=unknown) as client,
+            pytest.raises(Exception, match="No server answers"),
+        ):
             client.predict("a")
         # The same for REST.
         url = f"https://localhost:{server.rest_port}/v1/models/shouter"
@@ -653,11 +723,15 @@ def test_serve_says_where_the_paths_and_the_page_are(model_folder, capfd):
 
 def test_serve_prints_one_line_and_ends_at_the_event(model_folder, capfd):
     event = threading.Event()
-    thread = threading.Thread(target=serve, args=(model_folder,), kwargs={"port": 0, "stop_event": event})
+    thread = threading.Thread(
+        target=serve, args=(model_folder,), kwargs={"port": 0, "stop_event": event}
+    )
     thread.start()
     try:
         line = read_ready_line(capfd)
-        assert line.startswith("Serving shouter version 1 at 127.0.0.1:") and line.endswith(" (gRPC)\n")
+        assert line.startswith("Serving shouter version 1 at 127.0.0.1:") and line.endswith(
+            " (gRPC)\n"
+        )
         with Client(line.split(" at ")[1].split()[0]) as client:
             assert client.predict("a")[0].text == "A"
     finally:

@@ -14,13 +14,16 @@ PAD, UNK, START, END = 0, 1, 2, 3
 
 def logs(probabilities):
     probabilities = np.asarray(probabilities, "float64")
-    return np.where(probabilities > 0, np.log(np.maximum(probabilities, 1e-300)), -1e9).astype("float32")
+    return np.where(probabilities > 0, np.log(np.maximum(probabilities, 1e-300)), -1e9).astype(
+        "float32"
+    )
 
 
 class TableStep:
     """A step function whose distributions depend on the whole prefix, through a finite automaton.
 
-    The automaton's state is carried: a search that mixes up hypotheses or rows reads the wrong table row.
+    The automaton's state is carried: a search that mixes up hypotheses or rows reads the wrong
+    table row.
     """
 
     STATES = 101
@@ -29,10 +32,13 @@ class TableStep:
         rng = np.random.default_rng(seed)
         self.size = vocabulary_size + source_length
         self.mask = np.arange(source_length) < rng.integers(1, source_length + 1, size=(batch, 1))
-        # Some source tokens have a place in the vocabulary, the others are copy ids, of a first position.
+        # Some source tokens have a place in the vocabulary, the others are copy ids, of a first
+        # position.
         self.ids = np.tile(vocabulary_size + np.arange(source_length), (batch, 1))
         known = rng.random((batch, source_length)) < 0.4
-        self.ids[known] = rng.integers(4, vocabulary_size, size=known.sum()) if vocabulary_size > 4 else END
+        self.ids[known] = (
+            rng.integers(4, vocabulary_size, size=known.sum()) if vocabulary_size > 4 else END
+        )
         self.ids = np.where(self.mask, self.ids, 0).astype("int32")
         logits = rng.normal(scale=sharpness, size=(batch, self.STATES, self.size))
         # A copy id that no real source position has cannot be said.
@@ -41,17 +47,24 @@ class TableStep:
             logits[b][:, impossible] = -np.inf
         p = np.exp(logits)
         p /= p.sum(-1, keepdims=True)
-        attention = rng.dirichlet(np.ones(source_length), size=(batch, self.STATES)) * self.mask[:, None]
+        attention = (
+            rng.dirichlet(np.ones(source_length), size=(batch, self.STATES)) * self.mask[:, None]
+        )
         self.attention = (attention / attention.sum(-1, keepdims=True)).astype("float32")
         copy = np.zeros_like(self.attention)
         for b in range(batch):
             for j in range(source_length):
                 if self.mask[b, j]:
                     share = 1.0 if self.ids[b, j] >= vocabulary_size else rng.random(self.STATES)
-                    copy[b, :, j] = p[b, :, self.ids[b, j]] * share / (self.ids[b] == self.ids[b, j]).sum()
+                    copy[b, :, j] = (
+                        p[b, :, self.ids[b, j]] * share / (self.ids[b] == self.ids[b, j]).sum()
+                    )
         self.log_probs, self.copy_log_probs = logs(p), logs(copy)
         # In float32, the starting state of each row differs.
-        self.carry = {"row": np.arange(batch, dtype="int32"), "state": np.arange(batch, dtype="int32")}
+        self.carry = {
+            "row": np.arange(batch, dtype="int32"),
+            "state": np.arange(batch, dtype="int32"),
+        }
 
     def next_state(self, state, token):
         return (state * 7 + token * 3 + 1) % self.STATES
@@ -156,11 +169,14 @@ def small_inputs(seed=0, batch=3, source_length=5, padding=0):
         "source_feed_ids": np.where(known, source, 1),
     }
     arrays = {key: np.where(real, value, 0) for key, value in arrays.items()}
-    return {key: np.pad(value, [[0, 0], [0, padding]]).astype("int32") for key, value in arrays.items()}
+    return {
+        key: np.pad(value, [[0, 0], [0, padding]]).astype("int32") for key, value in arrays.items()
+    }
 
 
 class SpanTableStep(TableStep):
-    """A step function over actions, whose distributions depend on the words that were said, whichever way they were.
+    """A step function over actions, whose distributions depend on the words that were said,
+    whichever way they were.
 
     With `max_span` 1 it is a head that does not merge, such as the pointer softmax.
     """
@@ -196,7 +212,10 @@ class SpanTableStep(TableStep):
         self.log_probs = logs(np.concatenate([words, spans], axis=-1))
         self.attention = self.start.astype("float32")
         self.copy_log_probs = logs(self.p_copy[..., None] * self.start)
-        self.carry = {"row": np.arange(batch, dtype="int32"), "state": np.arange(batch, dtype="int32")}
+        self.carry = {
+            "row": np.arange(batch, dtype="int32"),
+            "state": np.arange(batch, dtype="int32"),
+        }
 
     def __call__(self, actions, carry, index):
         tokens = first_tokens(actions, self.vocabulary_size, self.ids.shape[1])
@@ -218,7 +237,13 @@ class SpanTableStep(TableStep):
 
     def surface(self, row, token):
         """The extended id of what a token says."""
-        return int(token) if token < self.vocabulary_size else int(self.ids[row, token - self.vocabulary_size])
+        return (
+            int(token)
+            if token < self.vocabulary_size
+            else int(self.ids[row, token - self.vocabulary_size])
+        )
 
     def search(self, search, max_length, **options):
-        return super().search(search, max_length, **{"max_span": self.max_span, "merges": False, **options})
+        return super().search(
+            search, max_length, **{"max_span": self.max_span, "merges": False, **options}
+        )

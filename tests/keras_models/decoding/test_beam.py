@@ -16,7 +16,9 @@ CLOSE = ("scores", "log_probs", "copy_probability", "attention")
 
 def assert_same(first, second, rows=slice(None), exact=EXACT, close=CLOSE, tolerance=1e-6):
     for name in exact:
-        np.testing.assert_array_equal(getattr(first, name)[rows], getattr(second, name)[rows], err_msg=name)
+        np.testing.assert_array_equal(
+            getattr(first, name)[rows], getattr(second, name)[rows], err_msg=name
+        )
     for name in close:
         if getattr(first, name) is not None:
             np.testing.assert_allclose(
@@ -29,7 +31,9 @@ def assert_same(first, second, rows=slice(None), exact=EXACT, close=CLOSE, toler
 
 
 def words_of(step, row):
-    """What row's hypotheses may consist of: neither specials nor copy ids without a source position."""
+    """What row's hypotheses may consist of:
+    neither specials nor copy ids without a source position.
+    """
     possible = np.exp(step.log_probs[row]).sum(axis=0) > 0
     return [word for word in range(4, step.size) if possible[word]]
 
@@ -44,7 +48,9 @@ def words_of(step, row):
     alpha=st.sampled_from([0.0, 0.6, 1.0]),
     beta=st.sampled_from([0.0, 0.3]),
 )
-def test_equals_exhaustive_search(seed, vocabulary_size, source_length, max_length, min_length, alpha, beta):
+def test_equals_exhaustive_search(
+    seed, vocabulary_size, source_length, max_length, min_length, alpha, beta
+):
     min_length = min(min_length, max_length)
     step = TableStep(seed, 2, vocabulary_size, source_length)
     words = max(len(words_of(step, row)) for row in range(2))
@@ -54,17 +60,27 @@ def test_equals_exhaustive_search(seed, vocabulary_size, source_length, max_leng
     result = numpy(step.search(beam_search, max_length, beam_size=beam, n_best=beam, **options))
     for row in range(2):
         expected = oracles.exhaustive_search(
-            step.distribution(row), words_of(step, row), END, max_length, min_length, alpha, beta, step.mask[row]
+            step.distribution(row),
+            words_of(step, row),
+            END,
+            max_length,
+            min_length,
+            alpha,
+            beta,
+            step.mask[row],
         )
         count = len(expected)
         sequences = [
-            tuple(tokens[:length]) for tokens, length in zip(result.tokens[row].tolist(), result.lengths[row].tolist())
+            tuple(tokens[:length])
+            for tokens, length in zip(result.tokens[row].tolist(), result.lengths[row].tolist())
         ]
         assert sequences[:count] == [sequence for _, _, sequence in expected]
         np.testing.assert_allclose(
             result.scores[row, :count], [score for score, _, _ in expected], rtol=1e-5, atol=1e-5
         )
-        np.testing.assert_allclose(result.log_probs[row, :count], [total for _, total, _ in expected], rtol=1e-5)
+        np.testing.assert_allclose(
+            result.log_probs[row, :count], [total for _, total, _ in expected], rtol=1e-5
+        )
         # There is nothing else to find.
         assert (result.scores[row, count:] < -1e8).all()
 
@@ -82,17 +98,33 @@ def test_a_narrow_beam_prunes_and_ended_hypotheses_keep_their_places(seed, beam,
     result = numpy(step.search(beam_search, 6, beam_size=beam, n_best=beam, **options))
     for row in range(2):
         expected = oracles.beam_search(
-            step.distribution(row), words_of(step, row), END, beam, 6, 1, alpha, beta, step.mask[row]
+            step.distribution(row),
+            words_of(step, row),
+            END,
+            beam,
+            6,
+            1,
+            alpha,
+            beta,
+            step.mask[row],
         )
         found = zip(result.tokens[row].tolist(), result.lengths[row].tolist())
-        assert [tuple(tokens[:length]) for tokens, length in found] == [sequence for _, _, sequence in expected]
-        np.testing.assert_allclose(result.scores[row], [score for score, _, _ in expected], rtol=1e-5, atol=1e-5)
+        assert [tuple(tokens[:length]) for tokens, length in found] == [
+            sequence for _, _, sequence in expected
+        ]
+        np.testing.assert_allclose(
+            result.scores[row], [score for score, _, _ in expected], rtol=1e-5, atol=1e-5
+        )
 
 
 @settings(max_examples=examples(15))
-@given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.0, 1.0]), beta=st.sampled_from([0.0, 0.3]))
+@given(
+    seed=st.integers(0, 10**6), alpha=st.sampled_from([0.0, 1.0]), beta=st.sampled_from([0.0, 0.3])
+)
 def test_a_narrow_beam_is_a_set_of_true_scores(seed, alpha, beta):
-    """With pruning: the best first, no duplicates, each score that of its tokens, allowed tokens alone."""
+    """With pruning:
+    the best first, no duplicates, each score that of its tokens, allowed tokens alone.
+    """
     step = TableStep(seed, 3, 6, 4)
     options = dict(length_alpha=alpha, coverage_beta=beta, min_length=1, return_attention=True)
     result = numpy(step.search(beam_search, 6, beam_size=3, n_best=3, **options))
@@ -102,7 +134,10 @@ def test_a_narrow_beam_is_a_set_of_true_scores(seed, alpha, beta):
             length = result.lengths[row, k]
             sequence = tuple(result.tokens[row, k, :length].tolist())
             assert 1 <= length <= 6 and sequence not in seen
-            assert not {PAD, UNK, START, END} & set(sequence) and (result.tokens[row, k, length:] == PAD).all()
+            assert (
+                not {PAD, UNK, START, END} & set(sequence)
+                and (result.tokens[row, k, length:] == PAD).all()
+            )
             seen.add(sequence)
             total, attentions = 0.0, []
             for t, word in enumerate((*sequence, END)):
@@ -113,7 +148,9 @@ def test_a_narrow_beam_is_a_set_of_true_scores(seed, alpha, beta):
             score = total / oracles.length_penalty(length + 1, alpha)
             score += oracles.coverage_penalty(attentions[:-1], step.mask[row], beta) if beta else 0
             np.testing.assert_allclose(result.scores[row, k], score, rtol=1e-5, atol=1e-5)
-            np.testing.assert_array_equal(result.attention[row, k, :length], np.reshape(attentions[:-1], (length, 4)))
+            np.testing.assert_array_equal(
+                result.attention[row, k, :length], np.reshape(attentions[:-1], (length, 4))
+            )
         assert (np.diff(result.scores[row]) <= 0).all()
 
 
@@ -145,11 +182,22 @@ def test_compiled_equals_uncompiled(beam, alpha):
     step = TableStep(5, 3, 7, 4)
 
     def search():
-        options = dict(beam_size=beam, n_best=beam, length_alpha=alpha, coverage_beta=0.2, return_attention=True)
+        options = dict(
+            beam_size=beam,
+            n_best=beam,
+            length_alpha=alpha,
+            coverage_beta=0.2,
+            return_attention=True,
+        )
         return step.search(beam_search, 6, **options)
 
     exact = (*EXACT, "log_probs", "attention")
-    assert_same(numpy(search()), numpy(compiled(search)()), exact=exact, close=("scores", "copy_probability"))
+    assert_same(
+        numpy(search()),
+        numpy(compiled(search)()),
+        exact=exact,
+        close=("scores", "copy_probability"),
+    )
 
 
 @settings(max_examples=2)
@@ -190,7 +238,9 @@ def test_reads_as_words():
     hypotheses = spell(beam_search, "see Ünïx", beam_size=3)
     assert [read(hypotheses, row) for row in range(2)] == ["see Ünïx"] * 2
     assert hypotheses.copied_from[0, 0].tolist() == [-1, -1, -1, -1, 0, -1, 2, -1] + [-1] * 4
-    np.testing.assert_allclose(hypotheses.copy_probability[0, 0], [0] * 4 + [1, 0, 1, 0] + [0] * 4, atol=1e-6)
+    np.testing.assert_allclose(
+        hypotheses.copy_probability[0, 0], [0] * 4 + [1, 0, 1, 0] + [0] * 4, atol=1e-6
+    )
 
 
 def test_longest_and_shortest_output():
@@ -200,12 +250,16 @@ def test_longest_and_shortest_output():
 
 
 def test_provenance_follows_the_hypothesis():
-    """Both hypotheses say word 4: one copies it, the other mostly generates it; position is the likeliest occurrence."""
+    """Both hypotheses say word 4: one copies it, the other mostly generates it;
+    position is the likeliest occurrence.
+    """
     first = [0, 0, 0, 0, 0.6, 0.4, 0, 0, 0]
     end = [0, 0, 0, 1, 0, 0, 0, 0, 0]
     step = ScriptStep(logs([first, end]), logs([[0.2, 0.0, 0.35], [0, 0, 0]]))
     ids = ops.convert_to_tensor([[4, 5, 4]])
-    result = numpy(beam_search(step, {}, ids, ops.convert_to_tensor([[True] * 3]), 9, 2, beam_size=2, n_best=2))
+    result = numpy(
+        beam_search(step, {}, ids, ops.convert_to_tensor([[True] * 3]), 9, 2, beam_size=2, n_best=2)
+    )
     assert result.tokens[0, :, 0].tolist() == [4, 5]
     assert result.copied_from[0, :, 0].tolist() == [2, -1]
     np.testing.assert_allclose(result.copy_probability[0, :, 0], [0.55 / 0.6, 0], atol=1e-5)
@@ -219,7 +273,9 @@ def test_forbidden_tokens_are_never_output_however_likely(beam):
     result = numpy(beam_search(*arguments, beam_size=beam, n_best=2))
     for k in range(2):
         assert set(result.tokens[0, k, : result.lengths[0, k]].tolist()) <= {4, 5}
-    unknown = numpy(beam_search(*arguments, beam_size=beam, length_alpha=0.0, min_length=1, allow_unknown=True))
+    unknown = numpy(
+        beam_search(*arguments, beam_size=beam, length_alpha=0.0, min_length=1, allow_unknown=True)
+    )
     assert unknown.tokens[0, 0].tolist() == [UNK, 0, 0]
 
 
@@ -245,7 +301,9 @@ def test_n_best_must_fit_in_the_beam():
 )
 def test_going_on_with_the_sources_that_run_changes_nothing(seed, batch, beam, n_best, beta):
     step = TableStep(seed, batch, 6, 3)
-    options = dict(beam_size=beam, n_best=n_best, coverage_beta=beta, min_length=1, return_attention=True)
+    options = dict(
+        beam_size=beam, n_best=n_best, coverage_beta=beta, min_length=1, return_attention=True
+    )
     seen = []
 
     def step_of(sources):
@@ -259,7 +317,9 @@ def test_going_on_with_the_sources_that_run_changes_nothing(seed, batch, beam, n
 
 
 def test_steps_of_the_second_half_are_of_half_the_rows():
-    """One source of four needs three tokens more than the others: these steps are its own and one other's."""
+    """One source of four needs three tokens more than the others:
+    these steps are its own and one other's.
+    """
     step, rows = TableStep(0, 4, 6, 3), []
     step.log_probs[...] = -10.0
     step.log_probs[:, :, END] = 0.0
@@ -277,7 +337,9 @@ def test_steps_of_the_second_half_are_of_half_the_rows():
     def search(_, *arguments, **options):
         return beam_search(counted, *arguments, **options)
 
-    found = numpy(step.search(search, 9, beam_size=2, length_alpha=0.0, step_of=lambda sources: counted))
+    found = numpy(
+        step.search(search, 9, beam_size=2, length_alpha=0.0, step_of=lambda sources: counted)
+    )
     assert found.lengths[:, 0].tolist() == [0, 0, 3, 0]
     # Once a step where steps are run one by one, once for each loop where they are traced.
     assert rows[0] == 8 and rows[-1] == 4 and rows == sorted(rows, reverse=True)

@@ -27,7 +27,8 @@ def test_greedy_equals_the_oracle_word_by_word():
             token = int(np.argmax(p[-1]))
             assert found["tokens"][row, index] == token
             assert found["log_probs"][row, index] == pytest.approx(np.log(p[-1][token]), abs=1e-4)
-            # Positions of the oracle count the start; the likeliest position that holds the word is the source.
+            # Positions of the oracle count the start; the likeliest position that holds the word is
+            # the source.
             masses = {t: a for t, a in pointed[-1].items() if words[t] == token}
             share = sum(masses.values()) / p[-1][token]
             assert found["copy_probability"][row, index] == pytest.approx(share, abs=1e-4)
@@ -45,7 +46,9 @@ def test_a_word_without_an_id_can_be_written():
     model.head.query.bias.assign(np.full(5, 20.0))
     allowed = np.zeros(V, bool)
     allowed[4:] = True
-    found = numpy(continue_text(model, INPUTS[:1], EXTENDED[:1], LENGTHS[:1], 8, forbidden=~allowed))
+    found = numpy(
+        continue_text(model, INPUTS[:1], EXTENDED[:1], LENGTHS[:1], 8, forbidden=~allowed)
+    )
     assert set(found["tokens"][0]) <= {4, 5, V + 1} and (found["copied_from"] >= 0).all()
     np.testing.assert_allclose(found["copy_probability"], 1, atol=1e-4)
     # Only what stands in the last four words is in reach.
@@ -62,9 +65,14 @@ def test_drawing_depends_on_the_numbers_alone(head):
     uniforms = np.random.default_rng(0).random((2, 5)).astype("float32")
 
     def draw(numbers):
-        return continue_text(model, INPUTS, EXTENDED, LENGTHS, 5, forbidden=forbidden, uniforms=numbers, top_k=4)
+        return continue_text(
+            model, INPUTS, EXTENDED, LENGTHS, 5, forbidden=forbidden, uniforms=numbers, top_k=4
+        )
 
-    first, again = numpy(draw(uniforms)), numpy(compiled(draw)(keras.ops.convert_to_tensor(uniforms)))
+    first, again = (
+        numpy(draw(uniforms)),
+        numpy(compiled(draw)(keras.ops.convert_to_tensor(uniforms))),
+    )
     np.testing.assert_array_equal(first["tokens"], again["tokens"])
     np.testing.assert_allclose(first["log_probs"], again["log_probs"], atol=1e-5)
     other = numpy(draw(1 - uniforms))

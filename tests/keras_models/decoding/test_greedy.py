@@ -19,7 +19,9 @@ def letter_id(letter):
 
 
 def spelled(text):
-    """A step function that spells a text, copying the letters that only the source has, and then ends."""
+    """A step function that spells a text, copying the letters that only the source has, and then
+    ends.
+    """
     p = np.full((len(text) + 1, V + len(SOURCE)), 1e-3)
     copy = np.zeros((len(text) + 1, len(SOURCE)))
     for time, token in enumerate([*map(letter_id, text), END]):
@@ -56,7 +58,9 @@ def test_reads_as_words():
     hypotheses = spell(greedy_search, "see Ünïx")
     assert [read(hypotheses, row) for row in range(2)] == ["see Ünïx"] * 2
     assert hypotheses.copied_from[0, 0].tolist() == [-1, -1, -1, -1, 0, -1, 2, -1] + [-1] * 4
-    np.testing.assert_allclose(hypotheses.copy_probability[0, 0], [0] * 4 + [1, 0, 1, 0] + [0] * 4, atol=1e-6)
+    np.testing.assert_allclose(
+        hypotheses.copy_probability[0, 0], [0] * 4 + [1, 0, 1, 0] + [0] * 4, atol=1e-6
+    )
     assert (hypotheses.tokens[:, :, 8:] == 0).all() and not (hypotheses.tokens == END).any()
 
 
@@ -76,13 +80,17 @@ def test_longest_and_shortest_output():
 )
 def test_takes_the_likeliest_token_of_each_step(seed, alpha, beta, min_length):
     step = TableStep(seed, batch=3, vocabulary_size=6, source_length=3)
-    options = dict(length_alpha=alpha, coverage_beta=beta, min_length=min_length, return_attention=True)
+    options = dict(
+        length_alpha=alpha, coverage_beta=beta, min_length=min_length, return_attention=True
+    )
     result = numpy(step.search(greedy_search, 4, **options))
     for row in range(3):
         prefix, total, attentions = (), 0.0, []
         while True:
             log_probs, attention = step.distribution(row)(prefix)
-            words = [3] if len(prefix) == 4 else range(4 if len(prefix) < min_length else 3, step.size)
+            words = (
+                [3] if len(prefix) == 4 else range(4 if len(prefix) < min_length else 3, step.size)
+            )
             token = max(words, key=lambda word: log_probs[word])
             total += float(log_probs[token])
             if token == END:
@@ -96,7 +104,9 @@ def test_takes_the_likeliest_token_of_each_step(seed, alpha, beta, min_length):
         score = total / oracles.length_penalty(length + 1, alpha)
         score += oracles.coverage_penalty(attentions, step.mask[row], beta) if beta else 0
         np.testing.assert_allclose(result.scores[row, 0], score, rtol=1e-5, atol=1e-5)
-        np.testing.assert_array_equal(result.attention[row, 0, :length], np.reshape(attentions, (length, 3)))
+        np.testing.assert_array_equal(
+            result.attention[row, 0, :length], np.reshape(attentions, (length, 3))
+        )
         assert (result.attention[row, 0, length:] == 0).all()
 
 

@@ -32,7 +32,9 @@ HEADS = [
 
 @pytest.mark.parametrize("head,beam,options", HEADS)
 def test_log_probabilities_are_those_of_training(head, beam, options):
-    """Feeding a decoded output back as labels gives its log-probability: copies, feeding and carries are right."""
+    """Feeding a decoded output back as labels gives its log-probability:
+    copies, feeding and carries are right.
+    """
     model, inputs = small_model(head=head, **options), small_inputs()
     found = search(model, inputs, beam_size=beam, n_best=beam, min_length=1)
     copied = 0
@@ -46,11 +48,18 @@ def test_log_probabilities_are_those_of_training(head, beam, options):
             fed = [int(inputs["source_feed_ids"][b, t - V]) if t >= V else int(t) for t in tokens]
             feeds[b, : length + 1] = [2, *fed]
             copied += (tokens >= V).sum()
-        log_prob = numpy(model(tensors({**inputs, "target_input_ids": feeds, "target_extended_ids": labels})))
-        np.testing.assert_allclose(np.where(labels, log_prob, 0).sum(-1), found.log_probs[:, k], rtol=1e-5, atol=1e-5)
-    # The example copies unknown words where it can, and where it cannot nothing claims to be copied.
+        log_prob = numpy(
+            model(tensors({**inputs, "target_input_ids": feeds, "target_extended_ids": labels}))
+        )
+        np.testing.assert_allclose(
+            np.where(labels, log_prob, 0).sum(-1), found.log_probs[:, k], rtol=1e-5, atol=1e-5
+        )
+    # The example copies unknown words where it can, and where it cannot nothing claims to be
+    # copied.
     assert (copied > 0) == (head != "softmax")
-    assert head != "softmax" or ((found.copied_from == -1).all() and (found.copy_probability == 0).all())
+    assert head != "softmax" or (
+        (found.copied_from == -1).all() and (found.copy_probability == 0).all()
+    )
 
 
 def test_copies_come_from_where_the_word_stands():
@@ -76,7 +85,9 @@ def test_a_beam_of_one_is_greedy_search():
         return StepOutput(*model.step(tokens, carry, memory))
 
     size = V + inputs["source_ids"].shape[1]
-    beam = beam_search(step, carry, memory["extended_ids"], memory["mask"], size, beam_size=1, **OPTIONS)
+    beam = beam_search(
+        step, carry, memory["extended_ids"], memory["mask"], size, beam_size=1, **OPTIONS
+    )
     assert_same(numpy(beam), search(model, small_inputs()))
 
 
@@ -86,9 +97,17 @@ def test_tables_of_the_weights_change_nothing(cell):
     tables = model.decoding_tables()
     assert set(tables) == {"projections"}
     expected = search(model, inputs, beam_size=3, n_best=3)
-    assert_same(expected, search(model, inputs, beam_size=3, n_best=3, tables=tables), tolerance=1e-5)
+    assert_same(
+        expected, search(model, inputs, beam_size=3, n_best=3, tables=tables), tolerance=1e-5
+    )
     # They are what the steps use: with those of another model the answers are others.
-    other = search(model, inputs, beam_size=3, n_best=3, tables=small_model(seed=1, cell=cell).decoding_tables())
+    other = search(
+        model,
+        inputs,
+        beam_size=3,
+        n_best=3,
+        tables=small_model(seed=1, cell=cell).decoding_tables(),
+    )
     assert (other.tokens != expected.tokens).any()
 
 
@@ -115,8 +134,17 @@ def test_compiled_equals_uncompiled(head, beam, options, rules):
 @pytest.mark.skipif(not TENSORFLOW, reason="JAX compiles for known sizes only")
 @pytest.mark.parametrize(
     "head,beam,xla",
-    [("pointer_generator", 1, True), ("pointer_generator", 3, True), ("pointer_generator", 3, False)]
-    + [("span_copy", 3, True), ("pointer_network", 1, True), ("joint_copy", 3, False), ("pointer_sentinel", 1, True)],
+    [
+        ("pointer_generator", 1, True),
+        ("pointer_generator", 3, True),
+        ("pointer_generator", 3, False),
+    ]
+    + [
+        ("span_copy", 3, True),
+        ("pointer_network", 1, True),
+        ("joint_copy", 3, False),
+        ("pointer_sentinel", 1, True),
+    ],
 )
 def test_one_trace_with_symbolic_sizes_serves_all_sizes(head, beam, xla):
     """As an exported model does."""
@@ -135,7 +163,9 @@ def test_one_trace_with_symbolic_sizes_serves_all_sizes(head, beam, xla):
     for batch, source_length in ((3, 5), (1, 2)):
         inputs = small_inputs(batch=batch, source_length=source_length)
         fast = numpy(served(*map(tf.constant, inputs.values())))
-        assert_same(search(model, inputs, beam_size=beam, n_best=beam, **rules), fast, tolerance=2e-6)
+        assert_same(
+            search(model, inputs, beam_size=beam, n_best=beam, **rules), fast, tolerance=2e-6
+        )
     assert served.experimental_get_tracing_count() == 1
 
 
@@ -153,8 +183,12 @@ def test_rows_are_independent(beam):
     model, inputs = small_model(), small_inputs()
     together = search(model, inputs, beam_size=beam, n_best=beam)
     for row in range(3):
-        alone = search(model, {k: v[row : row + 1] for k, v in inputs.items()}, beam_size=beam, n_best=beam)
-        assert_same(type(alone)(*(value[row : row + 1] for value in together)), alone, tolerance=1e-5)
+        alone = search(
+            model, {k: v[row : row + 1] for k, v in inputs.items()}, beam_size=beam, n_best=beam
+        )
+        assert_same(
+            type(alone)(*(value[row : row + 1] for value in together)), alone, tolerance=1e-5
+        )
 
 
 def test_a_beam_wider_than_the_extended_vocabulary():
@@ -183,4 +217,8 @@ def test_an_empty_source_decodes(beam):
 @pytest.mark.parametrize("beam", [1, 3])
 def test_mixed_precision(beam):
     found = search(small_model(dtype="mixed_bfloat16"), small_inputs(), beam_size=beam)
-    assert found.scores.dtype == np.float32 and np.isfinite(found.scores).all() and (found.scores > -1e8).all()
+    assert (
+        found.scores.dtype == np.float32
+        and np.isfinite(found.scores).all()
+        and (found.scores > -1e8).all()
+    )

@@ -17,7 +17,9 @@ TINY = -1e9
 
 
 def random_case(seed, batch=2, source_length=4):
-    """Sources of words (4, 5), known placeholders (6) and unknown ones (V + j), and a random table of distributions."""
+    """Sources of words (4, 5), known placeholders (6) and unknown ones (V + j), and a random table
+    of distributions.
+    """
     random = np.random.default_rng(seed)
     extended = np.zeros((batch, source_length), "int32")
     for row in range(batch):
@@ -32,7 +34,8 @@ def random_case(seed, batch=2, source_length=4):
                 extended[row, position] = extended[row, random.integers(position)]
     protected = np.isin(extended, [6, 7]) | (extended >= VOCABULARY)
     logits = random.normal(size=(VOCABULARY + source_length, VOCABULARY + source_length)) * 2
-    # A token that the row's source lacks cannot be copied; the table is shared, so the step masks by row.
+    # A token that the row's source lacks cannot be copied; the table is shared, so the step masks
+    # by row.
     return extended, protected, logits.astype("float32")
 
 
@@ -44,12 +47,17 @@ def make_step(extended, logits, ruled_out=()):
             possible[row, token] = token in ids
 
     def step(tokens, carry, index):
-        scores = ops.where(carry["possible"], ops.take(ops.convert_to_tensor(logits), tokens, axis=0), TINY)
+        scores = ops.where(
+            carry["possible"], ops.take(ops.convert_to_tensor(logits), tokens, axis=0), TINY
+        )
         log_probs = ops.log_softmax(scores, axis=-1)
         copies = ops.zeros_like(ops.cast(carry["extended"], "float32")) + TINY
         return StepOutput(log_probs, copies, ops.zeros_like(copies), carry)
 
-    return step, {"possible": ops.convert_to_tensor(possible), "extended": ops.convert_to_tensor(extended)}
+    return step, {
+        "possible": ops.convert_to_tensor(possible),
+        "extended": ops.convert_to_tensor(extended),
+    }
 
 
 def search(case, beam_size, max_length, ruled_out=(), min_length=0):
@@ -63,7 +71,11 @@ def search(case, beam_size, max_length, ruled_out=(), min_length=0):
         logits.shape[1],
         max_length,
     )
-    options = {"protection": Protection(ops.convert_to_tensor(PROTECTED_WORDS), ops.convert_to_tensor(protected))}
+    options = {
+        "protection": Protection(
+            ops.convert_to_tensor(PROTECTED_WORDS), ops.convert_to_tensor(protected)
+        )
+    }
     options["min_length"] = min_length
     if beam_size == 1:
         return greedy_search(*arguments, **options)
@@ -71,7 +83,11 @@ def search(case, beam_size, max_length, ruled_out=(), min_length=0):
 
 
 @settings(max_examples=8)
-@given(seed=st.integers(0, 10_000), beam_size=st.sampled_from([1, 3]), max_length=st.sampled_from([4, 9]))
+@given(
+    seed=st.integers(0, 10_000),
+    beam_size=st.sampled_from([1, 3]),
+    max_length=st.sampled_from([4, 9]),
+)
 def test_outputs_hold_each_protected_token_as_often_as_the_source(seed, beam_size, max_length):
     assert_kept(random_case(seed), beam_size, max_length)
 
@@ -96,7 +112,9 @@ def assert_kept(case, beam_size, max_length, ruled_out=(), min_length=0):
             if scores[row, hypothesis] < TINY / 2:
                 continue  # fewer hypotheses than asked for
             output = tokens[row, hypothesis, : lengths[row, hypothesis]].tolist()
-            kept = Counter(token for token in output if token >= VOCABULARY or PROTECTED_WORDS[token])
+            kept = Counter(
+                token for token in output if token >= VOCABULARY or PROTECTED_WORDS[token]
+            )
             assert kept == owed
     assert (scores[:, 0] > TINY / 2).all()
 
@@ -109,7 +127,9 @@ def test_forbid_agrees_with_its_definition(seed, index):
     owed = protected & (random.random(protected.shape) < 0.6)
     size, max_length = logits.shape[1], 6
     log_probs = np.log(random.dirichlet(np.ones(size), 3)).astype("float32")
-    protection = Protection(ops.convert_to_tensor(PROTECTED_WORDS), ops.convert_to_tensor(protected))
+    protection = Protection(
+        ops.convert_to_tensor(PROTECTED_WORDS), ops.convert_to_tensor(protected)
+    )
     got = ops.convert_to_numpy(
         protection.forbid(
             ops.convert_to_tensor(log_probs),
@@ -123,7 +143,10 @@ def test_forbid_agrees_with_its_definition(seed, index):
         p = np.exp(log_probs[row].astype("float64"))
         owed_ids = set(extended[row][owed[row]].tolist())
         # Id V + j outputs the token at position j, whatever id that is counted under.
-        surface = [token if token < VOCABULARY else extended[row][token - VOCABULARY] for token in range(size)]
+        surface = [
+            token if token < VOCABULARY else extended[row][token - VOCABULARY]
+            for token in range(size)
+        ]
         owes = {token for token in range(size) if surface[token] in owed_ids}
         number, room = int(owed[row].sum()), max_length - index
         unfinished = number > 0 and room > 0
@@ -144,7 +167,14 @@ def test_forbid_agrees_with_its_definition(seed, index):
 def test_nothing_changes_where_nothing_is_protected():
     extended, _, logits = random_case(3)
     step, carry = make_step(extended, logits)
-    arguments = (step, carry, ops.convert_to_tensor(extended), ops.ones(extended.shape, "bool"), logits.shape[1], 5)
+    arguments = (
+        step,
+        carry,
+        ops.convert_to_tensor(extended),
+        ops.ones(extended.shape, "bool"),
+        logits.shape[1],
+        5,
+    )
     nothing = Protection(ops.zeros((VOCABULARY,), "bool"), ops.zeros(extended.shape, "bool"))
     plain = beam_search(*arguments, beam_size=3, n_best=3)
     same = beam_search(*arguments, beam_size=3, n_best=3, protection=nothing)
@@ -152,10 +182,15 @@ def test_nothing_changes_where_nothing_is_protected():
         np.testing.assert_array_equal(ops.convert_to_numpy(one), ops.convert_to_numpy(other))
 
 
-@pytest.mark.parametrize("token, left", [(9, [False, True, True]), (6, [True, True, False]), (4, [True, True, True])])
+@pytest.mark.parametrize(
+    "token, left", [(9, [False, True, True]), (6, [True, True, False]), (4, [True, True, True])]
+)
 def test_pay_settles_one_occurrence(token, left):
     extended = ops.convert_to_tensor(np.array([[9, 9, 6]], "int32"))
     paid = Protection.pay(
-        ops.ones((1, 3), "bool"), ops.convert_to_tensor(np.array([token], "int32")), extended, VOCABULARY
+        ops.ones((1, 3), "bool"),
+        ops.convert_to_tensor(np.array([token], "int32")),
+        extended,
+        VOCABULARY,
     )
     assert ops.convert_to_numpy(paid)[0].tolist() == left

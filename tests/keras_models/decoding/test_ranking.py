@@ -27,7 +27,8 @@ def oracle(values, k):
 )
 def test_equals_sorting(seed, number, k, kinds, banned):
     rng = np.random.default_rng(seed)
-    # Few kinds of values: ties within blocks and between them. Some rows have fewer possible values than are asked for.
+    # Few kinds of values: ties within blocks and between them. Some rows have fewer possible values
+    # than are asked for.
     values = -rng.integers(0, kinds, (2, 3, number)).astype("float32")
     values = np.where(rng.random(values.shape) < banned, np.float32(LOG_ZERO), values)
     best, indices = numpy(top_k(ops.convert_to_tensor(values), k))
@@ -61,8 +62,14 @@ def test_a_number_that_is_not_known_until_it_runs():
     values = np.random.default_rng(0).normal(size=(4, FEW + 5)).astype("float32")
     ranked = {}
     for at_least in (0, FEW):
-        graph = tf.function(lambda values, at_least=at_least: top_k(values, 3, at_least), input_signature=spec)
-        ranked[at_least] = [op.name for op in graph.get_concrete_function().graph.get_operations() if "TopK" in op.type]
+        graph = tf.function(
+            lambda values, at_least=at_least: top_k(values, 3, at_least), input_signature=spec
+        )
+        ranked[at_least] = [
+            op.name
+            for op in graph.get_concrete_function().graph.get_operations()
+            if "TopK" in op.type
+        ]
         for found, wanted in zip(numpy(graph(values)), oracle(values, 3)):
             np.testing.assert_array_equal(found, wanted)
     # All values are ranked, or maxima, the chosen blocks (by their places) and then the candidates.

@@ -4,7 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_models.decoding import Protection, beam_search, draw_uniforms, greedy_search, sample_search
+from keras_models.decoding import (
+    Protection,
+    beam_search,
+    draw_uniforms,
+    greedy_search,
+    sample_search,
+)
 from keras_models.decoding.repetition import repeating_actions
 from tests.keras_models.backends import compiled, examples, numpy
 from tests.keras_models.decoding.fakes import ScriptStep, TableStep, logs
@@ -55,12 +61,19 @@ def test_agrees_with_its_definition(ngram, max_span, seed, index):
             elif j + length >= source_length:
                 continue  # beyond the source: no head gives it any probability
             else:
-                span, free = ids[row, j : j + length + 1].tolist(), exempt[row, j : j + length + 1].tolist()
+                span, free = (
+                    ids[row, j : j + length + 1].tolist(),
+                    exempt[row, j : j + length + 1].tolist(),
+                )
                 free[0] = span[0] in may
             repeats = False
             for m in range(len(span)):
                 text = said + span[: m + 1]
-                repeats |= not free[m] and len(text) >= ngram and tuple(text[-ngram:]) in ngrams(text[:-1], ngram)
+                repeats |= (
+                    not free[m]
+                    and len(text) >= ngram
+                    and tuple(text[-ngram:]) in ngrams(text[:-1], ngram)
+                )
             assert got[row, action] == repeats, (said, span)
 
 
@@ -69,7 +82,9 @@ def test_reads_as_words():
     assert read(spell(greedy_search, "hello hello"), 0) == "hello hello"
     assert read(spell(greedy_search, "hello hello", no_repeat_ngram=3), 0) == "hello he"
     assert read(spell(greedy_search, "hello hello", no_repeat_ngram=1), 0) == "hel"
-    found = spell(beam_search, "tick tick tick", max_length=14, no_repeat_ngram=4, beam_size=3, n_best=3)
+    found = spell(
+        beam_search, "tick tick tick", max_length=14, no_repeat_ngram=4, beam_size=3, n_best=3
+    )
     assert read(found, 0).startswith("tick tic")
     assert read(spell(beam_search, "see Ünïx", beam_size=2, no_repeat_ngram=3), 0) == "see Ünïx"
     # A copied letter is a letter: position 0 is "Ü".
@@ -87,7 +102,9 @@ def test_no_search_repeats(ngram):
     ):
         options = dict(options, min_length=6 if ngram == 2 else 3, no_repeat_ngram=ngram)
         found = numpy(step.search(search, 8, **options))
-        fast = numpy(compiled(lambda search=search, options=options: step.search(search, 8, **options))())
+        fast = numpy(
+            compiled(lambda search=search, options=options: step.search(search, 8, **options))()
+        )
         assert_same(found, fast, close=("scores", "copy_probability", "log_probs"))
         for row, k in np.ndindex(found.lengths.shape):
             if found.scores[row, k] > -1e8:

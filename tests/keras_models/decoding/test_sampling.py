@@ -8,7 +8,14 @@ from keras_models.decoding import decode, draw_uniforms, greedy_search, sample_s
 from keras_models.decoding.sampling import reshape_distribution
 from tests.keras_models import decoding_oracles, oracles
 from tests.keras_models.backends import compiled, numpy
-from tests.keras_models.decoding.fakes import END, ScriptStep, TableStep, logs, small_inputs, small_model
+from tests.keras_models.decoding.fakes import (
+    END,
+    ScriptStep,
+    TableStep,
+    logs,
+    small_inputs,
+    small_model,
+)
 from tests.keras_models.decoding.test_beam import assert_same
 
 
@@ -26,7 +33,9 @@ def test_reshaping_agrees_with_the_definitions(seed, temperature, top_k, top_p):
     p[:, 0] += 0.01
     p[:, 1] = p[:, 5]  # a tie
     p /= p.sum(-1, keepdims=True)
-    probabilities, actions = numpy(reshape_distribution(ops.convert_to_tensor(logs(p)), temperature, top_k, top_p))
+    probabilities, actions = numpy(
+        reshape_distribution(ops.convert_to_tensor(logs(p)), temperature, top_k, top_p)
+    )
     got = np.zeros(p.shape)
     np.put_along_axis(got, actions, probabilities, axis=1)
     for row in range(3):
@@ -60,8 +69,15 @@ def test_uniforms():
     """Even, different for each seed, and the same compiled or not, on either backend."""
     plain = numpy(draw_uniforms(7, 50, 4, 9))
     np.testing.assert_array_equal(plain, numpy(compiled(lambda: draw_uniforms(7, 50, 4, 9))()))
-    np.testing.assert_array_equal(plain, numpy(draw_uniforms(ops.convert_to_tensor(7, dtype="int32"), 50, 4, 9)))
-    assert plain.shape == (50, 4, 10) and plain.dtype == np.float32 and plain.min() >= 0 and plain.max() < 1
+    np.testing.assert_array_equal(
+        plain, numpy(draw_uniforms(ops.convert_to_tensor(7, dtype="int32"), 50, 4, 9))
+    )
+    assert (
+        plain.shape == (50, 4, 10)
+        and plain.dtype == np.float32
+        and plain.min() >= 0
+        and plain.max() < 1
+    )
     np.testing.assert_allclose(plain[0, 0, :3], UNIFORMS_OF_SEVEN)
     many = [numpy(draw_uniforms(seed, 100, 10, 9)).ravel() for seed in (0, 1, 2, -1, 2**40 + 5)]
     for numbers in many:
@@ -77,7 +93,10 @@ def test_uniforms():
 @pytest.mark.parametrize(
     "options,message",
     [
-        ({"temperature": 0.0}, "temperature must be above 0; got 0.0. Greedy search takes the likeliest."),
+        (
+            {"temperature": 0.0},
+            "temperature must be above 0; got 0.0. Greedy search takes the likeliest.",
+        ),
         ({"top_k": -1}, "top_k must be at least 0; got -1."),
         ({"top_p": 0.0}, "top_p must be above 0 and at most 1; got 0.0."),
         ({"top_p": 1.5}, "top_p must be above 0 and at most 1; got 1.5."),
@@ -105,7 +124,9 @@ def test_frequencies_are_those_of_the_distribution(options):
     expected = decoding_oracles.sampling_distribution(p, **options)
     assert (counts[expected == 0] == 0).all()
     # Five standard deviations.
-    np.testing.assert_array_less(np.abs(counts / 4000 - expected), 5 * np.sqrt(expected * (1 - expected) / 4000) + 1e-9)
+    np.testing.assert_array_less(
+        np.abs(counts / 4000 - expected), 5 * np.sqrt(expected * (1 - expected) / 4000) + 1e-9
+    )
 
 
 def test_an_action_without_mass_is_never_drawn():
@@ -116,18 +137,26 @@ def test_an_action_without_mass_is_never_drawn():
     p[likely] = rng.dirichlet(np.ones(7))
     edges = np.cumsum(p)[np.sort(likely)]
     largest = 1 - 2.0**-24
-    numbers = np.clip(np.concatenate([edges + d for d in (-1e-7, 0, 1e-7)] + [[0, largest]]), 0, largest)
+    numbers = np.clip(
+        np.concatenate([edges + d for d in (-1e-7, 0, 1e-7)] + [[0, largest]]), 0, largest
+    )
     uniforms = np.repeat(numbers.astype("float32")[None, :, None], 2, axis=2)
     for wrap in (lambda f: f, compiled):
         found = numpy(
-            wrap(lambda: sample_search(*script(p), 1, uniforms=ops.convert_to_tensor(uniforms), min_length=1))()
+            wrap(
+                lambda: sample_search(
+                    *script(p), 1, uniforms=ops.convert_to_tensor(uniforms), min_length=1
+                )
+            )()
         )
         assert set(found.tokens[0, :, 0].tolist()) <= set(likely.tolist())
 
 
 def test_samples_come_from_the_seed_alone_and_scores_from_the_model():
     step = TableStep(2, 3, 7, 4)
-    options = dict(temperature=1.5, top_k=6, length_alpha=0.6, coverage_beta=0.2, return_attention=True)
+    options = dict(
+        temperature=1.5, top_k=6, length_alpha=0.6, coverage_beta=0.2, return_attention=True
+    )
 
     def search(seed):
         return step.search(sample_search, 5, uniforms=draw_uniforms(seed, 3, 4, 5), **options)
@@ -160,7 +189,9 @@ def test_the_likeliest_alone_is_greedy_search():
     step = TableStep(4, 3, 6, 4)
     options = dict(min_length=1, coverage_beta=0.2, return_attention=True)
     greedy = numpy(step.search(greedy_search, 5, **options))
-    found = numpy(step.search(sample_search, 5, uniforms=draw_uniforms(0, 3, 2, 5), top_k=1, **options))
+    found = numpy(
+        step.search(sample_search, 5, uniforms=draw_uniforms(0, 3, 2, 5), top_k=1, **options)
+    )
     for k in range(2):
         assert_same(greedy, type(found)(*(value[:, k : k + 1] for value in found)))
 
@@ -173,11 +204,19 @@ def test_samples_of_a_model(head):
     uniforms = draw_uniforms(5, 3, 4, 5)
 
     def search(inputs):
-        return decode(model, inputs, max_length=5, sampling={"temperature": 1.2, "top_p": 0.95}, uniforms=uniforms)
+        return decode(
+            model,
+            inputs,
+            max_length=5,
+            sampling={"temperature": 1.2, "top_p": 0.95},
+            uniforms=uniforms,
+        )
 
     found = numpy(search(inputs))
     assert_same(found, numpy(compiled(search)(inputs)), tolerance=1e-5)
-    assert found.tokens.shape == (3, 4, 5) and len({tuple(t) for t in found.tokens.reshape(-1, 5)}) > 4
+    assert (
+        found.tokens.shape == (3, 4, 5) and len({tuple(t) for t in found.tokens.reshape(-1, 5)}) > 4
+    )
     ids, mask = numpy(inputs["source_extended_ids"]), numpy(inputs["source_ids"]) != 0
     for row, k, t in np.argwhere(found.copied_from >= 0):
         j = found.copied_from[row, k, t]

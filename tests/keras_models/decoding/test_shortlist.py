@@ -1,4 +1,6 @@
-"""Decoding with a shortlist is decoding with a model for which all other words are impossible: the same answers, scores and copies."""
+"""Decoding with a shortlist is decoding with a model for which all other words are impossible:
+the same answers, scores and copies.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ from tests.keras_models.decoding.test_beam import assert_same
 from tests.keras_models.models.test_bodies import LEXICON, PAIRS, make, pairs, sources
 
 OPTIONS = dict(max_length=4, return_attention=True)
-# Of 8 words. The lexicon of the bodies' tests proposes three, the sources hold two: all of them fit.
+# Of 8 words. The lexicon of the bodies' tests proposes three, the sources hold two: all of them
+# fit.
 SIZE = 7
 
 
@@ -25,7 +28,9 @@ def row_of(inputs, row):
 def words_of(model, inputs, size):
     """By the lexicon of the model's head, where it has one."""
     memory, _ = model.encode(inputs)
-    lexicon = {name: memory[name] for name in ("lexicon_ids", "lexicon_probabilities") if name in memory}
+    lexicon = {
+        name: memory[name] for name in ("lexicon_ids", "lexicon_probabilities") if name in memory
+    }
     return choose_words(memory["extended_ids"], model.target_vocabulary_size, size, **lexicon)
 
 
@@ -56,7 +61,9 @@ def check(model, inputs, size=SIZE, **options):
 
 # Every head, and every body once.
 BODIES = [("lstm", "pointer_softmax"), ("transformer", "joint_copy"), ("no attention", "softmax")]
-CHOSEN = [pair for pair in PAIRS if pair in BODIES or pair[0] == "gru" and pair[1] != "pointer_network"]
+CHOSEN = [
+    pair for pair in PAIRS if pair in BODIES or pair[0] == "gru" and pair[1] != "pointer_network"
+]
 
 
 @pytest.mark.parametrize("body,head", CHOSEN)
@@ -69,12 +76,16 @@ def test_every_head_under_every_body(body, head):
 
 
 def test_the_softmax_weights_of_a_table_change_nothing():
-    """Tables of the weights hold the words' columns where lists are asked for; they are what lists are gathered from."""
+    """Tables of the weights hold the words' columns where lists are asked for;
+    they are what lists are gathered from.
+    """
     model, inputs = small_model(), tensors(small_inputs())
     words = words_of(model, inputs, 7)
 
     def search(**options):
-        return numpy(decode(model, inputs, beam_size=2, n_best=2, shortlist=words, **options, **OPTIONS))
+        return numpy(
+            decode(model, inputs, beam_size=2, n_best=2, shortlist=words, **options, **OPTIONS)
+        )
 
     tables, expected = model.decoding_tables(shortlist=True), search()
     assert set(tables) == {"columns", "projections"}
@@ -87,7 +98,9 @@ def test_a_list_of_all_words_changes_nothing():
     model, inputs = small_model(), tensors(small_inputs())
     expected = numpy(decode(model, inputs, beam_size=3, n_best=3, **OPTIONS))
     words = words_of(model, inputs, 8)
-    assert_same(expected, numpy(decode(model, inputs, beam_size=3, n_best=3, shortlist=words, **OPTIONS)))
+    assert_same(
+        expected, numpy(decode(model, inputs, beam_size=3, n_best=3, shortlist=words, **OPTIONS))
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,18 +121,36 @@ def tensors(inputs):
 
 
 def test_a_copied_word_can_be_read_again():
-    check(small_model(head="joint_copy", selective_read=True), tensors(small_inputs()), beam_size=3, n_best=3)
+    check(
+        small_model(head="joint_copy", selective_read=True),
+        tensors(small_inputs()),
+        beam_size=3,
+        n_best=3,
+    )
 
 
 def test_spans():
-    check(small_model(head="span_copy", head_options={"max_span": 3}), tensors(small_inputs()), beam_size=3, n_best=3)
+    check(
+        small_model(head="span_copy", head_options={"max_span": 3}),
+        tensors(small_inputs()),
+        beam_size=3,
+        n_best=3,
+    )
 
 
 def test_tokens_that_must_be_kept_are_kept():
     model, inputs = small_model(), small_inputs()
     protected = np.arange(8) == 6
-    inputs["source_protected"] = (inputs["source_extended_ids"] == 6) | (inputs["source_extended_ids"] >= 8)
-    found = check(model, tensors(inputs), beam_size=2, n_best=2, protected_vocabulary=ops.convert_to_tensor(protected))
+    inputs["source_protected"] = (inputs["source_extended_ids"] == 6) | (
+        inputs["source_extended_ids"] >= 8
+    )
+    found = check(
+        model,
+        tensors(inputs),
+        beam_size=2,
+        n_best=2,
+        protected_vocabulary=ops.convert_to_tensor(protected),
+    )
     for row in range(3):
         owed = inputs["source_extended_ids"][row][inputs["source_protected"][row]]
         said = found.tokens[row, 0, : found.lengths[row, 0]]
@@ -137,7 +168,10 @@ def test_a_list_too_short_for_the_source_copies_from_where_a_word_stands():
     for row, k, t in np.argwhere(found.tokens > 3):
         assert found.tokens[row, k, t] >= 8 and found.copied_from[row, k, t] >= 0
         first = found.tokens[row, k, t] - 8
-        assert inputs["source_ids"][row, first] == inputs["source_ids"][row, found.copied_from[row, k, t]]
+        assert (
+            inputs["source_ids"][row, first]
+            == inputs["source_ids"][row, found.copied_from[row, k, t]]
+        )
         copied += 1
     assert copied > 0
 
@@ -149,7 +183,9 @@ def test_sampling_draws_words_of_the_list():
     options = dict(max_length=5, sampling={}, uniforms=uniforms, n_best=4, shortlist=words)
     found, words = numpy(decode(model, inputs, **options)), numpy(words)
     for row in range(3):
-        said = np.concatenate([tokens[:n] for tokens, n in zip(found.tokens[row], found.lengths[row])])
+        said = np.concatenate(
+            [tokens[:n] for tokens, n in zip(found.tokens[row], found.lengths[row])]
+        )
         assert set(said[said < 8].tolist()) <= set(words[row].tolist())
 
 
@@ -175,7 +211,9 @@ def test_one_trace_with_symbolic_sizes_serves_all_sizes(xla):
 
     def search(*arrays):
         inputs = dict(zip(names, arrays))
-        return decode(model, inputs, shortlist=choose_words(inputs["source_extended_ids"], 8, 6), **options)
+        return decode(
+            model, inputs, shortlist=choose_words(inputs["source_extended_ids"], 8, 6), **options
+        )
 
     served = tf.function(
         search,
@@ -192,4 +230,9 @@ def test_one_trace_with_symbolic_sizes_serves_all_sizes(xla):
 
 def test_a_head_that_only_copies_has_nothing_to_shorten():
     with pytest.raises(ValueError, match="head 'pointer_network' has no softmax over words"):
-        decode(small_model(head="pointer_network"), tensors(small_inputs()), shortlist=np.zeros((3, 4)), max_length=3)
+        decode(
+            small_model(head="pointer_network"),
+            tensors(small_inputs()),
+            shortlist=np.zeros((3, 4)),
+            max_length=3,
+        )

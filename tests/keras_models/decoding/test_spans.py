@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_models.decoding import Protection, beam_search, draw_uniforms, greedy_search, sample_search
+from keras_models.decoding import (
+    Protection,
+    beam_search,
+    draw_uniforms,
+    greedy_search,
+    sample_search,
+)
 from keras_models.decoding import actions as action_space
 from keras_models.decoding.hypotheses import StepOutput
 from tests.keras_models import decoding_oracles
@@ -26,7 +32,9 @@ def sequence(step, row, found, k):
     return said, tuple(found.copied_from[row, k, :length].tolist())
 
 
-@pytest.mark.parametrize("max_span,unit", [(1, "tokens"), (2, "tokens"), (3, "tokens"), (3, "choices")])
+@pytest.mark.parametrize(
+    "max_span,unit", [(1, "tokens"), (2, "tokens"), (3, "tokens"), (3, "choices")]
+)
 @settings(max_examples=3 if TENSORFLOW else 2)
 @given(
     seed=st.integers(0, 10**6),
@@ -35,16 +43,27 @@ def sequence(step, row, found, k):
     alpha=st.sampled_from([0.0, 1.0]),
 )
 def test_a_wide_beam_finds_every_derivation(max_span, unit, seed, max_length, min_length, alpha):
-    """Each span is scored once, its length is that of its tokens or one, and each token knows where it came from."""
+    """Each span is scored once, its length is that of its tokens or one, and each token knows where
+    it came from.
+    """
     step = SpanTableStep(seed, 2, V, 3, max_span)
     # Wide enough for all derivations: at most 179 of 3 tokens, by 2 words and 6 spans.
     beam = 180
-    options = dict(beam_size=beam, n_best=beam, length_alpha=alpha, min_length=min_length, length_unit=unit)
+    options = dict(
+        beam_size=beam, n_best=beam, length_alpha=alpha, min_length=min_length, length_unit=unit
+    )
     found = numpy(step.search(beam_search, max_length, **options))
     count = {"tokens": "tokens", "choices": "segments"}[unit]
     for row in range(2):
         expected = decoding_oracles.span_derivations(
-            step.distributions(row), step.ids[row], [4, 5], END, max_length, alpha, min_length, count
+            step.distributions(row),
+            step.ids[row],
+            [4, 5],
+            END,
+            max_length,
+            alpha,
+            min_length,
+            count,
         )
         assert (found.scores[row] > -1e8).sum() == len(expected)
         for k, (score, log_prob, tokens, copied_from, _) in enumerate(expected):
@@ -69,7 +88,9 @@ def test_a_beam_of_one_is_greedy_search(max_span, unit):
 
 
 def test_a_length_counted_in_choices_ranks_by_the_mean_of_a_choice():
-    """Two choices make a span of three tokens and the end: its score is theirs, not that of four tokens."""
+    """Two choices make a span of three tokens and the end:
+    its score is theirs, not that of four tokens.
+    """
     step = SpanTableStep(5, 3, V, 4, max_span=3, p_copy=0.9)
     found = numpy(step.search(greedy_search, 6, length_alpha=1.0, length_unit="choices"))
     plain = numpy(step.search(greedy_search, 6, length_alpha=1.0))
@@ -93,7 +114,11 @@ def test_greedy_search_sees_a_span_through():
         while True:
             d = read(prefix)
             room = 6 - len(prefix)
-            choices = {("word", w): (1 - d["p_copy"]) * d["vocabulary"][w] for w in (END, 4, 5) if room or w == END}
+            choices = {
+                ("word", w): (1 - d["p_copy"]) * d["vocabulary"][w]
+                for w in (END, 4, 5)
+                if room or w == END
+            }
             for j, k in np.argwhere(d["end"] > 0):
                 if k - j < room:
                     choices["span", j, k] = d["p_copy"] * d["start"][j] * d["end"][j, k]
@@ -113,7 +138,9 @@ def test_greedy_search_sees_a_span_through():
 
 @pytest.mark.parametrize("beam", [2, 8])
 def test_a_narrow_beam_counts_the_tokens_that_a_span_is_sure_to_have(beam):
-    """Two words are likelier than a span, but it says three tokens for its price; the narrow beam finds what the wide one does."""
+    """Two words are likelier than a span, but it says three tokens for its price;
+    the narrow beam finds what the wide one does.
+    """
     ids, words = np.array([[V, V + 1, V + 2]], "int32"), {4: 0.38, 5: 0.32}
     span = V + 2 * 3  # three tokens from position 0
     first, later = (np.full((1, V + 3 * 3), 1e-9) for _ in range(2))
@@ -122,12 +149,16 @@ def test_a_narrow_beam_counts_the_tokens_that_a_span_is_sure_to_have(beam):
 
     def step(actions, carry, index):
         rows = ops.shape(actions)[0]
-        log_probs = ops.where(ops.equal(index, 0), np.log(first).astype("f4"), np.log(later).astype("f4"))
+        log_probs = ops.where(
+            ops.equal(index, 0), np.log(first).astype("f4"), np.log(later).astype("f4")
+        )
         nothing = ops.full((rows, 3), -1.0)
         return StepOutput(ops.repeat(log_probs, rows, axis=0), nothing, ops.zeros((rows, 3)), carry)
 
     mask, carry = np.ones((1, 3), bool), {"row": np.zeros(1, "int32")}
-    found = beam_search(step, carry, ids, mask, V + 3, 5, beam_size=beam, n_best=2, max_span=3, merges=False)
+    found = beam_search(
+        step, carry, ids, mask, V + 3, 5, beam_size=beam, n_best=2, max_span=3, merges=False
+    )
     found = numpy(found)
     assert found.tokens[0, 0, :3].tolist() == ids[0].tolist() and found.lengths[0, 0] == 3
     np.testing.assert_allclose(found.log_probs[0, 0], np.log(0.3 * 0.6), rtol=1e-5)
@@ -151,7 +182,9 @@ def test_what_a_running_span_forces():
 def protection_of(step):
     """Every copy id is promised, and of the vocabulary's words number 5."""
     protected = ((step.ids >= V) | (step.ids == 5)) & step.mask
-    return Protection(ops.convert_to_tensor(np.arange(V) == 5), ops.convert_to_tensor(protected), step.max_span)
+    return Protection(
+        ops.convert_to_tensor(np.arange(V) == 5), ops.convert_to_tensor(protected), step.max_span
+    )
 
 
 def searches(step, max_length, **options):
@@ -163,7 +196,9 @@ def searches(step, max_length, **options):
 
 @pytest.mark.parametrize("max_span", [1, 3])
 @settings(max_examples=3 if TENSORFLOW else 2)
-@given(seed=st.integers(0, 10**6), max_length=st.sampled_from([4, 7]), ngram=st.sampled_from([0, 1, 2]))
+@given(
+    seed=st.integers(0, 10**6), max_length=st.sampled_from([4, 7]), ngram=st.sampled_from([0, 1, 2])
+)
 def test_spans_and_locations_keep_the_promise(max_span, seed, max_length, ngram):
     """However a protected token is output, it is output as often as the source holds it."""
     step = SpanTableStep(seed, 2, V, 4, max_span)
@@ -178,7 +213,9 @@ def test_spans_and_locations_keep_the_promise(max_span, seed, max_length, ngram)
                     continue
                 said, copied_from = sequence(step, row, found, k)
                 assert Counter(token for token in said if token >= 5) == owed
-                assert all(j < 0 or step.ids[row, j] == token for j, token in zip(copied_from, said))
+                assert all(
+                    j < 0 or step.ids[row, j] == token for j, token in zip(copied_from, said)
+                )
                 kept += 1
             assert kept > 0
 
@@ -194,7 +231,11 @@ def test_forbid_agrees_with_its_definition_for_spans(seed, index):
     owed = protected & (rng.random(protected.shape) < 0.7)
     log_probs = step.log_probs[:, 0]
     got = np.exp(
-        numpy(protection.forbid(log_probs, ops.convert_to_tensor(owed), step.ids, ops.convert_to_tensor(index), 6))
+        numpy(
+            protection.forbid(
+                log_probs, ops.convert_to_tensor(owed), step.ids, ops.convert_to_tensor(index), 6
+            )
+        )
     )
     for row in range(2):
         p = np.exp(log_probs[row].astype("float64"))
@@ -258,7 +299,9 @@ def test_symbolic_sizes(beam):
             words = tf.repeat(tf.constant([[False] * 3 + [True] * 3]), tf.shape(mask)[0], axis=0)
             possible = tf.cast(tf.concat([words, reach], axis=1), "float32")
             # Later actions are a little likelier, so that nothing is tied.
-            weights = possible * (1 + 0.01 * tf.cast(tf.range(tf.shape(possible)[1]), "float32") + 0.003 * carry["n"])
+            weights = possible * (
+                1 + 0.01 * tf.cast(tf.range(tf.shape(possible)[1]), "float32") + 0.003 * carry["n"]
+            )
             p = weights / tf.reduce_sum(weights, axis=-1, keepdims=True)
             carry = {"mask": mask, "n": carry["n"] + 1}
             scores = tf.where(p > 0, tf.math.log(tf.maximum(p, 1e-30)), -1e9)
@@ -276,7 +319,9 @@ def test_symbolic_sizes(beam):
         options = dict(max_span=2, merges=False, no_repeat_ngram=2, min_length=2)
         if beam == 1:
             return greedy_search(Uniform(), carry, ids, mask, size, max_length, **options)
-        return beam_search(Uniform(), carry, ids, mask, size, max_length, beam_size=3, n_best=3, **options)
+        return beam_search(
+            Uniform(), carry, ids, mask, size, max_length, beam_size=3, n_best=3, **options
+        )
 
     served = tf.function(
         run,
@@ -292,21 +337,31 @@ def test_symbolic_sizes(beam):
         mask = np.ones((batch, source_length), bool)
         mask[-1, -1] = batch == 1
         arguments = tf.constant(ids), tf.constant(mask), tf.constant(max_length)
-        assert_same(numpy(run(*arguments)), numpy(served(*arguments)), close=[name for name in CLOSE])
+        assert_same(
+            numpy(run(*arguments)), numpy(served(*arguments)), close=[name for name in CLOSE]
+        )
     assert served.experimental_get_tracing_count() == 1
 
 
 def test_each_occurrence_is_an_outcome_of_its_own():
-    """A word that stands twice in the source is not merged: the likelier place wins, though a word beats neither sum."""
+    """A word that stands twice in the source is not merged:
+    the likelier place wins, though a word beats neither sum.
+    """
     step = SpanTableStep(0, 1, V, 3, 1)
     step.mask, step.ids = np.ones((1, 3), bool), np.array([[V, 5, V]], "int32")
     p = np.array([0, 0, 0, 0.05, 0.4, 0.05, 0.2, 0.05, 0.25])
-    step.log_probs = np.broadcast_to(np.log(np.maximum(p, 1e-30)), step.log_probs[:1].shape).astype("float32")
+    step.log_probs = np.broadcast_to(np.log(np.maximum(p, 1e-30)), step.log_probs[:1].shape).astype(
+        "float32"
+    )
     found = numpy(step.search(greedy_search, 1))
     assert found.tokens[0, 0].tolist() == [4]
     p[4], p[8] = 0.24, 0.41
-    step.log_probs = np.broadcast_to(np.log(np.maximum(p, 1e-30)), step.log_probs[:1].shape).astype("float32")
+    step.log_probs = np.broadcast_to(np.log(np.maximum(p, 1e-30)), step.log_probs[:1].shape).astype(
+        "float32"
+    )
     found = numpy(step.search(beam_search, 1, beam_size=8, n_best=4, min_length=1))
-    assert found.tokens[0, :, 0].tolist() == [V + 2, 4, V, 5] or found.tokens[0, :3, 0].tolist() == [V + 2, 4, V]
+    assert found.tokens[0, :, 0].tolist() == [V + 2, 4, V, 5] or found.tokens[
+        0, :3, 0
+    ].tolist() == [V + 2, 4, V]
     assert found.copied_from[0, :3, 0].tolist() == [2, -1, 0]
     assert found.copy_probability[0, :3, 0].tolist() == [1, 0, 1]

@@ -8,7 +8,10 @@ from tests.keras_models.layers.head_cases import CASES, V, example, step_argumen
 
 
 def call_of(arrays):
-    return {name: arrays[name] for name in ("hidden", "memory_states", "source_extended_ids", "mask", "decoder_state")}
+    return {
+        name: arrays[name]
+        for name in ("hidden", "memory_states", "source_extended_ids", "mask", "decoder_state")
+    }
 
 
 @pytest.mark.parametrize("name", ["joint_copy", "joint_copy, lecture"])

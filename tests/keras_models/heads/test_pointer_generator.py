@@ -6,7 +6,15 @@ import pytest
 from keras_models.layers import PointerGenerator
 from tests.keras_models import oracles
 from tests.keras_models.backends import numpy, randomize
-from tests.keras_models.layers.head_cases import CONTEXT, EMBEDDING, HIDDEN, STATE, V, dense, example
+from tests.keras_models.layers.head_cases import (
+    CONTEXT,
+    EMBEDDING,
+    HIDDEN,
+    STATE,
+    V,
+    dense,
+    example,
+)
 
 
 def make(with_inputs=True, with_state=True):
@@ -63,14 +71,19 @@ def test_both_masses_of_a_word_are_added_over_all_its_occurrences():
     np.testing.assert_allclose(probabilities[5], 0.25 / V, rtol=1e-5)
     assert (probabilities[[V, V + 2, V + 3]] == 0).all()
     targets = np.array([[4]])
-    np.testing.assert_allclose(np.exp(numpy(head(**call, targets=targets)))[0, 0], probabilities[4], rtol=1e-5)
+    np.testing.assert_allclose(
+        np.exp(numpy(head(**call, targets=targets)))[0, 0], probabilities[4], rtol=1e-5
+    )
 
 
 def test_attention_that_sums_to_one_but_roughly():
     """As bfloat16's does."""
     head = make()
     arrays = example(np.random.default_rng(0))
-    call = {name: arrays[name] for name in ("hidden", "context", "attention", "source_extended_ids", "inputs")}
+    call = {
+        name: arrays[name]
+        for name in ("hidden", "context", "attention", "source_extended_ids", "inputs")
+    }
     call["decoder_state"] = arrays["decoder_state"]
     rough = dict(call, attention=call["attention"] * 0.995)
     np.testing.assert_allclose(numpy(head(**rough)), numpy(head(**call)), rtol=1e-5, atol=1e-5)

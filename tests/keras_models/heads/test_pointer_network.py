@@ -7,13 +7,19 @@ from tests.keras_models.layers.head_cases import CASES, END, V, example
 
 
 def call_of(arrays):
-    return {name: arrays[name] for name in ("hidden", "memory_states", "source_extended_ids", "mask", "decoder_state")}
+    return {
+        name: arrays[name]
+        for name in ("hidden", "memory_states", "source_extended_ids", "mask", "decoder_state")
+    }
 
 
 def test_only_the_source_and_the_end_can_be_said():
     head = CASES["pointer_network"].make()
     arrays = example(np.random.default_rng(0), 1, 1, 4)
-    arrays["source_extended_ids"][:], arrays["mask"][:] = [5, V + 1, 5, 0], [True, True, True, False]
+    arrays["source_extended_ids"][:], arrays["mask"][:] = (
+        [5, V + 1, 5, 0],
+        [True, True, True, False],
+    )
     p = np.exp(numpy(head(**call_of(arrays))))[0, 0]
     assert set(np.flatnonzero(p)) == {END, 5, V + 1}
     np.testing.assert_allclose(p.sum(), 1, atol=1e-5)

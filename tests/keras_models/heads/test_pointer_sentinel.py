@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from keras_models import losses
 from keras_models.layers import PointerSentinel, PointerSentinelWindow
 from tests.keras_models import oracles, sentinel_oracle
-from tests.keras_models.backends import TENSORFLOW, numpy, randomize, traced_shapes, value_and_gradients
+from tests.keras_models.backends import (
+    TENSORFLOW,
+    numpy,
+    randomize,
+    traced_shapes,
+    value_and_gradients,
+)
 
 V, HIDDEN, MEMORY = 7, 3, 4
 
@@ -44,7 +50,9 @@ def example(rng, batch=2, steps=3, source_length=4):
     ids = np.zeros((batch, source_length), "int32")
     for b in range(batch):
         for j in range(source_length):
-            ids[b, j] = 3 + words[b, j] if words[b, j] < 2 else V + list(words[b]).index(words[b, j])
+            ids[b, j] = (
+                3 + words[b, j] if words[b, j] < 2 else V + list(words[b]).index(words[b, j])
+            )
     ids = np.where(mask, ids, 0)
     hidden = rng.normal(size=(batch, steps, HIDDEN)).astype("float32")
     states = rng.normal(size=(batch, source_length, MEMORY)).astype("float32")
@@ -88,7 +96,9 @@ def test_agrees_with_the_equations(seed, steps, source_length):
     targets = np.stack([rng.choice(row, size=steps) for row in possible])
     log_prob = numpy(head(**call, targets=targets))
     state, memory = state_and_memory(call)
-    np.testing.assert_array_equal(log_prob, numpy(head.target_log_prob(state, memory, targets, labels={})))
+    np.testing.assert_array_equal(
+        log_prob, numpy(head.target_log_prob(state, memory, targets, labels={}))
+    )
     for t in range(steps):
         log_probs, copies = numpy(head.step_log_probs(*state_and_memory(call, t)))
         np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, atol=1e-5)
@@ -97,8 +107,12 @@ def test_agrees_with_the_equations(seed, steps, source_length):
             p, a = expected(head, call, b, t)
             np.testing.assert_allclose(np.exp(log_probs[b]), p, rtol=0, atol=1e-5)
             np.testing.assert_allclose(np.exp(copies[b]), a, rtol=0, atol=1e-5)
-            assert (np.exp(log_probs[b])[p == 0] == 0).all() and (np.exp(copies[b])[~call["mask"][b]] == 0).all()
-            np.testing.assert_allclose(log_prob[b, t], np.log(p[targets[b, t]]), rtol=1e-5, atol=1e-5)
+            assert (np.exp(log_probs[b])[p == 0] == 0).all() and (
+                np.exp(copies[b])[~call["mask"][b]] == 0
+            ).all()
+            np.testing.assert_allclose(
+                log_prob[b, t], np.log(p[targets[b, t]]), rtol=1e-5, atol=1e-5
+            )
 
 
 def test_an_empty_source_generates_only():
@@ -108,7 +122,9 @@ def test_an_empty_source_generates_only():
     probabilities = np.exp(numpy(head(**call)))
     np.testing.assert_allclose(probabilities.sum(-1), 1, atol=1e-5)
     assert (probabilities[0, :, V:] == 0).all()
-    vocabulary = oracles.vocabulary_distribution(call["hidden"][0, 0], *sentinel_weights(head)["vocabulary"])
+    vocabulary = oracles.vocabulary_distribution(
+        call["hidden"][0, 0], *sentinel_weights(head)["vocabulary"]
+    )
     np.testing.assert_allclose(probabilities[0, 0, :V], vocabulary, atol=1e-5)
 
 
@@ -144,7 +160,9 @@ def test_numeric_gradients():
     targets = np.tile([4, 3, 1], (2, 1))
 
     def total(hidden, states):
-        return keras.ops.mean(head(**{**call, "hidden": hidden, "memory_states": states}, targets=targets))
+        return keras.ops.mean(
+            head(**{**call, "hidden": hidden, "memory_states": states}, targets=targets)
+        )
 
     inputs = [call["hidden"], call["memory_states"]]
     value, gradients = value_and_gradients(total, inputs, head)
@@ -195,12 +213,18 @@ def test_protocol_config_and_mixed_precision():
     other = PointerSentinel(V)
     shape = (None, None, MEMORY)
     other.build_for(
-        hidden_shape=(None, None, HIDDEN), context_shape=shape, inputs_shape=shape, decoder_state_shape=shape
+        hidden_shape=(None, None, HIDDEN),
+        context_shape=shape,
+        inputs_shape=shape,
+        decoder_state_shape=shape,
     )
     assert tuple(other.sentinel.shape) == (HIDDEN,)
     call = example(np.random.default_rng(0))
     log_prob = head(**call, targets=np.full((2, 3), 4))
-    assert keras.backend.standardize_dtype(log_prob.dtype) == "float32" and np.isfinite(numpy(log_prob)).all()
+    assert (
+        keras.backend.standardize_dtype(log_prob.dtype) == "float32"
+        and np.isfinite(numpy(log_prob)).all()
+    )
     state, memory = state_and_memory(call, 0)
     state = {"hidden": keras.ops.cast(state["hidden"], "bfloat16")}
     memory["states"] = keras.ops.cast(memory["states"], "bfloat16")
@@ -217,19 +241,32 @@ def test_in_a_functional_model_of_ones_own(tmp_path):
     targets = keras.Input((None,), dtype="int32", name="target_extended_ids")
     memory = keras.layers.GRU(6, return_sequences=True)(keras.layers.Embedding(11, 5)(source))
     # The mask that Keras attaches to the targets must not be taken for the source's.
-    hidden = keras.layers.GRU(8, return_sequences=True)(keras.layers.Embedding(V, 5, mask_zero=True)(previous))
-    log_prob = PointerSentinel(V)(hidden, memory, extended, targets, mask=keras.ops.not_equal(source, 0))
+    hidden = keras.layers.GRU(8, return_sequences=True)(
+        keras.layers.Embedding(V, 5, mask_zero=True)(previous)
+    )
+    log_prob = PointerSentinel(V)(
+        hidden, memory, extended, targets, mask=keras.ops.not_equal(source, 0)
+    )
     model = keras.Model([source, extended, previous, targets], log_prob)
     rng = np.random.default_rng(0)
     words = rng.integers(4, 11, size=(16, 5))
     ids = np.where(words < V, words, V + np.argmax(words[:, :, None] == words[:, None, :], axis=-1))
-    arrays = [words, ids, np.concatenate([np.full((16, 1), 2), np.where(ids < V, ids, 1)[:, :-1]], axis=1), ids]
-    model.compile(keras.optimizers.Adam(0.03), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW)
+    arrays = [
+        words,
+        ids,
+        np.concatenate([np.full((16, 1), 2), np.where(ids < V, ids, 1)[:, :-1]], axis=1),
+        ids,
+    ]
+    model.compile(
+        keras.optimizers.Adam(0.03), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW
+    )
     history = model.fit(arrays, ids, epochs=8, batch_size=8, verbose=0).history["loss"]
     assert np.isfinite(history).all() and history[-1] < 0.9 * history[0]
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(model.predict(arrays, verbose=0), loaded.predict(arrays, verbose=0))
+    np.testing.assert_array_equal(
+        model.predict(arrays, verbose=0), loaded.predict(arrays, verbose=0)
+    )
 
 
 # Over a window of a language model's own past.
@@ -250,7 +287,11 @@ def test_each_step_sees_the_last_words_and_itself(window):
         for t in range(8):
             first = max(0, t - window + 1)
             p, a, _ = sentinel_oracle.mixture(
-                hidden[b, t], hidden[b, first : t + 1], words[b, first : t + 1], V, sentinel_weights(head)
+                hidden[b, t],
+                hidden[b, first : t + 1],
+                words[b, first : t + 1],
+                V,
+                sentinel_weights(head),
             )
             np.testing.assert_allclose(np.exp(whole[b, t]), p, rtol=0, atol=1e-5)
             np.testing.assert_allclose(np.exp(whole[b, t]).sum(), 1, atol=1e-5)
@@ -269,7 +310,9 @@ def test_a_word_outside_the_window_is_out_of_reach():
     hidden = np.ones((1, 5, HIDDEN), "float32")
     words = np.array([[6, 1, 2, 3, 4]], "int32")
     probabilities = np.exp(numpy(head(hidden, words)[0]))[0]
-    np.testing.assert_allclose(probabilities[2, 6], 1 / 3, atol=1e-5)  # t = 2 sees positions 0, 1, 2
+    np.testing.assert_allclose(
+        probabilities[2, 6], 1 / 3, atol=1e-5
+    )  # t = 2 sees positions 0, 1, 2
     np.testing.assert_allclose(probabilities[3, 6], 0, atol=1e-7)
     np.testing.assert_allclose(probabilities[4, [2, 3, 4]], 1 / 3, atol=1e-5)
 
@@ -282,13 +325,17 @@ def test_chunks_and_steps_equal_the_whole(window):
     whole, _ = numpy(head(hidden, words, targets=following))
     carried, parts = None, []
     for begin, end in ((0, 1), (1, 4), (4, 9), (9, 11)):
-        part, carried = head(hidden[:, begin:end], words[:, begin:end], carried, targets=following[:, begin:end])
+        part, carried = head(
+            hidden[:, begin:end], words[:, begin:end], carried, targets=following[:, begin:end]
+        )
         parts.append(numpy(part))
     np.testing.assert_allclose(np.concatenate(parts, axis=1), whole, rtol=0, atol=1e-6)
     # Asked for the last steps alone, the same; and the window may be taken after fewer steps.
     last, early = numpy(head(hidden, words, targets=following[:, -2:], last=2, lengths=5))
     np.testing.assert_allclose(last, whole[:, -2:], rtol=0, atol=1e-6)
-    np.testing.assert_array_equal(early["words"], numpy(head(hidden[:, :5], words[:, :5])[1]["words"]))
+    np.testing.assert_array_equal(
+        early["words"], numpy(head(hidden[:, :5], words[:, :5])[1]["words"])
+    )
     _, rows = numpy(head(hidden, words, lengths=keras.ops.convert_to_tensor([5, 0])))
     np.testing.assert_array_equal(rows["words"][0], early["words"][0])
     np.testing.assert_array_equal(rows["states"][0], early["states"][0])
@@ -296,10 +343,14 @@ def test_chunks_and_steps_equal_the_whole(window):
     window_now = head.initial_window(2, HIDDEN)
     for t in range(11):
         log_probs, copies, window_now = head.step(
-            keras.ops.convert_to_tensor(hidden[:, t]), keras.ops.convert_to_tensor(words[:, t]), window_now
+            keras.ops.convert_to_tensor(hidden[:, t]),
+            keras.ops.convert_to_tensor(words[:, t]),
+            window_now,
         )
         log_probs, copies = numpy(log_probs), numpy(copies)
-        np.testing.assert_allclose(log_probs[[0, 1], following[:, t]], whole[:, t], rtol=0, atol=1e-6)
+        np.testing.assert_allclose(
+            log_probs[[0, 1], following[:, t]], whole[:, t], rtol=0, atol=1e-6
+        )
         assert (np.exp(copies)[numpy(window_now["words"]) < 0] == 0).all()
 
 
@@ -318,7 +369,9 @@ def test_padding_is_not_pointed_at():
     hidden, words = past(np.random.default_rng(2), length=4)
     words[:, 2:] = -1
     probabilities = np.exp(numpy(head(hidden, words)[0]))
-    p, _, _ = sentinel_oracle.mixture(hidden[0, 3], hidden[0, :2], words[0, :2], V, sentinel_weights(head))
+    p, _, _ = sentinel_oracle.mixture(
+        hidden[0, 3], hidden[0, :2], words[0, :2], V, sentinel_weights(head)
+    )
     np.testing.assert_allclose(probabilities[0, 3], p, rtol=0, atol=1e-5)
 
 
@@ -341,7 +394,9 @@ def test_window_in_bfloat16_saturated_has_no_nan():
     assert keras.backend.standardize_dtype(window["states"].dtype) == "bfloat16"
     np.testing.assert_allclose(np.exp(numpy(log_probs)).sum(-1), 1, atol=1e-5)
     value, gradients = value_and_gradients(
-        lambda x: keras.ops.mean(keras.ops.maximum(head(x, words, targets=words)[0], -100.0)), [hidden], head
+        lambda x: keras.ops.mean(keras.ops.maximum(head(x, words, targets=words)[0], -100.0)),
+        [hidden],
+        head,
     )
     assert np.isfinite(value) and all(np.isfinite(gradient).all() for gradient in gradients)
 

@@ -9,7 +9,15 @@ from keras_models.heads.pointer_softmax import GENERATED, MOST_ATTENDED
 from keras_models.layers import PointerSoftmax
 from tests.keras_models import head_oracles, oracles
 from tests.keras_models.backends import numpy
-from tests.keras_models.layers.head_cases import CASES, SHAPES, V, activation_of, dense, example, step_arguments
+from tests.keras_models.layers.head_cases import (
+    CASES,
+    SHAPES,
+    V,
+    activation_of,
+    dense,
+    example,
+    step_arguments,
+)
 
 
 def call_of(arrays):
@@ -17,7 +25,9 @@ def call_of(arrays):
 
 
 def test_it_starts_by_favouring_the_shortlist():
-    """The paper's -1 means the shortlist (section 5.3): p(z = 1) = sigmoid(1) where the rest of the switch is 0."""
+    """The paper's -1 means the shortlist (section 5.3):
+    p(z = 1) = sigmoid(1) where the rest of the switch is 0.
+    """
     head = PointerSoftmax(V)
     head.build_for(**SHAPES)
     assert numpy(head.switch.bias.value).tolist() == [1.0]
@@ -42,7 +52,9 @@ def test_locations_are_not_merged():
 
 
 def test_labels_tell_the_switch():
-    """Pointers come from the data: a known word may be pointed at, and -2 points at what attention looks at."""
+    """Pointers come from the data:
+    a known word may be pointed at, and -2 points at what attention looks at.
+    """
     head = CASES["pointer_softmax"].make()
     arrays = example(np.random.default_rng(3), 2, 4, 4)
     p = numpy(head(**call_of(arrays)))
@@ -53,7 +65,9 @@ def test_labels_tell_the_switch():
     log_prob = numpy(head.target_log_prob(state, {}, targets, {POINTERS: pointers}))
     for b in range(2):
         outcomes = [V, 5, V + int(np.argmax(arrays["attention"][b, 2])), 1]
-        np.testing.assert_allclose(log_prob[b], [p[b, t, w] for t, w in enumerate(outcomes)], rtol=1e-5)
+        np.testing.assert_allclose(
+            log_prob[b], [p[b, t, w] for t, w in enumerate(outcomes)], rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize("bias", [0.0, 90.0, -90.0])
@@ -69,9 +83,14 @@ def test_the_likelihood_of_a_saturated_switch(bias):
                 arrays["context"][b, t],
                 arrays["decoder_state"][b, t],
                 *(part for layer in (head.lower, head.upper, head.switch) for part in dense(layer)),
-                [activation_of(layer, "noisy_tanh") for layer in (head.lower_activation, head.upper_activation)],
+                [
+                    activation_of(layer, "noisy_tanh")
+                    for layer in (head.lower_activation, head.upper_activation)
+                ],
             )
-            shortlist = oracles.vocabulary_distribution(arrays["hidden"][b, t], *dense(head.vocabulary))
+            shortlist = oracles.vocabulary_distribution(
+                arrays["hidden"][b, t], *dense(head.vocabulary)
+            )
             expected = head_oracles.pointer_softmax_log_likelihood(
                 shortlist, arrays["attention"][b, t], switch, target, temperature=2.0
             )
@@ -85,7 +104,9 @@ def test_noise_is_for_training_alone():
     call, targets = call_of(arrays), np.full((2, 3), 4)
     first, second = (numpy(head(**call, targets=targets, training=True)) for _ in range(2))
     assert (first != second).any()
-    np.testing.assert_array_equal(numpy(head(**call, targets=targets)), numpy(head(**call, targets=targets)))
+    np.testing.assert_array_equal(
+        numpy(head(**call, targets=targets)), numpy(head(**call, targets=targets))
+    )
 
 
 def test_an_activation_that_is_not_known():

@@ -13,5 +13,7 @@ def test_heads_by_name():
 
 
 def test_an_unknown_head_is_named_with_the_known_ones():
-    with pytest.raises(ValueError, match="no head named 'copynet'; the heads are softmax, pointer_generator, "):
+    with pytest.raises(
+        ValueError, match="no head named 'copynet'; the heads are softmax, pointer_generator, "
+    ):
         make_head("copynet", 7)

@@ -30,7 +30,9 @@ def test_agrees_with_the_equation_and_never_copies(seed, source_length):
     everything = numpy(head(hidden))
     kernel, bias = numpy(head.vocabulary.kernel.value), numpy(head.vocabulary.bias.value)
     for t in range(4):
-        log_probs, copies = numpy(head.step_log_probs({"hidden": keras.ops.convert_to_tensor(hidden[:, t])}, memory))
+        log_probs, copies = numpy(
+            head.step_log_probs({"hidden": keras.ops.convert_to_tensor(hidden[:, t])}, memory)
+        )
         assert log_probs.shape == (2, V + source_length) and copies.shape == (2, source_length)
         assert (np.exp(copies) == 0).all() and (np.exp(log_probs[:, V:]) == 0).all()
         for b in range(2):
@@ -45,7 +47,9 @@ def test_agrees_with_the_equation_and_never_copies(seed, source_length):
 def test_the_unknown_word_can_be_another():
     head = make(unknown_id=4)
     hidden = np.ones((1, 1, HIDDEN), "float32")
-    np.testing.assert_array_equal(numpy(head(hidden, np.array([[V + 2]]))), numpy(head(hidden, np.array([[4]]))))
+    np.testing.assert_array_equal(
+        numpy(head(hidden, np.array([[V + 2]]))), numpy(head(hidden, np.array([[4]])))
+    )
     assert numpy(head(hidden, np.array([[V + 2]]))) != numpy(head(hidden, np.array([[1]])))
 
 

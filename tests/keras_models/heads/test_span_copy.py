@@ -25,14 +25,20 @@ def test_a_sequence_costs_what_its_segments_cost(name):
     segments = [("generate", 4), ("copy", 1, 2), ("copy", 0, 0), ("generate", 3)]
     targets = np.array([[4, 5, V + 2, V, 3]])
     starts, lengths = np.array([[-1, 1, -1, 0, -1]]), np.array([[0, 2, -1, 1, 0]])
-    log_prob = numpy(head(**call_of(arrays), targets=targets, span_starts=starts, span_lengths=lengths))
+    log_prob = numpy(
+        head(**call_of(arrays), targets=targets, span_starts=starts, span_lengths=lengths)
+    )
     steps = [span_copy_step(head, arrays, 0, t) for t in range(5)]
-    np.testing.assert_allclose(-log_prob.sum(), head_oracles.span_copy_loss(steps, segments), rtol=1e-5)
+    np.testing.assert_allclose(
+        -log_prob.sum(), head_oracles.span_copy_loss(steps, segments), rtol=1e-5
+    )
     assert log_prob[0, 2] == 0
     # Without labels of spans each copy is one of a single token, at its own position.
     alone = numpy(head(**call_of(arrays), targets=np.array([[4, V + 1, V + 2, V, 3]])))
     segments = [("generate", 4), *(("copy", j, j) for j in (1, 2, 0)), ("generate", 3)]
-    np.testing.assert_allclose(-alone.sum(), head_oracles.span_copy_loss(steps, segments), rtol=1e-5)
+    np.testing.assert_allclose(
+        -alone.sum(), head_oracles.span_copy_loss(steps, segments), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", ["span_copy, expected", "span_copy, start"])
@@ -74,7 +80,9 @@ def test_no_mask_is_no_padding():
 
 
 def test_options_that_cannot_be():
-    with pytest.raises(ValueError, match="copying_context must be one of start, expected; got 'end'"):
+    with pytest.raises(
+        ValueError, match="copying_context must be one of start, expected; got 'end'"
+    ):
         SpanCopy(V, copying_context="end")
     with pytest.raises(ValueError, match="max_span must be at least 1; got 0"):
         SpanCopy(V, max_span=0)

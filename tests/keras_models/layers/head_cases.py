@@ -1,4 +1,6 @@
-"""Every copy mechanism with random arguments, its oracle and its gate: what the proofs of `test_all_heads.py` run over."""
+"""Every copy mechanism with random arguments, its oracle and its gate:
+what the proofs of `test_all_heads.py` run over.
+"""
 
 import inspect
 import typing
@@ -35,15 +37,22 @@ STATE_NAMES = ("hidden", "context", "inputs", "decoder_state")
 
 
 def example(rng, batch=2, steps=3, source_length=4):
-    """Random arguments of every head's `call`, with masks and repeated source tokens, as NumPy arrays."""
+    """Random arguments of every head's `call`, with masks and repeated source tokens, as NumPy
+    arrays.
+    """
     mask = rng.random((batch, source_length)) < 0.75
     mask[:, 0] = True
-    # Few different words, so that they repeat; copy ids name the first position of their surface form.
+    # Few different words, so that they repeat; copy ids name the first position of their surface
+    # form.
     words = rng.integers(0, 4, size=(batch, source_length))
     ids = np.zeros((batch, source_length), "int32")
     for b in range(batch):
         for j in range(source_length):
-            first = next(i for i in range(source_length) if words[b, i] == words[b, j] and mask[b, i] >= mask[b, j])
+            first = next(
+                i
+                for i in range(source_length)
+                if words[b, i] == words[b, j] and mask[b, i] >= mask[b, j]
+            )
             ids[b, j] = 0 if not mask[b, j] else 4 + words[b, j] if words[b, j] < 2 else V + first
     return random_states(rng, ids, mask, steps)
 
@@ -64,7 +73,8 @@ def random_states(rng, ids, mask, steps):
         "attention": attention,
     }
     arrays = {key: value.astype("float32") for key, value in arrays.items()}
-    # Translations of each token: two, of which one may be [UNK]; one that the lexicon does not know is [UNK] alone.
+    # Translations of each token: two, of which one may be [UNK]; one that the lexicon does not know
+    # is [UNK] alone.
     lexicon_ids = rng.integers(1, V, size=(batch, source_length, 2)).astype("int32")
     probabilities = rng.dirichlet(np.ones(2), size=(batch, source_length)).astype("float32")
     unknown = rng.random((batch, source_length)) < 0.25
@@ -93,7 +103,9 @@ def pointer_generator_oracle(head, arrays, b, t):
     parts = {name: arrays[name][b, t] for name in ("context", "inputs")}
     weights, ids = arrays["attention"][b, t], arrays["source_extended_ids"][b]
     state = arrays["decoder_state"][b, t]
-    p = oracles.pointer_generator(p_vocabulary, *cuts, bias[0], **parts, state=state, weights=weights, extended_ids=ids)
+    p = oracles.pointer_generator(
+        p_vocabulary, *cuts, bias[0], **parts, state=state, weights=weights, extended_ids=ids
+    )
     # What the vocabulary leaves is copied: a vocabulary of probability 0 shows the copies alone.
     nothing = np.zeros_like(p_vocabulary)
     distinct = V + np.arange(len(ids))
@@ -116,19 +128,29 @@ def pointer_softmax_oracle(head, arrays, b, t):
         arrays["context"][b, t],
         arrays["decoder_state"][b, t],
         *(part for layer in (head.lower, head.upper, head.switch) for part in dense(layer)),
-        [activation_of(layer, head.activation) for layer in (head.lower_activation, head.upper_activation)],
+        [
+            activation_of(layer, head.activation)
+            for layer in (head.lower_activation, head.upper_activation)
+        ],
     )
     p_shortlist = oracles.vocabulary_distribution(arrays["hidden"][b, t], *dense(head.vocabulary))
-    return head_oracles.pointer_softmax(p_shortlist, arrays["attention"][b, t], switch, head.inverse_temperature)[:2]
+    return head_oracles.pointer_softmax(
+        p_shortlist, arrays["attention"][b, t], switch, head.inverse_temperature
+    )[:2]
 
 
 def joint_copy_oracle(head, arrays, b, t):
     kernel, bias = dense(head.vocabulary)
     scores = head_oracles.copy_scores(
-        arrays["memory_states"][b], arrays["decoder_state"][b, t], numpy(head.copy_kernel.value), tanh=head.tanh
+        arrays["memory_states"][b],
+        arrays["decoder_state"][b, t],
+        numpy(head.copy_kernel.value),
+        tanh=head.tanh,
     )
     words = oracles.affine(arrays["hidden"][b, t], kernel, bias)
-    return head_oracles.joint_copy(words, scores, arrays["mask"][b], arrays["source_extended_ids"][b])
+    return head_oracles.joint_copy(
+        words, scores, arrays["mask"][b], arrays["source_extended_ids"][b]
+    )
 
 
 def pointer_network_oracle(head, arrays, b, t):
@@ -150,7 +172,13 @@ def span_copy_weights(head):
     W_r, V_r, U_r = np.split(readout, [EMBEDDING, EMBEDDING + STATE])
 
     def pointer(which):
-        return (*(numpy(getattr(head, f"{which}_{part}").value) for part in ("memory", "kernel", "score")), None)
+        return (
+            *(
+                numpy(getattr(head, f"{which}_{part}").value)
+                for part in ("memory", "kernel", "score")
+            ),
+            None,
+        )
 
     transducer = head.transducer
     return {
@@ -160,7 +188,10 @@ def span_copy_weights(head):
         "start_query": dense(head.start_query),
         "start_pointer": pointer("start"),
         "transducer_state": dense(head.transducer_state),
-        "transducer": {name: numpy(getattr(transducer, name).value) for name in ("kernel", "recurrent_kernel", "bias")},
+        "transducer": {
+            name: numpy(getattr(transducer, name).value)
+            for name in ("kernel", "recurrent_kernel", "bias")
+        },
         "end_pointer": pointer("end"),
     }
 
@@ -184,7 +215,9 @@ def span_copy_oracle(head, arrays, b, t):
     step = span_copy_step(head, arrays, b, t)
     length = len(step["start"])
     spans = [
-        step["span"][j, j + more] if j + more < length else 0.0 for more in range(head.max_span) for j in range(length)
+        step["span"][j, j + more] if j + more < length else 0.0
+        for more in range(head.max_span)
+        for j in range(length)
     ]
     return np.concatenate([(1 - step["p_copy"]) * step["vocabulary"], spans]), step["copies"]
 
@@ -204,7 +237,9 @@ def without_copies(p, arrays):
 def lexicon_bias_oracle(head, arrays, b, t):
     _, p = lexicon_of(arrays, b, t)
     hidden = arrays["hidden"][b, t]
-    return without_copies(oracles_of_lexicons.bias(hidden, *dense(head.vocabulary), p, head.epsilon), arrays)
+    return without_copies(
+        oracles_of_lexicons.bias(hidden, *dense(head.vocabulary), p, head.epsilon), arrays
+    )
 
 
 def lexicon_linear_oracle(head, arrays, b, t):
@@ -214,7 +249,9 @@ def lexicon_linear_oracle(head, arrays, b, t):
     else:
         parts = np.concatenate([arrays["context"][b, t], arrays["decoder_state"][b, t]])
         x = oracles.affine(parts, *dense(head.gate_layer))[0]
-    return without_copies(oracles_of_lexicons.linear(arrays["hidden"][b, t], *dense(head.vocabulary), p, x), arrays)
+    return without_copies(
+        oracles_of_lexicons.linear(arrays["hidden"][b, t], *dense(head.vocabulary), p, x), arrays
+    )
 
 
 def lexicon_copy_oracle(head, arrays, b, t):
@@ -229,7 +266,8 @@ def lexicon_copy_oracle(head, arrays, b, t):
     )
 
 
-# Targets: (rng, head, arrays) to arguments of the call, and the index of each target in the step's distribution.
+# Targets: (rng, head, arrays) to arguments of the call, and the index of each target in the step's
+# distribution.
 
 
 def merged_targets(rng, head, arrays):
@@ -246,13 +284,17 @@ def merged_targets(rng, head, arrays):
 def location_targets(rng, head, arrays):
     """Ids of the vocabulary and attended source positions, first occurrences or not."""
     batch, steps = arrays["hidden"].shape[:2]
-    rows = [[*range(V), *(V + np.flatnonzero(arrays["attention"][b].min(axis=0)))] for b in range(batch)]
+    rows = [
+        [*range(V), *(V + np.flatnonzero(arrays["attention"][b].min(axis=0)))] for b in range(batch)
+    ]
     targets = np.stack([rng.choice(row, size=steps) for row in rows]).astype("int32")
     return {"targets": targets}, targets
 
 
 def span_targets(rng, head, arrays):
-    """Words, and spans of any length that is possible, a token each step; -1 stands for steps inside a span."""
+    """Words, and spans of any length that is possible, a token each step; -1 stands for steps
+    inside a span.
+    """
     batch, steps = arrays["hidden"].shape[:2]
     source_length = arrays["mask"].shape[1]
     targets, starts, lengths, outcomes = (np.full((batch, steps), -1, "int32") for _ in range(4))
@@ -301,7 +343,8 @@ def set_gate_logit(head, value):
 class Case(typing.NamedTuple):
     """One head.
 
-    saturate: function of the head and a large number that drives it to copying (above 0) or generating (below 0) alone.
+    saturate: function of the head and a large number that drives it to copying (above 0) or
+    generating (below 0) alone.
     """
 
     head_class: type
@@ -328,7 +371,11 @@ CASES = {
         PointerGenerator, {}, pointer_generator_oracle, merged_targets, set_bias("gate", sign=-1)
     ),
     "pointer_softmax": Case(
-        PointerSoftmax, {"switch_units": 3}, pointer_softmax_oracle, location_targets, set_bias("switch", sign=-1)
+        PointerSoftmax,
+        {"switch_units": 3},
+        pointer_softmax_oracle,
+        location_targets,
+        set_bias("switch", sign=-1),
     ),
     "pointer_softmax, noisy and sharp": Case(
         PointerSoftmax,
@@ -337,29 +384,51 @@ CASES = {
         location_targets,
         set_bias("switch", sign=-1),
     ),
-    "joint_copy": Case(JointCopy, {}, joint_copy_oracle, merged_targets, set_bias("vocabulary", sign=-1)),
-    "joint_copy, lecture": Case(
-        JointCopy, {"tanh": False}, joint_copy_oracle, merged_targets, set_bias("vocabulary", sign=-1)
+    "joint_copy": Case(
+        JointCopy, {}, joint_copy_oracle, merged_targets, set_bias("vocabulary", sign=-1)
     ),
-    "pointer_network": Case(PointerNetwork, {"units": 3}, pointer_network_oracle, merged_targets, scale_scores),
-    "lexicon_bias": Case(LexiconBias, {}, lexicon_bias_oracle, merged_targets, set_bias("vocabulary")),
-    "lexicon_linear": Case(LexiconLinear, {}, lexicon_linear_oracle, merged_targets, set_gate_logit),
+    "joint_copy, lecture": Case(
+        JointCopy,
+        {"tanh": False},
+        joint_copy_oracle,
+        merged_targets,
+        set_bias("vocabulary", sign=-1),
+    ),
+    "pointer_network": Case(
+        PointerNetwork, {"units": 3}, pointer_network_oracle, merged_targets, scale_scores
+    ),
+    "lexicon_bias": Case(
+        LexiconBias, {}, lexicon_bias_oracle, merged_targets, set_bias("vocabulary")
+    ),
+    "lexicon_linear": Case(
+        LexiconLinear, {}, lexicon_linear_oracle, merged_targets, set_gate_logit
+    ),
     "lexicon_linear, by state": Case(
-        LexiconLinear, {"gate": "state"}, lexicon_linear_oracle, merged_targets, set_bias("gate_layer")
+        LexiconLinear,
+        {"gate": "state"},
+        lexicon_linear_oracle,
+        merged_targets,
+        set_bias("gate_layer"),
     ),
     "lexicon_copy": Case(LexiconCopy, {}, lexicon_copy_oracle, merged_targets, set_lexicon_gate),
     "span_copy, expected": Case(
         SpanCopy, {"max_span": 3, "units": 4}, span_copy_oracle, span_targets, set_bias("switch")
     ),
     "span_copy, start": Case(
-        SpanCopy, {"max_span": 2, "copying_context": "start"}, span_copy_oracle, span_targets, set_bias("switch")
+        SpanCopy,
+        {"max_span": 2, "copying_context": "start"},
+        span_copy_oracle,
+        span_targets,
+        set_bias("switch"),
     ),
 }
 
 
 def step_arguments(head, arrays, t, dtype="float32"):
     """The state and the memory that a body would hand over at step t."""
-    state = {name: ops.cast(ops.convert_to_tensor(arrays[name][:, t]), dtype) for name in STATE_NAMES}
+    state = {
+        name: ops.cast(ops.convert_to_tensor(arrays[name][:, t]), dtype) for name in STATE_NAMES
+    }
     attention = arrays["attention"][:, t]
     logs = np.where(attention > 0, np.log(np.maximum(attention, 1e-38)), LOG_ZERO)
     state["attention_log_weights"] = ops.convert_to_tensor(logs.astype("float32"))

@@ -15,11 +15,15 @@ def test_maxout_agrees_with_the_equation(pieces):
     got = numpy(maxout(keras.ops.convert_to_tensor(X), pieces))
     assert got.shape == (2, 3, 6 // pieces)
     for place in np.ndindex(2, 3):
-        np.testing.assert_array_equal(got[place], recurrent_oracles.maxout(X[place], pieces).astype("float32"))
+        np.testing.assert_array_equal(
+            got[place], recurrent_oracles.maxout(X[place], pieces).astype("float32")
+        )
 
 
 def test_maxout_needs_whole_groups():
-    with pytest.raises(ValueError, match="maxout over 4 pieces needs a last axis that is a multiple of it; got 6."):
+    with pytest.raises(
+        ValueError, match="maxout over 4 pieces needs a last axis that is a multiple of it; got 6."
+    ):
         maxout(X, 4)
 
 
@@ -65,4 +69,6 @@ def test_from_its_config_and_by_name():
     layer = NoisyTanh.from_config(NoisyTanh(alpha=0.9, scale=0.1, name="mine").get_config())
     assert (layer.alpha, layer.scale, layer.name) == (0.9, 0.1, "mine")
     assert isinstance(make_activation("noisy_tanh"), NoisyTanh)
-    np.testing.assert_allclose(numpy(make_activation("tanh")(X, training=True)), np.tanh(X), rtol=1e-5)
+    np.testing.assert_allclose(
+        numpy(make_activation("tanh")(X, training=True)), np.tanh(X), rtol=1e-5
+    )

@@ -21,7 +21,9 @@ EACH_CLASS = list({case.head_class: name for name, case in reversed(CASES.items(
 
 
 def expected_of(case, head, arrays):
-    """The oracle's distributions `[batch, steps, actions]` and copies `[batch, steps, source_length]`."""
+    """The oracle's distributions `[batch, steps, actions]` and copies `[batch, steps,
+    source_length]`.
+    """
     batch, steps = arrays["hidden"].shape[:2]
     found = [[case.oracle(head, arrays, b, t) for t in range(steps)] for b in range(batch)]
     return (np.array([[pair[i] for pair in row] for row in found]) for i in range(2))
@@ -35,7 +37,9 @@ def check_against_the_oracle(case, head, arrays, targets, outcomes):
     assert everything.dtype == log_prob.dtype == np.float32
     for t in range(expected.shape[1]):
         log_probs, copies = numpy(head.step_log_probs(*step_arguments(head, arrays, t)))
-        assert log_probs.dtype == copies.dtype == np.float32 and copies.shape == arrays["mask"].shape
+        assert (
+            log_probs.dtype == copies.dtype == np.float32 and copies.shape == arrays["mask"].shape
+        )
         # The sum of 1 is that of the float32 numbers themselves.
         np.testing.assert_allclose(np.exp(log_probs.astype("float64")).sum(-1), 1, atol=1e-5)
         np.testing.assert_allclose(np.exp(log_probs), expected[:, t], rtol=0, atol=1e-5)
@@ -43,7 +47,9 @@ def check_against_the_oracle(case, head, arrays, targets, outcomes):
         assert (np.exp(log_probs)[expected[:, t] == 0] == 0).all()
         assert (np.exp(copies)[~arrays["mask"]] == 0).all()
         np.testing.assert_allclose(np.exp(copies), expected_copies[:, t], rtol=0, atol=1e-5)
-        np.testing.assert_allclose(everything[:, t], log_probs[:, : everything.shape[-1]], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            everything[:, t], log_probs[:, : everything.shape[-1]], rtol=1e-5, atol=1e-5
+        )
         assert everything.shape[-1] == log_probs.shape[-1] or not head.copies
         for b, outcome in enumerate(outcomes[:, t]):
             if outcome < 0:
@@ -51,14 +57,18 @@ def check_against_the_oracle(case, head, arrays, targets, outcomes):
                 assert log_prob[b, t] == 0
                 continue
             np.testing.assert_allclose(log_prob[b, t], log_probs[b, outcome], rtol=1e-5, atol=1e-5)
-            np.testing.assert_allclose(log_prob[b, t], np.log(expected[b, t, outcome]), rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(
+                log_prob[b, t], np.log(expected[b, t, outcome]), rtol=1e-5, atol=1e-5
+            )
 
 
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=3 if TENSORFLOW else 2)
 @given(seed=st.integers(0, 10**6), size=st.sampled_from(SIZES))
 def test_agrees_with_the_equations(name, seed, size):
-    """Training's numbers, a decoding step's and the public call's are the paper's: masks, repeats, known and unknown words."""
+    """Training's numbers, a decoding step's and the public call's are the paper's:
+    masks, repeats, known and unknown words.
+    """
     case, rng = CASES[name], np.random.default_rng(seed)
     head = case.make(seed)
     arrays = example(rng, *size)
@@ -83,7 +93,9 @@ def test_lengths_may_be_unknown_until_it_runs(name):
         size = value.shape[-1] if is_size else None
         signature[key] = tf.TensorSpec([*[None] * (value.ndim - 1), size], value.dtype)
     traced = tf.function(lambda arguments: head(**arguments), input_signature=[signature])
-    np.testing.assert_allclose(numpy(traced(arguments)), numpy(head(**arguments)), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        numpy(traced(arguments)), numpy(head(**arguments)), rtol=1e-5, atol=1e-5
+    )
 
 
 # Three tokens of the source, an empty one last.
@@ -127,7 +139,9 @@ def test_no_nan_in_values_and_gradients(name, dtype, gate):
 
     def total(*values):
         call = {**arguments, **dict(zip(names, values))}
-        return sum(ops.mean(ops.maximum(x, -100.0)) for x in (head(**call, **targets), head(**call)))
+        return sum(
+            ops.mean(ops.maximum(x, -100.0)) for x in (head(**call, **targets), head(**call))
+        )
 
     value, gradients = value_and_gradients(total, [arguments[key] for key in names], head)
     assert np.isfinite(value) and all(np.isfinite(gradient).all() for gradient in gradients)
@@ -152,7 +166,9 @@ def test_gradients_are_those_of_the_equations(name):
 
     def expected():
         distributions, _ = expected_of(case, head, arrays)
-        return sum(np.log(distributions[b, t, outcomes[b, t]]) for b, t in np.argwhere(outcomes >= 0))
+        return sum(
+            np.log(distributions[b, t, outcomes[b, t]]) for b, t in np.argwhere(outcomes >= 0)
+        )
 
     value, gradients = value_and_gradients(lambda: ops.sum(head(**arguments, **targets)), [], head)
     np.testing.assert_allclose(value, expected(), rtol=1e-5)
@@ -179,7 +195,11 @@ def test_training_builds_no_extended_distribution(name):
     arrays = example(rng, batch, steps, source_length)
     arguments = case.arguments(head, arrays)
     targets, _ = case.targets(rng, head, arrays)
-    wide = {times * (V + span * source_length) for span in (1, head.max_span) for times in (1, batch, batch * steps)}
+    wide = {
+        times * (V + span * source_length)
+        for span in (1, head.max_span)
+        for times in (1, batch, batch * steps)
+    }
 
     def shapes(call):
         def total(*values):
@@ -214,7 +234,9 @@ def test_config_round_trip_and_mixed_precision(name):
     # Near what float32 says.
     full = case.make()
     np.testing.assert_allclose(
-        np.exp(numpy(log_probs)), np.exp(numpy(full.step_log_probs(*step_arguments(full, arrays, 0))[0])), atol=0.03
+        np.exp(numpy(log_probs)),
+        np.exp(numpy(full.step_log_probs(*step_arguments(full, arrays, 0))[0])),
+        atol=0.03,
     )
 
 
@@ -224,10 +246,14 @@ def functional_model(case, dtype):
     extended = keras.Input((None,), dtype="int32", name="source_extended_ids")
     previous = keras.Input((None,), dtype="int32", name="target_input_ids")
     targets = keras.Input((None,), dtype="int32", name="target_extended_ids")
-    memory = keras.layers.Dense(6, "tanh", dtype=dtype)(keras.layers.Embedding(11, 5, dtype=dtype)(source))
+    memory = keras.layers.Dense(6, "tanh", dtype=dtype)(
+        keras.layers.Embedding(11, 5, dtype=dtype)(source)
+    )
     inputs = keras.layers.Embedding(V, 5, dtype=dtype)(previous)
     hidden = keras.layers.Dense(6, "tanh", dtype=dtype)(inputs)
-    context, attention = keras.layers.Attention(dtype=dtype)([hidden, memory], return_attention_scores=True)
+    context, attention = keras.layers.Attention(dtype=dtype)(
+        [hidden, memory], return_attention_scores=True
+    )
     head = case.head_class(V, **case.options, dtype=dtype)
     arguments = case.arguments(
         head,
@@ -262,9 +288,13 @@ def test_in_a_functional_model_of_ones_own(name, tmp_path):
     keras.utils.set_random_seed(0)
     model = functional_model(case, "mixed_bfloat16" if EACH_CLASS.index(name) % 2 else None)
     source = rng.integers(4, 11, size=(16, 5))
-    extended = np.where(source < V, source, V + np.argmax(source[:, :, None] == source[:, None, :], axis=-1))
+    extended = np.where(
+        source < V, source, V + np.argmax(source[:, :, None] == source[:, None, :], axis=-1)
+    )
     labels = extended
-    previous = np.concatenate([np.full((16, 1), 2), np.where(labels < V, labels, 1)[:, :-1]], axis=1)
+    previous = np.concatenate(
+        [np.full((16, 1), 2), np.where(labels < V, labels, 1)[:, :-1]], axis=1
+    )
     arrays = {
         "source_ids": source,
         "source_extended_ids": extended,
@@ -272,25 +302,36 @@ def test_in_a_functional_model_of_ones_own(name, tmp_path):
         "target_extended_ids": labels,
     }
     arrays = [arrays[x.name] for x in model.inputs]
-    model.compile(keras.optimizers.Adam(0.02), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW)
+    model.compile(
+        keras.optimizers.Adam(0.02), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW
+    )
     history = model.fit(arrays, labels, epochs=10, batch_size=16, verbose=0).history["loss"]
     assert np.isfinite(history).all()
-    # What the softmax and the pointer network cannot say is as impossible after training as before it.
+    # What the softmax and the pointer network cannot say is as impossible after training as before
+    # it.
     assert name == "pointer_network" or history[-1] < 0.9 * history[0]
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.compute_output_shape([x.shape for x in arrays]) == (16, 5)
-    np.testing.assert_array_equal(model.predict(arrays, verbose=0), loaded.predict(arrays, verbose=0))
+    np.testing.assert_array_equal(
+        model.predict(arrays, verbose=0), loaded.predict(arrays, verbose=0)
+    )
     # Loaded with its loss and optimizer, training goes on.
     assert np.isfinite(loaded.evaluate(arrays, labels, verbose=0))
 
 
-PUBLIC = {name: value for name, value in vars(keras_models.layers).items() if isinstance(value, type)}
+PUBLIC = {
+    name: value for name, value in vars(keras_models.layers).items() if isinstance(value, type)
+}
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in ("CopyHead", "FeedbackCell")])
+@pytest.mark.parametrize(
+    "name", [name for name in PUBLIC if name not in ("CopyHead", "FeedbackCell")]
+)
 def test_the_example_of_the_docstring_runs(name):
-    found = doctest.DocTestFinder(recurse=False).find(PUBLIC[name], name, globs={**PUBLIC, "np": np})
+    found = doctest.DocTestFinder(recurse=False).find(
+        PUBLIC[name], name, globs={**PUBLIC, "np": np}
+    )
     examples = [example for test in found for example in test.examples]
     assert examples, f"{name} has no example"
     if not TENSORFLOW:

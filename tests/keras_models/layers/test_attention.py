@@ -25,7 +25,12 @@ def weights_of(layer):
 @pytest.mark.parametrize("coverage", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=12 if TENSORFLOW else 5)
-@given(seed=st.integers(0, 10**6), batch=st.integers(1, 3), length=st.integers(1, 6), masked=st.booleans())
+@given(
+    seed=st.integers(0, 10**6),
+    batch=st.integers(1, 3),
+    length=st.integers(1, 6),
+    masked=st.booleans(),
+)
 def test_agrees_with_the_equations(kind, coverage, seed, batch, length, masked):
     rng = np.random.default_rng(seed)
     query_size = int(rng.integers(1, 6))
@@ -40,7 +45,9 @@ def test_agrees_with_the_equations(kind, coverage, seed, batch, length, masked):
     for row in range(batch):
         row_mask = None if mask is None else mask[row]
         row_covered = None if covered is None else covered[row]
-        weights, expected = oracles.attention(kind, query[row], memory[row], row_mask, weights_of(layer), row_covered)
+        weights, expected = oracles.attention(
+            kind, query[row], memory[row], row_mask, weights_of(layer), row_covered
+        )
         np.testing.assert_allclose(np.exp(log_weights[row]), weights, rtol=0, atol=1e-5)
         np.testing.assert_allclose(context[row], expected, rtol=0, atol=1e-5)
         if mask is not None:
@@ -52,7 +59,10 @@ def test_agrees_with_the_equations(kind, coverage, seed, batch, length, masked):
 def test_all_queries_at_once_give_the_same_as_one_by_one(kind, coverage):
     layer = make(kind, coverage)
     rng = np.random.default_rng(2)
-    queries, memory = rng.normal(size=(2, 3, 4)).astype("float32"), rng.normal(size=(2, 5, 4)).astype("float32")
+    queries, memory = (
+        rng.normal(size=(2, 3, 4)).astype("float32"),
+        rng.normal(size=(2, 5, 4)).astype("float32"),
+    )
     mask = np.array([[True, True, False, True, False], [True] * 5])
     covered = rng.random((2, 3, 5)).astype("float32") if coverage else None
     contexts, log_weights = numpy(layer(queries, memory, mask=mask, coverage=covered))
@@ -68,9 +78,14 @@ def test_all_queries_at_once_give_the_same_as_one_by_one(kind, coverage):
 def test_keys_made_once_give_the_same(kind):
     layer = make(kind, False)
     rng = np.random.default_rng(1)
-    query, memory = rng.normal(size=(2, 4)).astype("float32"), rng.normal(size=(2, 3, 4)).astype("float32")
+    query, memory = (
+        rng.normal(size=(2, 4)).astype("float32"),
+        rng.normal(size=(2, 3, 4)).astype("float32"),
+    )
     expected = numpy(layer(query, memory))
-    actual = numpy(layer(query, memory, keys=layer.project_memory(keras.ops.convert_to_tensor(memory))))
+    actual = numpy(
+        layer(query, memory, keys=layer.project_memory(keras.ops.convert_to_tensor(memory)))
+    )
     for first, second in zip(expected, actual):
         np.testing.assert_array_equal(first, second)
 
@@ -121,7 +136,10 @@ def test_errors_say_what_to_do():
 def test_mixed_precision_keeps_weights_in_float32(kind):
     layer = make(kind, True, dtype="mixed_bfloat16")
     rng = np.random.default_rng(3)
-    query, memory = rng.normal(size=(2, 4)).astype("float32"), rng.normal(size=(2, 3, 4)).astype("float32")
+    query, memory = (
+        rng.normal(size=(2, 4)).astype("float32"),
+        rng.normal(size=(2, 3, 4)).astype("float32"),
+    )
     context, log_weights = layer(query, memory, coverage=np.zeros((2, 3), "float32"))
     assert keras.backend.standardize_dtype(context.dtype) == "bfloat16"
     assert keras.backend.standardize_dtype(log_weights.dtype) == "float32"

@@ -1,4 +1,6 @@
-"""Words composed of characters: each function agrees with its equation, whatever stands behind or around a word."""
+"""Words composed of characters:
+each function agrees with its equation, whatever stands behind or around a word.
+"""
 
 import keras
 import numpy as np
@@ -17,7 +19,9 @@ WORDS = st.lists(st.lists(st.integers(1, CHARACTERS - 1), max_size=LENGTH), min_
 
 
 def make(function, seed=0, **options):
-    layer = CharacterComposition(function, CHARACTERS, UNITS, window=3, ngram=3, buckets=101, **options)
+    layer = CharacterComposition(
+        function, CHARACTERS, UNITS, window=3, ngram=3, buckets=101, **options
+    )
     layer.build()
     randomize(layer, seed, 0.7)
     return layer
@@ -29,11 +33,15 @@ def padded(words, length=LENGTH):
 
 def weights_of(layer):
     weights = {
-        name: numpy(getattr(layer, name).value) for name in ("embeddings", "kernel", "bias") if hasattr(layer, name)
+        name: numpy(getattr(layer, name).value)
+        for name in ("embeddings", "kernel", "bias")
+        if hasattr(layer, name)
     }
     if layer.lstm is not None:
         cells = [layer.lstm.forward_layer.cell, layer.lstm.backward_layer.cell]
-        weights["lstm"] = [[numpy(w.value) for w in (c.kernel, c.recurrent_kernel, c.bias)] for c in cells]
+        weights["lstm"] = [
+            [numpy(w.value) for w in (c.kernel, c.recurrent_kernel, c.bias)] for c in cells
+        ]
     return weights
 
 
@@ -55,7 +63,9 @@ def test_neither_padding_nor_other_words_matter(function, tmp_path):
     expected = numpy(layer(padded(words)))
     np.testing.assert_allclose(numpy(layer(padded(words, 9))), expected, rtol=0, atol=1e-6)
     sentences = padded(words).reshape(2, 2, LENGTH)
-    np.testing.assert_allclose(numpy(layer(sentences)).reshape(4, UNITS), expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        numpy(layer(sentences)).reshape(4, UNITS), expected, rtol=0, atol=1e-6
+    )
     np.testing.assert_allclose(
         numpy(compiled(layer)(ops.convert_to_tensor(sentences))), numpy(layer(sentences)), atol=1e-6
     )
@@ -75,11 +85,16 @@ def test_ngrams_fall_into_different_buckets():
     assert ids.max() <= 50_021 and ids[:, 0].min() >= 1
     # Numbers stay within 32 bits.
     large = ops.convert_to_tensor(np.full((1, 4), 120_000, "int32"))
-    assert (numpy(ngram_buckets(large, 4, 2_000_000)) == oracles.bucket([120_000] * 4, 2_000_000)).all()
+    assert (
+        numpy(ngram_buckets(large, 4, 2_000_000)) == oracles.bucket([120_000] * 4, 2_000_000)
+    ).all()
 
 
 def test_what_does_not_fit():
-    with pytest.raises(ValueError, match="function must be one of sum, average, max, bilstm, cnn, ngram; got 'mean'"):
+    with pytest.raises(
+        ValueError,
+        match="function must be one of sum, average, max, bilstm, cnn, ngram; got 'mean'",
+    ):
         CharacterComposition("mean", 5, 4)
     with pytest.raises(ValueError, match="units must be even for 'bilstm'"):
         CharacterComposition("bilstm", 5, 3)

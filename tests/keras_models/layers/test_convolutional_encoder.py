@@ -45,7 +45,9 @@ def oracle(inputs, layer):
     max_positions=st.sampled_from([2, 50]),
     length=st.integers(1, 6),
 )
-def test_agrees_with_the_equations_whatever_the_padding(seed, layers, kernel_size, max_positions, length):
+def test_agrees_with_the_equations_whatever_the_padding(
+    seed, layers, kernel_size, max_positions, length
+):
     layer = make(layers=layers, kernel_size=kernel_size, max_positions=max_positions, seed=seed)
     rng = np.random.default_rng(seed)
     lengths = [length, int(rng.integers(1, length + 1)), 0]
@@ -85,9 +87,17 @@ def test_comes_back_from_its_config():
     layer = make(layers=2, kernel_size=5, dropout=0.1, max_positions=9)
     again = ConvolutionalEncoder.from_config(layer.get_config())
     assert again.get_config() == layer.get_config()
-    assert (again.units, again.layers, again.kernel_size, again.dropout, again.max_positions) == (4, 2, 5, 0.1, 9)
+    assert (again.units, again.layers, again.kernel_size, again.dropout, again.max_positions) == (
+        4,
+        2,
+        5,
+        0.1,
+        9,
+    )
 
 
 def test_an_even_kernel_is_refused():
-    with pytest.raises(ValueError, match="kernel_size must be odd, as many words on either side; got 4"):
+    with pytest.raises(
+        ValueError, match="kernel_size must be odd, as many words on either side; got 4"
+    ):
         ConvolutionalEncoder(4, kernel_size=4)

@@ -13,7 +13,9 @@ def test_vectors_are_drawn_with_the_given_deviation(stddev):
     layer = token_embedding(300, 40, "float32", "words", stddev)
     values = np.asarray(layer.embeddings)
     assert values.shape == (300, 40) and layer.name == "words"
-    assert values.std() == pytest.approx(stddev, rel=0.05) and values.mean() == pytest.approx(0, abs=0.05 * stddev)
+    assert values.std() == pytest.approx(stddev, rel=0.05) and values.mean() == pytest.approx(
+        0, abs=0.05 * stddev
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ def test_gradients_of_a_loop_are_those_of_the_equations():
     layer.build()
     randomize(layer)
     rng = np.random.default_rng(0)
-    first, back, weights = (rng.normal(size=size).astype("float32") for size in ((4, 3), (2, 3), (4, 3)))
+    first, back, weights = (
+        rng.normal(size=size).astype("float32") for size in ((4, 3), (2, 3), (4, 3))
+    )
 
     def loss(first):
         kernel = LoopKernel(layer.kernel, "float32")
@@ -82,7 +84,9 @@ def test_a_cell_has_the_same_gradients_with_them(cell, feedback):
     def loss(with_kernels):
         def value(x, fed, *states):
             kernels = layer.loop_kernels() if with_kernels else None
-            outputs = layer(layer.project(x), list(states), fed if feedback else None, kernels=kernels)
+            outputs = layer(
+                layer.project(x), list(states), fed if feedback else None, kernels=kernels
+            )
             return sum(keras.ops.sum(output**2) for output in outputs)
 
         return value
@@ -106,11 +110,19 @@ def test_an_encoder_has_the_same_gradients_in_training(kind):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"cell": "lstm", "attention": "bilinear"}, {"attention": "none", "head": "softmax"}], ids=str
+    "options",
+    [{}, {"cell": "lstm", "attention": "bilinear"}, {"attention": "none", "head": "softmax"}],
+    ids=str,
 )
 def test_a_model_has_the_same_gradients_in_training(options):
     """Without dropout a training's call and another differ by these products alone."""
-    sizes = dict(source_vocabulary_size=20, target_vocabulary_size=10, hidden_size=8, embedding_size=4, dropout=0.0)
+    sizes = dict(
+        source_vocabulary_size=20,
+        target_vocabulary_size=10,
+        hidden_size=8,
+        embedding_size=4,
+        dropout=0.0,
+    )
     model = RecurrentSeq2Seq(**{**sizes, "coverage": False, **options})
     ids = np.array([[4, 5, 6], [7, 8, 0]])
     inputs = {

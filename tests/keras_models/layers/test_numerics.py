@@ -27,7 +27,8 @@ def test_log_zero_is_exactly_zero_in_every_float_type():
 
 
 @pytest.mark.parametrize(
-    "first,second", [(-1.0, -2.0), (-1e4, -1e4), (LOG_ZERO, LOG_ZERO), (LOG_ZERO, -3.0), (0.0, -90.0)]
+    "first,second",
+    [(-1.0, -2.0), (-1e4, -1e4), (LOG_ZERO, LOG_ZERO), (LOG_ZERO, -3.0), (0.0, -90.0)],
 )
 def test_log_add(first, second):
     value, (d_first, d_second) = value_and_gradients(log_add, [first, second], NO_LAYER)
@@ -43,7 +44,9 @@ def test_masked_log_softmax():
     result = np.exp(numpy(masked_log_softmax(scores, mask)))
     np.testing.assert_allclose(result[0], [1 / (1 + np.e), np.e / (1 + np.e), 0], rtol=1e-6)
     assert (result[1] == 0).all() and result[0, 2] == 0
-    np.testing.assert_allclose(result[2], np.exp(numpy(masked_log_softmax(scores, None)))[2], rtol=1e-6)
+    np.testing.assert_allclose(
+        result[2], np.exp(numpy(masked_log_softmax(scores, None)))[2], rtol=1e-6
+    )
 
 
 def log_softmax(logits):
@@ -67,9 +70,12 @@ def test_log_shares_are_a_log_softmax_of_a_total(seed, number, scale):
     for total in (log_total, 0.0):
         value = numpy(log_shares(logits, total))
         assert value.dtype == np.float32
-        # Exact where anything is likely, however large the logits are: what is small beside them may be off by their last bit.
+        # Exact where anything is likely, however large the logits are: what is small beside them
+        # may be off by their last bit.
         np.testing.assert_allclose(value, total + log_softmax(logits), rtol=1e-6, atol=3e-6)
-    np.testing.assert_allclose(np.exp(numpy(log_shares(logits)).astype("float64")).sum(-1), 1, atol=1e-5)
+    np.testing.assert_allclose(
+        np.exp(numpy(log_shares(logits)).astype("float64")).sum(-1), 1, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("number", [5, 132])
@@ -114,13 +120,17 @@ def test_target_log_softmax(seed):
         for t in range(3):
             powers = np.exp(logits[b, t].astype("float64"))
             if targets[b, t] < 5:
-                np.testing.assert_allclose(result[b, t], np.log(powers[targets[b, t]] / powers.sum()), atol=1e-5)
+                np.testing.assert_allclose(
+                    result[b, t], np.log(powers[targets[b, t]] / powers.sum()), atol=1e-5
+                )
             else:
                 assert result[b, t] <= LOG_ZERO
 
 
 def random_copies(seed, batch, length):
-    """Extended ids of a vocabulary of 6, the weights of their positions, some 0, their logarithms, and the sum for each id."""
+    """Extended ids of a vocabulary of 6, the weights of their positions, some 0, their logarithms,
+    and the sum for each id.
+    """
     rng = np.random.default_rng(seed)
     ids = rng.integers(0, 6 + length, size=(batch, length))
     weights = rng.dirichlet(np.ones(length), size=batch)
@@ -143,7 +153,12 @@ def test_copy_mass_adds_all_positions_of_a_word(seed, batch, length):
 
 
 @settings(max_examples=15)
-@given(seed=st.integers(0, 10**6), batch=st.integers(1, 3), length=st.integers(1, 7), shift=st.sampled_from([0, -60]))
+@given(
+    seed=st.integers(0, 10**6),
+    batch=st.integers(1, 3),
+    length=st.integers(1, 7),
+    shift=st.sampled_from([0, -60]),
+)
 def test_add_copies_adds_all_positions_of_a_word(seed, batch, length, shift):
     """However little is copied of the whole; a row without any copy keeps its words."""
     ids, logs, sums = random_copies(seed, batch, length)
@@ -155,4 +170,6 @@ def test_add_copies_adds_all_positions_of_a_word(seed, batch, length, shift):
     known = expected > 0
     np.testing.assert_allclose(result[known], np.log(expected[known]), rtol=1e-5, atol=1e-5)
     assert (np.exp(result[~known]) == 0).all()
-    np.testing.assert_array_equal(numpy(add_copies(words, logs, ids, numpy(first_places(ids)))), result)
+    np.testing.assert_array_equal(
+        numpy(add_copies(words, logs, ids, numpy(first_places(ids)))), result
+    )

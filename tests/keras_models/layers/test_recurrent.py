@@ -17,16 +17,24 @@ def test_agrees_with_the_equations(cell, feedback):
     layer.build(inputs_size, feedback_size)
     randomize(layer)
     rng = np.random.default_rng(0)
-    states = [rng.normal(size=(2, units)).astype("float32") for _ in range(1 if cell == "gru" else 2)]
+    states = [
+        rng.normal(size=(2, units)).astype("float32") for _ in range(1 if cell == "gru" else 2)
+    ]
     x = rng.normal(size=(2, inputs_size)).astype("float32")
     fed = rng.normal(size=(2, feedback_size)).astype("float32") if feedback else None
     result = numpy(layer(layer.project(keras.ops.convert_to_tensor(x)), states, fed))
     values = {weight.name: numpy(weight.value) for weight in layer.trainable_weights}
-    assert ("feedback_kernel" in values) == feedback and ("recurrent_bias" in values) == (cell == "gru")
+    assert ("feedback_kernel" in values) == feedback and ("recurrent_bias" in values) == (
+        cell == "gru"
+    )
     weights = {
-        "kernel": np.concatenate([values["kernel"], values["feedback_kernel"]]) if feedback else values["kernel"],
+        "kernel": np.concatenate([values["kernel"], values["feedback_kernel"]])
+        if feedback
+        else values["kernel"],
         "recurrent_kernel": values["recurrent_kernel"],
-        "bias": np.stack([values["bias"], values["recurrent_bias"]]) if cell == "gru" else values["bias"],
+        "bias": np.stack([values["bias"], values["recurrent_bias"]])
+        if cell == "gru"
+        else values["bias"],
     }
     for row in range(2):
         joined = np.concatenate([x[row], fed[row]]) if feedback else x[row]
@@ -63,14 +71,21 @@ class ManyEncoders(keras.Model):
 
 
 def test_loading_keeps_wrapped_layers_apart(tmp_path):
-    """Keras knows a layer that is copied by its id alone, which a later layer may have again (fails without the wrapper
+    """Keras knows a layer that is copied by its id alone, which a later layer may have again (fails
+    without the wrapper
     that keeps it)."""
     model, inputs = ManyEncoders(), np.ones((1, 2, 3), "float32")
     expected = numpy(model(inputs))
-    assert len(model.trainable_weights) == 8 * 2 * 3  # What is kept has no weights and is no part of the model.
+    assert (
+        len(model.trainable_weights) == 8 * 2 * 3
+    )  # What is kept has no weights and is no part of the model.
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    layers = {id(layer) for encoder in loaded.encoders for layer in (encoder.forward_layer, encoder.backward_layer)}
+    layers = {
+        id(layer)
+        for encoder in loaded.encoders
+        for layer in (encoder.forward_layer, encoder.backward_layer)
+    }
     assert len(layers) == 2 * 8
     np.testing.assert_allclose(numpy(loaded(inputs)), expected, rtol=1e-6)
 
@@ -80,11 +95,16 @@ LAYERS = {"gru": (GRU, keras.layers.GRU), "lstm": (LSTM, keras.layers.LSTM)}
 
 def alike(cell, dtype=None, **options):
     """Ours and Keras' layer with the same weights."""
-    ours, theirs = (kind(3, return_sequences=True, return_state=True, dtype=dtype, **options) for kind in LAYERS[cell])
+    ours, theirs = (
+        kind(3, return_sequences=True, return_state=True, dtype=dtype, **options)
+        for kind in LAYERS[cell]
+    )
     for layer in (ours, theirs):
         layer.build((None, None, 4))
     randomize(theirs)
-    assert [weight.path.split("/")[1:] for weight in ours.weights] == [w.path.split("/")[1:] for w in theirs.weights]
+    assert [weight.path.split("/")[1:] for weight in ours.weights] == [
+        w.path.split("/")[1:] for w in theirs.weights
+    ]
     ours.set_weights([numpy(value) for value in theirs.get_weights()])
     return ours, theirs
 
@@ -104,7 +124,9 @@ def test_inputs_projected_before_the_loop_change_nothing(cell, go_backwards):
     def loss(layer):
         return lambda values: keras.ops.sum(layer(values, mask=mask)[0] ** 2)
 
-    found, expected = (value_and_gradients(loss(layer), [inputs], layer) for layer in (ours, theirs))
+    found, expected = (
+        value_and_gradients(loss(layer), [inputs], layer) for layer in (ours, theirs)
+    )
     for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(expected)):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
@@ -126,8 +148,12 @@ def test_projecting_layers_in_bfloat16_and_from_a_file(cell, tmp_path):
     inputs = np.random.default_rng(0).normal(size=(2, 6, 4)).astype("float32")
     states, expected = ours(inputs), theirs(inputs)
     assert keras.backend.standardize_dtype(states[0].dtype) == "bfloat16"
-    np.testing.assert_allclose(numpy(states[0]).astype("float32"), numpy(expected[0]).astype("float32"), atol=0.02)
-    model = keras.Sequential([keras.Input((None, 4)), bidirectional(LAYERS[cell][0](3), name="both")])
+    np.testing.assert_allclose(
+        numpy(states[0]).astype("float32"), numpy(expected[0]).astype("float32"), atol=0.02
+    )
+    model = keras.Sequential(
+        [keras.Input((None, 4)), bidirectional(LAYERS[cell][0](3), name="both")]
+    )
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert type(loaded.layers[0].forward_layer) is LAYERS[cell][0]
@@ -135,7 +161,9 @@ def test_projecting_layers_in_bfloat16_and_from_a_file(cell, tmp_path):
 
 
 @pytest.mark.parametrize("cell", list(LAYERS))
-@pytest.mark.parametrize("options", [{"dropout": 0.1}, {"recurrent_dropout": 0.1}, {"use_bias": False}])
+@pytest.mark.parametrize(
+    "options", [{"dropout": 0.1}, {"recurrent_dropout": 0.1}, {"use_bias": False}]
+)
 def test_what_projecting_layers_cannot_do(cell, options):
     with pytest.raises(ValueError, match="are not supported"):
         LAYERS[cell][0](3, **options)

@@ -51,7 +51,9 @@ def test_zoneout_keeps_units_at_random_in_training_anew_each_step():
         # Neither locked across time nor across the batch.
         assert (kept[:, 1:] != kept[:, :-1]).any() and (kept[0] != kept[1]).any()
     # h' is made of the new cell even where the cell itself is kept (Krueger 2016).
-    new_h, new_c = numpy(layer.cell(layer.cell.project(keras.ops.convert_to_tensor(x[:, 0])), [zeros, zeros]))
+    new_h, new_c = numpy(
+        layer.cell(layer.cell.project(keras.ops.convert_to_tensor(x[:, 0])), [zeros, zeros])
+    )
     changed = outputs[:, 0] != 0
     np.testing.assert_allclose(outputs[:, 0][changed], new_h[changed], rtol=0, atol=1e-6)
     again, _ = numpy(layer(x, [zeros, zeros], training=True))
@@ -97,7 +99,11 @@ def test_mixed_precision_and_saving(tmp_path):
     model = keras.Model(inputs, outputs)
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32") * 100
     value = numpy(keras.ops.cast(model(x, training=True), "float32"))
-    assert np.isfinite(value).all() and keras.backend.standardize_dtype(model(x).dtype) == "bfloat16"
+    assert (
+        np.isfinite(value).all() and keras.backend.standardize_dtype(model(x).dtype) == "bfloat16"
+    )
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(*(numpy(keras.ops.cast(m(x), "float32")) for m in (model, loaded)))
+    np.testing.assert_array_equal(
+        *(numpy(keras.ops.cast(m(x), "float32")) for m in (model, loaded))
+    )

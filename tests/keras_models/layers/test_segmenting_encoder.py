@@ -1,4 +1,6 @@
-"""The segmenting encoder: agrees with true slices of each sentence, whatever is around it, and its policy with REINFORCE."""
+"""The segmenting encoder:
+agrees with true slices of each sentence, whatever is around it, and its policy with REINFORCE.
+"""
 
 import math
 
@@ -30,11 +32,19 @@ def weights_of(layer):
         cells = [wrapper.forward_layer.cell, wrapper.backward_layer.cell]
         return [[numpy(w.value) for w in (c.kernel, c.recurrent_kernel, c.bias)] for c in cells]
 
-    composer = [numpy(getattr(layer.composer, name).value) for name in ("kernel", "recurrent_kernel", "bias")]
-    dense = {name: [numpy(w.value) for w in getattr(layer, name).weights] for name in ("projection", "policy")}
+    composer = [
+        numpy(getattr(layer.composer, name).value)
+        for name in ("kernel", "recurrent_kernel", "bias")
+    ]
+    dense = {
+        name: [numpy(w.value) for w in getattr(layer, name).weights]
+        for name in ("projection", "policy")
+    }
     if layer.word_embedding is not None:
         dense["word_embedding"] = numpy(layer.word_embedding.embeddings.value)
-    dense |= {one.name: [numpy(one.gamma.value), numpy(one.beta.value)] for one in layer.normalizations}
+    dense |= {
+        one.name: [numpy(one.gamma.value), numpy(one.beta.value)] for one in layer.normalizations
+    }
     return {
         "characters": lstms(layer.character_encoder),
         "words": lstms(layer.word_encoder),
@@ -73,7 +83,11 @@ def test_agrees_with_the_equations(composes, residual, buckets, rows, given_ends
     embedded = [rng.normal(size=(len(row), SIZE)) for row in rows]
     mask = padded([[True] * len(row) for row in rows], bool)
     chosen = padded(rows, bool)
-    ids = [rng.integers(1, 5, size=len(row)).tolist() for row in rows] if buckets else [None] * len(rows)
+    ids = (
+        [rng.integers(1, 5, size=len(row)).tolist() for row in rows]
+        if buckets
+        else [None] * len(rows)
+    )
     given = {"ids": padded(ids, "int32")} if buckets else {}
     choose = (lambda logits, mask: chosen) if given_ends else None
     got = numpy(layer(padded(embedded, "float32"), mask, choose=choose, **given))
@@ -92,11 +106,18 @@ def test_agrees_with_the_equations(composes, residual, buckets, rows, given_ends
 @pytest.mark.parametrize("detached", [False, True])
 def test_decisions_without_gradient_leave_the_states_alone(detached):
     layer, share = make(), 0.0 if detached else 1.0
-    embedded, mask = np.random.default_rng(2).normal(size=(2, 4, SIZE)).astype("float32"), np.ones((2, 4), bool)
+    embedded, mask = (
+        np.random.default_rng(2).normal(size=(2, 4, SIZE)).astype("float32"),
+        np.ones((2, 4), bool),
+    )
     _, (inputs, *weights) = value_and_gradients(
         lambda x: ops.sum(layer(x, mask, policy_gradient=share)["logits"]), [embedded], layer
     )
-    reached = {weight.path for weight, gradient in zip(layer.trainable_weights, weights) if np.any(gradient)}
+    reached = {
+        weight.path
+        for weight, gradient in zip(layer.trainable_weights, weights)
+        if np.any(gradient)
+    }
     own = {weight.path for weight in layer.policy.weights}
     assert bool(np.any(inputs)) != detached
     assert reached == own if detached else reached > own
@@ -107,18 +128,31 @@ def test_compiled_repeated_and_from_a_file_it_says_the_same(options):
     layer = make(**options)
     given = {"ids": np.array([[1, 2, 3, 1, 2], [4, 1, 2, 0, 0]])} if options else {}
     rng = np.random.default_rng(1)
-    embedded, mask = rng.normal(size=(2, 5, SIZE)).astype("float32"), np.array([[1] * 5, [1] * 3 + [0] * 2], bool)
+    embedded, mask = (
+        rng.normal(size=(2, 5, SIZE)).astype("float32"),
+        np.array([[1] * 5, [1] * 3 + [0] * 2], bool),
+    )
     got = numpy(layer(embedded, mask, **given))
-    again = numpy(compiled(lambda x: layer(x, ops.convert_to_tensor(mask), **given))(ops.convert_to_tensor(embedded)))
+    again = numpy(
+        compiled(lambda x: layer(x, ops.convert_to_tensor(mask), **given))(
+            ops.convert_to_tensor(embedded)
+        )
+    )
     repeated = numpy(layer(embedded, mask, samples=2, **given))
     copy = SegmentingEncoder.from_config(layer.get_config())
     copy.build((None, None, SIZE))
     copy.set_weights(layer.get_weights())
     from_config = numpy(copy(embedded, mask, **given))
     real = got["ends"][..., None]
-    for other in (again, from_config, {name: value[1::2] for name, value in repeated.items() if name != "last"}):
+    for other in (
+        again,
+        from_config,
+        {name: value[1::2] for name, value in repeated.items() if name != "last"},
+    ):
         np.testing.assert_array_equal(other["ends"], got["ends"])
-        np.testing.assert_allclose(other["states"] * real, got["states"] * real, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            other["states"] * real, got["states"] * real, rtol=1e-5, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
@@ -161,11 +195,15 @@ def test_the_loss_is_that_of_the_equations(options, seed, sentences):
     rng = np.random.default_rng(seed)
     lengths = np.repeat(rng.integers(1, 6, size=sentences), samples)
     target_lengths = np.repeat(rng.integers(1, 5, size=sentences), samples)
-    ends = [[*rng.integers(0, 2, size=length - 1).astype(bool).tolist(), True] for length in lengths]
+    ends = [
+        [*rng.integers(0, 2, size=length - 1).astype(bool).tolist(), True] for length in lengths
+    ]
     logits = [rng.normal(size=length) for length in lengths]
     characters = [rng.normal(size=(length, UNITS)) for length in lengths]
     log_probs = [-rng.uniform(0.1, 4, size=length) for length in target_lengths]
-    attention = [rng.dirichlet(np.ones(length), size=size) for length, size in zip(lengths, target_lengths)]
+    attention = [
+        rng.dirichlet(np.ones(length), size=size) for length, size in zip(lengths, target_lengths)
+    ]
     target_length, length = max(target_lengths), max(lengths)
     looked = np.zeros((len(lengths), target_length, length), "float32")
     for row, one in enumerate(attention):
@@ -185,7 +223,11 @@ def test_the_loss_is_that_of_the_equations(options, seed, sentences):
     if policy.regression is not None:
         kernel, bias = policy.regression.get_weights()
         regression = kernel[:, 0], float(bias[0])
-    kept = {name: value for name, value in options.items() if name not in ("baseline", "samples", "mean_length")}
+    kept = {
+        name: value
+        for name, value in options.items()
+        if name not in ("baseline", "samples", "mean_length")
+    }
     if kept.get("normalize_rewards") and sentences * samples == 1:
         return
     expected = oracles.policy_loss(
@@ -219,7 +261,9 @@ def test_new_segments_raise_the_reward():
     log_probs = np.array([[-1.0, -3.0]], "float32")
 
     def rewarded(by):
-        return float(plain.loss(encoded, ids, mask, log_probs + np.float32(by), target_mask, looked))
+        return float(
+            plain.loss(encoded, ids, mask, log_probs + np.float32(by), target_mask, looked)
+        )
 
     # Each segment is new, then each has been met once.
     for bonus in (1.0, 1 / math.sqrt(2)):
@@ -228,7 +272,9 @@ def test_new_segments_raise_the_reward():
 
 
 def test_only_the_policy_learns_of_the_reward():
-    """Neither the translation nor the encoder's states get a gradient from reward and baseline; the logits get REINFORCE's."""
+    """Neither the translation nor the encoder's states get a gradient from reward and baseline;
+    the logits get REINFORCE's.
+    """
     policy = make_policy()
     mask = np.ones((1, 3), bool)
     target_mask = np.ones((1, 2), bool)
@@ -240,7 +286,9 @@ def test_only_the_policy_learns_of_the_reward():
 
     def loss(logits, characters, target_log_prob):
         encoded = {"logits": logits, "ends": ops.convert_to_tensor(ends), "characters": characters}
-        return policy.loss(encoded, mask.astype("int32"), mask, target_log_prob, target_mask, attention)
+        return policy.loss(
+            encoded, mask.astype("int32"), mask, target_log_prob, target_mask, attention
+        )
 
     _, gradients = value_and_gradients(loss, [logits, characters, target_log_prob], policy)
     assert not gradients[1].any() and not gradients[2].any()
@@ -259,9 +307,18 @@ def test_a_step_makes_a_rewarded_segmentation_likelier():
     target_log_prob = np.array([[-1.0], [-5.0]], "float32")  # the first is much the better
 
     def loss(logits):
-        encoded = {"logits": logits, "ends": ops.convert_to_tensor(ends), "characters": np.zeros((2, 3, UNITS), "f4")}
+        encoded = {
+            "logits": logits,
+            "ends": ops.convert_to_tensor(ends),
+            "characters": np.zeros((2, 3, UNITS), "f4"),
+        }
         return policy.loss(
-            encoded, mask.astype("int32"), mask, target_log_prob, np.ones((2, 1), bool), np.ones((2, 1, 3), "f4")
+            encoded,
+            mask.astype("int32"),
+            mask,
+            target_log_prob,
+            np.ones((2, 1), bool),
+            np.ones((2, 1, 3), "f4"),
         )
 
     _, (gradient, *_) = value_and_gradients(loss, [logits], policy)
@@ -275,36 +332,58 @@ def test_phases_and_imitation():
     script = np.array([[0, 1, 0, 1], [1, 1, 0, 1]])
     logits = np.array([[9.0, -9.0, 9.0, -9.0]] * 2, "float32")
     policy.imitation.assign(1.0)
-    np.testing.assert_array_equal(numpy(policy.draw(ops.convert_to_tensor(logits), mask, script)), script == 1)
-    encoded = {"logits": logits, "ends": script == 1, "characters": np.zeros((2, 4, UNITS), "float32")}
-    arguments = (mask.astype("int32"), mask, np.zeros((2, 1), "f4"), np.ones((2, 1), bool), np.ones((2, 1, 4), "f4"))
+    np.testing.assert_array_equal(
+        numpy(policy.draw(ops.convert_to_tensor(logits), mask, script)), script == 1
+    )
+    encoded = {
+        "logits": logits,
+        "ends": script == 1,
+        "characters": np.zeros((2, 4, UNITS), "float32"),
+    }
+    arguments = (
+        mask.astype("int32"),
+        mask,
+        np.zeros((2, 1), "f4"),
+        np.ones((2, 1), bool),
+        np.ones((2, 1, 4), "f4"),
+    )
     policy.regression.set_weights([np.zeros((UNITS, 1)), np.zeros(1)])
     taken = [[-9.0, -9.0, -9.0], [9.0, -9.0, -9.0]]
     expected = sum(math.log1p(math.exp(-x)) for row in taken for x in row) / 2
     assert float(policy.loss(encoded, *arguments)) == pytest.approx(expected, rel=1e-4)
     policy.imitation.assign(0.0)
     drawn = numpy(policy.draw(ops.convert_to_tensor(logits), mask, script))
-    assert drawn.tolist() == [[True, False, True, True]] * 2  # by logits that leave nothing to chance
+    assert (
+        drawn.tolist() == [[True, False, True, True]] * 2
+    )  # by logits that leave nothing to chance
     policy.policy_share.assign(0.0)
     assert float(policy.loss(encoded, *arguments)) == 0.0
     policy.translation_share.assign(0.0)
-    _, (gradient, *_) = value_and_gradients(lambda x: ops.sum(policy.share(x)), [np.ones((1, 2), "f4")], policy)
+    _, (gradient, *_) = value_and_gradients(
+        lambda x: ops.sum(policy.share(x)), [np.ones((1, 2), "f4")], policy
+    )
     assert not gradient.any()
 
 
 def test_some_sentences_explore_by_the_prior():
-    """Epsilon greedy: of logits that leave nothing to chance, so many rows are cut by drawn lengths, the others as the logits say."""
+    """Epsilon greedy:
+    of logits that leave nothing to chance, so many rows are cut by drawn lengths, the others as the
+    logits say.
+    """
     rows, length = 400, 12
     logits = ops.convert_to_tensor(np.full((rows, length), -50.0, "float32"))
     mask = ops.convert_to_tensor(np.ones((rows, length), bool))
     for epsilon, low, high in ((0.0, 0.0, 0.0), (0.3, 0.2, 0.4), (1.0, 1.0, 1.0)):
         drawn = numpy(make_policy(epsilon=epsilon, mean_length=2.0).draw(logits, mask))
-        # By the logits the last character alone ends a segment; 12 characters in one drawn segment are next to impossible.
+        # By the logits the last character alone ends a segment; 12 characters in one drawn segment
+        # are next to impossible.
         explored = drawn[:, :-1].any(axis=1)
         assert low <= explored.mean() <= high and drawn[:, -1].all()
         if explored.any():
             # max(k, 1) of Poisson(2) has the mean 2 + exp(-2).
-            assert drawn[explored].sum(axis=1).mean() == pytest.approx(length / (2 + math.exp(-2)), rel=0.15)
+            assert drawn[explored].sum(axis=1).mean() == pytest.approx(
+                length / (2 + math.exp(-2)), rel=0.15
+            )
 
 
 def test_lengths_of_the_prior_are_a_warm_up_too():
@@ -320,15 +399,24 @@ def test_lengths_of_the_prior_are_a_warm_up_too():
 
 def test_decoding_draws_alike_and_begins_with_the_likeliest():
     policy, samples = make_policy(decoding_samples=6), 6
-    logits = np.repeat(np.array([[0.4, -0.4, 0.1, 0.0], [-3.0, 3.0, 0.2, 0.0]], "float32"), samples, axis=0)
+    logits = np.repeat(
+        np.array([[0.4, -0.4, 0.1, 0.0], [-3.0, 3.0, 0.2, 0.0]], "float32"), samples, axis=0
+    )
     mask = np.repeat(np.array([[True] * 4, [True] * 3 + [False]]), samples, axis=0)
 
     def decide():
-        return numpy(policy.decode(ops.convert_to_tensor(logits), ops.convert_to_tensor(mask), samples))
+        return numpy(
+            policy.decode(ops.convert_to_tensor(logits), ops.convert_to_tensor(mask), samples)
+        )
 
     first = decide()
     np.testing.assert_array_equal(first, decide())
-    assert first[0].tolist() == [True, False, True, True] and first[samples].tolist() == [False, True, True, False]
+    assert first[0].tolist() == [True, False, True, True] and first[samples].tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]
     assert len({tuple(row) for row in first[:samples].tolist()}) > 1
     assert first[:samples, 3].all() and first[samples:, 2].all() and not first[samples:, 3].any()
 
@@ -338,7 +426,11 @@ def test_decoding_draws_alike_and_begins_with_the_likeliest():
 def test_the_prior_draws_whole_segmentations(length, seed):
     uniforms = np.random.default_rng(seed).uniform(size=(2, length)).astype("float32")
     mask = np.arange(length) < np.array([[length], [max(1, length - 3)]])
-    ends = numpy(segmentation.drawn_from_prior(ops.convert_to_tensor(uniforms), ops.convert_to_tensor(mask), 2.5))
+    ends = numpy(
+        segmentation.drawn_from_prior(
+            ops.convert_to_tensor(uniforms), ops.convert_to_tensor(mask), 2.5
+        )
+    )
     lengths = []
     for row in range(2):
         left, expected = int(mask[row].sum()), []

@@ -35,7 +35,9 @@ def test_the_words_are_those_of_the_source_its_lexicon_and_the_most_frequent(see
     words = numpy(choose_words(ops.convert_to_tensor(ids), V, size, lexicon, probabilities))
     assert words.shape == (3, size) and words.dtype == np.int32
     for row in range(3):
-        assert words[row].tolist() == chosen_oracle(ids[row], lexicon[row], probabilities[row], size)
+        assert words[row].tolist() == chosen_oracle(
+            ids[row], lexicon[row], probabilities[row], size
+        )
     # Without a lexicon, those of the source.
     words = numpy(choose_words(ops.convert_to_tensor(ids), V, size))
     nothing = np.zeros((0,)), np.zeros((0,))
@@ -49,11 +51,14 @@ def test_an_empty_source_has_the_most_frequent_words():
 
 def test_ids_there_and_back():
     words = ops.convert_to_tensor(np.array([[0, 1, 2, 3, 9], [0, 1, 2, 3, 30]], "int32"))
-    place, found = numpy(find(ops.convert_to_tensor(np.array([[9, 30, V + 2], [9, 30, 3]], "int32")), words))
+    place, found = numpy(
+        find(ops.convert_to_tensor(np.array([[9, 30, V + 2], [9, 30, 3]], "int32")), words)
+    )
     assert found.tolist() == [[True, False, False], [False, True, True]]
     assert place[found].tolist() == [4, 4, 3]
     shortlist = made(words)
-    # Two hypotheses of each source, side by side: the list's words, then copies of the source's positions.
+    # Two hypotheses of each source, side by side: the list's words, then copies of the source's
+    # positions.
     ids = ops.convert_to_tensor(np.array([[4, 5], [0, 6], [4, 3], [7, 4]], "int32"))
     assert numpy(shortlist.restore(ids, V)).tolist() == [[9, V], [0, V + 1], [30, 3], [V + 2, 30]]
     assert numpy(shortlist.restore(ids[:, 0], V)).tolist() == [9, 0, 30, V + 2]
@@ -76,7 +81,9 @@ def test_its_logits_are_those_of_the_vocabulary():
     kernel, bias = np.random.default_rng(0), None
     kernel, bias = kernel.normal(size=(3, V)), kernel.normal(size=V)
     expected = [(hidden[row] @ kernel + bias)[words[row // 3]] for row in range(6)]
-    np.testing.assert_allclose(numpy(shortlist.logits(ops.convert_to_tensor(hidden))), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        numpy(shortlist.logits(ops.convert_to_tensor(hidden))), expected, rtol=1e-5, atol=1e-5
+    )
     assert shortlist.size == 7
     half = made(ops.convert_to_tensor(words), dtype="mixed_bfloat16")
     assert half.columns.dtype != shortlist.columns.dtype

@@ -22,7 +22,9 @@ def make(**kwargs):
 
 def hidden_and_targets(seed=0):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(2, 4, HIDDEN)).astype("float32"), rng.integers(0, V + 3, size=(2, 4)).astype("int32")
+    return rng.normal(size=(2, 4, HIDDEN)).astype("float32"), rng.integers(
+        0, V + 3, size=(2, 4)
+    ).astype("int32")
 
 
 def alike(words):
@@ -43,7 +45,10 @@ def test_all_words_as_candidates_are_the_full_softmax(dtype):
     layer = make(dtype=dtype)
     hidden, targets = hidden_and_targets()
     everything = alike(np.random.default_rng(1).permutation(V))
-    full, same = (numpy(layer.target_log_prob(hidden, targets, candidates)) for candidates in (None, everything))
+    full, same = (
+        numpy(layer.target_log_prob(hidden, targets, candidates))
+        for candidates in (None, everything)
+    )
     assert full.dtype == same.dtype == np.float32
     np.testing.assert_allclose(same, full, atol=1e-5 if dtype is None else 0.02)
     assert (full[targets >= V] == LOG_ZERO).all() and (full[targets < V] > -50).all()
@@ -60,10 +65,14 @@ def test_candidates_agree_with_the_definition(seed):
     logits, normaliser = numpy(layer.target_logits(hidden, targets, candidates))
     for b, t in np.ndindex(2, 4):
         scores = scores_of(layer, hidden[b, t])
-        np.testing.assert_allclose(normaliser[b, t], np.log(sum(np.exp(scores[w]) for w in expected)), rtol=1e-5)
+        np.testing.assert_allclose(
+            normaliser[b, t], np.log(sum(np.exp(scores[w]) for w in expected)), rtol=1e-5
+        )
         if targets[b, t] < V:
             p = head_oracles.candidate_softmax(scores, expected)
-            np.testing.assert_allclose(log_prob[b, t], np.log(p[targets[b, t]]), rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(
+                log_prob[b, t], np.log(p[targets[b, t]]), rtol=1e-5, atol=1e-5
+            )
             np.testing.assert_allclose(logits[b, t], scores[targets[b, t]], rtol=1e-5, atol=1e-5)
         else:
             assert log_prob[b, t] == LOG_ZERO
@@ -149,7 +158,9 @@ def test_the_expected_sum_is_that_of_all_words():
         for b, t in zip(*np.nonzero(known & np.isin(targets, candidates.words))):
             scores = scores_of(layer, hidden[b, t])
             p = head_oracles.candidate_softmax(scores, candidates.words, dict.fromkeys(others, 3.0))
-            np.testing.assert_allclose(log_prob[b, t], np.log(p[targets[b, t]]), rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(
+                log_prob[b, t], np.log(p[targets[b, t]]), rtol=1e-5, atol=1e-5
+            )
         # A target that is no candidate joined its sum.
         joined = known & ~np.isin(targets, candidates.words)
         sums.append(np.exp(normaliser) - np.where(joined, np.exp(logits), 0.0))

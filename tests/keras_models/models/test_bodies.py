@@ -1,4 +1,6 @@
-"""What every body owes to every head: learning, decoding, no difference made by padding; and scheduled sampling."""
+"""What every body owes to every head: learning, decoding, no difference made by padding;
+and scheduled sampling.
+"""
 
 import keras
 import numpy as np
@@ -26,15 +28,24 @@ TRANSFORMER = {
 BODIES = {
     "gru": (RecurrentSeq2Seq, {**RECURRENT, "cell": "gru"}),
     "lstm": (RecurrentSeq2Seq, {**RECURRENT, "cell": "lstm", "attention": "bilinear"}),
-    "cnn": (RecurrentSeq2Seq, {**RECURRENT, "encoder": "cnn", "encoder_layers": 2, "attention": "dot"}),
+    "cnn": (
+        RecurrentSeq2Seq,
+        {**RECURRENT, "encoder": "cnn", "encoder_layers": 2, "attention": "dot"},
+    ),
     "no attention": (RecurrentSeq2Seq, {**RECURRENT, "attention": "none"}),
     "transformer": (TransformerSeq2Seq, TRANSFORMER),
 }
-# Every head under a recurrent body and under the Transformer; under the others a head that merges and one that does not.
-# (Of the lexicon heads, which differ from each other by a formula alone, one.)
+# Every head under a recurrent body and under the Transformer; under the others a head that merges
+# and one that does not. (Of the lexicon heads, which differ from each other by a formula alone,
+# one.)
 PAIRS = [("gru", head) for head in HEADS]
 PAIRS += [("transformer", head) for head in HEADS if head not in ("lexicon_bias", "lexicon_linear")]
-PAIRS += [("lstm", "joint_copy"), ("lstm", "pointer_softmax"), ("cnn", "pointer_generator"), ("cnn", "span_copy")]
+PAIRS += [
+    ("lstm", "joint_copy"),
+    ("lstm", "pointer_softmax"),
+    ("cnn", "pointer_generator"),
+    ("cnn", "span_copy"),
+]
 PAIRS += [("no attention", "softmax"), ("no attention", "joint_copy")]
 if not TENSORFLOW:
     # Each head and each body: JAX compiles every loop anew.
@@ -45,25 +56,41 @@ if not TENSORFLOW:
         ("cnn", "span_copy"),
         ("gru", "lexicon_copy"),
     ]
-    PAIRS += [("no attention", "softmax"), ("transformer", "joint_copy"), ("transformer", "pointer_sentinel")]
+    PAIRS += [
+        ("no attention", "softmax"),
+        ("transformer", "joint_copy"),
+        ("transformer", "pointer_sentinel"),
+    ]
 
 
-# Translations of rows 2 and 3: one, and two of which one is [UNK]; the first rows are padding's and that of uncovered words.
-LEXICON = np.array([[1, 1], [1, 1], [5, 1], [1, 7]]), np.array([[1, 0], [1, 0], [1, 0], [0.25, 0.75]])
+# Translations of rows 2 and 3: one, and two of which one is [UNK]; the first rows are padding's and
+# that of uncovered words.
+LEXICON = (
+    np.array([[1, 1], [1, 1], [5, 1], [1, 7]]),
+    np.array([[1, 0], [1, 0], [1, 0], [0.25, 0.75]]),
+)
 
 
 def make(body, head="pointer_generator", **options):
     kind, sizes = BODIES[body]
     keras.utils.set_random_seed(1)
     needs_lexicon = HEADS[head].needs_lexicon
-    model = kind(SOURCE_V, V, head=head, lexicon_shape=(4, 2) if needs_lexicon else None, **{**sizes, **options})
+    model = kind(
+        SOURCE_V,
+        V,
+        head=head,
+        lexicon_shape=(4, 2) if needs_lexicon else None,
+        **{**sizes, **options},
+    )
     if needs_lexicon:
         model.set_lexicon(*LEXICON)
     return model
 
 
 def pairs(padding=0):
-    """An ordinary source, one of a single token, and one of which the vocabulary knows nothing; targets that stand in them."""
+    """An ordinary source, one of a single token, and one of which the vocabulary knows nothing;
+    targets that stand in them.
+    """
     source = np.array([[4, 6, 7, 4, 8], [8, 0, 0, 0, 0], [7, 8, 6, 7, 8]])
     first = np.argmax(source[:, :, None] == source[:, None, :], axis=-1)
     arrays = {
@@ -91,7 +118,9 @@ def training_loss(model, inputs):
 
     def loss():
         log_prob = model(inputs, training=True)
-        return losses.negative_log_likelihood(inputs["target_extended_ids"], log_prob) + sum(model.losses)
+        return losses.negative_log_likelihood(inputs["target_extended_ids"], log_prob) + sum(
+            model.losses
+        )
 
     return gradient_function(loss, model)
 
@@ -152,7 +181,10 @@ def test_words_composed_of_characters(body, composition, tmp_path):
         inputs = pairs(padding)
         ids = numpy(inputs["source_ids"])
         letters = np.stack([ids, np.where(ids > 5, unknown, 0), np.zeros_like(ids)], axis=-1)
-        return {**inputs, "source_characters": ops.convert_to_tensor(letters.reshape(3, -1), dtype="int32")}
+        return {
+            **inputs,
+            "source_characters": ops.convert_to_tensor(letters.reshape(3, -1), dtype="int32"),
+        }
 
     value, gradients = training_loss(model, spelt())()
     assert np.isfinite(value) and all(np.isfinite(gradient).all() for gradient in gradients)
@@ -170,7 +202,9 @@ def test_words_composed_of_characters(body, composition, tmp_path):
 
 
 def test_an_unknown_composition():
-    with pytest.raises(ValueError, match="composition must be 'lookup', one of sum, .*; got 'lookup[+]mean'"):
+    with pytest.raises(
+        ValueError, match="composition must be 'lookup', one of sum, .*; got 'lookup[+]mean'"
+    ):
         make("gru", composition="lookup+mean")
 
 
@@ -180,12 +214,16 @@ def test_a_lexicon_that_does_not_fit():
         model.set_lexicon(LEXICON[0][:3], LEXICON[1][:3])
     with pytest.raises(ValueError, match="must sum to 1"):
         model.set_lexicon(LEXICON[0], LEXICON[1] / 2)
-    with pytest.raises(ValueError, match="'lexicon_copy' needs a lexicon of translations: give lexicon_shape"):
+    with pytest.raises(
+        ValueError, match="'lexicon_copy' needs a lexicon of translations: give lexicon_shape"
+    ):
         RecurrentSeq2Seq(SOURCE_V, V, head="lexicon_copy", **RECURRENT)
 
 
 def test_a_head_reads_the_lexicon_rows_of_the_source():
-    """Where the lexicon is all there is, a word's translation is what the row says; and it is not trained."""
+    """Where the lexicon is all there is, a word's translation is what the row says;
+    and it is not trained.
+    """
     model, inputs = make("gru", "lexicon_linear"), pairs()
     model.head.gate_logit.assign(50.0)
     memory, carry = model.encode(inputs)
@@ -222,12 +260,16 @@ def test_the_first_state_after_convolutions_is_made_of_the_mean(cell):
             expected = np.tanh(mean @ numpy(bridge.kernel.value) + numpy(bridge.bias.value))
             np.testing.assert_allclose(state[row], expected, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(state, padded, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(memory["states"], padded_memory["states"][:, :5], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        memory["states"], padded_memory["states"][:, :5], rtol=1e-5, atol=1e-6
+    )
     assert (padded_memory["states"][:, 5:] == 0).all()
 
 
 def test_an_encoder_that_is_none():
-    with pytest.raises(ValueError, match="encoder must be one of rnn, cnn, segmenting; got 'transformer'"):
+    with pytest.raises(
+        ValueError, match="encoder must be one of rnn, cnn, segmenting; got 'transformer'"
+    ):
         make("gru", encoder="transformer")
     assert make("cnn", hidden_size=7).hidden_size == 7
 
@@ -301,7 +343,9 @@ def test_without_gold_tokens_the_transformer_feeds_what_its_first_pass_predicts(
     real = labels != 0
     # Behind a target's end the predictions go on; nothing reads them.
     expected = log_prob(model, {**inputs, "target_input_ids": ops.convert_to_tensor(own)}, False)
-    np.testing.assert_allclose(log_prob(model, inputs, True, 0.0)[real], expected[real], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        log_prob(model, inputs, True, 0.0)[real], expected[real], rtol=1e-4, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("body", ["gru", "transformer"])
@@ -317,13 +361,17 @@ def test_sampling_depends_on_the_seed_alone(body):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(TENSORFLOW, reason="tests/pipeline/training/test_trainer.py trains both bodies on TensorFlow")
+@pytest.mark.skipif(
+    TENSORFLOW, reason="tests/pipeline/training/test_trainer.py trains both bodies on TensorFlow"
+)
 @pytest.mark.parametrize("body", ["gru", "transformer"])
 def test_sampling_trains_and_is_saved(body, tmp_path):
     model = make(body, scheduled_sampling=True, dropout=0.1)
     model.gold_probability.assign(0.5)
     inputs = {name: numpy(value) for name, value in pairs().items()}
-    model.compile(keras.optimizers.Adam(0.02), loss=losses.negative_log_likelihood, jit_compile=True)
+    model.compile(
+        keras.optimizers.Adam(0.02), loss=losses.negative_log_likelihood, jit_compile=True
+    )
     history = model.fit(inputs, inputs["target_extended_ids"], epochs=8, verbose=0).history["loss"]
     assert np.isfinite(history).all() and history[-1] < history[0]
     model.save(tmp_path / "model.keras")

@@ -71,7 +71,10 @@ def test_agrees_with_the_equations(options):
     targets = rng.integers(1, V, size=(2, 3))
     known, _ = model(fed, extended_ids=extended, targets=targets, last=3)
     np.testing.assert_allclose(
-        numpy(known), np.take_along_axis(log_probs[:, -3:], targets[..., None], -1)[..., 0], rtol=0, atol=1e-5
+        numpy(known),
+        np.take_along_axis(log_probs[:, -3:], targets[..., None], -1)[..., 0],
+        rtol=0,
+        atol=1e-5,
     )
 
 
@@ -93,7 +96,9 @@ def test_carry_makes_chunks_and_steps_equal_the_whole(head, tied):
     np.testing.assert_allclose(rest[0], whole[0, 6:9], rtol=0, atol=1e-5)
     np.testing.assert_allclose(rest[1], whole[1, :3], rtol=0, atol=1e-5)
     _, carry = model(words[:, :8], lengths=3)
-    np.testing.assert_allclose(numpy(model(words[:, 3:6], carry)[0]), whole[:, 3:6], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        numpy(model(words[:, 3:6], carry)[0]), whole[:, 3:6], rtol=0, atol=1e-5
+    )
     carry = model.initial_carry(2)
     for t in range(12):
         log_probs, copies, carry = model.step(keras.ops.convert_to_tensor(words[:, t]), carry)
@@ -106,9 +111,13 @@ def test_a_step_tells_which_position_a_word_came_from():
     words = np.array([[3, 5, 5, 7, 8]])
     _, carry = model(words[:, :-1])
     log_probs, copies, carry = model.step(keras.ops.convert_to_tensor(words[:, -1]), carry)
-    _, pointed = sentinel_oracle.language_model(words[0], words[0], oracle_weights(model), 4, 0.1, 0.3, V)
+    _, pointed = sentinel_oracle.language_model(
+        words[0], words[0], oracle_weights(model), 4, 0.1, 0.3, V
+    )
     # The window of 4 ends with the word just read: its positions are 1 to 4 of the text.
-    np.testing.assert_allclose(np.exp(numpy(copies))[0], [pointed[-1][t] for t in (1, 2, 3, 4)], atol=1e-5)
+    np.testing.assert_allclose(
+        np.exp(numpy(copies))[0], [pointed[-1][t] for t in (1, 2, 3, 4)], atol=1e-5
+    )
     np.testing.assert_array_equal(numpy(carry["window"]["words"]), [[5, 5, 7, 8]])
     chosen = keras.ops.convert_to_tensor([5])
     _, probability = numpy(provenance(chosen, log_probs[:, 5], copies, carry["window"]["words"]))
@@ -120,11 +129,15 @@ def test_padding_at_the_end_changes_nothing_before_it():
     model = make()
     words = np.random.default_rng(1).integers(1, V, size=(1, 6))
     padded = np.concatenate([words, np.zeros((1, 3), int)], axis=1)
-    np.testing.assert_allclose(numpy(model(padded)[0])[:, :6], numpy(model(words)[0]), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        numpy(model(padded)[0])[:, :6], numpy(model(words)[0]), rtol=0, atol=1e-6
+    )
 
 
 def test_dropout_is_random_in_training_alone():
-    model = make(dropout=0.5, zoneout_hidden=0.0, zoneout_cell=0.0, head="softmax", recurrent_layers=1)
+    model = make(
+        dropout=0.5, zoneout_hidden=0.0, zoneout_cell=0.0, head="softmax", recurrent_layers=1
+    )
     words = np.full((1, 6), 4)
     first, second = (numpy(model(words, training=True)[0]) for _ in range(2))
     assert (first != second).any()
@@ -165,13 +178,19 @@ def test_bfloat16_has_no_nan():
     np.testing.assert_allclose(np.exp(numpy(log_probs)).sum(-1), 1, atol=1e-5)
     assert keras.backend.standardize_dtype(carry["states"][0][1].dtype) == "bfloat16"
     value, gradients = value_and_gradients(
-        lambda: keras.ops.mean(keras.ops.maximum(model(words, carry, targets=words)[0], -100.0)), [], model
+        lambda: keras.ops.mean(keras.ops.maximum(model(words, carry, targets=words)[0], -100.0)),
+        [],
+        model,
     )
-    assert np.isfinite(value) and all(np.isfinite(np.asarray(gradient, "float32")).all() for gradient in gradients)
+    assert np.isfinite(value) and all(
+        np.isfinite(np.asarray(gradient, "float32")).all() for gradient in gradients
+    )
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="head must be one of softmax, pointer_sentinel; got 'copynet'"):
+    with pytest.raises(
+        ValueError, match="head must be one of softmax, pointer_sentinel; got 'copynet'"
+    ):
         LanguageModel(V, head="copynet")
     with pytest.raises(ValueError, match="to be equal; got 650 and 5"):
         LanguageModel(V, hidden_size=5, tie_weights=True)

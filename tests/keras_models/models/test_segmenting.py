@@ -1,4 +1,6 @@
-"""The body whose encoder finds words: training with samples and priors, decoding with several segmentations, from a file."""
+"""The body whose encoder finds words:
+training with samples and priors, decoding with several segmentations, from a file.
+"""
 
 import keras
 import numpy as np
@@ -13,14 +15,32 @@ from tests.keras_models.backends import TENSORFLOW, compiled, numpy, randomize
 
 V = 8
 SETTINGS = {
-    **{"mean_length": 1.8, "baseline": "samples", "samples": 2, "length_prior_weight": 0.1, "novelty_weight": 0.2},
-    **{"normalize_rewards": True, "confidence_penalty": 0.01, "fertility_weight": 0.01, "epsilon": 0.2},
+    **{
+        "mean_length": 1.8,
+        "baseline": "samples",
+        "samples": 2,
+        "length_prior_weight": 0.1,
+        "novelty_weight": 0.2,
+    },
+    **{
+        "normalize_rewards": True,
+        "confidence_penalty": 0.01,
+        "fertility_weight": 0.01,
+        "epsilon": 0.2,
+    },
     **{"residual": True, "word_buckets": 11, "detached": True},
 }
 
 
 def make(segmentation=None, **options):
-    options = {"head": "softmax", "embedding_size": 6, "hidden_size": 8, "dropout": 0.0, "coverage": False, **options}
+    options = {
+        "head": "softmax",
+        "embedding_size": 6,
+        "hidden_size": 8,
+        "dropout": 0.0,
+        "coverage": False,
+        **options,
+    }
     return RecurrentSeq2Seq(9, V, encoder="segmenting", segmentation=segmentation, **options)
 
 
@@ -36,7 +56,9 @@ def example(batch=8, length=6, seed=0):
         "source_feed_ids": np.where(source > 0, 1, 0).astype("int32"),
         "source_script_ends": (source % 2).astype("int32"),
         "target_input_ids": np.concatenate([np.full((batch, 1), 2), words], axis=1).astype("int32"),
-        "target_extended_ids": np.concatenate([words, np.full((batch, 1), 3)], axis=1).astype("int32"),
+        "target_extended_ids": np.concatenate([words, np.full((batch, 1), 3)], axis=1).astype(
+            "int32"
+        ),
     }
 
 
@@ -49,10 +71,16 @@ def test_training_reduces_the_loss(settings, options, tmp_path):
     keras.utils.set_random_seed(0)
     model = make(settings, **options)
     inputs = example(32)
-    model.compile(keras.optimizers.Adam(0.02), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW)
-    measure = lambda: float(losses.negative_log_likelihood(inputs["target_extended_ids"], model(inputs)))  # noqa: E731
+    model.compile(
+        keras.optimizers.Adam(0.02), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW
+    )
+    measure = lambda: float(
+        losses.negative_log_likelihood(inputs["target_extended_ids"], model(inputs))
+    )  # noqa: E731
     before = measure()
-    history = model.fit(inputs, inputs["target_extended_ids"], epochs=12, batch_size=16, verbose=0).history["loss"]
+    history = model.fit(
+        inputs, inputs["target_extended_ids"], epochs=12, batch_size=16, verbose=0
+    ).history["loss"]
     assert np.isfinite(history).all() and measure() < 0.75 * before
     if model.policy.counts is not None:
         # 24 updates of 16 sentences, 2 samples each: at least a segment for each.
@@ -88,7 +116,10 @@ def test_decoding(samples):
 
 def test_scores_are_those_of_the_likeliest_segmentation():
     """What `score` returns does not depend on chance, nor on how many segmentations decoding tries."""
-    model, several = make(), make({"decoding_samples": 3, "samples": 2, "baseline": "samples", "epsilon": 0.5})
+    model, several = (
+        make(),
+        make({"decoding_samples": 3, "samples": 2, "baseline": "samples", "epsilon": 0.5}),
+    )
     randomize(model, 2, 1.0)
     several.source_embedding.set_weights(model.source_embedding.get_weights())
     several.encoder[0].set_weights(model.encoder[0].get_weights())
@@ -109,7 +140,11 @@ def test_the_best_of_several_stands_once():
     assert best.log_probs.tolist() == [[-2.0, -4.0], [-8.0, -9.0]] and best.attention is None
     np.testing.assert_array_equal(best.copied_from[..., 0], best.scores)
     twice = Hypotheses(
-        tokens[:2] * 0, tokens[:2, :, 0], scores[:2], scores[:2], **{k: v[:2] for k, v in arrays.items()}
+        tokens[:2] * 0,
+        tokens[:2, :, 0],
+        scores[:2],
+        scores[:2],
+        **{k: v[:2] for k, v in arrays.items()},
     )
     assert numpy(best_of(twice, 2)).scores[0, 0] == -1.0  # too few different ones
 

@@ -7,7 +7,14 @@ from keras_models import losses
 from keras_models.decoding import decode
 from keras_models.models import TransformerSeq2Seq
 from tests.keras_models import oracles, transformer_oracle
-from tests.keras_models.backends import TENSORFLOW, compiled, numpy, randomize, traced_shapes, value_and_gradients
+from tests.keras_models.backends import (
+    TENSORFLOW,
+    compiled,
+    numpy,
+    randomize,
+    traced_shapes,
+    value_and_gradients,
+)
 from tests.keras_models.decoding.test_beam import assert_same
 from tests.keras_models.models.test_seq2seq import SOURCE_V, SOURCES, V, example, tensors
 
@@ -71,12 +78,17 @@ def weights_of(model):
     weights = {
         "source_embedding": numpy(model.source_embedding.embeddings.value),
         "target_embedding": numpy(model.target_embedding.embeddings.value),
-        "features": {name: numpy(layer.embeddings.value) for name, layer in model.feature_embeddings.items()},
+        "features": {
+            name: numpy(layer.embeddings.value) for name, layer in model.feature_embeddings.items()
+        },
         "source_projection": kernel(model.source_projection),
         "target_projection": kernel(model.target_projection),
         "encoder": layers(model.encoder),
         "decoder": layers(model.decoder),
-        **{name: norm(getattr(model, name)) for name in ("encoder_norm", "query_norm", "output_norm")},
+        **{
+            name: norm(getattr(model, name))
+            for name in ("encoder_norm", "query_norm", "output_norm")
+        },
         "attention": attention(model.attention),
         "readout": kernel(model.readout),
         "vocabulary": dense(model.head.vocabulary),
@@ -84,12 +96,19 @@ def weights_of(model):
     if hasattr(model.head, "gate"):
         kernel, bias = dense(model.head.gate)
         size = model.hidden_size
-        weights["gate"] = (kernel[:size, 0], kernel[size : 2 * size, 0], kernel[2 * size :, 0], bias[0])
+        weights["gate"] = (
+            kernel[:size, 0],
+            kernel[size : 2 * size, 0],
+            kernel[2 * size :, 0],
+            bias[0],
+        )
     return weights
 
 
 def forced_steps(model, inputs):
-    """Decodes along the labels with `step`: the distributions `[target_length, batch, V + source_length]`."""
+    """Decodes along the labels with `step`:
+    the distributions `[target_length, batch, V + source_length]`.
+    """
     length = inputs["target_extended_ids"].shape[1]
     memory, carry = model.encode(tensors(inputs), max_length=length)
     tokens, steps = np.full(len(inputs["source_ids"]), 2), []
@@ -106,7 +125,11 @@ def forced_steps(model, inputs):
         {},
         {"head": "softmax", "attention_heads": 4, "decoder_layers": 1},
         {"embedding_size": 5, "coverage_loss_weight": 0.7},
-        {"encoder_layers": 0, "source_features": {"source_tags": 4, "source_case": 3}, "feature_size": 2},
+        {
+            "encoder_layers": 0,
+            "source_features": {"source_tags": 4, "source_case": 3},
+            "feature_size": 2,
+        },
     ],
 )
 def test_agrees_with_the_equations_in_training_decoding_and_from_a_file(options, tmp_path):
@@ -128,13 +151,17 @@ def test_agrees_with_the_equations_in_training_decoding_and_from_a_file(options,
             pair, weights, V, options.get("attention_heads", 2), head
         )
         np.testing.assert_allclose(log_prob[b][real[b]], expected[real[b]], rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(np.exp(log_probs[:, b][real[b]]), distributions[real[b]], rtol=0, atol=1e-5)
+        np.testing.assert_allclose(
+            np.exp(log_probs[:, b][real[b]]), distributions[real[b]], rtol=0, atol=1e-5
+        )
         np.testing.assert_allclose(attentions[:, b][real[b]], attended[real[b]], rtol=0, atol=1e-5)
         padding = inputs["source_ids"][b] == 0
         assert (attentions[:, b, padding] == 0).all() and (np.exp(copies[:, b, padding]) == 0).all()
         np.testing.assert_allclose(attentions[:, b].sum(-1), 1, atol=1e-5)
         # A step gives what training computes in parallel.
-        labels = np.where((head == "softmax") & (pair["target_extended_ids"] >= V), 1, pair["target_extended_ids"])
+        labels = np.where(
+            (head == "softmax") & (pair["target_extended_ids"] >= V), 1, pair["target_extended_ids"]
+        )
         stepwise = [log_probs[t, b, labels[t]] for t in np.flatnonzero(real[b])]
         np.testing.assert_allclose(stepwise, log_prob[b][real[b]], rtol=1e-5, atol=1e-5)
         part = oracles.coverage_loss(attended, real[b])
@@ -156,7 +183,9 @@ def test_padding_changes_nothing():
     np.testing.assert_allclose(long[:, : short.shape[1]][real], short[real], rtol=0, atol=1e-5)
     np.testing.assert_allclose([float(loss) for loss in model.losses], penalty, atol=1e-5)
     found = numpy(decode(model, sources(example()), LENGTH, beam_size=3, return_attention=True))
-    padded = numpy(decode(model, sources(example(more_source=3)), LENGTH, beam_size=3, return_attention=True))
+    padded = numpy(
+        decode(model, sources(example(more_source=3)), LENGTH, beam_size=3, return_attention=True)
+    )
     assert_same(found, padded._replace(attention=padded.attention[..., :5]), tolerance=1e-5)
 
 
@@ -176,8 +205,12 @@ def test_training_reduces_the_loss(dtype):
         dtype=dtype,
     )
     inputs = example(batch=32)
-    model.compile(keras.optimizers.Adam(0.01), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW)
-    history = model.fit(inputs, inputs["target_extended_ids"], epochs=12, batch_size=16, verbose=0).history["loss"]
+    model.compile(
+        keras.optimizers.Adam(0.01), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW
+    )
+    history = model.fit(
+        inputs, inputs["target_extended_ids"], epochs=12, batch_size=16, verbose=0
+    ).history["loss"]
     assert np.isfinite(history).all() and history[-1] < 0.75 * history[0]
     memory, carry = model.encode(tensors(inputs), max_length=LENGTH)
     *step, new = model.step(ops.full((32,), 2, dtype="int32"), carry, memory, 0)
@@ -202,7 +235,9 @@ def test_no_nan_at_the_edges(source, dtype):
 
     def loss():
         log_prob = model(tensors(inputs))
-        return losses.negative_log_likelihood(inputs["target_extended_ids"], ops.maximum(log_prob, -1e5))
+        return losses.negative_log_likelihood(
+            inputs["target_extended_ids"], ops.maximum(log_prob, -1e5)
+        )
 
     value, gradients = value_and_gradients(loss, [], model)
     assert np.isfinite(value) and all(np.isfinite(gradient).all() for gradient in gradients)
@@ -244,14 +279,20 @@ def test_log_probabilities_are_those_of_training_and_compiled_ones_too(beam):
             labels[b, : len(tokens) + 1] = [*tokens, 3]
             fed = [int(inputs["source_feed_ids"][b, t - V]) if t >= V else int(t) for t in tokens]
             feeds[b, : len(tokens) + 1] = [2, *fed]
-        log_prob = numpy(model(tensors({**inputs, "target_input_ids": feeds, "target_extended_ids": labels})))
-        np.testing.assert_allclose(np.where(labels, log_prob, 0).sum(-1), found.log_probs[:, k], rtol=1e-5, atol=1e-5)
+        log_prob = numpy(
+            model(tensors({**inputs, "target_input_ids": feeds, "target_extended_ids": labels}))
+        )
+        np.testing.assert_allclose(
+            np.where(labels, log_prob, 0).sum(-1), found.log_probs[:, k], rtol=1e-5, atol=1e-5
+        )
 
 
 @pytest.mark.skipif(not TENSORFLOW, reason="JAX compiles for known sizes only")
 @pytest.mark.parametrize("beam", [1, 3])
 def test_one_trace_with_symbolic_sizes_serves_all_sizes(beam):
-    """As an exported model does, whose longest output depends on the source's length; XLA asks more of sizes than TensorFlow."""
+    """As an exported model does, whose longest output depends on the source's length;
+    XLA asks more of sizes than TensorFlow.
+    """
     import tensorflow as tf
 
     model = make()
@@ -259,10 +300,15 @@ def test_one_trace_with_symbolic_sizes_serves_all_sizes(beam):
     names = list(sources(example()))
 
     def run(*arrays):
-        return decode(model, dict(zip(names, arrays)), **{**options, "max_length": tf.shape(arrays[0])[1] + 1})
+        return decode(
+            model, dict(zip(names, arrays)), **{**options, "max_length": tf.shape(arrays[0])[1] + 1}
+        )
 
     served = tf.function(
-        run, input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names), jit_compile=True, autograph=False
+        run,
+        input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names),
+        jit_compile=True,
+        autograph=False,
     )
     for batch, source_length in ((3, 5), (1, 2)):
         inputs = sources(example(batch=batch, source_length=source_length))

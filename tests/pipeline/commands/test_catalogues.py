@@ -11,7 +11,10 @@ from pipeline.readers.formats import read_plan
 from pipeline.readers.planning import plan_inputs
 from pipeline.recipes.sections import DataConfig
 
-PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "Hello"\nmsgstr "Bonjour"\n'
+PO = (
+    'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "Hello"\nmsgstr '
+    '"Bonjour"\n'
+)
 MEMBERS = {
     "words/locale/fr/LC_MESSAGES/django.po": PO,
     "words/locale/fr/LC_MESSAGES/django.mo": "not taken: there is a .po",
@@ -20,7 +23,8 @@ MEMBERS = {
     "words/app/locales/locales/fr/LC_MESSAGES/js.mo": "taken: there is no .po",
     "words/code.py": "raise SystemExit('never run')",
     "words-1.0.dist-info/licenses/LICENSE": "do as you please",
-    "words-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: words\nVersion: 1.0\nRequires-Python: >=99\n",
+    "words-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: words\nVersion: "
+    "1.0\nRequires-Python: >=99\n",
     "words-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     "words-1.0.dist-info/RECORD": "",
 }
@@ -49,7 +53,10 @@ def requirements(tmp_path, monkeypatch):
 
 def fetch(directory, requirements):
     said = []
-    assert catalogues.fetch_catalogues(directory, progress=said.append, requirements=requirements) == directory
+    assert (
+        catalogues.fetch_catalogues(directory, progress=said.append, requirements=requirements)
+        == directory
+    )
     return said
 
 
@@ -111,11 +118,22 @@ def test_failures_are_one_sentence_and_leave_nothing_half_done(tmp_path, require
 
 
 def test_packages_without_catalogues_are_an_error(tmp_path, requirements):
-    wheel = make_wheel(tmp_path / "index", {name: text for name, text in MEMBERS.items() if "LC_MESSAGES" not in name})
-    requirements.write_text(f"words==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n")
+    wheel = make_wheel(
+        tmp_path / "index",
+        {name: text for name, text in MEMBERS.items() if "LC_MESSAGES" not in name},
+    )
+    requirements.write_text(
+        f"words==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+    )
     assert "no catalogues" in fails(tmp_path / "catalogues", requirements)
 
 
 def test_the_shipped_requirements_pin_everything():
-    lines = [line for line in catalogues.REQUIREMENTS_FILE.read_text().splitlines() if line and line[0] != "#"]
-    assert lines and all(re.fullmatch(r"[\w.]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    lines = [
+        line
+        for line in catalogues.REQUIREMENTS_FILE.read_text().splitlines()
+        if line and line[0] != "#"
+    ]
+    assert lines and all(
+        re.fullmatch(r"[\w.]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines
+    )

@@ -1,4 +1,6 @@
-"""The command: quick help, one sentence for whatever is wrong, and nothing but JSON where JSON is asked for."""
+"""The command:
+quick help, one sentence for whatever is wrong, and nothing but JSON where JSON is asked for.
+"""
 
 import ast
 import json
@@ -54,7 +56,9 @@ def texts(tmp_path):
 
 
 def save_model(folder, signatures):
-    """Writes a SavedModel whose signatures take `source` and give what they are told: dict of name to outputs."""
+    """Writes a SavedModel whose signatures take `source` and give what they are told:
+    dict of name to outputs.
+    """
     import tensorflow as tf
 
     module = tf.Module()
@@ -107,7 +111,8 @@ def test_started_as_a_module_errors_are_sentences_too():
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 1 and result.stdout == ""
     assert result.stderr == (
-        "verbatim: --component-image needs ID=IMAGE, for example Trainer=repository/image; got 'Trainer'.\n"
+        "verbatim: --component-image needs ID=IMAGE, for example Trainer=repository/image; got "
+        "'Trainer'.\n"
     )
 
 
@@ -123,11 +128,23 @@ def test_each_error_type_of_the_project_becomes_a_sentence():
                     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
                     found.append(getattr(importlib.import_module(module), node.name))
     names = {error.__name__ for error in found}
-    assert {"DataError", "RecipeError", "RunError", "ScoringError", "ReportError", "ModelError"} <= names
+    assert {
+        "DataError",
+        "RecipeError",
+        "RunError",
+        "ScoringError",
+        "ReportError",
+        "ModelError",
+    } <= names
     assert {"ServeError", "RequestError", "CatalogueError", "CommandError"} <= names
     for error in found:
         assert main._is_for_the_user(error.__new__(error)), error
-    for error in (ValueError("x"), KeyError("x"), RuntimeError("x"), json.JSONDecodeError("x", "y", 0)):
+    for error in (
+        ValueError("x"),
+        KeyError("x"),
+        RuntimeError("x"),
+        json.JSONDecodeError("x", "y", 0),
+    ):
         assert not main._is_for_the_user(error)
 
 
@@ -135,7 +152,11 @@ def test_each_error_type_of_the_project_becomes_a_sentence():
     "error, status, sentence",
     [
         (DataError("The data are bad."), 1, "verbatim: The data are bad.\n"),
-        (PermissionError(13, "Permission denied", "/x/y"), 1, "verbatim: /x/y cannot be used: Permission denied.\n"),
+        (
+            PermissionError(13, "Permission denied", "/x/y"),
+            1,
+            "verbatim: /x/y cannot be used: Permission denied.\n",
+        ),
         (KeyboardInterrupt(), 130, "verbatim: interrupted.\n"),
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
     ],
@@ -163,13 +184,20 @@ def test_run_refuses_bad_input_before_anything_slow(refused, texts):
     data = texts / "pairs.tsv"
 
     def run(recipe=RECIPE, data=data, output=output, *more):
-        return refused("run", recipe, "--set", "data.format=tsv", "--data", data, "--output", output, *more)
+        return refused(
+            "run", recipe, "--set", "data.format=tsv", "--data", data, "--output", output, *more
+        )
 
     assert str(texts / "absent.tsv") in run(data=texts / "absent.tsv")
     assert "did you mean 'localization_en_fr'" in run("localization_en_de")
     assert str(texts / "absent.toml") in run(texts / "absent.toml")
     assert "'model.hed'" in run(RECIPE, data, output, "--set", "model.hed=softmax")
-    sql = ("--set", "evaluation.metrics=['execution_accuracy']", "--set", "evaluation.thresholds={}")
+    sql = (
+        "--set",
+        "evaluation.metrics=['execution_accuracy']",
+        "--set",
+        "evaluation.thresholds={}",
+    )
     assert f"no database {texts / 'absent.sqlite'}" in run(
         RECIPE, data, output, *sql, "--set", "evaluation.database=absent.sqlite"
     )
@@ -202,7 +230,9 @@ def test_evaluate_refuses_bad_input(refused, texts):
     (model / "3" / "saved_model.pb").write_bytes(b"not a model")
     assert str(texts / "absent.tsv") in evaluate(data=texts / "absent.tsv")
     sentence = evaluate()
-    assert f"{model / '3'} cannot be loaded" in sentence and sentence.endswith("copy or export it anew.")
+    assert f"{model / '3'} cannot be loaded" in sentence and sentence.endswith(
+        "copy or export it anew."
+    )
     assert "does not keep: export it anew" in evaluate("--metrics", "bleu,unseen_copies")
     files = ("--outputs", texts / "same", "--json", texts / "same")
     assert "give different files" in evaluate(*files) and not (texts / "same").exists()
@@ -214,11 +244,16 @@ def test_evaluate_refuses_bad_input(refused, texts):
     assert f"{extra / 'verbatim.json'}, cannot be read" in evaluate()
     (extra / "verbatim.json").write_text("[]")
     assert "must be one JSON object" in evaluate()
-    (extra / "verbatim.json").write_text('{"recipe": {"name": "x", "model": {"head": "of_the_future"}}}')
+    (extra / "verbatim.json").write_text(
+        '{"recipe": {"name": "x", "model": {"head": "of_the_future"}}}'
+    )
     assert "'model.head'" in evaluate()
-    # Metrics are the model's recipe's, unless others are named; a database may be elsewhere than in training.
+    # Metrics are the model's recipe's, unless others are named; a database may be elsewhere than in
+    # training.
     evaluation = {"metrics": ["execution_accuracy"], "database": str(texts / "absent.sqlite")}
-    (extra / "verbatim.json").write_text(json.dumps({"recipe": {"name": "x", "evaluation": evaluation}}))
+    (extra / "verbatim.json").write_text(
+        json.dumps({"recipe": {"name": "x", "evaluation": evaluation}})
+    )
     assert f"no database {texts / 'absent.sqlite'}" in evaluate()
     assert "no database" in evaluate("--database", texts / "other.sqlite")
     assert "cannot be loaded" in evaluate("--metrics", "bleu")
@@ -242,10 +277,16 @@ def test_scores_that_are_no_numbers_are_one_sentence(texts, refused):
         }
 
     module = tf.Module()
-    function = tf.function(answer).get_concrete_function(tf.TensorSpec([None], tf.string, name="source"))
-    tf.saved_model.save(module, str(texts / "diverged" / "1"), signatures={"serving_default": function})
+    function = tf.function(answer).get_concrete_function(
+        tf.TensorSpec([None], tf.string, name="source")
+    )
+    tf.saved_model.save(
+        module, str(texts / "diverged" / "1"), signatures={"serving_default": function}
+    )
     files = ("--json", texts / "facts.json", "--outputs", texts / "written")
-    sentence = refused("evaluate", "--model", texts / "diverged", "--data", texts / "pairs.tsv", *files)
+    sentence = refused(
+        "evaluate", "--model", texts / "diverged", "--data", texts / "pairs.tsv", *files
+    )
     assert "gives 'score' that is not a number" in sentence
     assert not (texts / "facts.json").exists() and not (texts / "written").exists()
 
@@ -263,7 +304,10 @@ def test_perplexity_takes_the_signature_score_and_numbers(texts, refused):
 
     def score(source, target):
         sizes = tf.shape(source)
-        return {"log_probability": tf.fill(sizes, float("nan")), "token_count": tf.ones(sizes, tf.int32)}
+        return {
+            "log_probability": tf.fill(sizes, float("nan")),
+            "token_count": tf.ones(sizes, tf.int32),
+        }
 
     functions = {
         "serving_default": tf.function(answer).get_concrete_function(spec["source"]),
@@ -275,14 +319,28 @@ def test_perplexity_takes_the_signature_score_and_numbers(texts, refused):
         ("mute", "has no signature 'score'"),
         ("diverged", "gives 'log_probability' that is not a number"),
     ):
-        files = ("--json", texts / "facts.json", "--outputs", texts / "written", "--metrics", "perplexity")
-        assert words in refused("evaluate", "--model", texts / model, "--data", texts / "pairs.tsv", *files)
+        files = (
+            "--json",
+            texts / "facts.json",
+            "--outputs",
+            texts / "written",
+            "--metrics",
+            "perplexity",
+        )
+        assert words in refused(
+            "evaluate", "--model", texts / model, "--data", texts / "pairs.tsv", *files
+        )
         assert not (texts / "facts.json").exists() and not (texts / "written").exists()
 
 
 def test_json_holds_no_infinite_numbers(tmp_path):
-    main._write_json(str(tmp_path / "x.json"), {"a": [math.inf, math.nan, 1.5], "b": {"c": -math.inf}})
-    assert json.loads((tmp_path / "x.json").read_text()) == {"a": [None, None, 1.5], "b": {"c": None}}
+    main._write_json(
+        str(tmp_path / "x.json"), {"a": [math.inf, math.nan, 1.5], "b": {"c": -math.inf}}
+    )
+    assert json.loads((tmp_path / "x.json").read_text()) == {
+        "a": [None, None, 1.5],
+        "b": {"c": None},
+    }
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
@@ -297,7 +355,9 @@ def test_a_file_is_written_whole_and_a_device_in_place(tmp_path, monkeypatch):
         patched.setattr("os.replace", fail)
         with pytest.raises(main.CommandError, match="No space left"):
             main._write_text(str(path), "after")
-    assert path.read_text() == "before" and [file.name for file in tmp_path.iterdir()] == ["facts.json"]
+    assert path.read_text() == "before" and [file.name for file in tmp_path.iterdir()] == [
+        "facts.json"
+    ]
     main._write_text("/dev/null", "x")
     assert not os.path.exists("/dev/null.partial")
 
@@ -306,19 +366,38 @@ def test_what_evaluate_reads_and_measures_by_default(tmp_path):
     import argparse
 
     recipe = recipe_from_dict(
-        {"name": "x", "data": {"train_files": ["a"], "test_files": ["b"], "drop_identical": True, "format": "tsv"}}
+        {
+            "name": "x",
+            "data": {
+                "train_files": ["a"],
+                "test_files": ["b"],
+                "drop_identical": True,
+                "format": "tsv",
+            },
+        }
     )
     options = argparse.Namespace(data=str(tmp_path), format="auto")
     data = main._evaluated_data(recipe.data, options)
-    assert data.train_files == ("b",) and data.test_files == () and data.format == "tsv" and not data.drop_identical
+    assert (
+        data.train_files == ("b",)
+        and data.test_files == ()
+        and data.format == "tsv"
+        and not data.drop_identical
+    )
     (tmp_path / "pairs.jsonl").write_text("{}")
     options.data = str(tmp_path / "pairs.jsonl")
     data = main._evaluated_data(recipe.data, options)
     assert data.train_files == () and data.format == "auto"
     names, left_out = main._evaluated_metrics(recipe, None, has_counts=False)
     assert "bleu" in names and left_out == ["unseen_copies"]
-    assert main._evaluated_metrics(recipe, None, has_counts=True) == (list(recipe.evaluation.metrics), [])
-    assert main._evaluated_metrics(recipe, "rouge,ter", has_counts=False) == (["rouge1", "rouge2", "rougeL", "ter"], [])
+    assert main._evaluated_metrics(recipe, None, has_counts=True) == (
+        list(recipe.evaluation.metrics),
+        [],
+    )
+    assert main._evaluated_metrics(recipe, "rouge,ter", has_counts=False) == (
+        ["rouge1", "rouge2", "rougeL", "ter"],
+        [],
+    )
 
 
 def test_evaluate_refuses_a_model_of_another_kind(refused, texts):
@@ -338,19 +417,27 @@ def test_a_text_that_the_model_refuses_is_one_sentence(texts, refused):
     names = ("text", "score", "tokens", "copied_from", "copy_probability", "source_tokens")
 
     def answer(source):
-        tf.debugging.Assert(tf.size(source) < 0, [tf.strings.format("The source text {} is too long.", (0,))])
+        tf.debugging.Assert(
+            tf.size(source) < 0, [tf.strings.format("The source text {} is too long.", (0,))]
+        )
         return {name: source for name in names}
 
     module = tf.Module()
-    function = tf.function(answer).get_concrete_function(tf.TensorSpec([None], tf.string, name="source"))
-    tf.saved_model.save(module, str(texts / "strict" / "1"), signatures={"serving_default": function})
+    function = tf.function(answer).get_concrete_function(
+        tf.TensorSpec([None], tf.string, name="source")
+    )
+    tf.saved_model.save(
+        module, str(texts / "strict" / "1"), signatures={"serving_default": function}
+    )
     sentence = refused("evaluate", "--model", texts / "strict", "--data", texts / "pairs.tsv")
     assert sentence == "The source text 0 is too long."
 
 
 def test_score_refuses_bad_input(refused, texts):
     def score(references="references", outputs="outputs", *more):
-        return refused("score", "--references", texts / references, "--hypotheses", texts / outputs, *more)
+        return refused(
+            "score", "--references", texts / references, "--hypotheses", texts / outputs, *more
+        )
 
     assert "1" in score("references", "short") and "2" in score("references", "short")
     assert str(texts / "absent") in score("references", "absent")
@@ -370,15 +457,26 @@ def test_score_refuses_bad_input(refused, texts):
     (texts / "utf16").write_text("le chat %s\nun chien\n", encoding="utf-16")
     assert "utf16 is UTF-16 text" in score("utf16", "outputs", "--json", facts)
     (texts / "blank").write_text("\n\n")
-    assert "blank holds no text: all of its 2 lines are empty" in score("references", "blank", "--json", facts)
-    assert "measure the model itself" in score("references", "outputs", "--metrics", "perplexity", "--json", facts)
+    assert "blank holds no text: all of its 2 lines are empty" in score(
+        "references", "blank", "--json", facts
+    )
+    assert "measure the model itself" in score(
+        "references", "outputs", "--metrics", "perplexity", "--json", facts
+    )
     assert "is empty" in score("references", "empty", "--json", facts)
     assert not facts.exists()
 
 
 def test_some_empty_outputs_are_scored_and_told(texts, capsys):
     (texts / "gaps").write_text("le chat %s\n\n", encoding="utf-8")
-    files = ["--references", str(texts / "references"), "--hypotheses", str(texts / "gaps"), "--samples", "0"]
+    files = [
+        "--references",
+        str(texts / "references"),
+        "--hypotheses",
+        str(texts / "gaps"),
+        "--samples",
+        "0",
+    ]
     assert main.main(["score", *files, "--metrics", "exact_match"]) == 0
     said = capsys.readouterr()
     assert "50.0 %" in said.out and said.err == "verbatim: 1 of 2 hypotheses are empty.\n"
@@ -388,7 +486,14 @@ def test_some_empty_outputs_are_scored_and_told(texts, capsys):
 
 
 def test_score_says_a_table_and_writes_json(texts, capsys):
-    files = ["--references", texts / "references", "--hypotheses", texts / "outputs", "--sources", texts / "sources"]
+    files = [
+        "--references",
+        texts / "references",
+        "--hypotheses",
+        texts / "outputs",
+        "--sources",
+        texts / "sources",
+    ]
     arguments = ["score", *map(str, files), "--metrics", "bleu,placeholder_fidelity,exact_match"]
     assert main.main([*arguments, "--json", str(texts / "facts.json")]) == 0
     assert "BLEU" in capsys.readouterr().out
@@ -411,7 +516,14 @@ def test_score_says_what_it_found_by_length_and_frequency(texts, capsys):
         "--training",
         texts / "references",
     ]
-    options = ["--metrics", "bleu_by_length,word_f1_by_frequency", "--samples", "0", "--baseline", texts / "references"]
+    options = [
+        "--metrics",
+        "bleu_by_length,word_f1_by_frequency",
+        "--samples",
+        "0",
+        "--baseline",
+        texts / "references",
+    ]
     options += ["--test", "randomisation", "--samples", "20"]
     assert main.main(["score", *map(str, [*files, *options])]) == 0
     said = capsys.readouterr().out
@@ -421,8 +533,23 @@ def test_score_says_what_it_found_by_length_and_frequency(texts, capsys):
 
 @pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
 def test_score_compares_with_a_baseline(texts, capsys, test):
-    files = ["--references", texts / "references", texts / "sources", "--hypotheses", texts / "references"]
-    options = ["--baseline", texts / "outputs", "--test", test, "--samples", "50", "--metrics", "chrf,exact_match"]
+    files = [
+        "--references",
+        texts / "references",
+        texts / "sources",
+        "--hypotheses",
+        texts / "references",
+    ]
+    options = [
+        "--baseline",
+        texts / "outputs",
+        "--test",
+        test,
+        "--samples",
+        "50",
+        "--metrics",
+        "chrf,exact_match",
+    ]
     assert main.main(["score", *map(str, [*files, *options, "--json", texts / "facts.json"])]) == 0
     said = capsys.readouterr().out
     assert "baseline" in said and "difference" in said and "p-value" in said and "50.0 %" in said
@@ -455,11 +582,23 @@ def test_run_says_only_json_where_json_is_asked_for(texts, capsys, monkeypatch):
         return facts
 
     monkeypatch.setattr(local_runner, "run", run)
-    arguments = ["run", RECIPE, "--data", "d", "--output", "o", "--no-cache", "--beam=--a=1", "--beam=--b=2"]
+    arguments = [
+        "run",
+        RECIPE,
+        "--data",
+        "d",
+        "--output",
+        "o",
+        "--no-cache",
+        "--beam=--a=1",
+        "--beam=--b=2",
+    ]
     # Status 3: the run is fine, the model is not good enough.
     assert main.main([*arguments, "--json", "-"]) == 3
     captured = capsys.readouterr()
-    assert json.loads(captured.out) == {key: value for key, value in facts.items() if key != "samples"}
+    assert json.loads(captured.out) == {
+        key: value for key, value in facts.items() if key != "samples"
+    }
     for words in ("epoch 1/1", "said", "3 records read, 2 kept, 1 rejected", "Not pushed"):
         assert words in captured.err
     assert main.main(arguments) == 3
@@ -502,13 +641,19 @@ def test_serve_refuses_bad_input(refused, texts):
         )
     assert "0 to 65535" in refused("serve", "--model", model, "--port", 65536)
     assert "--batch-size must be 1 or more" in refused("serve", "--model", model, "--batch-size", 0)
-    assert "--batch-delay 0 or more" in refused("serve", "--model", model, "--batch-size", 8, "--batch-delay", -1)
+    assert "--batch-delay 0 or more" in refused(
+        "serve", "--model", model, "--batch-size", 8, "--batch-delay", -1
+    )
     assert "for a batch; got 0." in refused("serve", "--model", model, "--threads-per-batch", 0)
-    assert "for a batch; got 4097." in refused("serve", "--model", model, "--threads-per-batch", 4097)
+    assert "for a batch; got 4097." in refused(
+        "serve", "--model", model, "--threads-per-batch", 4097
+    )
     assert "nowhere.config cannot be read" in refused("serve", "--config", texts / "nowhere.config")
     sentence = refused("serve", "--model", model, "--batching-config", texts / "nowhere.config")
     assert "batching config file" in sentence and "cannot be read" in sentence
-    assert "both a key and a certificate" in refused("serve", "--model", model, "--port", 0, "--tls-key", "x")
+    assert "both a key and a certificate" in refused(
+        "serve", "--model", model, "--port", 0, "--tls-key", "x"
+    )
     tls = ("--tls-key", texts / "absent.pem", "--tls-certificate", texts / "absent.pem")
     assert str(texts / "absent.pem") in refused("serve", "--model", model, "--port", 0, *tls)
 
@@ -524,7 +669,9 @@ def test_serve_refuses_bad_input(refused, texts):
         (["--batching-config", "threads", "--threads-per-batch", 2], 3, 128, (0.002, 0)),
     ],
 )
-def test_a_server_runs_as_many_batches_as_it_has_cores_for(texts, monkeypatch, options, at_once, workers, delay):
+def test_a_server_runs_as_many_batches_as_it_has_cores_for(
+    texts, monkeypatch, options, at_once, workers, delay
+):
     from serving import processors, server
 
     asked = {}
@@ -541,7 +688,9 @@ def test_a_server_runs_as_many_batches_as_it_has_cores_for(texts, monkeypatch, o
 
 
 @pytest.mark.parametrize("given, at_once", [(None, 4), ("2", 2)])
-def test_many_texts_are_answered_by_batches_side_by_side(refused, texts, monkeypatch, given, at_once):
+def test_many_texts_are_answered_by_batches_side_by_side(
+    refused, texts, monkeypatch, given, at_once
+):
     from pipeline.export import served_model
     from serving import processors
 
@@ -553,11 +702,21 @@ def test_many_texts_are_answered_by_batches_side_by_side(refused, texts, monkeyp
 
     monkeypatch.setattr(processors, "cores", lambda: 4)
     monkeypatch.setattr(served_model, "ServedModel", load)
-    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", given or "")  # taken back after the test, what the command sets, too
+    monkeypatch.setenv(
+        "TF_NUM_INTRAOP_THREADS", given or ""
+    )  # taken back after the test, what the command sets, too
     if given is None:
         monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
     save_model(texts / "model" / "1", {"serving_default": ["text"]})
-    arguments = ("evaluate", "--model", texts / "model", "--data", texts / "pairs.tsv", "--metrics", "bleu")
+    arguments = (
+        "evaluate",
+        "--model",
+        texts / "model",
+        "--data",
+        texts / "pairs.tsv",
+        "--metrics",
+        "bleu",
+    )
     assert refused(*arguments) == "It goes no further."
     assert asked == {"at_once": at_once}
 
@@ -568,7 +727,10 @@ def test_request_to_a_dead_address(refused, texts):
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     # Bound but not listened at, then closed: nobody answers there.
     sentence = refused("request", "--address", address, "--timeout", 5, "Hello")
-    assert sentence == f"No server answers at {address}; start one with 'verbatim serve' or check the address."
+    assert (
+        sentence
+        == f"No server answers at {address}; start one with 'verbatim serve' or check the address."
+    )
     assert "it is a folder" in refused("request", "--address", address, "--json", texts, "Hello")
 
 

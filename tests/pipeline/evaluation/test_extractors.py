@@ -22,18 +22,28 @@ def test_the_examples_of_small_batches_are_put_into_large_ones(size):
             pyarrow.array(words[first:last], pyarrow.list_(pyarrow.string())),
             pyarrow.array([[i] for i in rows]),
         ]
-        return {tfma.ARROW_RECORD_BATCH_KEY: pyarrow.RecordBatch.from_arrays(columns, ["words", "number"])}
+        return {
+            tfma.ARROW_RECORD_BATCH_KEY: pyarrow.RecordBatch.from_arrays(
+                columns, ["words", "number"]
+            )
+        }
 
     def check(found):
         batches = [one[tfma.ARROW_RECORD_BATCH_KEY].to_pydict() for one in found]
         assert max(len(one["number"]) for one in batches) <= size
         assert len(batches) < 5
         pairs = [pair for one in batches for pair in zip(one["number"], one["words"], strict=True)]
-        assert sorted(pairs, key=lambda pair: pair[0]) == [([i], row) for i, row in enumerate(words)]
+        assert sorted(pairs, key=lambda pair: pair[0]) == [
+            ([i], row) for i, row in enumerate(words)
+        ]
 
     with TestPipeline() as pipeline:
-        small = pipeline | beam.Create([[batch(0, 1), batch(1, 2), batch(2, 4), batch(4, 4), batch(4, 10)]])
-        util.assert_that(small | beam.FlatMap(lambda batches: batches) | MakeLargerBatches(size), check)
+        small = pipeline | beam.Create(
+            [[batch(0, 1), batch(1, 2), batch(2, 4), batch(4, 4), batch(4, 10)]]
+        )
+        util.assert_that(
+            small | beam.FlatMap(lambda batches: batches) | MakeLargerBatches(size), check
+        )
 
 
 def test_every_evaluation_of_texts_decodes_large_batches():

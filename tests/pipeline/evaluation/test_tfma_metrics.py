@@ -1,4 +1,6 @@
-"""The Evaluator's metrics: equal to `pipeline.metrics.scoring`, whatever the shards, and able to gate."""
+"""The Evaluator's metrics:
+equal to `pipeline.metrics.scoring`, whatever the shards, and able to gate.
+"""
 
 import json
 import math
@@ -25,7 +27,11 @@ PAIRS = [
     ),
     ("Sign in to %s", "Se connecter à %s", "Se connecter à %d"),
     ("The page was not found", "La page est introuvable", "La page n'a pas été trouvée"),
-    ("Delete the selected objects", "Supprimer les objets sélectionnés", "Supprimer les objets sélectionnés"),
+    (
+        "Delete the selected objects",
+        "Supprimer les objets sélectionnés",
+        "Supprimer les objets sélectionnés",
+    ),
     ("Élan vital — naïve 東京", "Élan vital — naïf 東京", "Élan vital naïf 東京"),
     ("Nothing", "Rien", ""),
 ]
@@ -41,7 +47,8 @@ class _Model(tf.Module):
     def __init__(self):
         super().__init__()
         self.table = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer([*SOURCES, *SQL], [*OUTPUTS, *SQL.values()]), default_value="?"
+            tf.lookup.KeyValueTensorInitializer([*SOURCES, *SQL], [*OUTPUTS, *SQL.values()]),
+            default_value="?",
         )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="source")])
@@ -58,10 +65,15 @@ class _Model(tf.Module):
         }
 
     @tf.function(
-        input_signature=[tf.TensorSpec([None], tf.string, name=name) for name in ("source", "target")], autograph=False
+        input_signature=[
+            tf.TensorSpec([None], tf.string, name=name) for name in ("source", "target")
+        ],
+        autograph=False,
     )
     def score(self, source, target):
-        """Half a nat for each byte of the source and a third for each byte of the target, a token for each of the target's."""
+        """Half a nat for each byte of the source and a third for each byte of the target, a token
+        for each of the target's.
+        """
         lengths = [tf.strings.length(text) for text in (source, target)]
         nll = 0.5 * tf.cast(lengths[0], tf.float32) + tf.cast(lengths[1], tf.float32) / 3
         return {"log_probability": -nll, "token_count": lengths[1]}
@@ -77,7 +89,9 @@ def scores_of(pairs):
 def model_directory(tmp_path_factory):
     directory = str(tmp_path_factory.mktemp("model"))
     model = _Model()
-    tf.saved_model.save(model, directory, signatures={"serving_default": model.serve, "score": model.score})
+    tf.saved_model.save(
+        model, directory, signatures={"serving_default": model.serve, "score": model.score}
+    )
     training_counts.write(directory, COUNTS)
     return directory
 
@@ -91,7 +105,11 @@ def _write(directory, pairs, shards):
                     key: tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
                     for key, text in (("source", source), ("target", target))
                 }
-                writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+                writer.write(
+                    tf.train.Example(
+                        features=tf.train.Features(feature=feature)
+                    ).SerializeToString()
+                )
     return str(directory / "data-*")
 
 
@@ -102,7 +120,9 @@ def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, **evaluation_key
     from google.protobuf import json_format
 
     config = json_format.Parse(json_format.MessageToJson(config), tfma.EvalConfig())
-    config = tfma.utils.update_eval_config_with_defaults(config, has_baseline=False, rubber_stamp=True)
+    config = tfma.utils.update_eval_config_with_defaults(
+        config, has_baseline=False, rubber_stamp=True
+    )
     output = str(tmp_path / "evaluation")
     model = tfma.default_eval_shared_model(model_directory, eval_config=config)
     tfma.run_model_analysis(
@@ -127,18 +147,27 @@ def test_values_equal_scoring_in_any_number_of_shards(model_directory, tmp_path,
 
 
 def test_all_metrics_equal_scoring(model_directory, tmp_path):
-    """Execution accuracy among them: texts that are no SQL fail, and so do references that are none."""
+    """Execution accuracy among them:
+    texts that are no SQL fail, and so do references that are none.
+    """
     import sqlite3
 
     database = tmp_path / "x.sqlite"
     sqlite3.connect(database).execute("CREATE TABLE x (y)").connection.close()
     names = sorted(tfma_metrics.CLASSES)
     pairs = [*PAIRS, ("one", "SELECT 1.0", "?"), ("two", "SELECT 2 ;", "?")]
-    output = _evaluate(model_directory, tmp_path, pairs=pairs, metrics=names, database=str(database))
+    output = _evaluate(
+        model_directory, tmp_path, pairs=pairs, metrics=names, database=str(database)
+    )
     values = gate.read_metrics(output)
     outputs = [*OUTPUTS, "SELECT 1", "SELECT 3"]
     targets, sources = [pair[1] for pair in pairs], [pair[0] for pair in pairs]
-    options = {"bootstrap_samples": 0, "database": database, "language": "fr", "scores": scores_of(pairs)}
+    options = {
+        "bootstrap_samples": 0,
+        "database": database,
+        "language": "fr",
+        "scores": scores_of(pairs),
+    }
     options["training_words"] = COUNTS
     expected = scoring.score(names, outputs, targets, sources, **options)
     assert expected["execution_accuracy"].value == 0.5
@@ -161,13 +190,19 @@ def test_bleu_equals_sacrebleu(model_directory, tmp_path):
     import sacrebleu
 
     values = gate.read_metrics(_evaluate(model_directory, tmp_path, shards=2))
-    assert values["bleu"] == pytest.approx(sacrebleu.corpus_bleu(OUTPUTS, [TARGETS]).score, abs=1e-9)
-    assert values["chrf"] == pytest.approx(sacrebleu.corpus_chrf(OUTPUTS, [TARGETS]).score, abs=1e-9)
+    assert values["bleu"] == pytest.approx(
+        sacrebleu.corpus_bleu(OUTPUTS, [TARGETS]).score, abs=1e-9
+    )
+    assert values["chrf"] == pytest.approx(
+        sacrebleu.corpus_chrf(OUTPUTS, [TARGETS]).score, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("bound, blessed", [(1e9, True), (2.0, False)])
 def test_perplexity_is_of_the_references_and_gates(model_directory, tmp_path, bound, blessed):
-    """exp(nll / tokens), and exp(nll / words) where a word is a word whatever the model's tokens are; over three shards."""
+    """exp(nll / tokens), and exp(nll / words) where a word is a word whatever the model's tokens
+    are; over three shards.
+    """
     keys = {"metrics": ["perplexity", "word_perplexity"], "thresholds": {"perplexity": bound}}
     output = _evaluate(model_directory, tmp_path, shards=3, **keys)
     nll = -sum(log_probability for log_probability, _ in scores_of(PAIRS))
@@ -179,7 +214,9 @@ def test_perplexity_is_of_the_references_and_gates(model_directory, tmp_path, bo
     )
     assert values["word_perplexity"] == pytest.approx(math.exp(nll / words), rel=1e-6)
     found, reason = gate.read_blessing(output)
-    assert found is blessed and ("Perplexity is 2.22, above the 2 demanded" in reason) is not blessed, reason
+    assert (
+        found is blessed and ("Perplexity is 2.22, above the 2 demanded" in reason) is not blessed
+    ), reason
 
 
 @pytest.mark.parametrize(
@@ -187,7 +224,11 @@ def test_perplexity_is_of_the_references_and_gates(model_directory, tmp_path, bo
     [
         ({"bleu": 20.0, "placeholder_fidelity": 0.5}, True, "is met"),
         ({"bleu": 99.0}, False, "BLEU is"),
-        ({"placeholder_fidelity": 0.9}, False, "Placeholder fidelity is 0.6667, below the 0.9 demanded"),
+        (
+            {"placeholder_fidelity": 0.9},
+            False,
+            "Placeholder fidelity is 0.6667, below the 0.9 demanded",
+        ),
         ({"repetition_rate": 0.0, "exact_match": 0.1}, True, "is met"),
         ({"ter": 10.0}, False, "above the 10 demanded"),
     ],
@@ -202,7 +243,9 @@ def test_thresholds_bless(model_directory, tmp_path, keys, blessed, words):
 
 def test_undefined_fidelity_does_not_pass_for_a_demand(model_directory, tmp_path):
     plain = [pair for pair in PAIRS if "%" not in pair[0]]
-    output = _evaluate(model_directory, tmp_path, pairs=plain, thresholds={"placeholder_fidelity": 0.5})
+    output = _evaluate(
+        model_directory, tmp_path, pairs=plain, thresholds={"placeholder_fidelity": 0.5}
+    )
     assert gate.read_metrics(output)["placeholder_fidelity"] is None
     blessed, reason = gate.read_blessing(output)
     assert not blessed
@@ -217,11 +260,18 @@ def test_undefined_fidelity_does_not_block_where_nothing_is_demanded(model_direc
 def test_config_names_the_target_language_and_how_texts_are_cut():
     recipe = recipe_from_dict({"name": "test", "data": {"target_language": "ja"}})
     metrics = gate.build_eval_config(recipe).metrics_specs[0].metrics
-    assert json.loads(metrics[0].config) == {"language": "ja", "tokenization": "text", "database": None}
+    assert json.loads(metrics[0].config) == {
+        "language": "ja",
+        "tokenization": "text",
+        "database": None,
+    }
 
 
 def bounds(metrics, **thresholds):
-    tree = {"name": "test", "evaluation": {"metrics": metrics, "thresholds": thresholds, "database": "/x.sqlite"}}
+    tree = {
+        "name": "test",
+        "evaluation": {"metrics": metrics, "thresholds": thresholds, "database": "/x.sqlite"},
+    }
     found = gate.build_eval_config(recipe_from_dict(tree)).metrics_specs[0].metrics
     sides = {}
     for metric in found:
@@ -239,7 +289,10 @@ def test_the_evaluator_measures_the_recipes_metrics_and_always_has_a_threshold()
         "UnseenCopies": (None, None),
         "CorpusChrf": (0.0, None),
     }
-    assert bounds(["placeholder_fidelity"]) == {"PlaceholderFidelity": (None, None), "ExactMatch": (0.0, None)}
+    assert bounds(["placeholder_fidelity"]) == {
+        "PlaceholderFidelity": (None, None),
+        "ExactMatch": (0.0, None),
+    }
     assert bounds(["placeholder_fidelity", "bleu"], placeholder_fidelity=0.0, bleu=3) == {
         "PlaceholderFidelity": (None, None),
         "CorpusBleu": (3.0, None),
@@ -266,7 +319,9 @@ def test_combiner_travels_and_merges(name):
         )
         parts.append(combiner.add_input(combiner.create_accumulator(), inputs))
     value = combiner.extract_output(combiner.merge_accumulators(dill.loads(dill.dumps(parts))))[key]
-    assert value == pytest.approx(scoring.score(name, OUTPUTS, TARGETS, bootstrap_samples=0)[name].value, abs=1e-9)
+    assert value == pytest.approx(
+        scoring.score(name, OUTPUTS, TARGETS, bootstrap_samples=0)[name].value, abs=1e-9
+    )
     assert isinstance(value, float)
     fidelity = tfma_metrics._SumCombiner([key], "placeholder_fidelity", {}, None, "", "")
     assert math.isnan(fidelity.extract_output(fidelity.create_accumulator())[key])

@@ -17,8 +17,12 @@ def test_the_smallest_bucket_that_holds_a_size(size, bucket):
 
 
 def run(lengths, output_length=None):
-    """Squares the numbers of rows of the given lengths; returns the outputs and the shapes that the function was called with."""
-    rows = [[100 * row + place + 1 for place in range(length)] for row, length in enumerate(lengths)]
+    """Squares the numbers of rows of the given lengths;
+    returns the outputs and the shapes that the function was called with.
+    """
+    rows = [
+        [100 * row + place + 1 for place in range(length)] for row, length in enumerate(lengths)
+    ]
     called = []
 
     def note(shape):
@@ -28,19 +32,25 @@ def run(lengths, output_length=None):
     def function(values, doubled, lengths):
         called_with = tf.numpy_function(note, [tf.shape(values)], tf.int32)
         with tf.control_dependencies([called_with]):
-            squares = tf.where(tf.range(tf.shape(values)[1]) < lengths[:, None], tf.square(values), -1)
+            squares = tf.where(
+                tf.range(tf.shape(values)[1]) < lengths[:, None], tf.square(values), -1
+            )
         if output_length:
-            squares = tf.pad(squares, [[0, 0], [0, output_length(tf.shape(values)[1]) - tf.shape(values)[1]]])
+            squares = tf.pad(
+                squares, [[0, 0], [0, output_length(tf.shape(values)[1]) - tf.shape(values)[1]]]
+            )
         totals = tf.reduce_sum(values, axis=1) + tf.reduce_sum(doubled, axis=1)
         return {"squares": squares, "totals": tf.stack([totals, -totals], axis=1)}
 
     ragged = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
-    twice = tf.ragged.constant([[n for n in row for _ in range(2)] for row in rows], tf.int32, ragged_rank=1)
+    twice = tf.ragged.constant(
+        [[n for n in row for _ in range(2)] for row in rows], tf.int32, ragged_rank=1
+    )
     types = {"squares": tf.int32, "totals": tf.int32}
     options = {"sequences": ("squares",), "output_length": output_length, "widths": [1, 2]}
-    found = tf.function(lambda *inputs: map_in_buckets(function, inputs, BATCHES, LENGTHS, types, **options))(
-        ragged, twice
-    )
+    found = tf.function(
+        lambda *inputs: map_in_buckets(function, inputs, BATCHES, LENGTHS, types, **options)
+    )(ragged, twice)
     return rows, {name: value.numpy() for name, value in found.items()}, called
 
 
@@ -49,7 +59,10 @@ def run(lengths, output_length=None):
 def test_each_row_has_its_own_result(lengths):
     rows, found, called = run(lengths)
     longest = next(bucket for bucket in LENGTHS if bucket >= max(lengths))
-    assert found["squares"].shape == (len(rows), longest) and found["totals"].shape == (len(rows), 2)
+    assert found["squares"].shape == (len(rows), longest) and found["totals"].shape == (
+        len(rows),
+        2,
+    )
     for row, squares, totals in zip(rows, found["squares"], found["totals"]):
         assert squares[: len(row)].tolist() == [n * n for n in row]
         assert set(squares[len(row) :]) <= {0, -1}
@@ -66,7 +79,10 @@ def test_short_rows_are_not_padded_to_the_longest_of_all():
 def test_outputs_may_be_of_another_length_than_their_rows():
     rows, found, _ = run([9, 1, 2, 1, 2], output_length=lambda length: 2 * length + 1)
     assert found["squares"].shape == (5, 19)
-    assert found["squares"][0, :9].tolist() == [n * n for n in rows[0]] and not found["squares"][0, 9:].any()
+    assert (
+        found["squares"][0, :9].tolist() == [n * n for n in rows[0]]
+        and not found["squares"][0, 9:].any()
+    )
     assert found["squares"][1, :2].tolist() == [101 * 101, -1] and not found["squares"][1, 2:].any()
 
 

@@ -1,4 +1,6 @@
-"""What recipes add to the graph, through training, export and serving: tags, lexicons, translations, span labels."""
+"""What recipes add to the graph, through training, export and serving:
+tags, lexicons, translations, span labels.
+"""
 
 import dataclasses
 import itertools
@@ -19,7 +21,9 @@ LEXICON = "".join(f"{city} :- NP : {city.split()[0]}:ci\n" for city in CITIES)
 
 
 def test_tags_and_a_copy_lexicon_reach_the_served_model(tmp_path):
-    """A phrase's entity is written by a copy of its first token; the answer names the token; tags say which city."""
+    """A phrase's entity is written by a copy of its first token; the answer names the token;
+    tags say which city.
+    """
     (tmp_path / "lexicon.txt").write_text(LEXICON, "utf-8")
     recipe = make_recipe(
         data={
@@ -37,17 +41,36 @@ def test_tags_and_a_copy_lexicon_reach_the_served_model(tmp_path):
         tags = ["A" if start <= place < start + len(city) else "O" for place in range(len(words))]
         return " ".join(words), f"city {city[0]}:_ci", " ".join(tags)
 
-    rows = [row(*cities, chosen) for cities in itertools.permutations(CITIES[:6], 2) for chosen in (0, 1)]
-    model = trained(tmp_path, recipe, rows, ["fly", "from", "to"], ["city"], (*DEFAULT, "n_best", "explain", "score"))
-    asked = [row("cairo", "montreal canada", 1), row("quito", "cairo", 0), row("montreal canada", "quito", 1)]
-    answers = model.predict([source for source, _, _ in asked], features={"answer": [tags for _, _, tags in asked]})
+    rows = [
+        row(*cities, chosen)
+        for cities in itertools.permutations(CITIES[:6], 2)
+        for chosen in (0, 1)
+    ]
+    model = trained(
+        tmp_path,
+        recipe,
+        rows,
+        ["fly", "from", "to"],
+        ["city"],
+        (*DEFAULT, "n_best", "explain", "score"),
+    )
+    asked = [
+        row("cairo", "montreal canada", 1),
+        row("quito", "cairo", 0),
+        row("montreal canada", "quito", 1),
+    ]
+    answers = model.predict(
+        [source for source, _, _ in asked], features={"answer": [tags for _, _, tags in asked]}
+    )
     assert [answer["text"] for answer in answers] == [target for _, target, _ in asked]
     assert answers[0]["copied_from"] == [-1, 4]
     assert answers[0]["source_tokens"] == ["fly", "from", "cairo", "to", "montreal", "canada"]
     log_probability, count = model.score([asked[0][0]], [asked[0][1]], {"answer": [asked[0][2]]})
     other, _ = model.score([asked[0][0]], ["city cairo:_ci"], {"answer": [asked[0][2]]})
     assert count.tolist() == [3] and log_probability[0] > other[0] > -1e6
-    explained = model.predict([asked[0][0]], signature="explain", features={"answer": [asked[0][2]]})[0]
+    explained = model.predict(
+        [asked[0][0]], signature="explain", features={"answer": [asked[0][2]]}
+    )[0]
     assert np.shape(explained["attention"]) == (2, 6)
 
     from pipeline.export.served_model import ModelError
@@ -55,7 +78,8 @@ def test_tags_and_a_copy_lexicon_reach_the_served_model(tmp_path):
     with pytest.raises(ModelError, match="takes tags of answer; got none"):
         model.predict([asked[0][0]])
     with pytest.raises(
-        ModelError, match="source text 0 has 4 tokens and 1 tags of answer; give one tag for each token"
+        ModelError,
+        match="source text 0 has 4 tokens and 1 tags of answer; give one tag for each token",
     ):
         model.predict(["fly from oslo now"], features={"answer": ["A"]})
 
@@ -70,13 +94,25 @@ def test_tags_and_a_copy_lexicon_reach_the_served_model(tmp_path):
     with ModelServer({"tiny": str(versions)}, port=0) as server, Client(server.address) as client:
         (answer,) = client.predict(asked[1][0], features={"answer": asked[1][2]})
         assert answer.text == asked[1][1]
-        assert client.n_best(asked[1][0], features={"answer": [asked[1][2]]})[0][0].text == asked[1][1]
-        assert client.score(asked[1][0], asked[1][1], features={"answer": asked[1][2]})[0].token_count == 3
+        assert (
+            client.n_best(asked[1][0], features={"answer": [asked[1][2]]})[0][0].text == asked[1][1]
+        )
+        assert (
+            client.score(asked[1][0], asked[1][1], features={"answer": asked[1][2]})[0].token_count
+            == 3
+        )
         with pytest.raises(RequestError, match="answer"):
             client.predict(asked[1][0])
 
 
-WORDS = {"house": "maison", "water": "eau", "bread": "pain", "stone": "pierre", "tree": "arbre", "wine": "vin"}
+WORDS = {
+    "house": "maison",
+    "water": "eau",
+    "bread": "pain",
+    "stone": "pierre",
+    "tree": "arbre",
+    "wine": "vin",
+}
 
 
 def dictionary_rows():
@@ -86,7 +122,9 @@ def dictionary_rows():
 
 @pytest.mark.parametrize("head", ["pointer_softmax", "softmax"])
 def test_a_dictionary_writes_what_is_copied_or_unknown(tmp_path, head):
-    (tmp_path / "dictionary.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in WORDS.items()), "utf-8")
+    (tmp_path / "dictionary.tsv").write_text(
+        "".join(f"{a}\t{b}\n" for a, b in WORDS.items()), "utf-8"
+    )
     recipe = make_recipe(
         data={"dictionary": str(tmp_path / "dictionary.tsv")},
         model={"head": head, "pointers": "dictionary" if head == "pointer_softmax" else "unknown"},
@@ -101,13 +139,16 @@ def test_a_dictionary_writes_what_is_copied_or_unknown(tmp_path, head):
     if head == "pointer_softmax":
         assert answer["text"] == held_out[1]
         assert answer["copied_from"][1] == 1 and answer["copied_from"][3] == 3
-    # Where attention lies a softmax model has not been taught; what stands there is translated, the placeholder never.
+    # Where attention lies a softmax model has not been taught; what stands there is translated, the
+    # placeholder never.
     written = {"voir", "et", "%s", "see", "and", *WORDS.values()}
     assert set(answer["tokens"]) <= written
 
 
 def test_a_translation_needs_a_head_whose_copies_are_translations():
-    with pytest.raises(RecipeError, match="'decoding.replace_unknown'.*would translate all that is copied"):
+    with pytest.raises(
+        RecipeError, match="'decoding.replace_unknown'.*would translate all that is copied"
+    ):
         make_recipe(data={"dictionary": "d.tsv"}, decoding={"replace_unknown": "dictionary"})
     recipe = make_recipe(model={"head": "softmax"}, decoding={"replace_unknown": "copy"})
     assert dataclasses.replace(recipe, name="other").decoding.replace_unknown == "copy"
@@ -125,7 +166,9 @@ def test_spans_are_learnt_and_entities_pointed_at(tmp_path):
     words = [word for name in names for word in name.split()]
     asked = row("Flo Zed", "Ann Lee")
     (tmp_path / "spans").mkdir()
-    recipe = make_recipe(data={"source_features": ["ner"]}, model={"head": "span_copy", "max_span": 2})
+    recipe = make_recipe(
+        data={"source_features": ["ner"]}, model={"head": "span_copy", "max_span": 2}
+    )
     model = trained(tmp_path / "spans", recipe, rows, ["ask", "about"], ["knows"], DEFAULT)
     (answer,) = model.predict([asked[0]], features={"ner": [asked[2]]})
     assert answer["text"] == asked[1] and answer["copied_from"] == [4, 5, -1, 1, 2]
@@ -135,7 +178,10 @@ def test_spans_are_learnt_and_entities_pointed_at(tmp_path):
         data={"source_features": ["ner"]},
         model={"head": "pointer_softmax", "pointers": "entities", "entity_feature": "ner"},
     )
-    # The vocabulary has every name, and yet they are copied; the encoder reads them as ids, so new names are like old ones.
-    model = trained(tmp_path / "entities", recipe, rows, ["ask", "about"], ["knows", *words], DEFAULT)
+    # The vocabulary has every name, and yet they are copied; the encoder reads them as ids, so new
+    # names are like old ones.
+    model = trained(
+        tmp_path / "entities", recipe, rows, ["ask", "about"], ["knows", *words], DEFAULT
+    )
     (answer,) = model.predict([asked[0]], features={"ner": [asked[2]]})
     assert answer["text"] == asked[1] and answer["copied_from"] == [4, 5, -1, 1, 2]

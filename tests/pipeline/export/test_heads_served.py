@@ -20,10 +20,16 @@ SETTINGS = {
 @pytest.mark.parametrize(
     "head,body",
     # The pointer-generator's recurrent body goes the whole way in tests/end_to_end.
-    [(head, "transformer" if head == "pointer_generator" else "rnn") for head in HEADS if head != "softmax"],
+    [
+        (head, "transformer" if head == "pointer_generator" else "rnn")
+        for head in HEADS
+        if head != "softmax"
+    ],
 )
 def test_a_head_answers_over_grpc(head, body, tmp_path):
-    """What the network says is not learned here, but every part of an answer is there and fits the others."""
+    """What the network says is not learned here, but every part of an answer is there and fits the
+    others.
+    """
     from serving.client import Client
     from serving.server import ModelServer
 
@@ -33,15 +39,24 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
     recipe = make_recipe(
         model=model,
         training={"epochs": 1},
-        decoding={"batch_buckets": [1], "length_buckets": [16], "min_length": 2, "max_length_offset": 2},
+        decoding={
+            "batch_buckets": [1],
+            "length_buckets": [16],
+            "min_length": 2,
+            "max_length_offset": 2,
+        },
         lexicon={"kind": "learned"},
     )
     rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES, 2)]
     # Those that search alike: the others would only take longer to trace.
     signatures = ("serving_default", "n_best", "score")
-    lexicon = {"and": {"and": 1.0}, "greet": {"and": 0.5, "hail": 0.5}} if head in LEXICON_HEADS else None
+    lexicon = (
+        {"and": {"and": 1.0}, "greet": {"and": 0.5, "hail": 0.5}} if head in LEXICON_HEADS else None
+    )
     # Trained, because an untrained network may say special tokens, which no text holds.
-    model = export_tiny(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures, lexicon)
+    model = export_tiny(
+        tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures, lexicon
+    )
     versions = tmp_path / "versions"
     versions.mkdir()
     os.rename(model, versions / "1")
@@ -49,13 +64,18 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
     words = source.split()
     with ModelServer({"tiny": str(versions)}, port=0) as server, Client(server.address) as client:
         (answer,) = client.predict(source)
-        assert len(answer.tokens) >= 2 and answer.text == " ".join(token.text for token in answer.tokens)
+        assert len(answer.tokens) >= 2 and answer.text == " ".join(
+            token.text for token in answer.tokens
+        )
         for token in answer.tokens:
             assert token.text in words  # the target's vocabulary has but `and`
             if token.copied_from is None:
                 assert token.text == "and" and token.copy_probability <= 0.5
             else:
-                assert token.text == token.source_token == words[token.copied_from] and token.copy_probability > 0.5
+                assert (
+                    token.text == token.source_token == words[token.copied_from]
+                    and token.copy_probability > 0.5
+                )
         best, second = client.n_best(source)[0]
         assert best.text == answer.text and best.score >= second.score
         (scored,) = client.score(source, "yan and zoe")
@@ -63,14 +83,23 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
 
 
 def test_a_model_that_composes_words_of_characters(tmp_path):
-    """Words that the vocabulary lacks differ by how they are written; with looked-up words alone they would be the same."""
+    """Words that the vocabulary lacks differ by how they are written;
+    with looked-up words alone they would be the same.
+    """
     from pipeline.export.served_model import ServedModel
 
     recipe = make_recipe(
-        model={"head": "softmax", "composition": "lookup+ngram", "word_length": 5, "ngram_buckets": 211},
+        model={
+            "head": "softmax",
+            "composition": "lookup+ngram",
+            "word_length": 5,
+            "ngram_buckets": 211,
+        },
         decoding={"batch_buckets": [2], "length_buckets": [8, 16], "max_length_offset": 2},
     )
-    rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES[:4], 2)]
+    rows = [
+        (f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES[:4], 2)
+    ]
     signatures = ("serving_default", "score")
     folder = export_tiny(tmp_path, recipe, rows, ["greet", "and"], ["and"], signatures, train=False)
     model = ServedModel(folder)
@@ -92,7 +121,9 @@ def test_a_model_that_composes_words_of_characters(tmp_path):
 
 
 def test_a_model_that_draws(tmp_path):
-    """With a temperature the answers are drawn: differently for each place, the same for the same request, compiled or not."""
+    """With a temperature the answers are drawn:
+    differently for each place, the same for the same request, compiled or not.
+    """
     import tensorflow as tf
 
     from pipeline.export.served_model import ServedModel
@@ -101,12 +132,21 @@ def test_a_model_that_draws(tmp_path):
         model={"head": "joint_copy"},
         decoding={
             **{"beam_size": 1, "n_best": 4, "temperature": 2.0, "top_k": 5, "top_p": 0.95},
-            **{"batch_buckets": [2], "length_buckets": [16], "min_length": 2, "max_length_offset": 4},
+            **{
+                "batch_buckets": [2],
+                "length_buckets": [16],
+                "min_length": 2,
+                "max_length_offset": 4,
+            },
         },
     )
-    rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES[:4], 2)]
+    rows = [
+        (f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES[:4], 2)
+    ]
     signatures = ("serving_default", "serving_default_no_xla", "n_best")
-    folder = export_tiny(tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures, train=False)
+    folder = export_tiny(
+        tmp_path, recipe, rows, ["greet", "and", "now"], ["and"], signatures, train=False
+    )
     model = ServedModel(folder)
     source = "greet zoe and yan now"
     (first,) = model.predict([source])

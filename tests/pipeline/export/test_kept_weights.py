@@ -1,4 +1,6 @@
-"""A SavedModel with a Keras model in it runs where its graph alone is run, as in TensorFlow Serving."""
+"""A SavedModel with a Keras model in it runs where its graph alone is run, as in TensorFlow
+Serving.
+"""
 
 import numpy as np
 

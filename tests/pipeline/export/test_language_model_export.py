@@ -1,4 +1,6 @@
-"""An exported language model: its signatures, alone and behind the server, against the model itself."""
+"""An exported language model:
+its signatures, alone and behind the server, against the model itself.
+"""
 
 import dataclasses
 import json
@@ -65,7 +67,10 @@ def transform_output(tmp_path_factory):
         @tf.function(input_signature=[specs])
         def transform_fn(self, raw):
             features = language_model_preprocessing.make_features(
-                tf.reshape(raw["text"], [-1]), self.table, tokenization.Tokenizer("whitespace"), "<unk>"
+                tf.reshape(raw["text"], [-1]),
+                self.table,
+                tokenization.Tokenizer("whitespace"),
+                "<unk>",
             )
             return {name: value.to_sparse() for name, value in features.items()}
 
@@ -81,7 +86,9 @@ def exported(model, transform_output, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "tiny_lm"
     language_model_export.export_model(model, transform_output, recipe(), str(folder / "1"))
     drawn = recipe(temperature=1.0)
-    language_model_export.export_model(model, transform_output, drawn, str(folder.parent / "drawn" / "1"))
+    language_model_export.export_model(
+        model, transform_output, drawn, str(folder.parent / "drawn" / "1")
+    )
     return folder
 
 
@@ -126,14 +133,23 @@ def test_continuations_are_the_models(exported, model):
         special = np.arange(len(VOCABULARY)) < len(tokenization.SPECIAL_TOKENS) - 1
         special[3] = False
         found = continue_text(model, ids, extended, np.array([ids.shape[1]]), 5, forbidden=special)
-        words = [VOCABULARY[i] if i < len(VOCABULARY) else "Fernández" for i in np.asarray(found["tokens"])[0]]
+        words = [
+            VOCABULARY[i] if i < len(VOCABULARY) else "Fernández"
+            for i in np.asarray(found["tokens"])[0]
+        ]
         assert answer["tokens"] == words
-        np.testing.assert_allclose(answer["log_probability"], np.asarray(found["log_probs"])[0], atol=1e-4)
+        np.testing.assert_allclose(
+            answer["log_probability"], np.asarray(found["log_probs"])[0], atol=1e-4
+        )
         np.testing.assert_array_equal(answer["copied_from"], np.asarray(found["copied_from"])[0])
         assert len(answer["tokens"]) == 5
         # A copied word is the word at its position of text and continuation.
         everything = [*answer["text_tokens"], *answer["tokens"]]
-        assert all(everything[at] == token for token, at in zip(answer["tokens"], answer["copied_from"]) if at >= 0)
+        assert all(
+            everything[at] == token
+            for token, at in zip(answer["tokens"], answer["copied_from"])
+            if at >= 0
+        )
 
 
 def test_drawing_is_repeatable(exported):
@@ -154,29 +170,45 @@ def test_a_server_answers_over_grpc_with_warm_up(exported, capsys):
     assert warmup_signatures(version) == [*["continue"] * 4, "serving_default", "score"]
     with ModelServer(str(exported), 0) as server:
         with Client(server.address, timeout=120) as client:
-            assert set(client.metadata().signatures) >= {"serving_default", "continue", "continue_no_xla", "score"}
+            assert set(client.metadata().signatures) >= {
+                "serving_default",
+                "continue",
+                "continue_no_xla",
+                "score",
+            }
             [score] = client.score_text(TEXTS[0])
             assert score.tokens == ("mr.", "smith", "said", "[END]", "that")
-            np.testing.assert_allclose(score.log_probabilities, served.score(TEXTS[:1])[0][1], atol=1e-5)
+            np.testing.assert_allclose(
+                score.log_probabilities, served.score(TEXTS[:1])[0][1], atol=1e-5
+            )
             answers = client.continue_text(TEXTS)
-            assert [answer.text for answer in answers] == [answer["text"] for answer in served.continue_text(TEXTS)]
+            assert [answer.text for answer in answers] == [
+                answer["text"] for answer in served.continue_text(TEXTS)
+            ]
             assert all(len(answer.tokens) == 5 for answer in answers)
             for token in (token for answer in answers for token in answer.tokens):
                 assert token.copied_from is None or token.source_token == token.text
-            with pytest.raises(RequestError, match="has 13 words, line ends included; this model takes at most 12"):
+            with pytest.raises(
+                RequestError, match="has 13 words, line ends included; this model takes at most 12"
+            ):
                 client.continue_text("here " * 13)
-            with pytest.raises(RequestError, match=r"text\[1\] is empty; send a text that is not only white space"):
+            with pytest.raises(
+                RequestError, match=r"text\[1\] is empty; send a text that is not only white space"
+            ):
                 client.score_text(["here", " "])
         assert main.main(["request", "--continue", "--address", server.address, TEXTS[0]]) == 0
         assert answers[0].text.split("\n")[0] in capsys.readouterr().out
 
 
 def test_a_stream_is_scored_as_the_oracle_scores_it(exported, model):
-    """Float64 and plain loops, over unknown words that stand in the window, have left it, or never stood there."""
+    """Float64 and plain loops, over unknown words that stand in the window, have left it, or never
+    stood there.
+    """
     from pipeline.export.served_language_model import ServedLanguageModel
 
     words = (
-        "mr. Fernández said that Fernández is here \n Li is Li \n said that Li said <unk> Ruiz here that Ruiz is said Ruiz Li"
+        "mr. Fernández said that Fernández is here \n Li is Li \n said that Li said <unk> Ruiz "
+        "here that Ruiz is said Ruiz Li"
     ).split(" ")
     found = ServedLanguageModel(exported).score_stream(words)
     ids = ids_of(" ".join(words))
@@ -186,17 +218,27 @@ def test_a_stream_is_scored_as_the_oracle_scores_it(exported, model):
     window, size = 4, len(VOCABULARY) + len(names)
     for key, read in (("log_probability", ids), ("log_probability_with_copies", extended)):
         read = [3, *read[:-1]]
-        p, _ = sentinel_oracle.language_model([3, *ids[:-1]], read, oracle_weights(model), window, 0.025, 0.25, size)
+        p, _ = sentinel_oracle.language_model(
+            [3, *ids[:-1]], read, oracle_weights(model), window, 0.025, 0.25, size
+        )
         np.testing.assert_allclose(p.sum(axis=1), 1)
         expected, copied = [], []
         for t, (row, word, number) in enumerate(zip(p, words, ids)):
             credited = (
-                key.endswith("copies") and word in numbers and numbers[word] in read[max(0, t - window + 1) : t + 1]
+                key.endswith("copies")
+                and word in numbers
+                and numbers[word] in read[max(0, t - window + 1) : t + 1]
             )
             expected.append(row[numbers[word] if credited else number])
             copied.append(credited)
         np.testing.assert_allclose(found[key], np.log(expected), atol=1e-4)
-    assert [word for word, one in zip(words, copied) if one] == ["Fernández", "Li", "Li", "Ruiz", "Ruiz"]
+    assert [word for word, one in zip(words, copied) if one] == [
+        "Fernández",
+        "Li",
+        "Li",
+        "Ruiz",
+        "Ruiz",
+    ]
     assert found["unknown"].tolist() == [word in numbers for word in words]
 
 
@@ -218,9 +260,13 @@ def test_a_stream_goes_on_where_it_ended(exported):
         carry = {name: outputs[name] for name in carry}
         parts.append(outputs)
     for row in range(2):
-        whole = served.score_stream(" ".join(text[row] for text in texts).replace("\n", " \n ").split(" "))
+        whole = served.score_stream(
+            " ".join(text[row] for text in texts).replace("\n", " \n ").split(" ")
+        )
         for name in ("log_probability", "log_probability_with_copies"):
-            together = np.concatenate([part[name][row, : part["token_count"][row]] for part in parts])
+            together = np.concatenate(
+                [part[name][row, : part["token_count"][row]] for part in parts]
+            )
             np.testing.assert_allclose(together, whole[name], atol=1e-5)
     from pipeline.export.served_model import ModelError
 
@@ -231,17 +277,31 @@ def test_a_stream_goes_on_where_it_ended(exported):
 def test_facts_and_evaluation_of_a_text_file(exported, model, tmp_path, capsys):
     from pipeline.commands import main
 
-    facts = json.loads((exported / "1" / "assets.extra" / "verbatim.json").read_text(encoding="utf-8"))
-    assert (facts["task"], facts["head"], facts["compilations"]) == ("language_model", "pointer_sentinel", 4)
+    facts = json.loads(
+        (exported / "1" / "assets.extra" / "verbatim.json").read_text(encoding="utf-8")
+    )
+    assert (facts["task"], facts["head"], facts["compilations"]) == (
+        "language_model",
+        "pointer_sentinel",
+        4,
+    )
     assert recipe_from_dict(facts["recipe"]) == recipe()
     text = tmp_path / "text.txt"
-    text.write_text("mr. smith said that\nmr. smith is here\n\nthat is <unk>\nhere is mr. smith\n", encoding="utf-8")
+    text.write_text(
+        "mr. smith said that\nmr. smith is here\n\nthat is <unk>\nhere is mr. smith\n",
+        encoding="utf-8",
+    )
     written = tmp_path / "facts.json"
     arguments = ["evaluate", "--model", str(exported), "--data", str(text), "--json", str(written)]
     assert main.main(arguments) == 0
     measured = json.loads(written.read_text(encoding="utf-8"))
-    assert measured["words"] == 20 and measured["unknown_words"] == 0 and "20 words" in capsys.readouterr().out
-    # In chunks of 12 words, which no figure depends on: the stream from its beginning, states and window carried.
+    assert (
+        measured["words"] == 20
+        and measured["unknown_words"] == 0
+        and "20 words" in capsys.readouterr().out
+    )
+    # In chunks of 12 words, which no figure depends on: the stream from its beginning, states and
+    # window carried.
     weights = [oracle_weights(model), 4, 0.025, 0.25]
     expected = sentinel_oracle.perplexity(ids_of(text.read_text(encoding="utf-8")), 3, *weights)
     for name in ("perplexity", "word_perplexity", "perplexity_with_copies"):

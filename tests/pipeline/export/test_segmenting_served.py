@@ -1,4 +1,6 @@
-"""A model that finds words: from texts without spaces, through training and export, to its words in the answer."""
+"""A model that finds words:
+from texts without spaces, through training and export, to its words in the answer.
+"""
 
 import json
 
@@ -8,18 +10,31 @@ from tests.pipeline.export.tiny_models import export_tiny, make_recipe
 
 pytestmark = pytest.mark.slow
 
-WORDS = {"みず": "water", "山": "mountain", "パン": "bread", "ねこ": "cat", "川": "river", "テレビ": "set"}
+WORDS = {
+    "みず": "water",
+    "山": "mountain",
+    "パン": "bread",
+    "ねこ": "cat",
+    "川": "river",
+    "テレビ": "set",
+}
 
 
 def test_its_words_are_found_served_and_scored(tmp_path, capsys):
-    """Runs of one script are the words here; imitation teaches them, so that texts never seen are cut right."""
+    """Runs of one script are the words here;
+    imitation teaches them, so that texts never seen are cut right.
+    """
     from pipeline.commands import main
     from pipeline.export.served_model import ServedModel
 
     names = list(WORDS)
     # Neighbours are of different scripts.
     triples = [
-        (a, b, c) for a in names for b in names for c in names if ord(a[0]) >> 5 != ord(b[0]) >> 5 != ord(c[0]) >> 5
+        (a, b, c)
+        for a in names
+        for b in names
+        for c in names
+        if ord(a[0]) >> 5 != ord(b[0]) >> 5 != ord(c[0]) >> 5
     ]
     rows = [("".join(words), " ".join(WORDS[word] for word in words)) for words in triples]
     held_out, rows = rows[::7], [row for number, row in enumerate(rows) if number % 7]
@@ -55,5 +70,7 @@ def test_its_words_are_found_served_and_scored(tmp_path, capsys):
     assert main.main(["segment", "--model", str(folder), str(text), "--json", str(scores)]) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines() == lines
-    assert "F1 of words 100.0 %" in printed.err and f"1 of {len(lines)} lines are empty" in printed.err
+    assert (
+        "F1 of words 100.0 %" in printed.err and f"1 of {len(lines)} lines are empty" in printed.err
+    )
     assert json.loads(scores.read_text("utf-8"))["scores"]["word_f1"] == 1.0

@@ -16,7 +16,10 @@ pytestmark = pytest.mark.slow
 ROWS = [("one %(a)s two", "un %(a)s deux"), ("three four", "trois quatre"), ("five", "cinq")]
 WORDS = ["one", "two", "three", "four", "five"]
 # More than one batch of four, of different lengths, not in their order.
-TEXTS = [" ".join(WORDS[number % 3 : 1 + number % 5 + number % 3] + [f"%({number})s"]) for number in range(22)]
+TEXTS = [
+    " ".join(WORDS[number % 3 : 1 + number % 5 + number % 3] + [f"%({number})s"])
+    for number in range(22)
+]
 
 WITH_ONE_THREAD = """
 import json, sys
@@ -33,7 +36,12 @@ print(json.dumps(model.predict(json.loads(sys.argv[2]))))
 def folder(tmp_path_factory):
     recipe = make_recipe(
         model={"head": "pointer_generator"},
-        decoding={"batch_buckets": [1, 4], "length_buckets": [8, 16], "min_length": 3, "max_length_offset": 3},
+        decoding={
+            "batch_buckets": [1, 4],
+            "length_buckets": [8, 16],
+            "min_length": 3,
+            "max_length_offset": 3,
+        },
     )
     target_words = sorted({word for _, target in ROWS for word in target.split()})
     path = tmp_path_factory.mktemp("served")
@@ -60,7 +68,8 @@ def test_batches_side_by_side_change_nothing(folder):
     alone = load(folder, 1).predict(TEXTS)
     beside = load(folder, 3).predict(TEXTS, progress=done.append)
     check_same(alone, beside, 0)
-    # The two longest texts come first, as the last batch of the sorted ones, and all are counted once.
+    # The two longest texts come first, as the last batch of the sorted ones, and all are counted
+    # once.
     assert done == [2, 6, 10, 14, 18, 22]
 
 
@@ -69,7 +78,9 @@ def test_a_core_a_batch_changes_nothing(folder):
     environment.pop("TF_NUM_INTRAOP_THREADS", None)
     root = pathlib.Path(__file__).parents[3]
     command = [sys.executable, "-c", WITH_ONE_THREAD, str(folder), json.dumps(TEXTS)]
-    printed = subprocess.run(command, env=environment, cwd=root, check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(
+        command, env=environment, cwd=root, check=True, capture_output=True, text=True
+    ).stdout
     # A sum of one thread may be of another order.
     check_same(load(folder, 1).predict(TEXTS), json.loads(printed.splitlines()[-1]), 1e-5)
 

@@ -28,7 +28,12 @@ ROWS = [(f"greet {name} now", f"hail {name.upper()}") for name in NAMES]
 LEXICON = {"greet": {"hail": 1.0}, **{name: {name.upper(): 0.75, "salute": 0.25} for name in NAMES}}
 # By falling frequency: the last of them are on a list only if the lexicon proposes them.
 TARGET_WORDS = ["hail", "now", "salute", *(name.upper() for name in NAMES)]
-SOURCES = ["greet ada now", "greet pia and then zoe now", "greet", "greet ola now and kim and leo now"]
+SOURCES = [
+    "greet ada now",
+    "greet pia and then zoe now",
+    "greet",
+    "greet ola now and kim and leo now",
+]
 
 
 def serve(folder, signatures, **decoding):
@@ -60,8 +65,15 @@ def same(first, second):
 def test_a_shortlist_and_what_it_falls_back_on(tmp_path):
     # Each is traced in its own time: no more signatures than the test asks.
     everything = serve(tmp_path / "all", ("serving_default",))
-    short = serve(tmp_path / "short", ("serving_default", "serving_default_no_xla"), shortlist_size=8)
-    unsure = serve(tmp_path / "unsure", ("serving_default", "explain"), shortlist_size=8, shortlist_confidence=1.0)
+    short = serve(
+        tmp_path / "short", ("serving_default", "serving_default_no_xla"), shortlist_size=8
+    )
+    unsure = serve(
+        tmp_path / "unsure",
+        ("serving_default", "explain"),
+        shortlist_size=8,
+        shortlist_confidence=1.0,
+    )
 
     answers = short.predict(SOURCES)
     for source, answer in zip(SOURCES, answers):

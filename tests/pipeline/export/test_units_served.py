@@ -1,4 +1,6 @@
-"""Words cut into units, in a SavedModel: what it copies is spelt as the source spells it, whatever the units."""
+"""Words cut into units, in a SavedModel:
+what it copies is spelt as the source spells it, whatever the units.
+"""
 
 import pytest
 
@@ -11,7 +13,8 @@ ROWS = [
     ("greet international cleo", "international cleo"),
     ("greet (dan)", "dan"),
 ]
-# Known words, known letters in unknown words, characters never seen, marks that follow their letter, placeholders, what spells a byte.
+# Known words, known letters in unknown words, characters never seen, marks that follow their
+# letter, placeholders, what spells a byte.
 SOURCES = [
     "greet ada and bob",
     "national binge",
@@ -63,7 +66,9 @@ def test_copied_units_are_the_surface_string(tmp_path, monkeypatch, units, joint
         training={"bucket_lengths": [96]},
         decoding={"length_buckets": [16, 64], "batch_buckets": [4]},
     )
-    folder = export_tiny(tmp_path, recipe, ROWS, ["greet", "and"], ["and"], ("serving_default",), train=False)
+    folder = export_tiny(
+        tmp_path, recipe, ROWS, ["greet", "and"], ["and"], ("serving_default",), train=False
+    )
     answers = ServedModel(folder).predict(SOURCES)
     assert [answer["text"] for answer in answers] == SOURCES
     for answer in answers:

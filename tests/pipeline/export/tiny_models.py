@@ -21,7 +21,10 @@ TINY = {
 
 
 def make_recipe(**sections):
-    tree = {section: {**TINY.get(section, {}), **sections.get(section, {})} for section in (*TINY, *sections)}
+    tree = {
+        section: {**TINY.get(section, {}), **sections.get(section, {})}
+        for section in (*TINY, *sections)
+    }
     return recipe_from_dict({"name": "tiny", **tree})
 
 
@@ -32,8 +35,11 @@ def trained(*arguments):
     return ServedModel(export_tiny(*arguments))
 
 
-def export_tiny(folder, recipe, rows, source_words, target_words, signatures=None, lexicon=None, train=True):
-    """Exports a recipe's model of rows of strings, source, target and tags; `lexicon` is what Lexicon would have found.
+def export_tiny(
+    folder, recipe, rows, source_words, target_words, signatures=None, lexicon=None, train=True
+):
+    """Exports a recipe's model of rows of strings, source, target and tags;
+    `lexicon` is what Lexicon would have found.
 
     Args:
         train: whether it learns the rows first. If not, its weights are the first ones.
@@ -57,16 +63,24 @@ def export_tiny(folder, recipe, rows, source_words, target_words, signatures=Non
     if recipe.data.units != "words":
         source_words, target_words = _write_units(folder, recipe, rows)
     columns = recipe.data.source_features
-    entities = [pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))]
+    entities = [
+        pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))
+    ]
     files = {
-        preprocessing.SOURCE_VOCABULARY_FILE: [*tokenization.SPECIAL_TOKENS, *source_words, *entities],
+        preprocessing.SOURCE_VOCABULARY_FILE: [
+            *tokenization.SPECIAL_TOKENS,
+            *source_words,
+            *entities,
+        ],
         preprocessing.TARGET_VOCABULARY_FILE: [*tokenization.SPECIAL_TOKENS, *target_words],
     }
     for place, name in enumerate(columns):
         tags = sorted({tag for row in rows for tag in row[2 + place].split()})
         files[source_features.tags_file(name)] = [*source_features.TAG_SPECIALS, *tags]
     if views.composes(recipe):
-        counts = characters.count(dict.fromkeys((word for row in rows for word in row[0].split()), 1))
+        counts = characters.count(
+            dict.fromkeys((word for row in rows for word in row[0].split()), 1)
+        )
         files[characters.CHARACTERS_FILE] = characters.choose(counts, 100, 1)
     for name, lines in files.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
@@ -83,14 +97,19 @@ def export_tiny(folder, recipe, rows, source_words, target_words, signatures=Non
     }
     if lexicon:
         translation_lexicon.write(str(folder), lexicon, {})
-    raw = [{**{name: [text.encode()] for name, text in zip(names, row)}, "line": [1]} for row in rows]
+    raw = [
+        {**{name: [text.encode()] for name, text in zip(names, row)}, "line": [1]} for row in rows
+    ]
     with tft_beam.Context(temp_dir=str(folder / "tmp")):
         transform_fn = (raw, metadata) | tft_beam.AnalyzeDataset(
             lambda inputs: preprocessing.preprocessing_fn(inputs, config)
         )
         _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
     output = tft.TFTransformOutput(str(folder / "transform"))
-    sizes = [len(files[name]) for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)]
+    sizes = [
+        len(files[name])
+        for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
+    ]
     features = preprocessing.encoder_feature_sizes(output, recipe)
     read = preprocessing.read_lexicon(output) if recipe.model.head in LEXICON_HEADS else None
     number = preprocessing.count_characters(output) if views.composes(recipe) else 0
@@ -103,12 +122,16 @@ def export_tiny(folder, recipe, rows, source_words, target_words, signatures=Non
         # As training does: the same weights in every process.
         keras.utils.set_random_seed(recipe.training.seed)
         model = trainer.build_model(recipe, *sizes, **options)
-    seq2seq_export.export_model(model, output, recipe, str(folder / "model"), signatures or seq2seq_export.SIGNATURES)
+    seq2seq_export.export_model(
+        model, output, recipe, str(folder / "model"), signatures or seq2seq_export.SIGNATURES
+    )
     return folder / "model"
 
 
 def _write_units(folder, recipe, rows):
-    """Learns what words are cut into, one model for both sides or one each; returns the units of either side's vocabulary."""
+    """Learns what words are cut into, one model for both sides or one each;
+    returns the units of either side's vocabulary.
+    """
     from components.subwords.executor import train
     from pipeline.features.vocabulary_files import choose_units
     from pipeline.text import tokenization, units
@@ -118,7 +141,9 @@ def _write_units(folder, recipe, rows):
         sides = [" ".join(sides)] * 2
     chosen = []
     for side, text in zip(("source", "target"), sides):
-        model = train(collections.Counter(text.split()), recipe.data.units, recipe.vocabulary.pieces)
+        model = train(
+            collections.Counter(text.split()), recipe.data.units, recipe.vocabulary.pieces
+        )
         (folder / units.MODEL_FILES[side]).write_bytes(model)
         chosen.append(choose_units({}, model, 1)[len(tokenization.SPECIAL_TOKENS) :])
     return chosen
@@ -130,7 +155,9 @@ def _write_examples(path, output, rows, names):
 
     from pipeline.export import transform_graph
 
-    columns_of_rows = {name: tf.constant([[row[place]] for row in rows]) for place, name in enumerate(names)}
+    columns_of_rows = {
+        name: tf.constant([[row[place]] for row in rows]) for place, name in enumerate(names)
+    }
     made = transform_graph.TransformGraph(output)(columns_of_rows)
     made = {name: tf.RaggedTensor.from_sparse(value).to_list() for name, value in made.items()}
     with tf.io.TFRecordWriter(path, options="GZIP") as writer:
@@ -142,7 +169,9 @@ def _write_examples(path, output, rows, names):
                     feature[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
                 else:
                     feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
-            writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+            writer.write(
+                tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+            )
 
 
 def warmup_signatures(folder):

@@ -1,4 +1,6 @@
-"""The graph of a language model's texts: tokens, line ends, ids below V, ids of words that have none."""
+"""The graph of a language model's texts:
+tokens, line ends, ids below V, ids of words that have none.
+"""
 
 import pytest
 
@@ -22,8 +24,12 @@ def make():
 
     def run(*texts, unknown="<unk>", lowercase=False):
         tokenizer = tokenization.Tokenizer("whitespace", lowercase)
-        features = preprocessing.make_features(tf.constant(texts, tf.string), table, tokenizer, unknown)
-        return {name: value.to_list() for name, value in features.items()}, preprocessing.detokenize(features["tokens"])
+        features = preprocessing.make_features(
+            tf.constant(texts, tf.string), table, tokenizer, unknown
+        )
+        return {
+            name: value.to_list() for name, value in features.items()
+        }, preprocessing.detokenize(features["tokens"])
 
     return run
 

@@ -9,7 +9,8 @@ from tests.keras_models import label_oracles
 WORDS = st.sampled_from(["a", "b", "c", "d", "Ζεύς"])
 TEXTS = st.lists(WORDS, max_size=7)
 TRANSLATIONS = st.dictionaries(
-    st.sampled_from(["a", "b", "x", "Ζεύς"]), st.lists(st.sampled_from(["a", "b", "c", "z"]), unique=True, max_size=3)
+    st.sampled_from(["a", "b", "x", "Ζεύς"]),
+    st.lists(st.sampled_from(["a", "b", "c", "z"]), unique=True, max_size=3),
 )
 
 
@@ -17,7 +18,9 @@ def ragged(rows):
     import tensorflow as tf
 
     values = tf.constant([token for row in rows for token in row], tf.string)
-    return tf.RaggedTensor.from_row_lengths(values, tf.constant([len(row) for row in rows], tf.int64))
+    return tf.RaggedTensor.from_row_lengths(
+        values, tf.constant([len(row) for row in rows], tf.int64)
+    )
 
 
 def flat(rows, dtype):
@@ -31,13 +34,18 @@ def lookup_in(dictionary):
     import tensorflow as tf
 
     def lookup(words):
-        return tf.constant([" ".join(dictionary.get(word.decode(), [])) for word in words.numpy()], tf.string)
+        return tf.constant(
+            [" ".join(dictionary.get(word.decode(), [])) for word in words.numpy()], tf.string
+        )
 
     return lookup
 
 
 @hypothesis.given(
-    st.lists(st.tuples(TEXTS, st.lists(st.sampled_from(["a", "b", "c", "x", "y", "Ζεύς"]), max_size=7)), max_size=4),
+    st.lists(
+        st.tuples(TEXTS, st.lists(st.sampled_from(["a", "b", "c", "x", "y", "Ζεύς"]), max_size=7)),
+        max_size=4,
+    ),
     TRANSLATIONS,
     st.sets(WORDS, max_size=3),
 )
@@ -47,8 +55,12 @@ def test_dictionary_pointers_equal_the_oracle(pairs, dictionary, vocabulary):
 
     sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     unknown = flat([[word not in vocabulary for word in target] for target in targets], "bool")
-    made = pointer_labels.dictionary_pointers(ragged(sources), ragged(targets), unknown, lookup_in(dictionary))
-    expected = [[*label_oracles.dictionary_pointers(*pair, vocabulary, dictionary), -1] for pair in pairs]
+    made = pointer_labels.dictionary_pointers(
+        ragged(sources), ragged(targets), unknown, lookup_in(dictionary)
+    )
+    expected = [
+        [*label_oracles.dictionary_pointers(*pair, vocabulary, dictionary), -1] for pair in pairs
+    ]
     assert made.to_list() == expected
 
 
@@ -63,11 +75,15 @@ def test_entities_equal_the_oracle(pairs):
     sources = [[token for token, _ in source] for source, _ in pairs]
     flags = [[flag for _, flag in source] for source, _ in pairs]
     targets = [target for _, target in pairs]
-    numbers, pointers = pointer_labels.entity_labels(ragged(sources), ragged(targets), flat(flags, "bool"))
+    numbers, pointers = pointer_labels.entity_labels(
+        ragged(sources), ragged(targets), flat(flags, "bool")
+    )
     expected_numbers, expected_pointers = [], []
     for source, flagged, target in zip(sources, flags, targets):
         entities = {token for token, flag in zip(source, flagged) if flag}
-        ids, _, points = label_oracles.entity_pointers(source, target, flagged, [token in entities for token in target])
+        ids, _, points = label_oracles.entity_pointers(
+            source, target, flagged, [token in entities for token in target]
+        )
         expected_numbers += ids
         expected_pointers.append([*points, -1])
     assert numbers.numpy().tolist() == expected_numbers
@@ -90,7 +106,9 @@ def test_entity_ids_are_the_last_of_the_source_vocabulary():
     from pipeline.features import pointer_labels
 
     known, numbers = tf.constant([5, 6, 7, 8], tf.int64), tf.constant([1, 0, 3, 4], tf.int64)
-    made = pointer_labels.entity_ids(known, numbers, source_size=tf.constant(20, tf.int64), number_of_entities=3)
+    made = pointer_labels.entity_ids(
+        known, numbers, source_size=tf.constant(20, tf.int64), number_of_entities=3
+    )
     assert made.numpy().tolist() == [17, 6, 19, 1]
 
 

@@ -1,4 +1,6 @@
-"""Ids of the extended space: equal to what plain Python loops make of the agreement in docs/architecture.md."""
+"""Ids of the extended space:
+equal to what plain Python loops make of the agreement in docs/architecture.md.
+"""
 
 import functools
 
@@ -22,7 +24,18 @@ PIECES = {
     **{token: [token] for token in CLASSES},
     **{
         word: [word]
-        for word in ("the", "page", "la", "only_source", "only_target", "Zanzibar", "Ζεύς", "été", ",", "?")
+        for word in (
+            "the",
+            "page",
+            "la",
+            "only_source",
+            "only_target",
+            "Zanzibar",
+            "Ζεύς",
+            "été",
+            ",",
+            "?",
+        )
     },
     "page,": ["page", "￭,"],
     "(Quxo)": ["(￭", "Quxo", "￭)"],
@@ -35,7 +48,9 @@ TEXTS = st.lists(st.sampled_from(sorted(PIECES)), max_size=8)
 
 def oracle(source, target):
     """The features of one pair of lists of pieces."""
-    source, target = ([token for piece in pieces for token in PIECES[piece]] for pieces in (source, target))
+    source, target = (
+        [token for piece in pieces for token in PIECES[piece]] for pieces in (source, target)
+    )
     size = len(TARGET_VOCABULARY)
 
     def feed(token, vocabulary):
@@ -68,7 +83,8 @@ def graph(folder):
         tables.append(preprocessing.vocabulary_table(str(folder / name)))
     spec = tf.TensorSpec([None], tf.string)
     function = tf.function(
-        lambda source, target: preprocessing.make_features(source, target, *tables), input_signature=[spec, spec]
+        lambda source, target: preprocessing.make_features(source, target, *tables),
+        input_signature=[spec, spec],
     )
     # The tables live as long as somebody holds them.
     return function, tables
@@ -107,7 +123,9 @@ def test_a_pair_does_not_depend_on_its_batch(features, pairs):
 
 
 def test_an_unseen_placeholder_is_fed_as_its_class_and_copied_as_itself(features):
-    (made,) = features([(["the", "%(name)s", "Zanzibar", "%(name)s"], ["la", "%(name)s", "Zanzibar", "Ζεύς"])])
+    (made,) = features(
+        [(["the", "%(name)s", "Zanzibar", "%(name)s"], ["la", "%(name)s", "Zanzibar", "Ζεύς"])]
+    )
     size = len(TARGET_VOCABULARY)
     assert made["source_ids"] == [9, 4, 1, 4]
     assert made["source_extended_ids"] == [size, size + 1, size + 2, size + 1]
@@ -123,8 +141,16 @@ def test_a_known_token_keeps_its_target_id_even_where_it_could_be_copied(feature
 
 
 def test_empty_texts_and_an_empty_batch(features):
-    empty = {"source_tokens": [], "source_ids": [], "source_extended_ids": [], "source_feed_ids": []}
-    assert features([([], []), ([], [])]) == [{**empty, "target_input_ids": [2], "target_extended_ids": [3]}] * 2
+    empty = {
+        "source_tokens": [],
+        "source_ids": [],
+        "source_extended_ids": [],
+        "source_feed_ids": [],
+    }
+    assert (
+        features([([], []), ([], [])])
+        == [{**empty, "target_input_ids": [2], "target_extended_ids": [3]}] * 2
+    )
     assert features([([], ["Zanzibar"])])[0]["target_extended_ids"] == [1, 3]
     assert features([]) == []
 
@@ -148,7 +174,9 @@ def test_a_special_token_written_in_a_tokenized_text_is_a_word_to_copy(tmp_path)
         (tmp_path / name).write_text("".join(f"{token}\n" for token in tokens))
         tables.append(preprocessing.vocabulary_table(str(tmp_path / name)))
     tokenizer = tokenization.Tokenizer("whitespace")
-    made = preprocessing.make_features(tf.constant(["[PAD] page %s"]), tf.constant(["[END] [PAD]"]), *tables, tokenizer)
+    made = preprocessing.make_features(
+        tf.constant(["[PAD] page %s"]), tf.constant(["[END] [PAD]"]), *tables, tokenizer
+    )
     size = len(TARGET_VOCABULARY)
     assert made["source_tokens"].to_list() == [[b"[PAD]", b"page", b"%s"]]
     assert made["source_ids"].to_list() == [[1, 10, 12]]
@@ -188,12 +216,16 @@ class Lookup:
     def lookup(self, words):
         import tensorflow as tf
 
-        return tf.constant([self._entries.get(word.decode(), "") for word in words.numpy()], tf.string)
+        return tf.constant(
+            [self._entries.get(word.decode(), "") for word in words.numpy()], tf.string
+        )
 
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory):
-    """Function of a pair of texts, parted by white space, and of what `make_features` takes beside: the features as lists."""
+    """Function of a pair of texts, parted by white space, and of what `make_features` takes beside:
+    the features as lists.
+    """
     import tensorflow as tf
 
     from pipeline.features import preprocessing
@@ -201,7 +233,10 @@ def make(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabularies")
     entities = ["[ENTITY_1]", "[ENTITY_2]"]
     tables = []
-    for name, tokens in (("source", [*SOURCE_VOCABULARY, *entities]), ("target", TARGET_VOCABULARY)):
+    for name, tokens in (
+        ("source", [*SOURCE_VOCABULARY, *entities]),
+        ("target", TARGET_VOCABULARY),
+    ):
         (folder / name).write_text("".join(f"{token}\n" for token in tokens))
         tables.append(preprocessing.vocabulary_table(str(folder / name)))
 
@@ -245,7 +280,12 @@ def test_entities_are_read_as_ids_and_pointed_at_even_if_known(make):
     made = make(
         "page Ann the page [ENTITY_1]",
         "page la Ann page the",
-        {"pointers": "entities", "entity_feature": "ner", "entities": 2, "source_features": ["ner"]},
+        {
+            "pointers": "entities",
+            "entity_feature": "ner",
+            "entities": 2,
+            "source_features": ["ner"],
+        },
         {"ner": Tags()},
         {"ner": "PER PER O PER O"},
     )
@@ -262,11 +302,18 @@ class Tags:
     def lookup(self, tags):
         import tensorflow as tf
 
-        return tf.constant([{"PER": 2, "O": 3}.get(tag.decode(), -1) for tag in tags.numpy()], tf.int64)
+        return tf.constant(
+            [{"PER": 2, "O": 3}.get(tag.decode(), -1) for tag in tags.numpy()], tf.int64
+        )
 
 
 def test_a_served_text_with_too_few_tags_still_has_features(make):
-    settings = {"pointers": "entities", "entity_feature": "ner", "entities": 2, "source_features": ["ner"]}
+    settings = {
+        "pointers": "entities",
+        "entity_feature": "ner",
+        "entities": 2,
+        "source_features": ["ner"],
+    }
     made = make("Ann Bob", "", settings, {"ner": Tags()}, {"ner": "PER"})
     assert made["source_ids"] == [len(SOURCE_VOCABULARY), 1]
     assert make("Ann", "", settings, {"ner": Tags()}, {"ner": ""})["source_ids"] == [1]
@@ -311,7 +358,9 @@ class Letters:
     def lookup(self, found):
         import tensorflow as tf
 
-        flat = [6 + ord(c.decode()) - ord("a") if c.isalpha() else -1 for c in found.numpy().ravel()]
+        flat = [
+            6 + ord(c.decode()) - ord("a") if c.isalpha() else -1 for c in found.numpy().ravel()
+        ]
         return tf.reshape(tf.constant(flat, tf.int64), tf.shape(found))
 
 
@@ -321,7 +370,11 @@ def test_words_as_rows_of_characters(make):
     # An unseen placeholder is one character, its class; of a long word the first two and the last.
     assert made["source_characters"] == [6, 7, 0, 1, 0, 0, 2, 0, 0, 21, 6, 10]
     # One that the vocabulary has is spelt.
-    assert make("%s", "x", {"word_length": 3}, {"characters": Letters()})["source_characters"] == [1, 24, 0]
+    assert make("%s", "x", {"word_length": 3}, {"characters": Letters()})["source_characters"] == [
+        1,
+        24,
+        0,
+    ]
     assert make("", "x", {"word_length": 3}, {"characters": Letters()})["source_characters"] == []
 
 

@@ -15,7 +15,9 @@ def test_case():
     }
     tokens = [token for group in expected.values() for token in group]
     made = source_features.case_ids(tf.constant(tokens)).numpy()
-    assert [source_features.CASES[index] for index in made] == [name for name in expected for _ in expected[name]]
+    assert [source_features.CASES[index] for index in made] == [
+        name for name in expected for _ in expected[name]
+    ]
 
 
 def test_tags(tmp_path):

@@ -54,7 +54,9 @@ def made_labels(pairs, max_span, min_span=1, known=frozenset()):
 
     def ragged(rows):
         values = tf.constant([token for row in rows for token in row], tf.string)
-        return tf.RaggedTensor.from_row_lengths(values, tf.constant([len(row) for row in rows], tf.int64))
+        return tf.RaggedTensor.from_row_lengths(
+            values, tf.constant([len(row) for row in rows], tf.int64)
+        )
 
     source, target = ragged([pair[0] for pair in pairs]), ragged([pair[1] for pair in pairs])
     unknown = tf.constant([token not in known for pair in pairs for token in pair[1]], tf.bool)
@@ -68,7 +70,9 @@ def test_spans_equal_the_oracle(pairs, max_span):
     assert made_labels(pairs, max_span) == [expected_labels(*pair, max_span) for pair in pairs]
 
 
-@hypothesis.given(st.lists(st.tuples(TEXTS, TEXTS), max_size=5), st.sampled_from([(2, 2), (2, 3), (3, 5)]))
+@hypothesis.given(
+    st.lists(st.tuples(TEXTS, TEXTS), max_size=5), st.sampled_from([(2, 2), (2, 3), (3, 5)])
+)
 @hypothesis.settings(max_examples=150)
 def test_a_shortest_span_of_known_words_equals_the_oracle(pairs, limits):
     min_span, max_span = limits

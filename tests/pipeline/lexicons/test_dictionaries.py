@@ -21,7 +21,10 @@ def refusal(function, *arguments):
 
 def test_a_dictionary_keeps_entries_of_one_word_and_counts_the_others(tmp_path):
     path = tmp_path / "dictionary.tsv"
-    path.write_text("house\tmaison\nhouse\tdemeure\nice cream\tglace\n%s\tx\nwater\tl'eau\n\nhome\tmaison\n", "utf-8")
+    path.write_text(
+        "house\tmaison\nhouse\tdemeure\nice cream\tglace\n%s\tx\nwater\tl'eau\n\nhome\tmaison\n",
+        "utf-8",
+    )
     read = dictionaries.read_dictionary(path, TEXT)
     assert read.pairs == [("house", "maison"), ("house", "demeure"), ("home", "maison")]
     assert (read.entries, read.skipped) == (6, 3)
@@ -32,13 +35,23 @@ def test_a_dictionary_keeps_entries_of_one_word_and_counts_the_others(tmp_path):
 
 def test_a_dictionary_of_four_columns_gives_word_and_meaning(tmp_path):
     path = tmp_path / "jlpt.tsv"
-    path.write_text("見地\tけんち\tviewpoint\tN1\n原則\tげんそく\tprinciple, general rule\tN1\n", "utf-8")
+    path.write_text(
+        "見地\tけんち\tviewpoint\tN1\n原則\tげんそく\tprinciple, general rule\tN1\n", "utf-8"
+    )
     read = dictionaries.read_dictionary(path, WHITESPACE)
     assert read.pairs == [("見地", "viewpoint"), ("原則", "principle")] and read.skipped == 1
 
 
 @pytest.mark.parametrize(
-    "line", [b"one column", b"a\tb\tc", b"\tb", b"a\t ", b"a\tb\t\td", "\xe9t\xe9\tsummer".encode("latin-1")]
+    "line",
+    [
+        b"one column",
+        b"a\tb\tc",
+        b"\tb",
+        b"a\t ",
+        b"a\tb\t\td",
+        "\xe9t\xe9\tsummer".encode("latin-1"),
+    ],
 )
 def test_a_malformed_line_of_a_dictionary_is_counted_and_named(tmp_path, line):
     path = tmp_path / "dictionary.tsv"
@@ -62,14 +75,20 @@ def test_too_many_malformed_lines_stop_the_run_before_it_begins(tmp_path):
 
     dictionaries.check(recipe(0.4))
     said = refusal(dictionaries.check, recipe(0.3))
-    assert "1 of 3 lines" in said and "line 2" in said and "above data.max_rejected_share (30.0%)" in said
+    assert (
+        "1 of 3 lines" in said
+        and "line 2" in said
+        and "above data.max_rejected_share (30.0%)" in said
+    )
     # A file in another encoding altogether has no line that can be read.
     path.write_bytes("good\tbon\n".encode("utf-16"))
     assert "malformed; the first is line 1" in refusal(dictionaries.check, recipe(0.9))
 
 
 def test_unreadable_files(tmp_path):
-    assert "cannot be read: No such file" in refusal(dictionaries.read_dictionary, tmp_path / "none", TEXT)
+    assert "cannot be read: No such file" in refusal(
+        dictionaries.read_dictionary, tmp_path / "none", TEXT
+    )
     (tmp_path / "latin").write_bytes(b"a\tb\n\xe9t\xe9\tsummer\n")
     assert "Line 2" in refusal(dictionaries.read_copy_lexicon, tmp_path / "latin", TEXT)
 
@@ -77,7 +96,8 @@ def test_unreadable_files(tmp_path):
 def test_copy_lexicons_of_both_forms(tmp_path):
     path = tmp_path / "lexicon.txt"
     path.write_text(
-        "denver :- NP : denver:ci\nmontreal canada  :- NP : montreal:ci\nninth :- NP : 9:dn\nDenver\tother:_ci\nny\tnew_york:_ci\n",
+        "denver :- NP : denver:ci\nmontreal canada  :- NP : montreal:ci\nninth :- NP : "
+        "9:dn\nDenver\tother:_ci\nny\tnew_york:_ci\n",
         "utf-8",
     )
     read = dictionaries.read_copy_lexicon(path, WHITESPACE)
@@ -90,11 +110,15 @@ def test_copy_lexicons_of_both_forms(tmp_path):
     assert read.ambiguous == 1
 
 
-@pytest.mark.parametrize("line", ["alone", "a\tb\tc", " :- NP : x:y", "a :- NP : x", "a :- x:y", "a\t"])
+@pytest.mark.parametrize(
+    "line", ["alone", "a\tb\tc", " :- NP : x:y", "a :- NP : x", "a :- x:y", "a\t"]
+)
 def test_a_malformed_line_of_a_copy_lexicon_is_named(tmp_path, line):
     path = tmp_path / "lexicon.txt"
     path.write_text(f"denver\tdenver:_ci\n{line}\n", "utf-8")
-    assert f"Line 2 of {path} (data.copy_lexicon) must be" in refusal(dictionaries.read_copy_lexicon, path, WHITESPACE)
+    assert f"Line 2 of {path} (data.copy_lexicon) must be" in refusal(
+        dictionaries.read_copy_lexicon, path, WHITESPACE
+    )
 
 
 def test_an_entity_is_one_token(tmp_path):
@@ -127,7 +151,9 @@ def test_the_longest_phrase_at_each_position(rows, phrases):
         return row[place].encode()
 
     values = tf.constant([token for row in rows for token in row], tf.string)
-    tokens = tf.RaggedTensor.from_row_lengths(values, tf.constant([len(row) for row in rows], tf.int64))
+    tokens = tf.RaggedTensor.from_row_lengths(
+        values, tf.constant([len(row) for row in rows], tf.int64)
+    )
     made = copy_lexicon.phrase_surfaces(tokens, lookup, 3)
     assert made.to_list() == [[expected(row, place) for place in range(len(row))] for row in rows]
 
@@ -140,6 +166,8 @@ def test_tables_read_what_the_lexicons_write(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("montreal canada\tmontreal:_ci\n\u2028x\ty z\n", "utf-8")
     table = copy_lexicon.text_table(str(path))
-    found = table.lookup(tf.constant(["montreal canada", "montreal", "", "\u2028x"])).numpy().tolist()
+    found = (
+        table.lookup(tf.constant(["montreal canada", "montreal", "", "\u2028x"])).numpy().tolist()
+    )
     assert found == [b"montreal:_ci", b"", b"", b"y z"]
     assert copy_lexicon.longest_phrase(str(path)) == 2

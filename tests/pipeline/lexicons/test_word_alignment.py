@@ -1,4 +1,6 @@
-"""Word translation probabilities: the models' equations by loops, nltk's models, any number of shards."""
+"""Word translation probabilities:
+the models' equations by loops, nltk's models, any number of shards.
+"""
 
 import io
 import math
@@ -13,7 +15,10 @@ from pipeline.lexicons import word_alignment as wa
 def corpus(seed=0, pairs=12, words=6, longest=5):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, longest + 1, size=(pairs, 2))
-    return tuple([rng.integers(1, words + 1, size=size).tolist() for size in sizes[:, side]] for side in range(2))
+    return tuple(
+        [rng.integers(1, words + 1, size=size).tolist() for size in sizes[:, side]]
+        for side in range(2)
+    )
 
 
 def slow_pass(sources, targets, t, prior=None):
@@ -29,7 +34,11 @@ def slow_pass(sources, targets, t, prior=None):
                         math.exp(-prior.tension * abs(i / len(target) - k / len(source)))
                         for k in range(1, len(source) + 1)
                     ]
-                    d = prior.null_probability if j == 0 else (1 - prior.null_probability) * weight[j - 1] / sum(weight)
+                    d = (
+                        prior.null_probability
+                        if j == 0
+                        else (1 - prior.null_probability) * weight[j - 1] / sum(weight)
+                    )
                 joint[j] = d * t(f, e)
             total = sum(joint.values())
             likelihood += math.log(total)
@@ -71,10 +80,12 @@ def test_model_1_is_nltks():
     from nltk.translate import AlignedSent, IBMModel1
 
     sources, targets = corpus(3, pairs=20)
-    # A word that stands twice in a target: nltk divides by its total once for each, so its counts are too small.
+    # A word that stands twice in a target: nltk divides by its total once for each, so its counts
+    # are too small.
     targets = [sorted(set(target)) for target in targets]
     words = [
-        AlignedSent([f"e{e}" for e in target], [f"f{f}" for f in source]) for source, target in zip(sources, targets)
+        AlignedSent([f"e{e}" for e in target], [f"f{f}" for f in source])
+        for source, target in zip(sources, targets)
     ]
     theirs = IBMModel1(words, 7).translation_table
     links, table = wa.make_links(sources, targets), None
@@ -86,7 +97,9 @@ def test_model_1_is_nltks():
 
 @pytest.mark.parametrize("prior", [wa.Prior(), wa.Prior(0.3, 0.7)])
 def test_a_pass_of_the_diagonal_model_is_nltks_model_2_with_that_alignment_table(prior):
-    """nltk learns a number for each place; given those of the diagonal, its pass finds the same translations."""
+    """nltk learns a number for each place;
+    given those of the diagonal, its pass finds the same translations.
+    """
     import collections
 
     from nltk.translate import AlignedSent, IBMModel2
@@ -98,7 +111,9 @@ def test_a_pass_of_the_diagonal_model_is_nltks_model_2_with_that_alignment_table
     translations = collections.defaultdict(lambda: collections.defaultdict(float))
     for (f, e), probability in as_dict(*table).items():
         translations[f"e{e}"][f"f{f}" if f else None] = probability
-    d = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(dict)))
+    d = collections.defaultdict(
+        lambda: collections.defaultdict(lambda: collections.defaultdict(dict))
+    )
     for n, m in {(len(source), len(target)) for source, target in zip(sources, targets)}:
         for i in range(1, m + 1):
             weights = [math.exp(-prior.tension * abs(i / m - j / n)) for j in range(1, n + 1)]
@@ -106,10 +121,15 @@ def test_a_pass_of_the_diagonal_model_is_nltks_model_2_with_that_alignment_table
             for j, weight in enumerate(weights, 1):
                 d[j][i][n][m] = (1 - prior.null_probability) * weight / sum(weights)
     words = [
-        AlignedSent([f"e{e}" for e in target], [f"f{f}" for f in source]) for source, target in zip(sources, targets)
+        AlignedSent([f"e{e}" for e in target], [f"f{f}" for f in source])
+        for source, target in zip(sources, targets)
     ]
-    theirs = IBMModel2(words, 1, {"translation_table": translations, "alignment_table": d}).translation_table
-    for (f, e), probability in as_dict(*wa.normalize(wa.expected_counts(links, table, prior))).items():
+    theirs = IBMModel2(
+        words, 1, {"translation_table": translations, "alignment_table": d}
+    ).translation_table
+    for (f, e), probability in as_dict(
+        *wa.normalize(wa.expected_counts(links, table, prior))
+    ).items():
         assert theirs[f"e{e}"][f"f{f}" if f else None] == pytest.approx(probability, abs=1e-6)
 
 
@@ -200,17 +220,26 @@ def test_files_hold_what_was_written(pairs):
     counts = wa.expected_counts(links)
     assert_equal(written_and_read(wa.write_counts, wa.read_counts, counts), counts)
     for prior in (None, wa.Prior(0.1, 3.25)):
-        table, read_prior = written_and_read(wa.write_model, wa.read_model, wa.normalize(counts), prior)
+        table, read_prior = written_and_read(
+            wa.write_model, wa.read_model, wa.normalize(counts), prior
+        )
         assert_equal(table, wa.normalize(counts))
         assert read_prior == prior
 
 
-@pytest.mark.parametrize("top_k, min_probability", [(1, 0.0), (2, 0.15), (3, 0.3), (100, 0.0), (100, 0.9)])
+@pytest.mark.parametrize(
+    "top_k, min_probability", [(1, 0.0), (2, 0.15), (3, 0.3), (100, 0.0), (100, 0.9)]
+)
 def test_what_is_left_out_early_would_be_pruned(top_k, min_probability):
     """With equal probabilities too: pruning chooses among them by code point."""
     rng = np.random.default_rng(5)
-    words = {source: {f"e{e}": float(rng.integers(1, 4)) for e in range(1, 6 + source)} for source in range(1, 20)}
-    entries = sorted((source, int(e[1:]), value) for source, row in words.items() for e, value in row.items())
+    words = {
+        source: {f"e{e}": float(rng.integers(1, 4)) for e in range(1, 6 + source)}
+        for source in range(1, 20)
+    }
+    entries = sorted(
+        (source, int(e[1:]), value) for source, row in words.items() for e, value in row.items()
+    )
     sources, targets, values = map(np.array, zip(*entries))
     table = wa.normalize(wa.Counts(wa.pair_keys(sources, targets), values, 0.0, 0.0, 0.0, {}))
     left = wa.likeliest(table, top_k, min_probability)

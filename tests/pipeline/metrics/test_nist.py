@@ -22,9 +22,14 @@ def test_nist_equals_nltk(seed):
     options = {"tokenization": "whitespace", "bootstrap_samples": 0}
     for outputs in (good, bad):
         result = scoring.score("nist", outputs, references, **options)["nist"]
-        assert result.value == pytest.approx(_nist_by_nltk(outputs, [[text] for text in references]), abs=1e-9)
+        assert result.value == pytest.approx(
+            _nist_by_nltk(outputs, [[text] for text in references]), abs=1e-9
+        )
     for count in (2, 3):
-        several = [texts[: 1 + index % count] for index, texts in enumerate(zip(references, bad, references[::-1]))]
+        several = [
+            texts[: 1 + index % count]
+            for index, texts in enumerate(zip(references, bad, references[::-1]))
+        ]
         result = scoring.score("nist", good, several, **options)["nist"]
         assert result.value == pytest.approx(_nist_by_nltk(good, several), abs=1e-9)
     short = [" ".join(text.split()[:-2]) or "cat" for text in good]
@@ -35,12 +40,16 @@ def test_nist_equals_nltk(seed):
 def test_nist_of_resampled_test_sets_equals_nltk():
     references, outputs, others = corpus(20)
     several = list(zip(references, others))
-    table = SegmentStatistics("nist", [outputs, others], several, None, None, {"tokenization": "whitespace"})
+    table = SegmentStatistics(
+        "nist", [outputs, others], several, None, None, {"tokenization": "whitespace"}
+    )
     values = table.resample(10, 1)
     generator = np.random.default_rng(1)
     for sample, indices in enumerate(generator.choice(20, size=(10, 20))):
         for system, texts in enumerate((outputs, others)):
-            expected = _nist_by_nltk([texts[index] for index in indices], [several[index] for index in indices])
+            expected = _nist_by_nltk(
+                [texts[index] for index in indices], [several[index] for index in indices]
+            )
             assert values[system]["nist"][sample] == pytest.approx(expected, abs=1e-9)
 
 
@@ -48,7 +57,16 @@ def test_nist_of_almost_nothing():
     for outputs, references in ([""], ["a"]), (["a"], [""]), (["a b"], ["c d"]), ([""], [""]):
         assert scoring.score("nist", outputs, references, bootstrap_samples=10)["nist"].value == 0
     # Nothing but alternatives: each reference matches a word of its own.
-    alternatives = scoring.score("nist", ["a b c d e"], [["a", "b"]], tokenization="whitespace", bootstrap_samples=10)
-    assert alternatives["nist"].value == pytest.approx(_nist_by_nltk(["a b c d e"], [["a", "b"]]), abs=1e-9) == 0.2
+    alternatives = scoring.score(
+        "nist", ["a b c d e"], [["a", "b"]], tokenization="whitespace", bootstrap_samples=10
+    )
+    assert (
+        alternatives["nist"].value
+        == pytest.approx(_nist_by_nltk(["a b c d e"], [["a", "b"]]), abs=1e-9)
+        == 0.2
+    )
     result = scoring.score("nist", ["The cat."], ["The cat."])["nist"]
-    assert result.details == {"hypothesis_length": 3, "reference_words": 3} and "tok:13a" in result.signature
+    assert (
+        result.details == {"hypothesis_length": 3, "reference_words": 3}
+        and "tok:13a" in result.signature
+    )

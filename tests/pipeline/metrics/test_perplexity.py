@@ -9,19 +9,32 @@ from pipeline.metrics.perplexity import perplexity_of
 
 
 def test_perplexity_per_token_and_per_word():
-    """Two subwords a word and the end: what a model of words would have to reach is told by words alone."""
+    """Two subwords a word and the end:
+    what a model of words would have to reach is told by words alone.
+    """
     references = ["le chat", "oui !"]
     given = {"scores": [(-6.0, 5), (-3.0, 4)], "bootstrap_samples": 50}
     found = scoring.score("perplexity,word_perplexity", ["", ""], references, **given)
-    assert found["perplexity"].value == pytest.approx(np.exp(9 / 9)) and found["perplexity"].details["tokens"] == 9
+    assert (
+        found["perplexity"].value == pytest.approx(np.exp(9 / 9))
+        and found["perplexity"].details["tokens"] == 9
+    )
     assert (
         found["word_perplexity"].value == pytest.approx(np.exp(9 / 6))
         and found["word_perplexity"].details["words"] == 6
     )
-    assert found["perplexity"].lower_is_better and found["perplexity"].low < np.e < found["perplexity"].high
+    assert (
+        found["perplexity"].lower_is_better
+        and found["perplexity"].low < np.e < found["perplexity"].high
+    )
     worse = [(-9.0, 5), (-5.0, 4)]
     *_, compared = scoring.score_pair(
-        "perplexity", ["", ""], ["", ""], references, scores=(given["scores"], worse), bootstrap_samples=50
+        "perplexity",
+        ["", ""],
+        ["", ""],
+        references,
+        scores=(given["scores"], worse),
+        bootstrap_samples=50,
     )
     assert compared["perplexity"].difference == pytest.approx(np.e - np.exp(14 / 9))
     assert perplexity_of(-1e9, 1) == np.inf and perplexity_of(0.0, 0) is None

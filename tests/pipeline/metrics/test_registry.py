@@ -13,14 +13,25 @@ from tests.pipeline.corpora import corpus
 
 def test_recipes_know_the_metrics_by_the_same_names():
     assert set(METRICS) == set(registry._FACTORIES) <= set(registry.LABELS)
-    # Measured elsewhere: see `pipeline.evaluation.perplexity_of_text` and `pipeline.reporting.results`.
-    elsewhere = {"attention_entropy", "perplexity_with_copies", "passage_perplexity", "validation_perplexity"}
+    # Measured elsewhere: see `pipeline.evaluation.perplexity_of_text` and
+    # `pipeline.reporting.results`.
+    elsewhere = {
+        "attention_entropy",
+        "perplexity_with_copies",
+        "passage_perplexity",
+        "validation_perplexity",
+    }
     assert set(registry.LABELS) - set(registry._FACTORIES) == elsewhere
     assert set(METRICS) == set(vars(sections.ThresholdsConfig()))
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in registry.expand_metric_names(registry.METRICS) if name != "execution_accuracy"]
+    "name",
+    [
+        name
+        for name in registry.expand_metric_names(registry.METRICS)
+        if name != "execution_accuracy"
+    ],
 )
 def test_the_value_is_identical_however_segments_are_divided(name):
     """Not nearly: no order in which workers add leaves another last digit."""
@@ -28,12 +39,17 @@ def test_the_value_is_identical_however_segments_are_divided(name):
     counts = {word: len(word) for text in references for word in text.split()}
     metric = registry.create_metric(name, training_words=counts)
     segments = [
-        metric.statistics((-len(reference) / 3, 7) if metric.needs_scores else output, (reference,), reference[5:])
+        metric.statistics(
+            (-len(reference) / 3, 7) if metric.needs_scores else output, (reference,), reference[5:]
+        )
         for output, reference in zip(outputs, references)
     ]
     found = set()
     for seed, workers in enumerate((1, 2, 7, 60)):
         order = random.Random(seed).sample(segments, len(segments)) if seed else segments
-        shards = [functools.reduce(metric.add, order[shard::workers], metric.zero()) for shard in range(workers)]
+        shards = [
+            functools.reduce(metric.add, order[shard::workers], metric.zero())
+            for shard in range(workers)
+        ]
         found.add(metric.value(functools.reduce(metric.add, shards, metric.zero())))
     assert len(found) == 1

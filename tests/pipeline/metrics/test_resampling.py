@@ -15,7 +15,9 @@ def test_interval_is_from_sacrebleus_own_resamples(monkeypatch):
     references, outputs, _ = corpus(61)
     result = scoring.score(["bleu"], outputs, references, bootstrap_samples=200)["bleu"]
     metric = sacrebleu.BLEU()
-    _, scores = _bootstrap_resample(metric._extract_corpus_statistics(outputs, [references]), metric, 200)
+    _, scores = _bootstrap_resample(
+        metric._extract_corpus_statistics(outputs, [references]), metric, 200
+    )
     values = sorted(score.score for score in scores)
     assert values[4] <= result.low <= values[5]
     assert values[194] <= result.high <= values[195]
@@ -27,7 +29,9 @@ def test_interval_is_from_sacrebleus_own_resamples(monkeypatch):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_p_value_equals_sacrebleus_paired_test(seed):
     references, better, worse = corpus(40, seed)
-    ours = scoring.paired_bootstrap(["bleu", "chrf"], better, worse, references, bootstrap_samples=300)
+    ours = scoring.paired_bootstrap(
+        ["bleu", "chrf"], better, worse, references, bootstrap_samples=300
+    )
     test = PairedTest(
         [("baseline", worse), ("system", better)],
         {"BLEU": sacrebleu.BLEU(), "CHRF": sacrebleu.CHRF()},
@@ -44,7 +48,9 @@ def test_p_value_equals_sacrebleus_paired_test(seed):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_randomisation_equals_sacrebleus(seed, monkeypatch):
-    monkeypatch.setattr(resampling, "_BOOTSTRAP_CHUNK_ELEMENTS", 3000)  # several chunks must be the same trials
+    monkeypatch.setattr(
+        resampling, "_BOOTSTRAP_CHUNK_ELEMENTS", 3000
+    )  # several chunks must be the same trials
     references, better, worse = corpus(41, seed)
     both = list(zip(references, worse))
     metrics = {"BLEU": sacrebleu.BLEU(), "CHRF": sacrebleu.CHRF(), "TER": sacrebleu.TER()}
@@ -52,8 +58,12 @@ def test_randomisation_equals_sacrebleus(seed, monkeypatch):
         (better, worse, references, [references]),
         (better, better[:20] + worse[20:23] + better[23:], both, [references, worse]),
     ):
-        ours = scoring.paired_randomisation("bleu,chrf,ter", first, second, texts, trials=200, bootstrap_samples=100)
-        test = PairedTest([("b", second), ("s", first)], metrics, streams, test_type="ar", n_samples=200)
+        ours = scoring.paired_randomisation(
+            "bleu,chrf,ter", first, second, texts, trials=200, bootstrap_samples=100
+        )
+        test = PairedTest(
+            [("b", second), ("s", first)], metrics, streams, test_type="ar", n_samples=200
+        )
         theirs = {key: results[1].p_value for key, results in test()[1].items() if key != "System"}
         # Sums in another order may fall on the other side of a tie.
         for name, key in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
@@ -65,16 +75,22 @@ def test_randomisation_equals_sacrebleus(seed, monkeypatch):
 def test_randomisation_of_the_other_metrics():
     references, better, worse = corpus(30)
     names = "nist,exact_match,rouge1"
-    found = scoring.paired_randomisation(names, better, worse, references, trials=100, bootstrap_samples=0)
+    found = scoring.paired_randomisation(
+        names, better, worse, references, trials=100, bootstrap_samples=0
+    )
     assert found["nist"].p_value == pytest.approx(1 / 101) and found["nist"].low is None
     # One segment of difference: every trial reaches it.
     almost = ["cat", *references[1:]]
     found = scoring.paired_randomisation("exact_match", references, almost, references, trials=100)
     assert found["exact_match"].p_value == 1
-    undefined = scoring.paired_randomisation("placeholder_fidelity", ["a"], ["b"], ["a"], ["a"], trials=10)
+    undefined = scoring.paired_randomisation(
+        "placeholder_fidelity", ["a"], ["b"], ["a"], ["a"], trials=10
+    )
     assert undefined["placeholder_fidelity"].p_value is None
     with pytest.raises(ScoringError, match="1000001 trials are too many: ask for 1000000 at most"):
-        scoring.paired_randomisation("bleu", better, worse, references, trials=1_000_001, bootstrap_samples=0)
+        scoring.paired_randomisation(
+            "bleu", better, worse, references, trials=1_000_001, bootstrap_samples=0
+        )
     with pytest.raises(ScoringError, match="at least 1 trial; got 0"):
         scoring.paired_randomisation("bleu", better, worse, references, trials=0)
 
@@ -82,20 +98,26 @@ def test_randomisation_of_the_other_metrics():
 @pytest.mark.parametrize("test", [scoring.paired_bootstrap, scoring.paired_randomisation])
 def test_two_equal_systems_do_not_differ(test):
     references, outputs, _ = corpus()
-    for result in test("bleu,exact_match,rouge", outputs, outputs, references, bootstrap_samples=50).values():
+    for result in test(
+        "bleu,exact_match,rouge", outputs, outputs, references, bootstrap_samples=50
+    ).values():
         assert (result.difference, result.p_value) == (0, 1.0)
 
 
 def test_paired_test_of_shares():
     sources = ["open %s"] * 40
     good, bad = ["ouvrir %s"] * 40, ["ouvrir %s"] * 20 + ["ouvrir"] * 20
-    result = scoring.paired_bootstrap(["placeholder_fidelity"], good, bad, good, sources, bootstrap_samples=500)
+    result = scoring.paired_bootstrap(
+        ["placeholder_fidelity"], good, bad, good, sources, bootstrap_samples=500
+    )
     comparison = result["placeholder_fidelity"]
     assert comparison.difference == pytest.approx(0.5)
     assert comparison.p_value < 0.01
     assert 0.3 < comparison.low < 0.5 < comparison.high < 0.7
     almost = ["ouvrir %s"] * 39 + ["ouvrir"]
-    result = scoring.paired_bootstrap(["placeholder_fidelity"], good, almost, good, sources, bootstrap_samples=500)
+    result = scoring.paired_bootstrap(
+        ["placeholder_fidelity"], good, almost, good, sources, bootstrap_samples=500
+    )
     assert result["placeholder_fidelity"].p_value > 0.1
 
 
@@ -114,6 +136,12 @@ def test_paired_test_of_shares():
     ],
 )
 def test_what_is_called_better(name, value, p_value, said):
-    result, baseline = (MetricResult(name, number, lower_is_better=name == "ter") for number in (value, 30.0))
+    result, baseline = (
+        MetricResult(name, number, lower_is_better=name == "ter") for number in (value, 30.0)
+    )
     assert resampling.verdict(result, baseline, p_value) == said
-    assert resampling.verdict(None, baseline, p_value) == resampling.verdict(result, None, p_value) == ""
+    assert (
+        resampling.verdict(None, baseline, p_value)
+        == resampling.verdict(result, None, p_value)
+        == ""
+    )

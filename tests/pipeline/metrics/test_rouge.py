@@ -8,7 +8,11 @@ from pipeline.metrics import scoring
 def test_rouge_recall_is_that_of_the_reference_with_the_best_f1():
     names = ["rouge1", "rouge1_recall", "rougeL_recall"]
     found = scoring.score(names, ["a b c d"], [["a", "a b c x y z"]], bootstrap_samples=0)
-    assert found["rouge1_recall"].value == pytest.approx(50) == pytest.approx(found["rouge1"].details["recall"])
+    assert (
+        found["rouge1_recall"].value
+        == pytest.approx(50)
+        == pytest.approx(found["rouge1"].details["recall"])
+    )
     assert found["rouge1"].value == pytest.approx(60)
     assert found["rougeL_recall"].value == pytest.approx(50)
     assert found["rougeL_recall"].signature.startswith("nrefs:2|recall|")
@@ -17,7 +21,9 @@ def test_rouge_recall_is_that_of_the_reference_with_the_best_f1():
 def test_rouge_reads_other_languages():
     texts = ["élève à Noël"], ["eleve a noel"]
     assert scoring.score(["rouge1"], *texts, language="fr")["rouge1"].value == 0
-    assert scoring.score(["rouge1"], ["東京の天気"], ["東京の空"], language="ja")["rouge1"].value > 50
+    assert (
+        scoring.score(["rouge1"], ["東京の天気"], ["東京の空"], language="ja")["rouge1"].value > 50
+    )
     english = scoring.score(["rouge"], ["running dogs"], ["run dog"])
     assert list(english) == ["rouge1", "rouge2", "rougeL"]
     assert english["rouge1"].value == pytest.approx(100)

@@ -12,7 +12,12 @@ from tests.pipeline.corpora import corpus
 
 
 @pytest.mark.parametrize(
-    "name, oracle", [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf), ("ter", sacrebleu.corpus_ter)]
+    "name, oracle",
+    [
+        ("bleu", sacrebleu.corpus_bleu),
+        ("chrf", sacrebleu.corpus_chrf),
+        ("ter", sacrebleu.corpus_ter),
+    ],
 )
 def test_values_equal_sacrebleu(name, oracle):
     references, outputs, _ = corpus()
@@ -24,17 +29,29 @@ def test_values_equal_sacrebleu(name, oracle):
 
 def test_bleu_by_length_is_the_bleu_of_each_part():
     references, outputs, _ = corpus()
-    result = scoring.score("bleu_by_length", outputs, references, bootstrap_samples=20)["bleu_by_length"]
-    assert result.value == pytest.approx(sacrebleu.corpus_bleu(outputs, [references]).score, abs=1e-9)
+    result = scoring.score("bleu_by_length", outputs, references, bootstrap_samples=20)[
+        "bleu_by_length"
+    ]
+    assert result.value == pytest.approx(
+        sacrebleu.corpus_bleu(outputs, [references]).score, abs=1e-9
+    )
     for part, keep in (("0-9", lambda size: size < 10), ("10-19", lambda size: size >= 10)):
-        chosen = [index for index, text in enumerate(references) if keep(len(sacrebleu.BLEU().tokenizer(text).split()))]
-        expected = sacrebleu.corpus_bleu([outputs[i] for i in chosen], [[references[i] for i in chosen]]).score
+        chosen = [
+            index
+            for index, text in enumerate(references)
+            if keep(len(sacrebleu.BLEU().tokenizer(text).split()))
+        ]
+        expected = sacrebleu.corpus_bleu(
+            [outputs[i] for i in chosen], [[references[i] for i in chosen]]
+        ).score
         found = {bucket["words"]: bucket["bleu"] for bucket in result.details["by_length"]}
         assert found[part] == pytest.approx(expected, abs=1e-9)
     assert found["60+"] is None
 
 
-@pytest.mark.parametrize("language, name", [("en", "13a"), ("fr_CA", "13a"), ("zh-Hans", "zh"), ("ja", "char")])
+@pytest.mark.parametrize(
+    "language, name", [("en", "13a"), ("fr_CA", "13a"), ("zh-Hans", "zh"), ("ja", "char")]
+)
 def test_bleu_tokenizer(language, name):
     assert bleu_tokenizer(language) == name
 
@@ -42,7 +59,10 @@ def test_bleu_tokenizer(language, name):
 @pytest.mark.parametrize(
     "error, words",
     [
-        (urllib.error.URLError("no route"), "'flores200' downloads its model, which cannot be had (no route)"),
+        (
+            urllib.error.URLError("no route"),
+            "'flores200' downloads its model, which cannot be had (no route)",
+        ),
         (ImportError("\n\nPlease install"), "'flores200' needs packages that are not installed"),
     ],
 )

@@ -34,7 +34,12 @@ def test_score_files_reads_training_words(tmp_path):
     (tmp_path / "sources").write_text("a Foo\n", encoding="utf-8")
     (tmp_path / "training").write_text("a\nun\n", encoding="utf-8")
     results = scoring.score_files(
-        references, hypotheses, tmp_path / "sources", "unseen_copies", [tmp_path / "training"], bootstrap_samples=0
+        references,
+        hypotheses,
+        tmp_path / "sources",
+        "unseen_copies",
+        [tmp_path / "training"],
+        bootstrap_samples=0,
     )
     assert results["unseen_copies"].details == {"n": 1, "copied": 1}
 
@@ -42,10 +47,16 @@ def test_score_files_reads_training_words(tmp_path):
 @pytest.mark.parametrize(
     "keys, words",
     [
-        ({"metrics": "bleu,blue"}, "no metric 'blue'; did you mean 'bleu'\\? The metrics are bleu, chrf, ter, rouge,"),
+        (
+            {"metrics": "bleu,blue"},
+            "no metric 'blue'; did you mean 'bleu'\\? The metrics are bleu, chrf, ter, rouge,",
+        ),
         ({"metrics": "xyz"}, "no metric 'xyz'; the metrics are bleu, chrf, ter, rouge,"),
         ({"metrics": []}, "No metric is named"),
-        ({"metrics": "placeholder_fidelity"}, "'placeholder_fidelity' compares outputs with sources"),
+        (
+            {"metrics": "placeholder_fidelity"},
+            "'placeholder_fidelity' compares outputs with sources",
+        ),
         (
             {"metrics": "unseen_copies", "sources_path": "references"},
             "'unseen_copies' needs the words seen in training",
@@ -56,12 +67,27 @@ def test_score_files_reads_training_words(tmp_path):
         ({"metrics": "BLEU,rougel"}, "no metric 'BLEU'; did you mean 'bleu'"),
         ({"metrics": "rougel"}, "no metric 'rougel'; did you mean 'rougeL'"),
         ({"metrics": " , "}, "No metric is named"),
-        ({"bootstrap_samples": 10**14}, "100000000000000 resampled test sets are too many: ask for 1000000 at most"),
+        (
+            {"bootstrap_samples": 10**14},
+            "100000000000000 resampled test sets are too many: ask for 1000000 at most",
+        ),
         ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot be read; convert"),
-        ({"references_paths": "utf-16"}, "references file .*utf-16 is UTF-16 text, or no text at all: convert"),
-        ({"references_paths": "utf-16-le"}, "references file .*utf-16-le is UTF-16 text, or no text at all: convert"),
-        ({"hypotheses_path": "blank"}, "hypotheses file .*blank holds no text: all of its 2 lines are empty"),
-        ({"metrics": "perplexity"}, "'perplexity' needs a model's probabilities, .* measure the model itself"),
+        (
+            {"references_paths": "utf-16"},
+            "references file .*utf-16 is UTF-16 text, or no text at all: convert",
+        ),
+        (
+            {"references_paths": "utf-16-le"},
+            "references file .*utf-16-le is UTF-16 text, or no text at all: convert",
+        ),
+        (
+            {"hypotheses_path": "blank"},
+            "hypotheses file .*blank holds no text: all of its 2 lines are empty",
+        ),
+        (
+            {"metrics": "perplexity"},
+            "'perplexity' needs a model's probabilities, .* measure the model itself",
+        ),
         ({"hypotheses_path": "long"}, "long has 3 lines, but the references file .* has 2 lines"),
         ({"sources_path": "long"}, "sources file .*long has 3 lines"),
         ({"hypotheses_path": "empty"}, "empty is empty"),
@@ -78,7 +104,10 @@ def test_errors_are_one_sentence(tmp_path, keys, words):
     for encoding in ("utf-16", "utf-16-le"):  # with a byte order mark, and without
         (tmp_path / encoding).write_bytes("a b\nc d\n".encode(encoding))
     keys = {"references_paths": "references", "hypotheses_path": "hypotheses", **keys}
-    keys = {key: tmp_path / value if key.endswith(("_path", "_paths")) else value for key, value in keys.items()}
+    keys = {
+        key: tmp_path / value if key.endswith(("_path", "_paths")) else value
+        for key, value in keys.items()
+    }
     with pytest.raises(ScoringError, match=words) as caught:
         scoring.score_files(**keys)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
@@ -102,11 +131,15 @@ def test_scores_that_do_not_fit_are_refused(scores, words):
     with pytest.raises(ScoringError, match=words):
         scoring.score("perplexity", ["", ""], ["a", "b"], scores=scores)
     with pytest.raises(ScoringError, match=words):
-        scoring.score_pair("perplexity", ["", ""], ["", ""], ["a", "b"], scores=([(-1.0, 2)] * 2, scores))
+        scoring.score_pair(
+            "perplexity", ["", ""], ["", ""], ["a", "b"], scores=([(-1.0, 2)] * 2, scores)
+        )
 
 
 def test_empty_outputs_score_zero():
-    results = scoring.score(["bleu", "chrf", "rouge"], ["", ""], ["a b c d", "e f g h"], bootstrap_samples=20)
+    results = scoring.score(
+        ["bleu", "chrf", "rouge"], ["", ""], ["a b c d", "e f g h"], bootstrap_samples=20
+    )
     assert all(result.value == 0 for result in results.values())
 
 
@@ -126,11 +159,19 @@ def test_a_segment_without_references_is_refused():
 def _published():
     """The rows of the table of known scores, but those of other implementations."""
     if not CHECKS.is_dir():
-        return [pytest.param(None, marks=pytest.mark.skip(reason=f"the known scores are not here: {CHECKS}"))]
+        return [
+            pytest.param(
+                None, marks=pytest.mark.skip(reason=f"the known scores are not here: {CHECKS}")
+            )
+        ]
     lines = (CHECKS / "expected_scores.tsv").read_text(encoding="utf-8").splitlines()
     header = lines[1].split("\t")
     rows = [dict(zip(header, line.split("\t"))) for line in lines[2:]]
-    return [pytest.param(row, id=f"{row['set']}-{row['hypotheses']}") for row in rows if row["origin"] != "info"]
+    return [
+        pytest.param(row, id=f"{row['set']}-{row['hypotheses']}")
+        for row in rows
+        if row["origin"] != "info"
+    ]
 
 
 @pytest.mark.parametrize("row", _published())
@@ -138,7 +179,9 @@ def test_published_scores_are_found_again(row, tmp_path):
     from pipeline.commands import main
 
     folder = CHECKS / row["set"]
-    reference, *more = row["references"].removesuffix(", four references").split(' with "@@ " removed')
+    reference, *more = (
+        row["references"].removesuffix(", four references").split(' with "@@ " removed')
+    )
     paths = [folder / reference]
     if " to " in reference:
         paths = sorted((folder / row["hypotheses"]).parent.glob("set1.ref*"))
@@ -163,11 +206,15 @@ def test_published_scores_are_found_again(row, tmp_path):
 def test_texts_to_remove_and_several_files(tmp_path):
     paths = _files(tmp_path, "a@@ b c\nd e\n", "ab c\nx@@ y\n")
     (tmp_path / "second").write_text("\nxy\n")
-    result = scoring.score_files([paths[0], tmp_path / "second"], paths[1], metrics="exact_match", remove="@@ ")
+    result = scoring.score_files(
+        [paths[0], tmp_path / "second"], paths[1], metrics="exact_match", remove="@@ "
+    )
     assert result["exact_match"].details == {"n": 2, "matches": 2}
     assert "nrefs:var" in result["exact_match"].signature
     (tmp_path / "second").write_text("one\n")
-    with pytest.raises(ScoringError, match="references file .*second has 1 line, but .*references has 2 lines"):
+    with pytest.raises(
+        ScoringError, match="references file .*second has 1 line, but .*references has 2 lines"
+    ):
         scoring.score_files([paths[0], tmp_path / "second"], paths[1])
 
 
@@ -183,7 +230,9 @@ def test_a_pair_is_scored_as_each_alone_from_one_reading(monkeypatch):
     read = []
     statistics = ExactMatch.statistics
     monkeypatch.setattr(
-        ExactMatch, "statistics", lambda self, *segment: read.append(segment) or statistics(self, *segment)
+        ExactMatch,
+        "statistics",
+        lambda self, *segment: read.append(segment) or statistics(self, *segment),
     )
     assert scoring.score_pair(names, good, bad, references, **settings) == expected
     assert len(read) == 60

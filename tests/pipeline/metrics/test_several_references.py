@@ -8,11 +8,18 @@ from tests.pipeline.corpora import several
 
 
 @pytest.mark.parametrize(
-    "name, oracle", [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf), ("ter", sacrebleu.corpus_ter)]
+    "name, oracle",
+    [
+        ("bleu", sacrebleu.corpus_bleu),
+        ("chrf", sacrebleu.corpus_chrf),
+        ("ter", sacrebleu.corpus_ter),
+    ],
 )
 def test_several_references_equal_sacrebleu(name, oracle):
     outputs, references = several()
-    streams = [[texts[index] if index < len(texts) else None for texts in references] for index in range(3)]
+    streams = [
+        [texts[index] if index < len(texts) else None for texts in references] for index in range(3)
+    ]
     result = scoring.score([name], outputs, references, bootstrap_samples=0)[name]
     assert result.value == pytest.approx(oracle(outputs, streams).score, abs=1e-9)
     assert "nrefs:var" in result.signature
@@ -28,7 +35,9 @@ def test_several_references_of_the_other_metrics():
     outputs, references = several()
     scorer = rouge_scorer.RougeScorer(["rouge2", "rougeL"], use_stemmer=True)
     expected = [scorer.score_multi(texts, output) for output, texts in zip(outputs, references)]
-    found = scoring.score(["rouge2", "rougeL", "exact_match"], outputs, references, bootstrap_samples=0)
+    found = scoring.score(
+        ["rouge2", "rougeL", "exact_match"], outputs, references, bootstrap_samples=0
+    )
     for name in ("rouge2", "rougeL"):
         mean = sum(scores[name].fmeasure for scores in expected) / len(expected)
         assert found[name].value == pytest.approx(100 * mean, abs=1e-9)
@@ -36,9 +45,15 @@ def test_several_references_of_the_other_metrics():
     assert found["exact_match"].details == {"n": 60, "matches": equal}
 
     options = {"bootstrap_samples": 0, "tokenization": "whitespace"}
-    accuracy = scoring.score("token_accuracy", ["a b c"], [["x y", "a b d e", "a x c"]], **options)["token_accuracy"]
+    accuracy = scoring.score("token_accuracy", ["a b c"], [["x y", "a b d e", "a x c"]], **options)[
+        "token_accuracy"
+    ]
     assert accuracy.details == {"positions": 3, "equal": 2}
-    stutters = scoring.score("repetition_rate", ["a a", "a a"], [["a", "b b"], ["a", "b"]], **options)
+    stutters = scoring.score(
+        "repetition_rate", ["a a", "a a"], [["a", "b b"], ["a", "b"]], **options
+    )
     assert stutters["repetition_rate"].details == {"n": 2, "repeating": 1}
-    copies = scoring.score("unseen_copies", ["x y"], [["x", "z y"]], ["x y z"], training_words=(), **options)
+    copies = scoring.score(
+        "unseen_copies", ["x y"], [["x", "z y"]], ["x y z"], training_words=(), **options
+    )
     assert copies["unseen_copies"].details == {"n": 3, "copied": 2}

@@ -1,4 +1,6 @@
-"""Running SQL: right answers are equal, wrong ones are not, and nothing that a query says does harm."""
+"""Running SQL:
+right answers are equal, wrong ones are not, and nothing that a query says does harm.
+"""
 
 import hashlib
 import os
@@ -19,7 +21,13 @@ def database(tmp_path_factory):
     path = tmp_path_factory.mktemp("database?#%20") / "places.sqlite"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE city (name TEXT, people INT, area REAL)")
-    rows = [("oslo", 700, 1.5), ("bergen", 290, 0.1), ("rome", 2800, 0.2), ("rome", 50, 2.0), ("é\n\t", None, None)]
+    rows = [
+        ("oslo", 700, 1.5),
+        ("bergen", 290, 0.1),
+        ("rome", 2800, 0.2),
+        ("rome", 50, 2.0),
+        ("é\n\t", None, None),
+    ]
     connection.executemany("INSERT INTO city VALUES (?, ?, ?)", rows)
     connection.execute("CREATE TABLE bytes (value BLOB)")
     connection.execute("INSERT INTO bytes VALUES (CAST(x'ff41' AS TEXT)), (x'00'), (NULL)")
@@ -43,7 +51,11 @@ def executor(database):
         ("select NAME as x from CITY order by people ;", "SELECT name FROM city", True),
         ("SELECT DISTINCT name FROM city", "SELECT name FROM city", False),
         ("SELECT name FROM city ORDER BY people", "SELECT name FROM city ORDER BY people", True),
-        ("SELECT name FROM city ORDER BY people DESC", "SELECT name FROM city ORDER BY people", False),
+        (
+            "SELECT name FROM city ORDER BY people DESC",
+            "SELECT name FROM city ORDER BY people",
+            False,
+        ),
         ("SELECT name FROM city", "SELECT name FROM (SELECT * FROM city ORDER BY people)", True),
         ("SELECT name, people FROM city", "SELECT people, name FROM city", False),
         ("SELECT 2.0", "SELECT 2", True),
@@ -52,12 +64,17 @@ def executor(database):
         ("SELECT 'a' || char(9) || 'b'", "SELECT 'a', 'b'", False),
         ("SELECT 0.1 + 0.2", "SELECT 0.3", True),
         ("SELECT SUM(area) FROM city", "SELECT 3.8", True),
-        ("SELECT name FROM city WHERE people > 9999", "SELECT name FROM city WHERE people < 0", True),
+        (
+            "SELECT name FROM city WHERE people > 9999",
+            "SELECT name FROM city WHERE people < 0",
+            True,
+        ),
         ("SELECT name FROM city WHERE people > 9999", "SELECT name FROM city", False),
         ('SELECT people FROM city WHERE name = "oslo"', "SELECT 700", True),
         ("SELECT value FROM bytes", "SELECT value FROM bytes WHERE 1", True),
         (
-            "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x < 9) SELECT MAX(x) FROM c",
+            "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x < 9) SELECT "
+            "MAX(x) FROM c",
             "SELECT 9",
             True,
         ),
@@ -141,9 +158,11 @@ ENDLESS = [
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT COUNT(*) FROM c",
     "SELECT COUNT(*) FROM numbers a, numbers b, numbers c",
     "SELECT MAX(a.n + b.n + c.n) FROM numbers a, numbers b, numbers c",
-    "WITH RECURSIVE c(x) AS (SELECT 'a' UNION ALL SELECT x || x FROM c) SELECT MAX(length(x)) FROM c",
+    "WITH RECURSIVE c(x) AS (SELECT 'a' UNION ALL SELECT x || x FROM c) SELECT MAX(length(x)) "
+    "FROM c",
     # One step of SQLite that lasts for minutes: only the kernel can end it.
-    f"SELECT instr({_LONG.format('replace(' * 6, _TENFOLD * 6)}, {_LONG.format('replace(' * 4, _TENFOLD * 4)} || 'b')",
+    f"SELECT instr({_LONG.format('replace(' * 6, _TENFOLD * 6)}, "
+    f"{_LONG.format('replace(' * 4, _TENFOLD * 4)} || 'b')",
 ]
 
 
@@ -164,7 +183,9 @@ def test_what_harms_is_wrong_and_does_nothing(executor, database, query):
 
 @pytest.mark.parametrize("deep", ["(" * 5000 + "1" + ")" * 5000, "-(" * 5000 + "1" + ")" * 5000])
 def test_deep_nesting_crashes_nothing(executor, deep):
-    """SQLite's parser had a stack of a hundred, and since 3.45 has one that grows; expressions stay limited."""
+    """SQLite's parser had a stack of a hundred, and since 3.45 has one that grows;
+    expressions stay limited.
+    """
     answer = executor.run(f"SELECT {deep}")
     assert answer.error or (answer.rows == 1 and deep[0] == "(")
     assert executor.same_answer(f"SELECT {deep}", "SELECT name FROM city") is False
@@ -211,10 +232,18 @@ def test_thousands_of_queries_share_a_process(executor):
 
 
 def test_a_database_that_cannot_be_used_is_one_sentence(tmp_path):
-    with pytest.raises(SqlExecutionError, match=r"There is no database .*absent.sqlite: check evaluation.database\."):
+    with pytest.raises(
+        SqlExecutionError,
+        match=r"There is no database .*absent.sqlite: check evaluation.database\.",
+    ):
         SqlExecutor(tmp_path / "absent.sqlite")
-    (tmp_path / "text.sqlite").write_text("no database, but a text that is long enough to look at" * 100)
-    with pytest.raises(SqlExecutionError, match=r"cannot be read as an SQLite database \(file is not a database\)\."):
+    (tmp_path / "text.sqlite").write_text(
+        "no database, but a text that is long enough to look at" * 100
+    )
+    with pytest.raises(
+        SqlExecutionError,
+        match=r"cannot be read as an SQLite database \(file is not a database\)\.",
+    ):
         SqlExecutor(tmp_path / "text.sqlite")
     (tmp_path / "empty.sqlite").write_text("")
     with pytest.raises(SqlExecutionError, match="empty.sqlite is an empty file"):
@@ -222,5 +251,8 @@ def test_a_database_that_cannot_be_used_is_one_sentence(tmp_path):
 
 
 def test_importing_needs_the_standard_library_alone():
-    code = "import sys, pipeline.metrics.sql_execution; sys.exit(bool({'tensorflow', 'numpy', 'regex'} & set(sys.modules)))"
+    code = (
+        "import sys, pipeline.metrics.sql_execution; sys.exit(bool({'tensorflow', 'numpy', "
+        "'regex'} & set(sys.modules)))"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

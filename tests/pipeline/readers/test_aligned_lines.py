@@ -27,9 +27,16 @@ def test_aligned_files_in_two_folders(tmp_path):
 
 
 def test_aligned_files_that_shrink_after_planning_lose_no_record(tmp_path):
-    source, target = write(tmp_path / "a.en", "1\n2\n3\n"), write(tmp_path / "a.fr", "un\ndeux\ntrois\n")
+    source, target = (
+        write(tmp_path / "a.en", "1\n2\n3\n"),
+        write(tmp_path / "a.fr", "un\ndeux\ntrois\n"),
+    )
     plan = plan_inputs(tmp_path, config())
     target.write_text("un\n")
-    assert [type(record).__name__ for record in read_plan(plan, config())] == ["Pair", "Reject", "Reject"]
+    assert [type(record).__name__ for record in read_plan(plan, config())] == [
+        "Pair",
+        "Reject",
+        "Reject",
+    ]
     source.write_text("")
     assert [record.reason for record in read_plan(plan, config())] == ["no partner line"]

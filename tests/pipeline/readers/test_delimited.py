@@ -7,14 +7,19 @@ from tests.pipeline.readers.data_files import config, read, write
 def test_tsv_without_header_takes_the_first_two_columns(tmp_path):
     path = write(tmp_path / "a.tsv", "\ufeffHello\tBonjour\tCC-BY\r\n  Yes \t Oui\n")
     pairs, rejects = read(path)
-    assert pairs == [Pair("Hello", "Bonjour", "a.tsv", 1), Pair("Yes", "Oui", "a.tsv", 2)] and not rejects
+    assert (
+        pairs == [Pair("Hello", "Bonjour", "a.tsv", 1), Pair("Yes", "Oui", "a.tsv", 2)]
+        and not rejects
+    )
 
 
 def test_tsv_header_names_the_columns_in_any_place(tmp_path):
     path = write(tmp_path / "a.tsv", "id\ttarget\tsource\n7\tBonjour\tHello\n")
     assert read(path)[0] == [Pair("Hello", "Bonjour", "a.tsv", 2)]
     path = write(tmp_path / "b.tsv", "fr\ten\nBonjour\tHello\n")
-    assert read(path, config(source_column="en", target_column="fr"))[0] == [Pair("Hello", "Bonjour", "b.tsv", 2)]
+    assert read(path, config(source_column="en", target_column="fr"))[0] == [
+        Pair("Hello", "Bonjour", "b.tsv", 2)
+    ]
 
 
 def test_tsv_rejects_say_line_and_reason(tmp_path):
@@ -29,7 +34,9 @@ def test_tsv_rejects_say_line_and_reason(tmp_path):
         b"x" * 30 + b"\ty",
         b"same\tsame",
     ]
-    pairs, rejects = read(write(tmp_path / "a.tsv", b"\n".join(lines)), config(max_characters=20, drop_identical=True))
+    pairs, rejects = read(
+        write(tmp_path / "a.tsv", b"\n".join(lines)), config(max_characters=20, drop_identical=True)
+    )
     assert [pair.line for pair in pairs] == [1]
     assert [(reject.line, reject.reason) for reject in rejects] == [
         (2, "empty line"),
@@ -55,7 +62,8 @@ def test_tsv_columns_without_a_header(tmp_path):
 
 def test_csv_takes_quotes_line_ends_and_columns_without_a_header(tmp_path):
     content = (
-        '"1","A ""quoted"" title","First, with\na line end"\r\n2,Plain,Second\n\n3,only two\n"4","x"y,z\n5,\xff,Fünf\n'
+        '"1","A ""quoted"" title","First, with\na line end"\r\n2,Plain,Second\n\n3,only '
+        'two\n"4","x"y,z\n5,\xff,Fünf\n'
     )
     content = "\ufeff".encode() + content.encode().replace("\xff".encode(), b"\xff")
     path = write(tmp_path / "news.csv", content)

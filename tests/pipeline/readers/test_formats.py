@@ -22,11 +22,16 @@ def test_importing_needs_no_tensorflow():
 
 
 _LINES = st.lists(
-    st.one_of(st.binary(max_size=12), st.text(max_size=8).map(lambda text: f"{text}\tx".encode("utf-8", "replace")))
+    st.one_of(
+        st.binary(max_size=12),
+        st.text(max_size=8).map(lambda text: f"{text}\tx".encode("utf-8", "replace")),
+    )
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150
+)
 @given(lines=_LINES, format_=st.sampled_from(["tsv", "jsonl", "lines"]))
 def test_nothing_vanishes(tmp_path, lines, format_):
     lines = [line.replace(b"\n", b" ") for line in lines]
@@ -36,11 +41,17 @@ def test_nothing_vanishes(tmp_path, lines, format_):
     unit = InputUnit(format_, ("x", "y")[:count], tuple(paths[:count]))
     try:
         records = list(read_unit(unit, config()))
-    except DataError:  # a first line that reads "source" or "target" is a header with a column missing
+    except (
+        DataError
+    ):  # a first line that reads "source" or "target" is a header with a column missing
         assert format_ == "tsv"
         return
     # Each line is one record, in order: kept and rejected together are what was read.
-    header = format_ == "tsv" and lines and {b"source", b"target"} <= {cell.strip() for cell in lines[0].split(b"\t")}
+    header = (
+        format_ == "tsv"
+        and lines
+        and {b"source", b"target"} <= {cell.strip() for cell in lines[0].split(b"\t")}
+    )
     assert [record.line for record in records] == list(range(1, len(lines) + 1))[bool(header) :]
     for record in records:
         if isinstance(record, Pair):

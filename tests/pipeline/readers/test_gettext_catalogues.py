@@ -64,14 +64,18 @@ def test_po(tmp_path):
 
 def test_po_default_over_several_lines_that_begins_empty(tmp_path):
     content = (
-        '#. Default: ""\n#. "<p>Hello</p>\\n"\n#. "<p>you</p>"\n#: x.pt:3\nmsgid "body"\nmsgstr "<p>Bonjour</p>"\n'
+        '#. Default: ""\n#. "<p>Hello</p>\\n"\n#. "<p>you</p>"\n#: x.pt:3\nmsgid '
+        '"body"\nmsgstr "<p>Bonjour</p>"\n'
     )
     (pair,), _ = read(write(tmp_path / "a.po", content))
     assert pair.source == "<p>Hello</p>\n<p>you</p>"
 
 
 def test_po_in_another_charset(tmp_path):
-    content = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\nmsgid "summer"\nmsgstr "été"\n'
+    content = (
+        'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\nmsgid '
+        '"summer"\nmsgstr "été"\n'
+    )
     (pair,), rejects = read(write(tmp_path / "a.po", content.encode("latin-1")))
     assert pair.target == "été" and not rejects
 
@@ -94,7 +98,9 @@ def test_mo_and_po_agree_and_the_po_is_preferred(tmp_path):
     catalogue.save_as_mofile(str(tmp_path / "b.mo"))
     pairs, _ = read(tmp_path / "b.mo")
     assert ("%d files", "%d fichiers") in [(pair.source, pair.target) for pair in pairs]
-    assert ("label_ready", "Le site est prêt, ${name}") in [(pair.source, pair.target) for pair in pairs]
+    assert ("label_ready", "Le site est prêt, ${name}") in [
+        (pair.source, pair.target) for pair in pairs
+    ]
     (tmp_path / "b.mo").rename(tmp_path / "a.mo")
     plan = plan_inputs(tmp_path, config())
     assert [unit.names for unit in plan.units] == [("a.po",)] and not plan.ignored_files
@@ -113,12 +119,16 @@ def test_mo_with_one_bad_byte_loses_one_entry(tmp_path):
 _MESSAGES = st.text(st.characters(blacklist_categories=("Cs",)), max_size=12)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100
+)
 @given(entries=st.lists(st.tuples(_MESSAGES.filter(bool), _MESSAGES, st.booleans())))
 def test_nothing_vanishes_from_a_catalogue(tmp_path, entries):
     catalogue = polib.POFile()
     for msgid, msgstr, fuzzy in entries:
-        catalogue.append(polib.POEntry(msgid=msgid, msgstr=msgstr, flags=["fuzzy"] if fuzzy else []))
+        catalogue.append(
+            polib.POEntry(msgid=msgid, msgstr=msgstr, flags=["fuzzy"] if fuzzy else [])
+        )
     catalogue.metadata = {"Content-Type": "text/plain; charset=UTF-8"}
     path = write(tmp_path / "a.po", str(catalogue))
     unit = InputUnit("gettext", ("a.po",), (str(path),))

@@ -25,7 +25,9 @@ def test_a_given_format_takes_only_its_own_files(tmp_path):
     write(tmp_path / "a.tsv", "a\tb\n")
     write(tmp_path / "b.jsonl", '{"source": "a", "target": "b"}\n')
     plan = plan_inputs(tmp_path, config(format="jsonl"))
-    assert [unit.names for unit in plan.units] == [("b.jsonl",)] and plan.ignored_files == ("a.tsv",)
+    assert [unit.names for unit in plan.units] == [("b.jsonl",)] and plan.ignored_files == (
+        "a.tsv",
+    )
 
 
 def test_a_comma_in_a_name_is_part_of_the_name(tmp_path):
@@ -49,7 +51,12 @@ def test_errors_name_the_file_and_what_to_do(tmp_path):
     write(tmp_path / "a.fr", "1\n2\n3")
     fails(tmp_path, "a.en has 2 lines", "a.fr has 3")
     fails(write(tmp_path / "b.tsv", "source\tcible\na\tb\n"), "b.tsv", "'target'", "'cible'")
-    fails(write(tmp_path / "c.tsv", "en\tfrench\na\tb\n"), "'fr'", source_column="en", target_column="fr")
+    fails(
+        write(tmp_path / "c.tsv", "en\tfrench\na\tb\n"),
+        "'fr'",
+        source_column="en",
+        target_column="fr",
+    )
     fails(write(tmp_path / "d.tsv", ""), "d.tsv", "empty")
     fails(write(tmp_path / "e.tsv", "a\tb".encode("utf-16")), "e.tsv", "UTF-16")
     fails(write(tmp_path / "e.tsv", "abc\tb\nabc\tb\n".encode("utf-16-le")), "e.tsv is UTF-16")
@@ -58,12 +65,19 @@ def test_errors_name_the_file_and_what_to_do(tmp_path):
     write(tmp_path / "l.fr", "\u010a\n2\n".encode("utf-16"))
     fails(tmp_path / "l.en", "l.fr is UTF-16 text")
     fails(write(tmp_path / "f.json", '[{"source": "a"}]'), "f.json", "JSON Lines")
-    fails(write(tmp_path / "g.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "c" nonsense "d"\nmsgstr "e"\n'), "g.po, line 4")
-    fails(write(tmp_path / "h.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "cut"\n'), "h.po, line 4", "msgstr")
+    fails(
+        write(tmp_path / "g.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "c" nonsense "d"\nmsgstr "e"\n'),
+        "g.po, line 4",
+    )
+    fails(
+        write(tmp_path / "h.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "cut"\n'), "h.po, line 4", "msgstr"
+    )
     fails(write(tmp_path / "i.mo", b"\xde\x12\x04\x95\0\0"), "i.mo", "msgfmt")
     fails(write(tmp_path / "j.mo", b"nonsense"), "j.mo")
     fails(
-        write(tmp_path / "k.po", b'"Content-Type: text/plain; charset=hex\\n"\nmsgid "a\xff"\n'), "k.po", "charset hex"
+        write(tmp_path / "k.po", b'"Content-Type: text/plain; charset=hex\\n"\nmsgid "a\xff"\n'),
+        "k.po",
+        "charset hex",
     )
 
 
@@ -82,7 +96,9 @@ def test_a_missing_column_of_tags_is_told_before_any_work(tmp_path):
     fails(write(tmp_path / "b.tsv", "a\tb\tN\tO\n"), "'source'", "data.columns", **TAGS)
     write(tmp_path / "c.en", "a\n")
     fails(write(tmp_path / "c.fr", "a\n"), "no columns", **TAGS)
-    _, rejects = read(write(tmp_path / "d.jsonl", '{"source": "a", "target": "b", "pos": "N"}\n'), config(**TAGS))
+    _, rejects = read(
+        write(tmp_path / "d.jsonl", '{"source": "a", "target": "b", "pos": "N"}\n'), config(**TAGS)
+    )
     assert [reject.reason for reject in rejects] == ["missing column"]
 
 
@@ -116,10 +132,22 @@ def test_given_files_may_be_pairs_of_patterns(tmp_path):
 
 def test_given_files_that_cannot_be_are_told_before_any_work(tmp_path):
     write(tmp_path / "a.tsv", "a\tb\n")
-    fails(tmp_path, "dev.tsv", "data.test_files", tmp_path, train_files=("a.tsv",), test_files=("dev.tsv",))
+    fails(
+        tmp_path,
+        "dev.tsv",
+        "data.test_files",
+        tmp_path,
+        train_files=("a.tsv",),
+        test_files=("dev.tsv",),
+    )
     fails(tmp_path, "b*.tsv", "data.train_files", train_files=("b*.tsv",))
     fails(tmp_path, "x/a.tsv", "data.train_files", train_files=("x/a.tsv",))
-    fails(tmp_path, "data.train_files and in data.test_files", train_files=("a.tsv",), test_files=("*.tsv",))
+    fails(
+        tmp_path,
+        "data.train_files and in data.test_files",
+        train_files=("a.tsv",),
+        test_files=("*.tsv",),
+    )
     fails(tmp_path, "3 files", train_files=("a,b,c",))
     fails(tmp_path / "a.tsv", "not a folder", train_files=("a.tsv",))
     write(tmp_path / "b.src", "1\n2\n")

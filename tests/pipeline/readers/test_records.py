@@ -19,13 +19,20 @@ def test_identical_pairs_stay_unless_asked(tmp_path):
 
 
 def test_lower_case_on_both_sides(tmp_path):
-    (pair,), _ = read(write(tmp_path / "a.tsv", "Was ist ÄRGER?\tSELECT Ä\n"), config(lowercase=True))
+    (pair,), _ = read(
+        write(tmp_path / "a.tsv", "Was ist ÄRGER?\tSELECT Ä\n"), config(lowercase=True)
+    )
     assert pair[:2] == ("was ist ärger?", "select ä")
 
 
 @pytest.mark.parametrize("format_", ["tsv", "csv", "jsonl"])
 def test_source_features_are_one_tag_a_token(tmp_path, format_):
-    rows = [("a  b c", "x", "N  V N", "O B I"), ("a b", "x", "N V", "O"), ("a b", "y", "N", "O B"), ("d", "z", "", "")]
+    rows = [
+        ("a  b c", "x", "N  V N", "O B I"),
+        ("a b", "x", "N V", "O"),
+        ("a b", "y", "N", "O B"),
+        ("d", "z", "", ""),
+    ]
     names = ("source", "target", "pos", "answer")
     if format_ == "jsonl":
         content = "".join(json.dumps(dict(zip(names, row))) + "\n" for row in rows)

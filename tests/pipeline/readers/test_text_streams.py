@@ -13,7 +13,12 @@ from pipeline.recipes.recipe import Recipe
 
 
 def recipe(window=3, rows=2, longest=8, **data):
-    data = {"train_files": ("*train*",), "eval_files": ("valid.txt",), "tokenization": "whitespace", **data}
+    data = {
+        "train_files": ("*train*",),
+        "eval_files": ("valid.txt",),
+        "tokenization": "whitespace",
+        **data,
+    }
     return Recipe(
         name="x",
         task="language_model",
@@ -44,7 +49,9 @@ def test_lines_end_with_a_word_of_their_own(tmp_path):
 
 
 @given(
-    st.lists(st.sampled_from(["a", "b", "\n"]), max_size=30), st.integers(min_value=0, max_value=4), st.integers(1, 5)
+    st.lists(st.sampled_from(["a", "b", "\n"]), max_size=30),
+    st.integers(min_value=0, max_value=4),
+    st.integers(1, 5),
 )
 def test_passages_are_the_stream_and_repeat_their_context(stream, context, new):
     passages = list(text_streams.passages_of([(word, 1) for word in stream], context, new, first=7))
@@ -53,7 +60,10 @@ def test_passages_are_the_stream_and_repeat_their_context(stream, context, new):
     for passage in passages:
         parts = text_streams.words_of(passage.text)
         assert parts[: passage.context] == (rebuilt[-passage.context :] if passage.context else [])
-        assert passage.context == min(context, len(rebuilt)) and 0 < len(parts) - passage.context <= new
+        assert (
+            passage.context == min(context, len(rebuilt))
+            and 0 < len(parts) - passage.context <= new
+        )
         rebuilt += parts[passage.context :]
     assert rebuilt == stream
 
@@ -61,9 +71,14 @@ def test_passages_are_the_stream_and_repeat_their_context(stream, context, new):
 def test_training_passages_repeat_nothing(tmp_path):
     folder(tmp_path, train=words(20), more_train=words(9), valid=words(20))
     plan = text_streams.plan_streams(str(tmp_path), recipe())
-    assert [name for name, _ in plan.files["train"]] == ["more_train.txt", "train.txt"] and "test" not in plan.files
+    assert [name for name, _ in plan.files["train"]] == [
+        "more_train.txt",
+        "train.txt",
+    ] and "test" not in plan.files
     train = list(text_streams.read_passages(plan, "train", recipe()))
-    assert all(passage.context == 0 for passage in train) and {passage.file for passage in train} == {
+    assert all(passage.context == 0 for passage in train) and {
+        passage.file for passage in train
+    } == {
         "more_train.txt",
         "train.txt",
     }
@@ -77,10 +92,14 @@ def test_training_passages_repeat_nothing(tmp_path):
     ("texts", "sentence"),
     [
         ({"train": words(20), "valid": ""}, r"valid.txt is empty: fill it or take it away\."),
-        ({"train": words(20)}, "The recipe names valid.txt in data.eval_files, but .* holds no such file"),
+        (
+            {"train": words(20)},
+            "The recipe names valid.txt in data.eval_files, but .* holds no such file",
+        ),
         (
             {"train": words(20), "valid": "a b\n"},
-            r"valid.txt has 3 words, line ends included, and the window is 3: give more text, or lower language_model.window\.",
+            r"valid.txt has 3 words, line ends included, and the window is 3: give more text, or "
+            r"lower language_model.window\.",
         ),
         ({"train": b"ok\n\xff\xfe" * 9, "valid": words(20)}, "Line 2 of .*train.txt is not UTF-8"),
     ],
@@ -93,9 +112,14 @@ def test_text_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, texts, se
 
 def test_too_little_for_the_rows_a_file_twice_and_no_folder(tmp_path):
     folder(tmp_path, train=words(20), valid=words(20))
-    with pytest.raises(DataError, match="they are read in 30 rows: give more text, or lower language_model.batch_size"):
+    with pytest.raises(
+        DataError,
+        match="they are read in 30 rows: give more text, or lower language_model.batch_size",
+    ):
         text_streams.plan_streams(str(tmp_path), recipe(rows=30))
-    with pytest.raises(DataError, match="valid.txt is named in data.train_files and in data.eval_files"):
+    with pytest.raises(
+        DataError, match="valid.txt is named in data.train_files and in data.eval_files"
+    ):
         text_streams.plan_streams(str(tmp_path), recipe(train_files=("*.txt",)))
     with pytest.raises(DataError, match="valid.txt is not a folder"):
         text_streams.plan_streams(str(tmp_path / "valid.txt"), recipe())
@@ -107,10 +131,19 @@ def test_too_little_for_the_rows_a_file_twice_and_no_folder(tmp_path):
         (["data.format=tsv"], "'data.format' must be \"text\""),
         (["data.tokenization=text"], "'data.tokenization' must be \"whitespace\""),
         (["data.eval_files=[]"], "'data.eval_files' must name"),
-        (["model.head=pointer_generator"], "'model.head' must be one of 'softmax', 'pointer_sentinel'"),
-        (["language_model.stride=101"], r"stride' \(101\) cannot exceed 'language_model.window' \(100\)"),
+        (
+            ["model.head=pointer_generator"],
+            "'model.head' must be one of 'softmax', 'pointer_sentinel'",
+        ),
+        (
+            ["language_model.stride=101"],
+            r"stride' \(101\) cannot exceed 'language_model.window' \(100\)",
+        ),
         (["decoding.length_buckets=[64, 100]"], r"'decoding.length_buckets' \(100\) must exceed"),
-        (["language_model.tie_weights=true", "model.hidden_size=10"], "'model.hidden_size' to be equal"),
+        (
+            ["language_model.tie_weights=true", "model.hidden_size=10"],
+            "'model.hidden_size' to be equal",
+        ),
         (["training.learning_rate=0"], "'training.learning_rate' must be above 0"),
         (["task=translation"], "'task' must be one of 'seq2seq', 'language_model'"),
         (["task=seq2seq"], "needs 'task' = \"language_model\""),
@@ -127,4 +160,7 @@ def test_recipes_of_language_models(name):
     assert loaded.task == "language_model" and text_streams.evaluated_split(loaded.data) == "eval"
     assert Recipe.from_json(loaded.to_json()) == loaded
     context, new = text_streams.passage_sizes(loaded)
-    assert context == loaded.language_model.window and context + new == loaded.decoding.length_buckets[-1]
+    assert (
+        context == loaded.language_model.window
+        and context + new == loaded.decoding.length_buckets[-1]
+    )

@@ -9,7 +9,13 @@ import sys
 import pytest
 
 from pipeline.recipes import loading, sections, views
-from pipeline.recipes.choices import ATTENTIVE_HEADS, CHARACTER_COMPOSITIONS, COMPOSITIONS, HEADS, LEXICON_HEADS
+from pipeline.recipes.choices import (
+    ATTENTIVE_HEADS,
+    CHARACTER_COMPOSITIONS,
+    COMPOSITIONS,
+    HEADS,
+    LEXICON_HEADS,
+)
 from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.loading import load_recipe
 from pipeline.recipes.recipe import Recipe, recipe_from_dict, section_from_json
@@ -99,9 +105,9 @@ def test_overrides(override, key, value):
         got = getattr(got, part)
     assert got == value and type(got) is type(value)
     # Nothing else has changed.
-    assert recipe_from_dict({**recipe.to_dict(), **_top(load_recipe("localization_en_fr"), key)}) == load_recipe(
-        "localization_en_fr"
-    )
+    assert recipe_from_dict(
+        {**recipe.to_dict(), **_top(load_recipe("localization_en_fr"), key)}
+    ) == load_recipe("localization_en_fr")
 
 
 def _top(recipe, key):
@@ -110,7 +116,9 @@ def _top(recipe, key):
 
 
 def test_the_last_override_wins():
-    recipe = load_recipe("localization_en_fr", ["training.epochs=2", "model.cell=lstm", "training.epochs=5"])
+    recipe = load_recipe(
+        "localization_en_fr", ["training.epochs=2", "model.cell=lstm", "training.epochs=5"]
+    )
     assert recipe.training.epochs == 5 and recipe.model.cell == "lstm"
 
 
@@ -129,7 +137,10 @@ def test_the_last_override_wins():
         ("model.=3", "unknown key 'model.'"),
         ("model.head=copynet", "'model.head' must be one of 'softmax'"),
         ("training.epochs=many", "'training.epochs' must be a whole number; got 'many'"),
-        ("training.learning_rate=1" + "0" * 400, "'training.learning_rate' must be a finite number"),
+        (
+            "training.learning_rate=1" + "0" * 400,
+            "'training.learning_rate' must be a finite number",
+        ),
         ("description=2024-01-01", "'description' must be a text"),
     ],
 )
@@ -210,7 +221,10 @@ def test_bad_overrides(override, words):
     ],
 )
 def test_impossible_values_are_named(key, value):
-    assert f"'{key}'" in refusal(recipe_from_dict, nested(key, value)) or (key, value) == ("name", "")
+    assert f"'{key}'" in refusal(recipe_from_dict, nested(key, value)) or (key, value) == (
+        "name",
+        "",
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,7 +235,11 @@ def test_impossible_values_are_named(key, value):
             "'model.head' (pointer_softmax) needs a 'model.attention'",
         ),
         (
-            {"model.head": "joint_copy", "model.attention": "none", "baseline.head": "pointer_generator"},
+            {
+                "model.head": "joint_copy",
+                "model.attention": "none",
+                "baseline.head": "pointer_generator",
+            },
             "'baseline.head' (pointer_generator) needs a 'model.attention'",
         ),
         (
@@ -234,18 +252,40 @@ def test_impossible_values_are_named(key, value):
         ),
         (
             {"model.body": "transformer", "model.initial_range": 0.1},
-            "'model.initial_range' (0.1) needs 'model.body' = \"rnn\" and 'model.encoder' = \"rnn\"",
+            "'model.initial_range' (0.1) needs 'model.body' = \"rnn\" and 'model.encoder' = "
+            '"rnn"',
         ),
         ({"model.encoder": "cnn", "model.initial_range": 0.1}, "'model.initial_range' (0.1) needs"),
-        ({"model.body": "transformer", "model.attention": "none"}, "'model.attention' (none) needs 'model.body'"),
-        ({"model.body": "transformer", "model.encoder": "cnn"}, "'model.encoder' (cnn) needs 'model.body'"),
-        ({"model.body": "transformer", "model.hidden_size": 10}, "'model.hidden_size' (10) must be even and divisible"),
+        (
+            {"model.body": "transformer", "model.attention": "none"},
+            "'model.attention' (none) needs 'model.body'",
+        ),
+        (
+            {"model.body": "transformer", "model.encoder": "cnn"},
+            "'model.encoder' (cnn) needs 'model.body'",
+        ),
+        (
+            {"model.body": "transformer", "model.hidden_size": 10},
+            "'model.hidden_size' (10) must be even and divisible",
+        ),
         ({"model.encoder": "cnn", "model.kernel_size": 4}, "'model.kernel_size' must be odd"),
         ({"model.hidden_size": 7}, "'model.hidden_size' must be even"),
-        ({"training.large_vocabulary_size": 515}, "'training.large_vocabulary_size' (515) must be at least 516"),
-        ({"training.large_vocabulary_size": 100, "training.batch_tokens": 64}, "must be at least 132"),
-        ({"training.scheduled_sampling_floor": 1.5}, "'training.scheduled_sampling_floor' must be between"),
-        ({"training.scheduled_sampling": "cosine"}, "'training.scheduled_sampling' must be one of 'none', 'linear'"),
+        (
+            {"training.large_vocabulary_size": 515},
+            "'training.large_vocabulary_size' (515) must be at least 516",
+        ),
+        (
+            {"training.large_vocabulary_size": 100, "training.batch_tokens": 64},
+            "must be at least 132",
+        ),
+        (
+            {"training.scheduled_sampling_floor": 1.5},
+            "'training.scheduled_sampling_floor' must be between",
+        ),
+        (
+            {"training.scheduled_sampling": "cosine"},
+            "'training.scheduled_sampling' must be one of 'none', 'linear'",
+        ),
         ({"model.copying_context": "end"}, "'model.copying_context' must be one of"),
     ],
 )
@@ -268,17 +308,25 @@ def test_the_recipe_knows_the_heads_that_there_are():
     from keras_models.heads import registry
 
     assert set(HEADS) == set(registry.HEADS)
-    assert set(ATTENTIVE_HEADS) == {name for name, head in registry.HEADS.items() if head.needs_attention}
-    assert set(LEXICON_HEADS) == {name for name, head in registry.HEADS.items() if head.needs_lexicon}
+    assert set(ATTENTIVE_HEADS) == {
+        name for name, head in registry.HEADS.items() if head.needs_attention
+    }
+    assert set(LEXICON_HEADS) == {
+        name for name, head in registry.HEADS.items() if head.needs_lexicon
+    }
 
 
 def test_a_baseline_of_another_head_reads_nothing_selectively():
     from pipeline.graph import baseline_recipe
 
     model = {"head": "joint_copy", "selective_read": True}
-    other = baseline_recipe(recipe_from_dict({"name": "x", "model": model, "baseline": {"head": "softmax"}}))
+    other = baseline_recipe(
+        recipe_from_dict({"name": "x", "model": model, "baseline": {"head": "softmax"}})
+    )
     assert other.model.head == "softmax" and not other.model.selective_read
-    same = baseline_recipe(recipe_from_dict({"name": "x", "model": model, "baseline": {"head": "joint_copy"}}))
+    same = baseline_recipe(
+        recipe_from_dict({"name": "x", "model": model, "baseline": {"head": "joint_copy"}})
+    )
     assert same.model.selective_read
 
 
@@ -294,9 +342,19 @@ def test_a_recipe_needs_a_name():
         ({"columns": [1]}, "'data.columns' must be a list of texts"),
         ({"columns": ["source", "source", "target"]}, "'data.columns' names something twice"),
         ({"columns": ["source", "table"]}, "'data.columns' lacks 'target'"),
-        ({"columns": ["source", "target"], "source_features": ["pos"], "tokenization": "whitespace"}, "lacks 'pos'"),
+        (
+            {
+                "columns": ["source", "target"],
+                "source_features": ["pos"],
+                "tokenization": "whitespace",
+            },
+            "lacks 'pos'",
+        ),
         ({"test_files": ["a.tsv"]}, "need 'data.train_files'"),
-        ({"train_files": ["a"], "test_files": ["b"], "eval_share": 0.0}, "'data.eval_share' must be above 0"),
+        (
+            {"train_files": ["a"], "test_files": ["b"], "eval_share": 0.0},
+            "'data.eval_share' must be above 0",
+        ),
         ({"source_features": ["pos"]}, "needs 'data.tokenization'"),
         ({"source_features": ["line"], "tokenization": "whitespace"}, "cannot name 'line'"),
         ({"tokenization": "characters"}, "'data.tokenization' must be one of"),
@@ -312,8 +370,14 @@ def test_what_the_data_section_refuses(data, words):
         ({"metrics": []}, "'evaluation.metrics' must name a metric"),
         ({"metrics": ["blue"]}, "unknown metric 'blue'; did you mean 'bleu'?"),
         ({"metrics": ["bleu", "bleu"]}, "'evaluation.metrics' names something twice"),
-        ({"metrics": ["bleu"], "thresholds": {"chrf": 1}}, "'evaluation.thresholds.chrf' needs 'chrf'"),
-        ({"thresholds": {"blue": 1}}, "unknown key 'evaluation.thresholds.blue'; did you mean 'bleu'"),
+        (
+            {"metrics": ["bleu"], "thresholds": {"chrf": 1}},
+            "'evaluation.thresholds.chrf' needs 'chrf'",
+        ),
+        (
+            {"thresholds": {"blue": 1}},
+            "unknown key 'evaluation.thresholds.blue'; did you mean 'bleu'",
+        ),
         ({"thresholds": {"bleu": "high"}}, "'evaluation.thresholds.bleu' must be a number"),
         (
             {"thresholds": {"rare_word_recall": 1}},
@@ -343,10 +407,18 @@ def test_the_database_lies_beside_the_data(tmp_path):
 
 
 def test_shares_do_not_matter_where_files_are_given():
-    data = {"train_files": ["a"], "eval_files": ["b"], "test_files": ["c"], "eval_share": 0.0, "test_share": 0.0}
+    data = {
+        "train_files": ["a"],
+        "eval_files": ["b"],
+        "test_files": ["c"],
+        "eval_share": 0.0,
+        "test_share": 0.0,
+    }
     recipe = recipe_from_dict({"name": "test", "data": data})
     assert recipe.data.train_files == ("a",)
-    assert section_from_json(sections.DataConfig, json.dumps(recipe.to_dict()["data"])) == recipe.data
+    assert (
+        section_from_json(sections.DataConfig, json.dumps(recipe.to_dict()["data"])) == recipe.data
+    )
     assert hash(recipe)
 
 
@@ -354,7 +426,10 @@ def test_only_what_decides_features_is_in_the_text_settings():
     settings = views.text_settings(Recipe(name="x"))
     assert settings == {"tokenizer": {"kind": "text", "lowercase": False}}
     other = recipe_from_dict(
-        {"name": "y", "data": {"tokenization": "whitespace", "lowercase": True, "max_characters": 9}}
+        {
+            "name": "y",
+            "data": {"tokenization": "whitespace", "lowercase": True, "max_characters": 9},
+        }
     )
     assert views.text_settings(other) == {"tokenizer": {"kind": "whitespace", "lowercase": True}}
 
@@ -364,10 +439,14 @@ def test_a_training_does_not_depend_on_what_its_model_is_used_for():
     judged = ["evaluation.bootstrap_samples=10", "baseline.head=softmax", "lexicon.kind=learned"]
     recipe = load_recipe("translation", judged)
     assert views.export_recipe(recipe) == views.export_recipe(plain)
-    recipe = load_recipe("translation", [*judged, "decoding.beam_size=8", "evaluation.metrics=['bleu']"])
+    recipe = load_recipe(
+        "translation", [*judged, "decoding.beam_size=8", "evaluation.metrics=['bleu']"]
+    )
     assert views.export_recipe(recipe) != views.export_recipe(plain)
     assert views.training_recipe(recipe) == views.training_recipe(plain)
-    assert views.training_recipe(recipe) != views.training_recipe(load_recipe("translation", ["model.head=softmax"]))
+    assert views.training_recipe(recipe) != views.training_recipe(
+        load_recipe("translation", ["model.head=softmax"])
+    )
 
 
 def test_a_training_depends_on_the_lexicon_that_its_model_reads():
@@ -376,11 +455,16 @@ def test_a_training_depends_on_the_lexicon_that_its_model_reads():
     assert views.training_recipe(recipe).lexicon == recipe.lexicon
     assert views.transform_settings(recipe)["lexicon_rows"] and views.reads_lexicon(recipe)
     replaced = load_recipe(
-        "translation", ["lexicon.kind=learned", "model.head=softmax", "decoding.replace_unknown=lexicon"]
+        "translation",
+        ["lexicon.kind=learned", "model.head=softmax", "decoding.replace_unknown=lexicon"],
     )
-    assert views.training_recipe(replaced) == views.training_recipe(load_recipe("translation", ["model.head=softmax"]))
+    assert views.training_recipe(replaced) == views.training_recipe(
+        load_recipe("translation", ["model.head=softmax"])
+    )
     assert views.export_recipe(replaced).lexicon == replaced.lexicon
-    assert views.transform_settings(replaced)["translate"] == "lexicon" and views.reads_lexicon(replaced)
+    assert views.transform_settings(replaced)["translate"] == "lexicon" and views.reads_lexicon(
+        replaced
+    )
     assert not views.reads_lexicon(load_recipe("translation", ["lexicon.kind=learned"]))
 
 
@@ -396,14 +480,24 @@ def test_what_goes_by_words_needs_words():
         data = {"data": {**tree.get("data", {}), "units": "subwords"}}
         assert "goes by words" in refusal(recipe_from_dict, {"name": "x", **tree, **data})
     # What is learned is of whatever units there are.
-    assert recipe_from_dict({"name": "x", "lexicon": {"kind": "learned"}, "data": {"units": "subwords"}})
-    assert "'data.source_units' needs" in refusal(recipe_from_dict, {"name": "x", "data": {"source_units": "words"}})
+    assert recipe_from_dict(
+        {"name": "x", "lexicon": {"kind": "learned"}, "data": {"units": "subwords"}}
+    )
+    assert "'data.source_units' needs" in refusal(
+        recipe_from_dict, {"name": "x", "data": {"source_units": "words"}}
+    )
     whole = {"name": "x", "data": {"source_units": "words", "units": "subwords"}}
-    assert "'vocabulary.joint' must be false" in refusal(recipe_from_dict, {**whole, "vocabulary": {"joint": True}})
+    assert "'vocabulary.joint' must be false" in refusal(
+        recipe_from_dict, {**whole, "vocabulary": {"joint": True}}
+    )
     assert views.text_settings(recipe_from_dict(whole))["source_units"] == "words"
     settings = views.text_settings(recipe_from_dict({"name": "x", "data": {"units": "characters"}}))
     assert settings == {"tokenizer": {"kind": "text", "lowercase": False}, "units": "characters"}
-    tree = {"name": "x", "task": "language_model", "data": {"units": "subwords", "tokenization": "whitespace"}}
+    tree = {
+        "name": "x",
+        "task": "language_model",
+        "data": {"units": "subwords", "tokenization": "whitespace"},
+    }
     assert "'data.units'" in refusal(recipe_from_dict, tree)
 
 
@@ -412,7 +506,9 @@ def test_thirteen_compositions():
     for name in COMPOSITIONS:
         recipe = recipe_from_dict({"name": "x", "model": {"composition": name, "word_length": 9}})
         assert views.composes(recipe) == (name != "lookup")
-        assert views.transform_settings(recipe).get("word_length") == (None if name == "lookup" else 9)
+        assert views.transform_settings(recipe).get("word_length") == (
+            None if name == "lookup" else 9
+        )
         assert ("characters" in views.vocabulary_settings(recipe)) == (name != "lookup")
     from keras_models.layers import CharacterComposition
 
@@ -422,7 +518,9 @@ def test_thirteen_compositions():
 
 
 def test_what_reads_a_lexicon_needs_one():
-    assert "'lexicon.kind' to learned" in refusal(recipe_from_dict, {"name": "x", "model": {"head": "lexicon_copy"}})
+    assert "'lexicon.kind' to learned" in refusal(
+        recipe_from_dict, {"name": "x", "model": {"head": "lexicon_copy"}}
+    )
     assert "'baseline.head' = \"lexicon_bias\"" in refusal(
         recipe_from_dict, {"name": "x", "baseline": {"head": "lexicon_bias"}}
     )
@@ -449,7 +547,9 @@ def test_something_must_be_left_to_train_on():
     ],
 )
 def test_unknown_keys_get_a_suggestion(key, suggestion):
-    assert f"unknown key '{key}'; did you mean '{suggestion}'?" in refusal(recipe_from_dict, nested(key, 1))
+    assert f"unknown key '{key}'; did you mean '{suggestion}'?" in refusal(
+        recipe_from_dict, nested(key, 1)
+    )
 
 
 def test_an_unknown_key_like_no_other_is_only_named():
@@ -458,7 +558,9 @@ def test_an_unknown_key_like_no_other_is_only_named():
 
 
 def test_json_round_trip():
-    recipe = load_recipe("localization_en_fr", ["training.bucket_lengths=[7,130]", "data.split_salt='é \"'"])
+    recipe = load_recipe(
+        "localization_en_fr", ["training.bucket_lengths=[7,130]", "data.split_salt='é \"'"]
+    )
     text = recipe.to_json()
     assert Recipe.from_json(text) == recipe
     assert Recipe.from_json(text).to_json() == text
@@ -470,7 +572,9 @@ def test_json_round_trip():
 def test_missing_recipes(tmp_path):
     assert "did you mean 'localization_en_fr'?" in refusal(load_recipe, "localisation_en_fr")
     sentence = refusal(load_recipe, "zzz")
-    assert "did you mean" not in sentence and "localization_en_fr" in sentence and ".toml" in sentence
+    assert (
+        "did you mean" not in sentence and "localization_en_fr" in sentence and ".toml" in sentence
+    )
     assert "No such file" in refusal(load_recipe, tmp_path / "absent.toml")
     (tmp_path / "folder.toml").mkdir()
     assert str(tmp_path / "folder.toml") in refusal(load_recipe, tmp_path / "folder.toml")
@@ -493,14 +597,20 @@ def test_a_section_that_is_a_value_in_the_file(tmp_path):
 
 
 def test_tensorflow_is_not_imported():
-    code = "import sys, pipeline.recipes.recipe as c; c.load_recipe('localization_en_fr'); sys.exit('tensorflow' in sys.modules)"
+    code = (
+        "import sys, pipeline.recipes.recipe as c; c.load_recipe('localization_en_fr'); "
+        "sys.exit('tensorflow' in sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[3])
 
 
-@pytest.mark.parametrize("key, longest", [("training.bucket_lengths", 119), ("decoding.length_buckets", 120)])
+@pytest.mark.parametrize(
+    "key, longest", [("training.bucket_lengths", 119), ("decoding.length_buckets", 120)]
+)
 def test_what_is_read_must_fit_the_buckets(key, longest):
     with pytest.raises(
-        RecipeError, match=rf"'data.max_tokens' \(121\) must be at most {longest} to fit the last of '{key}'"
+        RecipeError,
+        match=rf"'data.max_tokens' \(121\) must be at most {longest} to fit the last of '{key}'",
     ):
         load_recipe("localization_en_fr", ["data.max_tokens=121", f"{key}=[8, 120]"])
 
@@ -510,7 +620,9 @@ def test_only_heads_that_learn_from_spans_ask_the_transform_for_them():
 
     plain = load_recipe("translation")
     assert transform_settings(plain) == text_settings(plain)
-    assert transform_settings(load_recipe("translation", ["model.head=joint_copy"])) == text_settings(plain)
+    assert transform_settings(
+        load_recipe("translation", ["model.head=joint_copy"])
+    ) == text_settings(plain)
     expected = {**text_settings(plain), "spans": {"max_span": 4, "min_span": 2}}
     for key in ("model.head", "baseline.head"):
         overrides = [f"{key}=span_copy", "model.max_span=4", "model.min_span=2"]
@@ -530,7 +642,9 @@ def test_shipped_recipes_measure_against_a_baseline_where_they_name_files(name):
         else:
             assert recipe.baseline.head == "softmax" and recipe.model.head != "softmax"
         # Figures to look at, not a gate.
-        bounds = [bound for bound in vars(recipe.evaluation.thresholds).values() if bound is not None]
+        bounds = [
+            bound for bound in vars(recipe.evaluation.thresholds).values() if bound is not None
+        ]
         assert bounds == [0.0]
 
 
@@ -538,26 +652,46 @@ def test_the_transform_is_told_what_a_recipe_copies():
     from pipeline.recipes.views import text_settings, transform_settings, vocabulary_settings
 
     overrides = ["data.dictionary=d.tsv", "model.pointers=dictionary", "model.head=pointer_softmax"]
-    recipe = load_recipe("translation", [*overrides, "decoding.replace_unknown=dictionary", "data.copy_lexicon=/l"])
+    recipe = load_recipe(
+        "translation", [*overrides, "decoding.replace_unknown=dictionary", "data.copy_lexicon=/l"]
+    )
     expected = {"pointers": "dictionary", "translate": "dictionary", "copy_lexicon": True}
     assert transform_settings(recipe) == {**text_settings(recipe), **expected}
-    assert vocabulary_settings(recipe) == {**text_settings(recipe), "dictionary": "d.tsv", "copy_lexicon": "/l"}
+    assert vocabulary_settings(recipe) == {
+        **text_settings(recipe),
+        "dictionary": "d.tsv",
+        "copy_lexicon": "/l",
+    }
     # No head that points: no labels.
     assert transform_settings(load_recipe("translation", overrides[:2])) == text_settings(recipe)
 
-    overrides = ["data.tokenization=whitespace", 'data.source_features=["ner", "pos"]', "model.entity_feature=ner"]
-    recipe = load_recipe("translation", [*overrides, "model.pointers=entities", "baseline.head=pointer_softmax"])
+    overrides = [
+        "data.tokenization=whitespace",
+        'data.source_features=["ner", "pos"]',
+        "model.entity_feature=ner",
+    ]
+    recipe = load_recipe(
+        "translation", [*overrides, "model.pointers=entities", "baseline.head=pointer_softmax"]
+    )
     made = transform_settings(recipe)
     assert (made["pointers"], made["entity_feature"], made["entities"]) == ("entities", "ner", 128)
-    assert made["source_features"] == vocabulary_settings(recipe)["source_features"] == ["ner", "pos"]
+    assert (
+        made["source_features"] == vocabulary_settings(recipe)["source_features"] == ["ner", "pos"]
+    )
     assert vocabulary_settings(recipe)["entities"] == 128
 
 
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (["model.pointers=dictionary"], "'model.pointers' = \"dictionary\" needs a file of translations"),
-        (["decoding.replace_unknown=dictionary"], "'decoding.replace_unknown' = \"dictionary\" needs a file"),
+        (
+            ["model.pointers=dictionary"],
+            "'model.pointers' = \"dictionary\" needs a file of translations",
+        ),
+        (
+            ["decoding.replace_unknown=dictionary"],
+            "'decoding.replace_unknown' = \"dictionary\" needs a file",
+        ),
         (["lexicon.kind=hybrid"], "'lexicon.kind' = \"hybrid\" needs a file of translations"),
         (["decoding.shortlist_size=500"], "'decoding.shortlist_size' needs a lexicon"),
         (["decoding.shortlist_confidence=0.5"], "needs a 'decoding.shortlist_size' above 0"),
@@ -565,8 +699,14 @@ def test_the_transform_is_told_what_a_recipe_copies():
             ["decoding.shortlist_size=500", "lexicon.kind=learned", "model.head=pointer_network"],
             "must be 0 where 'model.head' is \"pointer_network\"",
         ),
-        (["model.pointers=entities"], "'model.entity_feature' must name one of 'data.source_features'"),
-        (["decoding.replace_unknown=dictionary", "data.dictionary=d"], "'model.head' is 'pointer_generator'"),
+        (
+            ["model.pointers=entities"],
+            "'model.entity_feature' must name one of 'data.source_features'",
+        ),
+        (
+            ["decoding.replace_unknown=dictionary", "data.dictionary=d"],
+            "'model.head' is 'pointer_generator'",
+        ),
         (
             [
                 "decoding.replace_unknown=dictionary",
@@ -585,7 +725,11 @@ def test_the_transform_is_told_what_a_recipe_copies():
         (["data.tokenization=whitespace", 'data.source_features=["ids"]'], "cannot name 'ids'"),
         (["data.tokenization=whitespace", 'data.source_features=["a b"]'], "cannot name 'a b'"),
         (
-            ["data.tokenization=whitespace", 'data.source_features=["case"]', 'data.surface_features=["case"]'],
+            [
+                "data.tokenization=whitespace",
+                'data.source_features=["case"]',
+                'data.surface_features=["case"]',
+            ],
             "both name 'case'",
         ),
     ],
@@ -606,7 +750,10 @@ def test_a_shortlist_reads_the_lexicon_but_trains_as_without():
 def test_lexicons_lie_beside_the_data(tmp_path):
     recipe = load_recipe("translation", ["data.dictionary=d.tsv", "data.copy_lexicon=/abs/l.txt"])
     placed = loading.with_database_path(recipe, str(tmp_path))
-    assert (placed.data.dictionary, placed.data.copy_lexicon) == (str(tmp_path / "d.tsv"), "/abs/l.txt")
+    assert (placed.data.dictionary, placed.data.copy_lexicon) == (
+        str(tmp_path / "d.tsv"),
+        "/abs/l.txt",
+    )
     placed = loading.with_database_path(recipe, str(tmp_path / "pairs.tsv"))
     assert placed.data.dictionary == str(tmp_path / "d.tsv")
     assert loading.with_database_path(recipe, "gs://b/x").data.dictionary == "gs://b/x/d.tsv"

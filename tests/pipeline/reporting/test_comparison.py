@@ -1,4 +1,6 @@
-"""`verbatim compare`: the numbers of several runs, tested against each other where their test sets agree."""
+"""`verbatim compare`:
+the numbers of several runs, tested against each other where their test sets agree.
+"""
 
 import json
 
@@ -18,10 +20,18 @@ METRICS = ["bleu", "exact_match", "unseen_copies"]
 def make_run(directory, answers, head="pointer_generator", sources=SOURCES, hidden_size=256):
     """Writes what a run leaves in its folder; returns the folder."""
     answers = [
-        {"tokens": answer["text"].split(), "copied_from": [-1, 2], "copy_probability": [0.0, 0.9], **answer}
+        {
+            "tokens": answer["text"].split(),
+            "copied_from": [-1, 2],
+            "copy_probability": [0.0, 0.9],
+            **answer,
+        }
         for answer in answers
     ]
-    answers = [{"source_tokens": source.split(), "score": -1.0, **answer} for source, answer in zip(sources, answers)]
+    answers = [
+        {"source_tokens": source.split(), "score": -1.0, **answer}
+        for source, answer in zip(sources, answers)
+    ]
     found = scoring.score(
         METRICS,
         [answer["text"] for answer in answers],
@@ -30,11 +40,20 @@ def make_run(directory, answers, head="pointer_generator", sources=SOURCES, hidd
         training_words={"Open"},
         bootstrap_samples=50,
     )
-    recipe = {"name": directory.name, "model": {"head": head, "hidden_size": hidden_size}, "data": {}}
-    curves = [{"epoch": 1, "loss": 3.0, "eval_loss": 3.1}, {"epoch": 2, "loss": 2.0, "eval_loss": 2.5}]
+    recipe = {
+        "name": directory.name,
+        "model": {"head": head, "hidden_size": hidden_size},
+        "data": {},
+    }
+    curves = [
+        {"epoch": 1, "loss": 3.0, "eval_loss": 3.1},
+        {"epoch": 2, "loss": 2.0, "eval_loss": 2.5},
+    ]
     systems = [{"name": head, "metrics": scoring.results_to_dict(found), "curves": curves}]
     systems.append({"name": "softmax", "metrics": {}})
-    report.write_report(directory, {"systems": systems, "recipe": recipe, "versions": {"keras": "3"}})
+    report.write_report(
+        directory, {"systems": systems, "recipe": recipe, "versions": {"keras": "3"}}
+    )
     results.write_outputs(directory / "outputs", sources, REFERENCES, {head: answers})
     return directory
 
@@ -51,9 +70,13 @@ def runs(tmp_path_factory):
 
 
 def test_runs_are_tested_where_their_test_sets_agree(runs):
-    facts = comparison.compare([runs["good"], runs["bad"], runs["good_again"]], 200, progress=lambda line: None)
+    facts = comparison.compare(
+        [runs["good"], runs["bad"], runs["good_again"]], 200, progress=lambda line: None
+    )
     names = [system["name"] for system in facts["systems"]]
-    assert [name.split("/")[-1] for name in names] == ["good", "bad", "good"] and len(set(names)) == 3
+    assert [name.split("/")[-1] for name in names] == ["good", "bad", "good"] and len(
+        set(names)
+    ) == 3
     assert facts["note"] == "The runs were measured on the same 40 pairs."
     expected = scoring.paired_bootstrap(
         ["bleu", "exact_match"],
@@ -63,14 +86,24 @@ def test_runs_are_tested_where_their_test_sets_agree(runs):
         bootstrap_samples=200,
     )
     # What takes the training text is not tested anew; its numbers stand in the table.
-    assert facts["comparisons"][names[1]] == {name: result.p_value for name, result in expected.items()}
-    assert facts["comparisons"][names[1]]["exact_match"] < 0.05 < facts["comparisons"][names[2]]["exact_match"]
+    assert facts["comparisons"][names[1]] == {
+        name: result.p_value for name, result in expected.items()
+    }
+    assert (
+        facts["comparisons"][names[1]]["exact_match"]
+        < 0.05
+        < facts["comparisons"][names[2]]["exact_match"]
+    )
     assert facts["systems"][1]["metrics"]["unseen_copies"]
     # The last four of the first run say even less than those of the second.
     assert len(facts["wins"]) == 10 and len(facts["losses"]) == 4
-    assert all(win["gain"] > 0 for win in facts["wins"]) and all(loss["gain"] < 0 for loss in facts["losses"])
+    assert all(win["gain"] > 0 for win in facts["wins"]) and all(
+        loss["gain"] < 0 for loss in facts["losses"]
+    )
     assert list(facts["wins"][0]["outputs"]) == names[:2]
-    assert facts["recipe_differences"] == [{"key": "model.hidden_size", "values": ["256", "32", "256"]}]
+    assert facts["recipe_differences"] == [
+        {"key": "model.hidden_size", "values": ["256", "32", "256"]}
+    ]
 
 
 def test_other_test_sets_are_not_tested(runs, tmp_path):
@@ -87,7 +120,12 @@ def test_a_run_that_kept_no_outputs_is_shown(runs, tmp_path):
 
 
 def test_the_command_writes_a_page(runs, tmp_path, capsys):
-    arguments = ["compare", *map(str, (runs["good"], runs["bad"])), "--output", str(tmp_path / "page")]
+    arguments = [
+        "compare",
+        *map(str, (runs["good"], runs["bad"])),
+        "--output",
+        str(tmp_path / "page"),
+    ]
     assert main.main([*arguments, "--samples", "100", "--json", str(tmp_path / "facts.json")]) == 0
     said = capsys.readouterr().out
     row = next(line for line in said.splitlines() if line.startswith("BLEU"))
@@ -98,7 +136,12 @@ def test_the_command_writes_a_page(runs, tmp_path, capsys):
     page = (tmp_path / "page" / "report" / "index.html").read_text(encoding="utf-8")
     assert "▼ worse" in page and "Keys that differ" in page and page.count("<polyline") == 4
     assert "copied from source token 3, “2”" in page or "copied from source token 3" in page
-    assert json.loads((tmp_path / "facts.json").read_text(encoding="utf-8"))["comparisons"]["bad"]["bleu"] < 0.05
+    assert (
+        json.loads((tmp_path / "facts.json").read_text(encoding="utf-8"))["comparisons"]["bad"][
+            "bleu"
+        ]
+        < 0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +176,9 @@ def test_the_page_does_not_take_the_place_of_a_runs_report(runs, capsys):
         lambda facts: facts.update(systems=[{}]),
         lambda facts: facts.update(recipe="x"),
         lambda facts: facts["systems"][0]["metrics"]["bleu"].update(value=10**400),
-        lambda facts: facts.update(sentences={"wins": [{"gain": 1, "words": ["a", "b"], "probabilities": [[1, 1]]}]}),
+        lambda facts: facts.update(
+            sentences={"wins": [{"gain": 1, "words": ["a", "b"], "probabilities": [[1, 1]]}]}
+        ),
     ],
 )
 def test_damaged_facts_are_one_sentence(runs, tmp_path, capsys, damage):
@@ -149,7 +194,10 @@ def test_damaged_facts_are_one_sentence(runs, tmp_path, capsys, damage):
     ):
         assert main.main(call) == 1
         error = capsys.readouterr().err
-        assert f"{tmp_path / 'run' / 'report' / 'facts.json'}, do not have the expected form; repeat the run" in error
+        assert (
+            f"{tmp_path / 'run' / 'report' / 'facts.json'}, do not have the expected form; repeat "
+            "the run" in error
+        )
         assert error.count("\n") == 1
     assert not (tmp_path / "page").exists()
     assert (tmp_path / "run" / "report" / "index.html").read_text() == "the page before"
@@ -158,6 +206,9 @@ def test_damaged_facts_are_one_sentence(runs, tmp_path, capsys, damage):
 def test_broken_outputs_are_one_sentence(runs, tmp_path, capsys):
     broken = make_run(tmp_path / "broken", GOOD)
     (broken / "outputs" / "pointer_generator.jsonl").write_text('{"source": "x"}\n')
-    assert main.main(["compare", str(runs["good"]), str(broken), "--output", str(tmp_path / "page")]) == 1
+    assert (
+        main.main(["compare", str(runs["good"]), str(broken), "--output", str(tmp_path / "page")])
+        == 1
+    )
     assert "cannot be understood" in capsys.readouterr().err
     assert not (tmp_path / "page").exists()

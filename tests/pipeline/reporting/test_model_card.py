@@ -22,7 +22,10 @@ def facts():
 
 def test_the_card_says_what_the_run_found(facts, tmp_path):
     path = pathlib.Path(model_card.write_model_card(tmp_path, "17", facts, USE))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["model_card_17.json", "model_card_17.md"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "model_card_17.json",
+        "model_card_17.md",
+    ]
     card = json.loads((tmp_path / "model_card_17.json").read_text(encoding="utf-8"))
     assert (card["name"], card["version"]) == ("localization_en_fr", "17")
     assert card["metrics"] == facts["systems"][0]["metrics"]
@@ -42,7 +45,10 @@ def test_the_card_says_what_the_run_found(facts, tmp_path):
         "Apache-2.0",
     ):
         assert words in text
-    assert "| domain = \\<b\\>law\\</b\\> | 40 | 31.25 |" in text and "| domain = menu | 9 | n/a |" in text
+    assert (
+        "| domain = \\<b\\>law\\</b\\> | 40 | 31.25 |" in text
+        and "| domain = menu | 9 | n/a |" in text
+    )
     assert "A source of more than" in text and "exactly as often as its source" in text
 
 
@@ -64,8 +70,12 @@ def test_a_language_model_has_a_card_too():
         "comparison": {},
         "blessing_reason": "Fine.",
     }
-    text = model_card.to_markdown(model_card.make_card(2, facts, task_of(recipe).describe_use(recipe)))
-    assert "80.50" in text and "words by split: train 1,000, eval 10" in text and "likely text" in text
+    text = model_card.to_markdown(
+        model_card.make_card(2, facts, task_of(recipe).describe_use(recipe))
+    )
+    assert (
+        "80.50" in text and "words by split: train 1,000, eval 10" in text and "likely text" in text
+    )
 
 
 def test_a_server_does_not_take_a_card_for_a_version(facts, tmp_path):

@@ -22,7 +22,10 @@ def _curves(start, end, gap, epochs=8):
             "epoch": epoch,
             "seconds": 31.0 + epoch / 7,
             "loss": end + (start - end) * math.exp(-epoch / 2.2),
-            "eval_loss": end + gap + (start - end) * math.exp(-epoch / 2.0) + 0.012 * max(0, epoch - 5) ** 2,
+            "eval_loss": end
+            + gap
+            + (start - end) * math.exp(-epoch / 2.0)
+            + 0.012 * max(0, epoch - 5) ** 2,
         }
         for epoch in range(1, epochs + 1)
     ]
@@ -42,12 +45,45 @@ def example_facts():
     """Returns invented facts with everything that a run can have."""
     sources = ["Sign in to %s", "Delete the file %(name)s", "Open the menu"] * 20
     references = ["Se connecter à %s", "Supprimer le fichier %(name)s", "Ouvrir le menu"] * 20
-    copying = ["Se connecter à %s", "Supprimer le fichier %(name)s", "Ouvrir menu"] * 18 + references[:6]
+    copying = [
+        "Se connecter à %s",
+        "Supprimer le fichier %(name)s",
+        "Ouvrir menu",
+    ] * 18 + references[:6]
     plain = ["Se connecter à %d", "Supprimer le fichier", "Ouvrir le menu"] * 15 + references[:15]
-    names = ["bleu", "chrf", "placeholder_fidelity", "unseen_copies", "exact_match", "repetition_rate"]
+    names = [
+        "bleu",
+        "chrf",
+        "placeholder_fidelity",
+        "unseen_copies",
+        "exact_match",
+        "repetition_rate",
+    ]
     keys = {"sources": sources, "training_words": {"Sign", "menu"}, "bootstrap_samples": 200}
-    source_tokens = ["Hello", "￭,", "%(user_name)s", "￭!", "You", "have", "%d", "new", "messages", "￭."]
-    tokens = ["Bonjour", "￭,", "%(user_name)s", "\u00a0!", "Vous", "avez", "%d", "nouveaux", "messages", "￭."]
+    source_tokens = [
+        "Hello",
+        "￭,",
+        "%(user_name)s",
+        "￭!",
+        "You",
+        "have",
+        "%d",
+        "new",
+        "messages",
+        "￭.",
+    ]
+    tokens = [
+        "Bonjour",
+        "￭,",
+        "%(user_name)s",
+        "\u00a0!",
+        "Vous",
+        "avez",
+        "%d",
+        "nouveaux",
+        "messages",
+        "￭.",
+    ]
     copied_from = [-1, -1, 2, -1, -1, -1, 6, -1, 8, -1]
     focus = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     attention = np.full((10, 10), 0.015)
@@ -83,13 +119,26 @@ def example_facts():
     zanzibar = ["Import", "zanzibar.addon.theme", "into", "{{ site_title }}"]
     return {
         "title": "localization_en_fr: English to French, pointer_generator",
-        "recipe": {"name": "localization_en_fr", "model": {"head": "pointer_generator", "hidden_size": 256}},
-        "versions": {"verbatim-text": "0.1.0", "tfx": "1.16.0", "tensorflow": "2.16.2", "keras": "3.12.4"},
+        "recipe": {
+            "name": "localization_en_fr",
+            "model": {"head": "pointer_generator", "hidden_size": 256},
+        },
+        "versions": {
+            "verbatim-text": "0.1.0",
+            "tfx": "1.16.0",
+            "tensorflow": "2.16.2",
+            "keras": "3.12.4",
+        },
         "counts": {
             "read": 12873,
             "kept": 11904,
             "rejected": 969,
-            "by_reason": {"duplicate pair": 640, "fuzzy entry": 301, "empty target": 25, "too long": 3},
+            "by_reason": {
+                "duplicate pair": 640,
+                "fuzzy entry": 301,
+                "empty target": 25,
+                "too long": 3,
+            },
             "by_split": {"train": 10714, "eval": 596, "test": 594},
         },
         "systems": systems,
@@ -98,7 +147,9 @@ def example_facts():
             {
                 "source": "Open the menu",
                 "reference": "Ouvrir le menu",
-                "outputs": {name: {"text": "Ouvrir le menu"} for name in ("pointer_generator", "softmax")},
+                "outputs": {
+                    name: {"text": "Ouvrir le menu"} for name in ("pointer_generator", "softmax")
+                },
             },
             {
                 "source": "Import zanzibar.addon.theme into {{ site_title }}",
@@ -110,21 +161,35 @@ def example_facts():
                         [-1, 1, -1, 3],
                         zanzibar,
                     ),
-                    "softmax": _output("Importer dans [UNK]", ["Importer", "dans", "[UNK]"], [-1, -1, -1], zanzibar),
+                    "softmax": _output(
+                        "Importer dans [UNK]", ["Importer", "dans", "[UNK]"], [-1, -1, -1], zanzibar
+                    ),
                 },
             },
             {
                 "source": ATTACK,
                 "reference": "élève %s",
                 "outputs": {
-                    "pointer_generator": _output(ATTACK, ATTACK.split(" "), [0] * len(ATTACK.split(" ")), [ATTACK]),
+                    "pointer_generator": _output(
+                        ATTACK, ATTACK.split(" "), [0] * len(ATTACK.split(" ")), [ATTACK]
+                    ),
                     "softmax": {"text": "\u202eabc\ud800"},
                 },
             },
         ],
         "slices": [
-            {"slice": "domain = <b>law</b>", "n": 40, "metrics": {"bleu": 31.25}, "last_blessed": {"bleu": 33.5}},
-            {"slice": "domain = menu", "n": 9, "metrics": {"bleu": None}, "last_blessed": {"bleu": None}},
+            {
+                "slice": "domain = <b>law</b>",
+                "n": 40,
+                "metrics": {"bleu": 31.25},
+                "last_blessed": {"bleu": 33.5},
+            },
+            {
+                "slice": "domain = menu",
+                "n": 9,
+                "metrics": {"bleu": None},
+                "last_blessed": {"bleu": None},
+            },
         ],
         "wins": [
             {
@@ -133,7 +198,12 @@ def example_facts():
                 "gain": 61.24,
                 "outputs": {
                     "pointer_generator": _output(
-                        *("Importer zanzibar.addon.theme", ["Importer", "zanzibar.addon.theme"], [-1, 1], zanzibar)
+                        *(
+                            "Importer zanzibar.addon.theme",
+                            ["Importer", "zanzibar.addon.theme"],
+                            [-1, 1],
+                            zanzibar,
+                        )
                     ),
                     "softmax": {"text": "Importer [UNK]"},
                 },
@@ -144,7 +214,10 @@ def example_facts():
                 "source": "Open the menu",
                 "reference": "Ouvrir le menu",
                 "gain": -20.5,
-                "outputs": {"pointer_generator": {"text": "Ouvrir menu"}, "softmax": {"text": "Ouvrir le menu"}},
+                "outputs": {
+                    "pointer_generator": {"text": "Ouvrir menu"},
+                    "softmax": {"text": "Ouvrir le menu"},
+                },
             }
         ],
         "heat_maps": [
@@ -152,12 +225,15 @@ def example_facts():
                 "source_tokens": source_tokens,
                 "tokens": tokens,
                 "attention": attention,
-                "copy_probability": np.array([0.97 if origin >= 0 else 0.03 for origin in copied_from], np.float32),
+                "copy_probability": np.array(
+                    [0.97 if origin >= 0 else 0.03 for origin in copied_from], np.float32
+                ),
                 "copied_from": np.array(copied_from),
             }
         ],
         "blessed": True,
-        "blessing_reason": "BLEU reaches 20 and placeholder fidelity reaches 0.9 on the test split.",
+        "blessing_reason": "BLEU reaches 20 and placeholder fidelity reaches 0.9 on the test "
+        "split.",
         "stages": [
             {"name": "ParallelTextExampleGen", "seconds": 9.2},
             {"name": "Transform", "seconds": 31.8},
@@ -237,8 +313,14 @@ def test_page_says_what_the_facts_say(facts, page_path):
     # Slices, with what the last blessed model reaches, and the largest wins and losses.
     assert "domain = &lt;b&gt;law&lt;/b&gt;" in page and "31.25" in page and "(33.50)" in page
     wins = page[page.index('id="wins"') : page.index('id="samples"')]
-    assert "+61.2" in wins and "-20.5" in wins and wins.index("Largest wins") < wins.index("Largest losses")
-    assert 'data-from="copied from source token 2, “zanzibar.addon.theme”, probability 0.97"' in wins
+    assert (
+        "+61.2" in wins
+        and "-20.5" in wins
+        and wins.index("Largest wins") < wins.index("Largest losses")
+    )
+    assert (
+        'data-from="copied from source token 2, “zanzibar.addon.theme”, probability 0.97"' in wins
+    )
 
 
 def test_facts_are_stored_and_render_the_same_page(page_path):
@@ -248,10 +330,14 @@ def test_facts_are_stored_and_render_the_same_page(page_path):
 
 
 def test_winner_respects_direction_and_p_value(facts):
-    rows = {row["label"]: row for row in report._metric_rows(facts["systems"], {"bleu": 0.2, "repetition_rate": 0.01})}
+    rows = {
+        row["label"]: row
+        for row in report._metric_rows(facts["systems"], {"bleu": 0.2, "repetition_rate": 0.01})
+    }
     assert rows["BLEU"]["winner"] is None
     systems = [
-        {"name": name, "metrics": {"ter": {"value": value}}} for name, value in (("first", 40.0), ("second", 60.0))
+        {"name": name, "metrics": {"ter": {"value": value}}}
+        for name, value in (("first", 40.0), ("second", 60.0))
     ]
     row = report._metric_rows(systems, {"ter": 0.01})[0]
     assert row["winner"] == 0 and row["cells"][0]["best"] and not row["cells"][1]["best"]
@@ -261,7 +347,10 @@ def test_winner_respects_direction_and_p_value(facts):
 
 
 def test_tokens_join_as_the_tokenizer_says():
-    assert report._join_tokens(["Hello", "￭,", "%s", "￭", "%d", "(￭", "a", "￭)", "d'￭", "un"]) == "Hello, %s%d (a) d'un"
+    assert (
+        report._join_tokens(["Hello", "￭,", "%s", "￭", "%d", "(￭", "a", "￭)", "d'￭", "un"])
+        == "Hello, %s%d (a) d'un"
+    )
 
 
 @pytest.mark.parametrize("count, numbers", [(4, []), (6, ["1", "2", "3", "4", "5", "6"])])
@@ -273,10 +362,14 @@ def test_lines_of_many_systems_have_numbers(facts, count, numbers):
     assert re.findall(r'<text class="axis number"[^>]*>(\d+)<', chart) == numbers
     # Each of four has a mark of its own form, so that no colour is needed to tell them apart.
     groups = chart.split('<g class="lines ')[1:]
-    forms = [set(re.findall(r'<path class="point" d="M[\d.]+ [\d.]+([^"]*)"', group)) for group in groups]
+    forms = [
+        set(re.findall(r'<path class="point" d="M[\d.]+ [\d.]+([^"]*)"', group)) for group in groups
+    ]
     assert all(len(form) == 1 for form in forms) and len(set.union(*forms)) == min(count, 4)
     legend = re.findall(r'<span class="key k\d"></span>([^<]*)</span>', chart)
-    assert legend == [f"{number + 1} run_{number}" if numbers else f"run_{number}" for number in range(count)]
+    assert legend == [
+        f"{number + 1} run_{number}" if numbers else f"run_{number}" for number in range(count)
+    ]
 
 
 @pytest.mark.parametrize("key", [None, *report._DEFAULTS])
@@ -296,17 +389,22 @@ def test_quality_by_frequency_and_length_has_a_line_for_each_system(facts):
     for series in chart["series"]:
         assert len(series["points"]) == 5
         assert all(
-            chart["left"] < point["x"] < chart["plot_right"] and chart["top"] <= point["y"] <= chart["plot_bottom"]
+            chart["left"] < point["x"] < chart["plot_right"]
+            and chart["top"] <= point["y"] <= chart["plot_bottom"]
             for point in series["points"]
         )
     by_frequency = {part["seen"]: part["f1"] for part in facts["systems"][1]["by_frequency"]}
     assert chart["rows"][1][3] == f"{by_frequency['1']:.4g}"
-    assert charts.category_chart([{"name": "x"}], "by_length", "words", "bleu", "reference_length") is None
+    assert (
+        charts.category_chart([{"name": "x"}], "by_length", "words", "bleu", "reference_length")
+        is None
+    )
 
 
 def test_several_systems_are_marked_against_the_first(facts):
     systems = [
-        {"name": name, "metrics": {"ter": {"value": value}}} for name, value in (("a", 40.0), ("b", 60.0), ("c", 30.0))
+        {"name": name, "metrics": {"ter": {"value": value}}}
+        for name, value in (("a", 40.0), ("b", 60.0), ("c", 30.0))
     ]
     rows = report._metric_rows(systems, {}, {"b": {"ter": 0.01}, "c": {"ter": 0.0002}})
     assert [cell["versus"] for cell in rows[0]["cells"]] == [
@@ -314,13 +412,19 @@ def test_several_systems_are_marked_against_the_first(facts):
         {"p_value": "= 0.010", "side": "worse"},
         {"p_value": "< 0.001", "side": "better"},
     ]
-    page = report.render_report({"systems": systems, "comparisons": {"b": {"ter": 0.01}, "c": {"ter": 0.2}}})
+    page = report.render_report(
+        {"systems": systems, "comparisons": {"b": {"ter": 0.01}, "c": {"ter": 0.2}}}
+    )
     assert page.count("▼ worse") == 1 and "▲ better" not in page
 
 
 def test_undefined_values_and_one_epoch(facts, tmp_path):
     facts = copy.deepcopy(facts)
-    facts["systems"][0]["metrics"]["unseen_copies"] = {"value": float("nan"), "low": None, "high": None}
+    facts["systems"][0]["metrics"]["unseen_copies"] = {
+        "value": float("nan"),
+        "low": None,
+        "high": None,
+    }
     facts["systems"][0]["curves"] = facts["systems"][0]["curves"][:1]
     facts["systems"][0]["curves"][0]["eval_loss"] = float("inf")
     facts["systems"][1]["curves"] = []
@@ -330,11 +434,15 @@ def test_undefined_values_and_one_epoch(facts, tmp_path):
 
 
 def test_not_blessed(facts):
-    page = report.render_report({**facts, "blessed": False, "blessing_reason": "BLEU is 3, below the 20 demanded."})
+    page = report.render_report(
+        {**facts, "blessed": False, "blessing_reason": "BLEU is 3, below the 20 demanded."}
+    )
     assert "✗ Not blessed" in page and "below the 20" in page
 
 
-@pytest.mark.parametrize("low, high", [(0.0, 1.0), (1.2, 6.7), (3.0, 3.0), (0.001, 0.0042), (0.0, 99999.0)])
+@pytest.mark.parametrize(
+    "low, high", [(0.0, 1.0), (1.2, 6.7), (3.0, 3.0), (0.001, 0.0042), (0.0, 99999.0)]
+)
 def test_ticks_enclose_the_values(low, high):
     ticks = charts.ticks(low, high, 5)
     assert ticks[0] <= low and ticks[-1] >= high - 1e-9
@@ -377,7 +485,13 @@ def test_browser_shows_the_page_without_complaint(page_path, tmp_path, width, he
 
 @browser.needs_chromium
 def test_browser_builds_the_drawings_and_runs_no_injected_script(facts, page_path, tmp_path):
-    run = browser.run(tmp_path / "profile", "--virtual-time-budget=2000", "--dump-dom", page_path.as_uri(), check=True)
+    run = browser.run(
+        tmp_path / "profile",
+        "--virtual-time-budget=2000",
+        "--dump-dom",
+        page_path.as_uri(),
+        check=True,
+    )
     # Intervals, two learning curves, quality by frequency and by length, a heat map.
     intervals = [row for row in report._metric_rows(facts["systems"], {}) if row["whiskers"]]
     assert len(intervals) >= 4 and run.stdout.count("<svg") == len(intervals) + 5
@@ -385,7 +499,8 @@ def test_browser_builds_the_drawings_and_runs_no_injected_script(facts, page_pat
     assert len(lines) == 8 and all(len(points.split()) >= 1 for points in lines)
     assert 'id="words"' in run.stdout and 'id="slices"' in run.stdout and 'id="wins"' in run.stdout
     assert "<title>localization_en_fr" in run.stdout
-    # The browser writes attributes with bare "<", so tags are counted by a parser, not by their text.
+    # The browser writes attributes with bare "<", so tags are counted by a parser, not by their
+    # text.
     tags = _Tags()
     tags.feed(run.stdout)
     assert not {tag for tag, _ in tags.tags} & {"script", "img"}
@@ -393,7 +508,9 @@ def test_browser_builds_the_drawings_and_runs_no_injected_script(facts, page_pat
 
 @browser.needs_chromium
 def test_a_keyboard_and_a_phone_reach_everything(page_path, tmp_path):
-    """What is wider than its box scrolls, and so it can be focused; the page itself does not scroll sideways."""
+    """What is wider than its box scrolls, and so it can be focused;
+    the page itself does not scroll sideways.
+    """
     with browser.Browser(tmp_path) as page:
         for width in (1200, 390):
             page.resize(width, 800)
@@ -401,17 +518,25 @@ def test_a_keyboard_and_a_phone_reach_everything(page_path, tmp_path):
             page.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
             assert page.run("document.documentElement.scrollWidth") <= width
             hidden = page.run(
-                "[...document.querySelectorAll('body *')].filter(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0"
-                " && ['auto', 'scroll', 'hidden'].includes(getComputedStyle(one).overflowX) && one.tabIndex < 0).length"
+                "[...document.querySelectorAll('body *')].filter(one => one.scrollWidth > "
+                "one.clientWidth + 1 && one.clientWidth > 0"
+                " && ['auto', 'scroll', 'hidden'].includes(getComputedStyle(one).overflowX) && "
+                "one.tabIndex < 0).length"
             )
             assert hidden == 0
         reached = 0
-        expected = page.run("document.querySelectorAll('a[href], summary, [tabindex=\"0\"]').length")
-        page.run("document.querySelectorAll('a[href], summary, [tabindex]').forEach(one => { one.reached = false; })")
+        expected = page.run(
+            "document.querySelectorAll('a[href], summary, [tabindex=\"0\"]').length"
+        )
+        page.run(
+            "document.querySelectorAll('a[href], summary, [tabindex]').forEach(one => { "
+            "one.reached = false; })"
+        )
         for _ in range(expected):
             page.press("Tab", 9)
             reached += page.run(
-                "(one => { const first = !one.reached && getComputedStyle(one).outlineStyle !== 'none'; one.reached = true; return first; })"
+                "(one => { const first = !one.reached && getComputedStyle(one).outlineStyle !== "
+                "'none'; one.reached = true; return first; })"
                 "(document.activeElement)"
             )
         assert reached == expected > 20 and not page.complaints

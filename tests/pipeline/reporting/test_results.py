@@ -28,7 +28,8 @@ def test_without_attention_there_is_no_entropy(explained):
 
 def page_of(folder, sizes):
     systems = [
-        {"name": f"run{size}", "parameters": size, "metrics": {"bleu": {"value": value}}} for size, value in sizes
+        {"name": f"run{size}", "parameters": size, "metrics": {"bleu": {"value": value}}}
+        for size, value in sizes
     ]
     return report.write_report(folder, {"systems": systems}).read_text(encoding="utf-8")
 
@@ -46,9 +47,16 @@ def test_two_systems_show_no_trend(tmp_path):
 
 def test_no_entropy_is_called_the_best(tmp_path):
     systems = [
-        {"name": name, "metrics": {"bleu": {"value": value}, "attention_entropy": {"value": value / 10}}}
+        {
+            "name": name,
+            "metrics": {"bleu": {"value": value}, "attention_entropy": {"value": value / 10}},
+        }
         for name, value in (("one", 20.0), ("other", 30.0))
     ]
     page = report.write_report(tmp_path, {"systems": systems}).read_text(encoding="utf-8")
     row = page[page.index("Attention entropy, bits") :]
-    assert "<b>30.00</b>" in page and "3.00" in row[: row.index("</tr>")] and "<b>" not in row[: row.index("</tr>")]
+    assert (
+        "<b>30.00</b>" in page
+        and "3.00" in row[: row.index("</tr>")]
+        and "<b>" not in row[: row.index("</tr>")]
+    )

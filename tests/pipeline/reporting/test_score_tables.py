@@ -31,14 +31,22 @@ def test_breakdowns_are_tables_of_what_has_words():
     }
     said = score_tables.format_breakdowns(results)
     lines = [line.split() for line in said.splitlines() if not line.startswith("---")]
-    assert lines[0] == [*"BLEU by words of the reference".split(), "one", "two", "reference", "words"]
+    assert lines[0] == [
+        *"BLEU by words of the reference".split(),
+        "one",
+        "two",
+        "reference",
+        "words",
+    ]
     assert [line[0] for line in lines[1:3]] == ["0-9", "10-19"]
     assert lines[1][1] == lines[2][1] == "100.00" and lines[1][-1] == "8" and lines[2][-1] == "12"
     frequency = lines[lines.index([]) + 2 :]
     assert [line[0] for line in frequency] == ["0", "1", "5-9"]
     assert frequency[0] == ["0", "100.0", "%", "0.0", "%", "4"]
     assert (
-        score_tables.format_breakdowns({"one": scoring.score("bleu", references, references, bootstrap_samples=0)})
+        score_tables.format_breakdowns(
+            {"one": scoring.score("bleu", references, references, bootstrap_samples=0)}
+        )
         == ""
     )
 
@@ -54,6 +62,11 @@ def test_a_comparison_says_who_is_clearly_better():
     assert lines[3].startswith("TER") and lines[3].endswith("better")
     assert lines[4].startswith("Copy rate") and lines[4].endswith("differs")
     back = scoring.paired_bootstrap(names, worse, outputs, references, **texts)
-    assert all(line.endswith("worse") for line in score_tables.format_comparisons(back).splitlines()[2:4])
+    assert all(
+        line.endswith("worse") for line in score_tables.format_comparisons(back).splitlines()[2:4]
+    )
     same = scoring.paired_bootstrap(names, outputs, outputs, references, **texts)
-    assert all(line.endswith("not clear") for line in score_tables.format_comparisons(same).splitlines()[2:5])
+    assert all(
+        line.endswith("not clear")
+        for line in score_tables.format_comparisons(same).splitlines()[2:5]
+    )

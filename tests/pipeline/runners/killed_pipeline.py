@@ -1,9 +1,11 @@
-"""The first components of a pipeline, killed in one and then in the other, and run again: a program, run by `test_killed_pipeline.py`.
+"""The first components of a pipeline, killed in one and then in the other, and run again:
+a program, run by `test_killed_pipeline.py`.
 
     killed_pipeline.py FOLDER
 
-Each run is a fork, so that TFX is imported once. FOLDER gets `runs.json`, for each run: the signal that ended it, which executions have
-left a folder by then, by component, and which of these are outputs of a finished one.
+Each run is a fork, so that TFX is imported once. FOLDER gets `runs.json`, for each run: the signal
+that ended it, which executions have left a folder by then, by component, and which of these are
+outputs of a finished one.
 """
 
 import json
@@ -25,8 +27,13 @@ def main(folder):
     from components.vocabulary import component as vocabulary  # noqa: F401
 
     data = folder / "pairs.tsv"
-    data.write_text("source\ttarget\n" + "".join(f"one {number}\tun {number}\n" for number in range(100)))
-    runs = [run_in_fork(folder, data, killed) for killed in ("ParallelTextExampleGen", "Vocabulary", None, None)]
+    data.write_text(
+        "source\ttarget\n" + "".join(f"one {number}\tun {number}\n" for number in range(100))
+    )
+    runs = [
+        run_in_fork(folder, data, killed)
+        for killed in ("ParallelTextExampleGen", "Vocabulary", None, None)
+    ]
     (folder / "runs.json").write_text(json.dumps(runs))
 
 
@@ -42,8 +49,15 @@ def run_in_fork(folder, data, killed):
             os._exit(status)
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, f"The run failed: {status}."
-    made = {path.name: sorted(map(int, os.listdir(next(path.glob("[a-z]*"))))) for path in (folder / "root").iterdir()}
-    return {"signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, "made": made, **finished_in_fork(folder)}
+    made = {
+        path.name: sorted(map(int, os.listdir(next(path.glob("[a-z]*")))))
+        for path in (folder / "root").iterdir()
+    }
+    return {
+        "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
+        "made": made,
+        **finished_in_fork(folder),
+    }
 
 
 def finished_in_fork(folder):
@@ -57,7 +71,9 @@ def finished_in_fork(folder):
         outputs = lineage.latest_outputs(
             metadata.sqlite_metadata_connection_config(str(folder / "metadata.sqlite")), NAME
         )
-        found = {name: int(os.path.basename(next(iter(uris.values())))) for name, uris in outputs.items()}
+        found = {
+            name: int(os.path.basename(next(iter(uris.values())))) for name, uris in outputs.items()
+        }
         os.write(write, json.dumps({"finished": found}).encode())
         os._exit(0)
     os.close(write)
@@ -86,7 +102,9 @@ def run(folder, data, killed):
         tfx_pipeline.Pipeline(
             pipeline_name=NAME,
             pipeline_root=str(folder / "root"),
-            metadata_connection_config=metadata.sqlite_metadata_connection_config(str(folder / "metadata.sqlite")),
+            metadata_connection_config=metadata.sqlite_metadata_connection_config(
+                str(folder / "metadata.sqlite")
+            ),
             components=[example_gen, vocabulary],
             enable_cache=True,
         )

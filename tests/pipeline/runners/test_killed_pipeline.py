@@ -1,4 +1,6 @@
-"""A pipeline that is killed and run again does what it was killed in again, and nothing else; one that finds the disk full says so."""
+"""A pipeline that is killed and run again does what it was killed in again, and nothing else;
+one that finds the disk full says so.
+"""
 
 import errno
 import json
@@ -28,14 +30,23 @@ def test_what_was_finished_is_not_done_again(tmp_path):
     # By run: how often each has written, and whose last output counts.
     assert [len(run["made"][gen]) for run in runs] == [1, 2, 2, 2]
     assert [len(run["made"].get(vocabulary, ())) for run in runs] == [0, 1, 2, 2]
-    assert [set(run["finished"]) for run in runs] == [set(), {gen}, {gen, vocabulary}, {gen, vocabulary}]
+    assert [set(run["finished"]) for run in runs] == [
+        set(),
+        {gen},
+        {gen, vocabulary},
+        {gen, vocabulary},
+    ]
     # What the killed executions left is nobody's output.
     last = runs[-1]
     assert last["finished"] == {gen: last["made"][gen][1], vocabulary: last["made"][vocabulary][1]}
 
 
 def test_a_full_disk_is_one_sentence():
-    error = RuntimeError(f"{OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), 'model.keras')} [while running 'Write']")
+    error = RuntimeError(
+        f"{OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), 'model.keras')} [while running 'Write']"
+    )
     sentence = local_runner._failure_sentence("Trainer", error, "out/run.log")
-    assert sentence.startswith("Trainer failed because the disk is full: make room and run the same command again")
+    assert sentence.startswith(
+        "Trainer failed because the disk is full: make room and run the same command again"
+    )
     assert sentence.endswith("The full log is out/run.log.")

@@ -1,4 +1,6 @@
-"""Characters of words: clusters in any script, the same in the graph and in Python, in a fixed number of places."""
+"""Characters of words:
+clusters in any script, the same in the graph and in Python, in a fixed number of places.
+"""
 
 import pytest
 import regex
@@ -53,6 +55,10 @@ def test_places_of_a_word():
     import tensorflow as tf
 
     words = tf.constant(["abe\u0301", "", "abbax", "aaabbbb", "%s"])
-    ids = characters.character_ids(words, Table(), tf.constant([0, 0, 0, 0, 4], tf.int64), 5).numpy().tolist()
+    ids = (
+        characters.character_ids(words, Table(), tf.constant([0, 0, 0, 0, 4], tf.int64), 5)
+        .numpy()
+        .tolist()
+    )
     # Of a long word the first three and the last two; a class is one character.
     assert ids == [[6, 7, 8, 0, 0], [0] * 5, [6, 7, 7, 6, 1], [6, 6, 6, 7, 7], [4, 0, 0, 0, 0]]

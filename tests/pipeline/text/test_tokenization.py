@@ -12,24 +12,65 @@ from hypothesis import strategies as st
 from pipeline.text import tokenization
 from pipeline.text.tokenization import JOINER
 
-# Characters as old as the stdlib's oldest Unicode table: RE2 and `regex` each bring a table of their own age.
+# Characters as old as the stdlib's oldest Unicode table: RE2 and `regex` each bring a table of
+# their own age.
 CHARACTERS = st.characters(blacklist_categories=("Cs",)).filter(
     lambda c: unicodedata.ucd_3_2_0.category(c) != "Cn" and c != JOINER
 )
 PLACEHOLDERS = (
-    *("%(name)s", "%(count)03d", "%(a.b-c d)r", "%s", "%d", "%5.2f", "%%", "%1$s", "%2$@", "%@", "$HOME"),
-    *("{0}", "{}", "{name}", "{price:.2f}", "{user.name!r}", "{{ x }}", "{{}}", "{{x|upper}}", "${name}", "#{name}"),
+    *(
+        "%(name)s",
+        "%(count)03d",
+        "%(a.b-c d)r",
+        "%s",
+        "%d",
+        "%5.2f",
+        "%%",
+        "%1$s",
+        "%2$@",
+        "%@",
+        "$HOME",
+    ),
+    *(
+        "{0}",
+        "{}",
+        "{name}",
+        "{price:.2f}",
+        "{user.name!r}",
+        "{{ x }}",
+        "{{}}",
+        "{{x|upper}}",
+        "${name}",
+        "#{name}",
+    ),
     *("{% if user %}", "{% endif %}"),
 )
-TAGS = ("<b>", "</a>", '<a href="https://x.org/%s" title="a b">', "<br/>", "<p\nclass=x>", "&nbsp;", "&#160;")
-URLS = ("https://x.org/a_(b", "http://x.org/%20/?q=1&r=é#top", "git+ssh://h:22/x", "jo.e+x@mail.x-y.co.uk")
+TAGS = (
+    "<b>",
+    "</a>",
+    '<a href="https://x.org/%s" title="a b">',
+    "<br/>",
+    "<p\nclass=x>",
+    "&nbsp;",
+    "&#160;",
+)
+URLS = (
+    "https://x.org/a_(b",
+    "http://x.org/%20/?q=1&r=é#top",
+    "git+ssh://h:22/x",
+    "jo.e+x@mail.x-y.co.uk",
+)
 URLS = tuple(url.replace("_(b", "_b") for url in URLS)
 OPTIONS = ("--verbose", "--dry-run", "--no_cache2")
 PROTECTED = (*PLACEHOLDERS, *TAGS, *URLS, *OPTIONS)
 TYPOGRAPHY = " |  |\t|\n|\u00a0|\u202f|\u3000|\x0b|\x85|\0|«\u00a0|\u202f»|\u00a0!|d'|’".split("|")
 SPICES = "% $ # { } < > -- :// @ a.b x é e\u0301 \u0301 日本 。 😀 א \u200f".split(" ")
 TEXTS = st.lists(
-    st.one_of(st.text(CHARACTERS, max_size=6), st.sampled_from(PROTECTED), st.sampled_from(TYPOGRAPHY + SPICES)),
+    st.one_of(
+        st.text(CHARACTERS, max_size=6),
+        st.sampled_from(PROTECTED),
+        st.sampled_from(TYPOGRAPHY + SPICES),
+    ),
     max_size=8,
 ).map("".join)
 SENTENCES = (
@@ -57,8 +98,18 @@ def graph():
 
     spec = tf.TensorSpec([None], tf.string)
     cut = tf.function(tokenization.tokenize, input_signature=[spec])
-    both = tf.function(lambda texts: tokenization.detokenize(tokenization.tokenize(texts)), input_signature=[spec])
-    return (lambda texts: tf.constant([text.encode() for text in texts], tf.string, shape=[len(texts)])), cut, both
+    both = tf.function(
+        lambda texts: tokenization.detokenize(tokenization.tokenize(texts)), input_signature=[spec]
+    )
+    return (
+        (
+            lambda texts: tf.constant(
+                [text.encode() for text in texts], tf.string, shape=[len(texts)]
+            )
+        ),
+        cut,
+        both,
+    )
 
 
 def tokenize(*texts):
@@ -77,7 +128,9 @@ def one_space(text):
 
 
 def bare(tokens):
-    """The words and protected tokens among the graph's tokens: all that are neither marked nor a single other character."""
+    """The words and protected tokens among the graph's tokens:
+    all that are neither marked nor a single other character.
+    """
     return [token for token in tokens if is_clean(token)]
 
 
@@ -97,7 +150,9 @@ def test_joining_the_tokens_gives_the_text_back(text):
 
 
 def test_sentences_come_back():
-    assert [one_space(text) for text in round_trip(*SENTENCES)] == [one_space(text) for text in SENTENCES]
+    assert [one_space(text) for text in round_trip(*SENTENCES)] == [
+        one_space(text) for text in SENTENCES
+    ]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +174,16 @@ def test_python_cuts_like_the_graph(text):
     assert tokenization.words(text) == bare(tokens)
     assert tokenization.protected_tokens(text) == [token for token in tokens if is_protected(token)]
     pattern = dict(tokenization.PROTECTED_PATTERNS)[tokenization.PLACEHOLDER]
-    expected = [token for token in tokenization.protected_tokens(text) if re.fullmatch(r"[%${#].*", token, re.DOTALL)]
-    assert tokenization.placeholders(text) == expected == [t for t in expected if regex.fullmatch(pattern, t)]
+    expected = [
+        token
+        for token in tokenization.protected_tokens(text)
+        if re.fullmatch(r"[%${#].*", token, re.DOTALL)
+    ]
+    assert (
+        tokenization.placeholders(text)
+        == expected
+        == [t for t in expected if regex.fullmatch(pattern, t)]
+    )
 
 
 @hypothesis.given(TEXTS)
@@ -132,7 +195,10 @@ def test_a_joiner_marks_only_what_is_never_copied(text):
         assert JOINER not in core
         assert token == core or not is_clean(core)
     # Never two joiners for one seam.
-    assert not any(left.endswith(JOINER) and right.startswith(JOINER) for left, right in zip(tokens, tokens[1:]))
+    assert not any(
+        left.endswith(JOINER) and right.startswith(JOINER)
+        for left, right in zip(tokens, tokens[1:])
+    )
 
 
 @pytest.mark.parametrize("protected", PROTECTED)
@@ -148,15 +214,25 @@ def test_protected_tokens_are_never_cut(protected):
         assert tokenization.placeholders(text) == ([protected] if protected in PLACEHOLDERS else [])
 
 
-@hypothesis.given(st.lists(st.sampled_from([p for p in PROTECTED if p not in OPTIONS + URLS]), min_size=2, max_size=5))
+@hypothesis.given(
+    st.lists(
+        st.sampled_from([p for p in PROTECTED if p not in OPTIONS + URLS]), min_size=2, max_size=5
+    )
+)
 def test_touching_protected_tokens_stay_apart(protected):
     (tokens,) = tokenize("".join(protected))
-    assert tokens == [JOINER if place % 2 else protected[place // 2] for place in range(2 * len(protected) - 1)]
+    assert tokens == [
+        JOINER if place % 2 else protected[place // 2] for place in range(2 * len(protected) - 1)
+    ]
 
 
 # A dollar and letters are an ordinary part of a URL.
-@pytest.mark.parametrize("placeholder", [placeholder for placeholder in PLACEHOLDERS if placeholder != "$HOME"])
-@pytest.mark.parametrize("before", ["https://", "https://x.org/", "https://x.org/?q=", "https://x.org/#", "say--"])
+@pytest.mark.parametrize(
+    "placeholder", [placeholder for placeholder in PLACEHOLDERS if placeholder != "$HOME"]
+)
+@pytest.mark.parametrize(
+    "before", ["https://", "https://x.org/", "https://x.org/?q=", "https://x.org/#", "say--"]
+)
 def test_a_placeholder_ends_a_url(before, placeholder):
     text = f"{before}{placeholder}/page"
     # The last URL's # may belong to the placeholder, as Ruby has it.
@@ -178,7 +254,10 @@ def test_a_placeholder_ends_a_url(before, placeholder):
         ("see https://x.org\u00a0!", ["see", "https://x.org", "￭\u00a0!"]),
         ("https://x.org/\u3000次", ["https://x.org/", "次"]),
         ("--a=%d", ["--a", "￭=￭", "%d"]),
-        ("https://x.org”, “https://y.org/。", ["https://x.org", "￭”", "￭,", "“￭", "https://y.org/", "￭。"]),
+        (
+            "https://x.org”, “https://y.org/。",
+            ["https://x.org", "￭”", "￭,", "“￭", "https://y.org/", "￭。"],
+        ),
         ("a\0b %s\0", ["a", "b", "%s"]),
         ("", []),
         (" \u00a0\n", []),
@@ -197,7 +276,9 @@ def test_rows_do_not_touch_each_other():
     assert round_trip("", " ") == ["", ""]
 
 
-@pytest.mark.parametrize("text", ["￭", "a￭b", "a ￭ b", "￭,", "<a ￭>", "{￭}", "x\u200d￭￭y", "https://x.org/￭"])
+@pytest.mark.parametrize(
+    "text", ["￭", "a￭b", "a ￭ b", "￭,", "<a ￭>", "{￭}", "x\u200d￭￭y", "https://x.org/￭"]
+)
 def test_a_joiner_in_the_text_becomes_a_square(text):
     square = text.replace(JOINER, "■")
     assert tokenize(text) == tokenize(square)
@@ -212,12 +293,16 @@ def test_white_space_is_what_python_calls_so():
     spaces = [chr(code) for code in range(0x110000) if chr(code).isspace()]
     rows = tokenize(*[f"a{space}b" for space in spaces])
     assert rows == [["a", "b"]] * len(spaces)
-    assert [tokenization.words(f"https://x{space}y") for space in spaces] == [["https://x", "y"]] * len(spaces)
+    assert [tokenization.words(f"https://x{space}y") for space in spaces] == [
+        ["https://x", "y"]
+    ] * len(spaces)
 
 
 def test_special_tokens_cannot_come_from_text():
     for special in tokenization.SPECIAL_TOKENS:
-        assert not set(tokenize(f"a {special} b")[0]) & (set(tokenization.SPECIAL_TOKENS) - {JOINER})
+        assert not set(tokenize(f"a {special} b")[0]) & (
+            set(tokenization.SPECIAL_TOKENS) - {JOINER}
+        )
 
 
 WHITE_SPACE_TEXTS = {
@@ -234,7 +319,9 @@ def test_a_tokenized_text_is_cut_at_white_space_alone():
 
     tokenizer = tokenization.Tokenizer("whitespace")
     cut = tokenizer.tokenize(tf.constant(list(WHITE_SPACE_TEXTS)))
-    assert [[token.decode() for token in row] for row in cut.to_list()] == list(WHITE_SPACE_TEXTS.values())
+    assert [[token.decode() for token in row] for row in cut.to_list()] == list(
+        WHITE_SPACE_TEXTS.values()
+    )
     assert [tokenizer.words(text) for text in WHITE_SPACE_TEXTS] == list(WHITE_SPACE_TEXTS.values())
     assert [tokenizer.count(text) for text in WHITE_SPACE_TEXTS] == [5, 6, 3, 0, 0]
     joined = [text.decode() for text in tokenizer.detokenize(cut).numpy()]
@@ -247,8 +334,13 @@ def test_lower_case_is_unicodes_in_graph_and_python(kind):
 
     tokenizer = tokenization.Tokenizer(kind, lowercase=True)
     texts = ["ÉTÉ à Łódź", "ΣΊΣΥΦΟΣ ΣΟΦΟΣ", "ПОЕЗД <B>", "İstanbul STRASSE ẞ"]
-    graph = [text.decode() for text in tokenizer.detokenize(tokenizer.tokenize(tf.constant(texts))).numpy()]
-    assert graph == [tokenizer.normalize(text) for text in texts] == [text.lower() for text in texts]
+    graph = [
+        text.decode()
+        for text in tokenizer.detokenize(tokenizer.tokenize(tf.constant(texts))).numpy()
+    ]
+    assert (
+        graph == [tokenizer.normalize(text) for text in texts] == [text.lower() for text in texts]
+    )
     assert graph[0] == "été à łódź"
     assert tokenization.Tokenizer(kind).normalize("ÉTÉ") == "ÉTÉ"
 

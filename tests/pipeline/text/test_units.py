@@ -1,4 +1,6 @@
-"""Words cut into units: the text comes back to the letter, placeholders are whole, nothing is unknown."""
+"""Words cut into units:
+the text comes back to the letter, placeholders are whole, nothing is unknown.
+"""
 
 import functools
 
@@ -75,7 +77,11 @@ def test_words_are_cut_and_placeholders_are_not():
 
 @pytest.mark.parametrize("arguments", [("characters",), ("subwords",), ("subwords", "whitespace")])
 @hypothesis.settings(max_examples=40)
-@hypothesis.given(texts=st.lists(st.lists(st.sampled_from(PIECES), max_size=6).map(" ".join), min_size=1, max_size=3))
+@hypothesis.given(
+    texts=st.lists(
+        st.lists(st.sampled_from(PIECES), max_size=6).map(" ".join), min_size=1, max_size=3
+    )
+)
 def test_texts_come_back(arguments, texts):
     """As the words' own tokenizer gives them back."""
     import tensorflow as tf
@@ -85,20 +91,31 @@ def test_texts_come_back(arguments, texts):
     words = tokenization.Tokenizer(*arguments[1:])
     expected = words.detokenize(words.tokenize(tf.constant(texts))).numpy()
     assert got == [text.decode().replace("￭", "■") for text in expected]
-    # Alone as beside the others; and each unit is one that the vocabulary has, or a whole token that no model may cut.
+    # Alone as beside the others; and each unit is one that the vocabulary has, or a whole token
+    # that no model may cut.
     for text, row in zip(texts, rows):
         assert cut([text], *arguments)[1] == [row]
     possible = set(units.possible_units(model(arguments[0])))
     for unit in (unit for row in rows for unit in row):
         _, bare, _ = units.split_marks(unit)
-        assert unit in possible or bare == "￭" or tokenization.Tokenizer("whitespace").protected_tokens(bare)
+        assert (
+            unit in possible
+            or bare == "￭"
+            or tokenization.Tokenizer("whitespace").protected_tokens(bare)
+        )
 
 
 def test_bytes_that_make_no_character():
     import tensorflow as tf
 
-    tokens = tf.ragged.constant([["a", "<0xE3>", "￭<0x81>", "￭<0x82>￭", "b"], ["<0xE3>", "x"], []], dtype=tf.string)
-    assert [text.decode() for text in units.detokenize(tokens, units.byte_table()).numpy()] == ["a あb", "\ufffd x", ""]
+    tokens = tf.ragged.constant(
+        [["a", "<0xE3>", "￭<0x81>", "￭<0x82>￭", "b"], ["<0xE3>", "x"], []], dtype=tf.string
+    )
+    assert [text.decode() for text in units.detokenize(tokens, units.byte_table()).numpy()] == [
+        "a あb",
+        "\ufffd x",
+        "",
+    ]
 
 
 def test_what_cannot_be_learned():
@@ -121,7 +138,9 @@ def test_every_piece_is_in_the_vocabulary():
     vocabulary = choose_units({"￭nation": 7, "%s": 3, "{0}": 1}, model("subwords"), 2)
     special = len(tokenization.SPECIAL_TOKENS)
     assert vocabulary[special : special + 2] == ["￭nation", "%s"] and "{0}" not in vocabulary
-    assert {"<0x00>", "￭<0xFF>￭", "a", "￭a"} <= set(vocabulary) and len(set(vocabulary)) == len(vocabulary)
+    assert {"<0x00>", "￭<0xFF>￭", "a", "￭a"} <= set(vocabulary) and len(set(vocabulary)) == len(
+        vocabulary
+    )
 
 
 def save_and_load(tokenizers, folder):
@@ -147,7 +166,9 @@ def test_models_stay_apart_once_saved(tmp_path):
     texts = tf.constant(["nation 朝食"])
     english, japanese = model("subwords"), train({"朝食": 30, "朝": 20, "食": 9}, "subwords", 300)
     for number, models in enumerate([(english, japanese), (japanese, english)]):
-        tokenizers = [units.SegmentingTokenizer(tokenization.Tokenizer("whitespace"), made) for made in models]
+        tokenizers = [
+            units.SegmentingTokenizer(tokenization.Tokenizer("whitespace"), made) for made in models
+        ]
         expected = [made.tokenize(texts).flat_values.numpy().tolist() for made in tokenizers]
         assert expected[0] != expected[1]
         found = save_and_load(tokenizers, tmp_path / str(number))(texts)

@@ -1,11 +1,14 @@
-"""A tiny training that is killed again and again, beside one that is not: a program, run by `test_checkpoints.py`.
+"""A tiny training that is killed again and again, beside one that is not:
+a program, run by `test_checkpoints.py`.
 
     killed_training.py FOLDER SETTINGS
 
-SETTINGS is JSON: `task`; sections of the recipe with keys that differ; and `kills`, a list of when SIGKILL comes, each `{"checkpoint": n}`
-(after the n-th checkpoint of its process), `{"writing": n}` (when half of it is written) or `{"seconds": s}` (so long after the first).
-A checkpoint is written after each update. FOLDER gets `unbroken.npz` and `killed.npz`, the weights, `unbroken.json` and `killed.json`,
-the facts, and `checkpoints`. Each training is a fork, so that TensorFlow is imported once.
+SETTINGS is JSON: `task`; sections of the recipe with keys that differ; and `kills`, a list of when
+SIGKILL comes, each `{"checkpoint": n}` (after the n-th checkpoint of its process), `{"writing": n}`
+(when half of it is written) or `{"seconds": s}` (so long after the first). A checkpoint is written
+after each update. FOLDER gets `unbroken.npz` and `killed.npz`, the weights, `unbroken.json` and
+`killed.json`, the facts, and `checkpoints`. Each training is a fork, so that TensorFlow is imported
+once.
 """
 
 import json
@@ -21,8 +24,14 @@ def main(folder, settings):
     kills = settings.pop("kills")
     ended_by(folder, settings, "unbroken", None)
     for kill in kills:
-        assert ended_by(folder, settings, "killed", kill) == signal.SIGKILL, f"The training ended before {kill}."
-        print(kill, sorted(path.name for path in (folder / "checkpoints").rglob("*") if path.is_file()), flush=True)
+        assert ended_by(folder, settings, "killed", kill) == signal.SIGKILL, (
+            f"The training ended before {kill}."
+        )
+        print(
+            kill,
+            sorted(path.name for path in (folder / "checkpoints").rglob("*") if path.is_file()),
+            flush=True,
+        )
     assert ended_by(folder, settings, "killed", {}) == 0
 
 

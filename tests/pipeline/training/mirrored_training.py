@@ -1,9 +1,11 @@
-"""A training on two replicas of one process, and the same on one: a program, run by `test_data_parallel.py`.
+"""A training on two replicas of one process, and the same on one:
+a program, run by `test_data_parallel.py`.
 
     mirrored_training.py FOLDER
 
-Two processors of TensorFlow's stand for two GPUs. FOLDER gets `mirrored.json`, a list of the two trainings' facts. (A program, because
-how many devices there are must be said before TensorFlow does anything else.)
+Two processors of TensorFlow's stand for two GPUs. FOLDER gets `mirrored.json`, a list of the two
+trainings' facts. (A program, because how many devices there are must be said before TensorFlow does
+anything else.)
 """
 
 import json
@@ -19,11 +21,16 @@ def main(folder):
     from pipeline.training import replicas, trainer
 
     (processor,) = tf.config.list_physical_devices("CPU")
-    tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * 2)
+    tf.config.set_logical_device_configuration(
+        processor, [tf.config.LogicalDeviceConfiguration()] * 2
+    )
     files = write_pairs(folder / "pairs.gz")
     made = recipe(epochs=2, gradient_clip_norm=0.5)
     results = []
-    for strategy in (tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]), tf.distribute.get_strategy()):
+    for strategy in (
+        tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]),
+        tf.distribute.get_strategy(),
+    ):
         replicas.strategy = lambda strategy=strategy: strategy
         results.append(trainer.train(made, files, files, VOCABULARY, VOCABULARY)[1])
     (folder / "mirrored.json").write_text(json.dumps(results))

@@ -1,4 +1,7 @@
-"""Checkpoints: a killed training ends as one that was not, and damaged ones, strange ones and a full disk do no harm."""
+"""Checkpoints:
+a killed training ends as one that was not, and damaged ones, strange ones and a full disk do no
+harm.
+"""
 
 import errno
 import json
@@ -46,11 +49,21 @@ def state(number):
         np.float32(0.1),
     ]
     curve = [{"loss": math.inf}]
-    return {"epoch": number, "weights": weights, "best": None, "seconds": 0.1, "stopped": False, "curve": curve}
+    return {
+        "epoch": number,
+        "weights": weights,
+        "best": None,
+        "seconds": 0.1,
+        "stopped": False,
+        "curve": curve,
+    }
 
 
 def killed(folder, **settings):
-    """Runs `killed_training.py`; returns (weights, facts) of the unbroken training, the same of the killed one, and what it printed."""
+    """Runs `killed_training.py`;
+    returns (weights, facts) of the unbroken training, the same of the killed one, and what it
+    printed.
+    """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(PROGRAM), str(folder), json.dumps(settings)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
@@ -58,7 +71,12 @@ def killed(folder, **settings):
     results = []
     for name in ("unbroken", "killed"):
         weights = np.load(folder / f"{name}.npz")
-        results.append(([weights[key] for key in weights.files], json.loads((folder / f"{name}.json").read_text())))
+        results.append(
+            (
+                [weights[key] for key in weights.files],
+                json.loads((folder / f"{name}.json").read_text()),
+            )
+        )
     return *results, done.stdout
 
 
@@ -112,7 +130,8 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path, ti
 
 @pytest.mark.slow
 def test_a_training_killed_at_ten_random_moments_ends_as_an_unbroken_one(tmp_path, tiny):
-    # Moments of a clock fall anywhere in an update or a checkpoint, and elsewhere in each run. Together they are shorter than the training.
+    # Moments of a clock fall anywhere in an update or a checkpoint, and elsewhere in each run.
+    # Together they are shorter than the training.
     kills = [{"seconds": random.uniform(0.0, 0.15)} for _ in range(10)]
     tiny["training"]["epochs"] = 60
     unbroken, other, said = killed(tmp_path, kills=kills, **tiny)
@@ -162,7 +181,12 @@ def test_a_training_finds_no_checkpoint_of_another(kept):
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda content: content[:-1], lambda content: content[:500] + b"?" + content[501:], lambda content: b""]
+    "damage",
+    [
+        lambda content: content[:-1],
+        lambda content: content[:500] + b"?" + content[501:],
+        lambda content: b"",
+    ],
 )
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(kept, said, damage):
     kept.save(state(1))
@@ -171,7 +195,8 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(kept, said, damage):
     last.write_bytes(damage(last.read_bytes()))
     assert kept.load("a")["epoch"] == 1
     assert said == [
-        f"The checkpoint {last} cannot be used (it is not whole): the training goes on from the one before, or begins anew."
+        f"The checkpoint {last} cannot be used (it is not whole): the training goes on from the "
+        "one before, or begins anew."
     ]
     # It is gone, so that the good one stays among the two.
     kept.save(state(3))
@@ -193,7 +218,8 @@ def test_a_full_disk_stops_no_training(kept, said, monkeypatch):
         kept.save(state(3))
     [sentence] = said
     assert sentence.startswith(
-        f"No checkpoint can be written to {kept.directory} (No space left on device); the training goes on"
+        f"No checkpoint can be written to {kept.directory} (No space left on device); the "
+        "training goes on"
     )
     # Nothing half-written is left, and what was there is still good.
     assert len(files(kept)) == 1 and kept.load("a")["epoch"] == 1
@@ -220,7 +246,9 @@ def test_when_a_checkpoint_is_due(kept, monkeypatch):
     assert kept.due(at_epoch_end=True) and not kept.due()
     clock.now += checkpoints.SECONDS
     assert kept.due()
-    monkeypatch.setattr(checkpoints, "_write", lambda path, parts: setattr(clock, "now", clock.now + 10))
+    monkeypatch.setattr(
+        checkpoints, "_write", lambda path, parts: setattr(clock, "now", clock.now + 10)
+    )
     kept.save(state(1))
     clock.now += 10 * checkpoints.TIMES_WRITING - 1
     assert not kept.due() and not kept.due(at_epoch_end=True)

@@ -1,4 +1,6 @@
-"""Several workers: two train as one does, a lost one is told and its training goes on, and what TF_CONFIG may say."""
+"""Several workers:
+two train as one does, a lost one is told and its training goes on, and what TF_CONFIG may say.
+"""
 
 import contextlib
 import json
@@ -53,7 +55,9 @@ def weights_of(arguments):
 
     from pipeline.training import trainer_outputs
 
-    model = keras.saving.load_model(trainer_outputs.model_path(arguments.serving_model_dir), compile=False)
+    model = keras.saving.load_model(
+        trainer_outputs.model_path(arguments.serving_model_dir), compile=False
+    )
     return [variable.numpy() for variable in model.trainable_variables]
 
 
@@ -87,14 +91,18 @@ def test_two_workers_train_as_one_even_if_one_is_lost_on_the_way(tmp_path, capfd
         time.sleep(0.05)
     os.kill([number for number in children() if number not in before][-1], signal.SIGKILL)
     training.join()
-    assert len(errors) == 1 and errors[0].startswith("Worker 2 of 2 was killed by SIGKILL, and the others cannot go on")
+    assert len(errors) == 1 and errors[0].startswith(
+        "Worker 2 of 2 was killed by SIGKILL, and the others cannot go on"
+    )
     assert not os.path.exists(together.serving_model_dir)
     assert [number for number in children() if number not in before] == []
 
     run_fn.run_fn(together)
     said = capfd.readouterr().out
     assert "2 workers on this machine" in said and said.count("goes on from a checkpoint") == 1
-    one, two = (trainer_outputs.read_history(arguments.model_run_dir) for arguments in (alone, together))
+    one, two = (
+        trainer_outputs.read_history(arguments.model_run_dir) for arguments in (alone, together)
+    )
     assert (one["workers"], two["workers"]) == (1, 2)
     assert one["updates"] == two["updates"] == 12 * one["steps_per_epoch"] // 2
     for name in ("loss", "eval_loss"):
@@ -107,7 +115,9 @@ def test_two_workers_train_as_one_even_if_one_is_lost_on_the_way(tmp_path, capfd
 
 @pytest.mark.slow
 def test_two_replicas_train_as_one_does(tmp_path):
-    """Loss and clipping: Keras alone doubles the one, and clips each replica's gradients by themselves."""
+    """Loss and clipping:
+    Keras alone doubles the one, and clips each replica's gradients by themselves.
+    """
     root = pathlib.Path(__file__).parents[3]
     command = [sys.executable, "-m", "tests.pipeline.training.mirrored_training", str(tmp_path)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
@@ -115,9 +125,13 @@ def test_two_replicas_train_as_one_does(tmp_path):
     two, one = json.loads((tmp_path / "mirrored.json").read_text())
     assert (two["workers"], one["workers"]) == (2, 1)
     for name in ("loss", "eval_loss"):
-        np.testing.assert_allclose(*([point[name] for point in facts["curve"]] for facts in (two, one)), rtol=1e-4)
+        np.testing.assert_allclose(
+            *([point[name] for point in facts["curve"]] for facts in (two, one)), rtol=1e-4
+        )
     assert (
-        (tmp_path / "refused.txt").read_text().startswith("On 2 GPUs batches cannot be accumulated by one process: set")
+        (tmp_path / "refused.txt")
+        .read_text()
+        .startswith("On 2 GPUs batches cannot be accumulated by one process: set")
     )
 
 
@@ -146,9 +160,18 @@ def test_what_tf_config_says(text, expected):
     [
         ("{", "TF_CONFIG cannot be read"),
         ("[]", "TF_CONFIG cannot be read"),
-        (config({"worker": ["a:1", "b:1"], "ps": ["c:1"]}), "names tasks ps; only chief and worker"),
-        (config({"worker": ["a:1", "b:1"]}, index=2), "says that this is worker 2, which its cluster lacks"),
-        (config({"worker": ["a:1", "b:1"]}, "chief"), "says that this is chief 0, which its cluster lacks"),
+        (
+            config({"worker": ["a:1", "b:1"], "ps": ["c:1"]}),
+            "names tasks ps; only chief and worker",
+        ),
+        (
+            config({"worker": ["a:1", "b:1"]}, index=2),
+            "says that this is worker 2, which its cluster lacks",
+        ),
+        (
+            config({"worker": ["a:1", "b:1"]}, "chief"),
+            "says that this is chief 0, which its cluster lacks",
+        ),
     ],
 )
 def test_a_tf_config_that_cannot_be_used(text, sentence):
@@ -164,13 +187,19 @@ def test_the_workers_rows_are_the_batch(rows, count):
 
     rng = np.random.default_rng(0)
     labels = rng.integers(1, 9, (rows, 5)) * (np.arange(5) < rng.integers(1, 6, (rows, 1)))
-    batch = {"source_ids": tf.constant(rng.integers(1, 9, (rows, 4))), "target_extended_ids": tf.constant(labels)}
+    batch = {
+        "source_ids": tf.constant(rng.integers(1, 9, (rows, 4))),
+        "target_extended_ids": tf.constant(labels),
+    }
     seen, shares = [], []
     for index in range(count):
         workers = object.__new__(data_parallel.Workers)
         workers.count, workers.index = count, index
         inputs, own, share = workers.own_rows(batch, tf.constant(labels))
-        assert np.array_equal(inputs["target_extended_ids"], own) and len(own) == len(inputs["source_ids"]) >= 1
+        assert (
+            np.array_equal(inputs["target_extended_ids"], own)
+            and len(own) == len(inputs["source_ids"]) >= 1
+        )
         real = own.numpy().any(axis=1)
         seen += [tuple(row) for row in own.numpy()[real]]
         assert float(share) == pytest.approx((own.numpy() > 0).sum() / (labels > 0).sum())

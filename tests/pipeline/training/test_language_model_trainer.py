@@ -1,4 +1,6 @@
-"""A language model in the pipeline: the stream put together again, a tiny training, and the perplexity that TFMA sums."""
+"""A language model in the pipeline:
+the stream put together again, a tiny training, and the perplexity that TFMA sums.
+"""
 
 import json
 import math
@@ -16,7 +18,9 @@ V = 20
 
 def recipe(**settings):
     data = sections.DataConfig(train_files=("t",), eval_files=("e",), tokenization="whitespace")
-    model = sections.ModelConfig(head="pointer_sentinel", embedding_size=8, hidden_size=8, dropout=0.0)
+    model = sections.ModelConfig(
+        head="pointer_sentinel", embedding_size=8, hidden_size=8, dropout=0.0
+    )
     training = sections.TrainingConfig(epochs=2, learning_rate=0.02)
     options = {"window": 5, "batch_size": 3, "stride": 5, "recurrent_layers": 1, **settings}
     return Recipe(
@@ -45,7 +49,9 @@ def write_passages(path, stream, new=7, context=0, seed=0):
                 name: tf.train.Feature(int64_list=tf.train.Int64List(value=[int(v) for v in value]))
                 for name, value in values.items()
             }
-            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+            writer.write(
+                tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+            )
     return [str(path)]
 
 
@@ -70,12 +76,16 @@ def test_training_tells_the_facts(tmp_path, capsys):
     assert facts["head"] == "pointer_sentinel" and facts["words"] == {"train": 120, "eval": 40}
     assert [point["epoch"] for point in facts["curve"]] == [1, 2]
     assert facts["curve"][1]["eval_loss"] < facts["curve"][0]["eval_loss"]
-    assert facts["validation_perplexity"] == pytest.approx(language_modeling.perplexity(model, stream[:40]), rel=1e-4)
+    assert facts["validation_perplexity"] == pytest.approx(
+        language_modeling.perplexity(model, stream[:40]), rel=1e-4
+    )
     json.loads(json.dumps(facts), parse_constant=pytest.fail)
     assert capsys.readouterr().out.count("validation perplexity") == 2
     curves, pictures = summaries(tmp_path / "logs")
     assert curves == {"loss", "validation_perplexity"}
-    assert len(pictures) == 4 and all([step for step, _ in steps] == [1, 2] for steps in pictures.values())
+    assert len(pictures) == 4 and all(
+        [step for step, _ in steps] == [1, 2] for steps in pictures.values()
+    )
 
 
 def test_a_pointer_map_is_the_oracles():
@@ -91,13 +101,19 @@ def test_a_pointer_map_is_the_oracles():
     # Two windows of 5 before the four words are all that there is.
     found = heat_maps.pointer_map(model, ids, words, end=12, rows=4, most_columns=12)
     assert found["tokens"] == words[9:] and found["source_tokens"] == words[:12]
-    p, pointed = sentinel_oracle.language_model(ids[:12], ids[:12], oracle_weights(model), 5, 0.025, 0.25, V)
+    p, pointed = sentinel_oracle.language_model(
+        ids[:12], ids[:12], oracle_weights(model), 5, 0.025, 0.25, V
+    )
     for row, step in enumerate(range(8, 12)):
         expected = [pointed[step].get(place, 0.0) for place in range(12)]
         np.testing.assert_allclose(found["attention"][row], expected, atol=2e-4)
         assert found["copy_probability"][row] == pytest.approx(sum(expected), abs=2e-4)
         target = ids[9 + row]
-        copied = {place: weight for place, weight in enumerate(expected) if ids[place] == target and weight}
+        copied = {
+            place: weight
+            for place, weight in enumerate(expected)
+            if ids[place] == target and weight
+        }
         most = max(copied, key=copied.get) if 2 * sum(copied.values()) >= p[step][target] else -1
         assert found["copied_from"][row] == most
     few = heat_maps.pointer_map(model, ids, words, end=12, rows=4, most_columns=3)
@@ -109,11 +125,30 @@ def test_the_recipe_reaches_the_model_and_the_walk():
 
     made = recipe(zoneout_cell=0.4, optimizer="sgd", carry=False, stride=2, patience=7)
     built = language_model_trainer.build_model(made, V).get_config()
-    assert (built["vocabulary_size"], built["window"], built["hidden_size"], built["zoneout_cell"]) == (V, 5, 8, 0.4)
-    assert (built["head"], built["recurrent_layers"], built["dropout"]) == ("pointer_sentinel", 1, 0.0)
+    assert (
+        built["vocabulary_size"],
+        built["window"],
+        built["hidden_size"],
+        built["zoneout_cell"],
+    ) == (V, 5, 8, 0.4)
+    assert (built["head"], built["recurrent_layers"], built["dropout"]) == (
+        "pointer_sentinel",
+        1,
+        0.0,
+    )
     options = language_model_trainer.fit_options(made)
-    assert (options.optimizer, options.carry, options.stride, options.patience) == ("sgd", False, 2, 7)
-    assert (options.batch_size, options.max_epochs, options.learning_rate, options.max_seconds) == (3, 2, 0.02, None)
+    assert (options.optimizer, options.carry, options.stride, options.patience) == (
+        "sgd",
+        False,
+        2,
+        7,
+    )
+    assert (options.batch_size, options.max_epochs, options.learning_rate, options.max_seconds) == (
+        3,
+        2,
+        0.02,
+        None,
+    )
 
 
 def test_perplexity_sums_the_new_words_of_passages():
@@ -130,7 +165,8 @@ def test_perplexity_sums_the_new_words_of_passages():
     combiner = perplexity._Combiner("key")
     accumulators = [
         combiner.add_input(
-            combiner.create_accumulator(), types.SimpleNamespace(predictions=predictions, features={"context": context})
+            combiner.create_accumulator(),
+            types.SimpleNamespace(predictions=predictions, features={"context": context}),
         )
         for predictions, context in elements
     ]

@@ -13,7 +13,10 @@ RATE, BETA_1, BETA_2, EPSILON = 0.01, 0.9, 0.999, 1e-7
 
 def gradients(updates):
     generator = np.random.default_rng(0)
-    return [[np.asarray(generator.standard_normal(shape), "float32") for shape in SHAPES] for _ in range(updates)]
+    return [
+        [np.asarray(generator.standard_normal(shape), "float32") for shape in SHAPES]
+        for _ in range(updates)
+    ]
 
 
 def first_weights():
@@ -31,11 +34,15 @@ def train(optimizer, given):
 
     for grads in given:
         update([tf.constant(grad) for grad in grads])
-    return [variable.numpy() for variable in variables], [variable.numpy() for variable in optimizer.variables]
+    return [variable.numpy() for variable in variables], [
+        variable.numpy() for variable in optimizer.variables
+    ]
 
 
 def oracle(given, clip_norm=None):
-    """Adam in float64, with the order of the operations at the end of section 2: the rate takes both corrections."""
+    """Adam in float64, with the order of the operations at the end of section 2:
+    the rate takes both corrections.
+    """
     weights = [value.astype("float64") for value in first_weights()]
     first, second = ([np.zeros_like(value) for value in weights] for _ in range(2))
     for step, grads in enumerate(given, 1):
@@ -47,7 +54,9 @@ def oracle(given, clip_norm=None):
         for number, grad in enumerate(grads):
             first[number] = BETA_1 * first[number] + (1 - BETA_1) * grad
             second[number] = BETA_2 * second[number] + (1 - BETA_2) * grad**2
-            weights[number] = weights[number] - rate * first[number] / (np.sqrt(second[number]) + EPSILON)
+            weights[number] = weights[number] - rate * first[number] / (
+                np.sqrt(second[number]) + EPSILON
+            )
     return weights
 
 

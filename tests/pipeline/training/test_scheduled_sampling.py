@@ -7,7 +7,11 @@ import keras
 import pytest
 
 from pipeline.recipes.sections import TrainingConfig
-from pipeline.training.scheduled_sampling import ScheduledSampling, gold_probability, inverse_sigmoid_constant
+from pipeline.training.scheduled_sampling import (
+    ScheduledSampling,
+    gold_probability,
+    inverse_sigmoid_constant,
+)
 from tests.keras_models import recurrent_oracles
 
 STEPS = (0, 1, 7, 50, 100, 333, 5000)
@@ -36,12 +40,16 @@ def test_schedules_fall_to_one_half_and_to_the_floor(schedule):
 
 
 def test_an_unknown_schedule():
-    with pytest.raises(ValueError, match="must be one of none, linear, exponential, inverse_sigmoid; got 'step'"):
+    with pytest.raises(
+        ValueError, match="must be one of none, linear, exponential, inverse_sigmoid; got 'step'"
+    ):
         gold_probability(1, "step", 10)
 
 
 def test_the_callback_sets_the_probability_before_each_update():
-    config = TrainingConfig(scheduled_sampling="linear", scheduled_sampling_half_life=2, scheduled_sampling_floor=0.3)
+    config = TrainingConfig(
+        scheduled_sampling="linear", scheduled_sampling_half_life=2, scheduled_sampling_floor=0.3
+    )
     callback = ScheduledSampling(config)
     callback.set_model(types.SimpleNamespace(gold_probability=keras.Variable(1.0)))
     seen = []

@@ -1,4 +1,6 @@
-"""What the segmenting encoder needs of a pipeline: characters without spaces, runs of one script, phases, scores, rules."""
+"""What the segmenting encoder needs of a pipeline:
+characters without spaces, runs of one script, phases, scores, rules.
+"""
 
 import pytest
 from hypothesis import given, settings
@@ -23,7 +25,9 @@ RECIPE = {
 
 
 def recipe(**sections):
-    return recipe_from_dict({**RECIPE, **{name: {**RECIPE.get(name, {}), **keys} for name, keys in sections.items()}})
+    return recipe_from_dict(
+        {**RECIPE, **{name: {**RECIPE.get(name, {}), **keys} for name, keys in sections.items()}}
+    )
 
 
 def cut(texts, **options):
@@ -79,7 +83,10 @@ def test_the_graph_makes_what_the_heuristic_needs():
     assert preprocessing.encoder_features(ours) == (scripts.FEATURE,)
     assert preprocessing.encoder_features(recipe()) == ()
     settings = views.transform_settings(ours)
-    assert settings["scripts"] and settings["source_tokenizer"] == {"kind": "characters", "lowercase": False}
+    assert settings["scripts"] and settings["source_tokenizer"] == {
+        "kind": "characters",
+        "lowercase": False,
+    }
     table = lambda words: tf.lookup.StaticHashTable(  # noqa: E731
         tf.lookup.KeyValueTensorInitializer(words, tf.range(9, 9 + len(words), dtype=tf.int64)), -1
     )
@@ -110,8 +117,11 @@ def test_scores_count_whole_words_and_boundaries():
     found = [["ab", "c", "de"], ["xyz"]]
     expected = [["ab", "cde"], ["x", "yz"]]
     got = segmentation_scores.score(found, expected)
-    # ab alone is found whole; the boundary behind ab is found, that behind c is too much, that behind x is missed.
-    assert got["word_precision"] == 1 / 4 and got["word_recall"] == 1 / 4 and got["word_f1"] == 1 / 4
+    # ab alone is found whole; the boundary behind ab is found, that behind c is too much, that
+    # behind x is missed.
+    assert (
+        got["word_precision"] == 1 / 4 and got["word_recall"] == 1 / 4 and got["word_f1"] == 1 / 4
+    )
     assert got["boundary_f1"] == 2 * 1 / (2 + 2)
     assert (got["mean_length"], got["expected_mean_length"]) == (8 / 4, 8 / 4)
     perfect = segmentation_scores.score(expected, expected)
@@ -123,7 +133,10 @@ def test_scores_count_whole_words_and_boundaries():
 def test_answers_are_compared_where_the_sources_have_spaces():
     answers = [{"source_tokens": ["ab", "c"]}, {"source_tokens": ["d"]}]
     facts = segmentation_scores.of_answers(["a bc", "d"], answers)
-    assert facts["examples"] == [{"found": ["ab", "c"], "expected": ["a", "bc"]}, {"found": ["d"], "expected": ["d"]}]
+    assert facts["examples"] == [
+        {"found": ["ab", "c"], "expected": ["a", "bc"]},
+        {"found": ["d"], "expected": ["d"]},
+    ]
     assert facts["word_f1"] == 2 * 1 / 6
     assert "left out" not in segmentation_scores.describe(facts)
     assert segmentation_scores.of_answers(["abc", "d"], answers) == {
@@ -144,7 +157,10 @@ def test_texts_that_normalization_changed_are_left_out_and_counted():
 @pytest.mark.parametrize(
     "sections, words",
     [
-        ({"data": {"source_tokenization": ""}}, "'model.encoder' = \"segmenting\" needs 'data.source_tokenization'"),
+        (
+            {"data": {"source_tokenization": ""}},
+            "'model.encoder' = \"segmenting\" needs 'data.source_tokenization'",
+        ),
         ({"model": {"head": "joint_copy"}}, "'model.head' must be \"softmax\""),
         ({"baseline": {"head": "joint_copy"}}, "'baseline.head' must be \"softmax\""),
         ({"model": {"attention": "none"}}, "needs a 'model.attention'"),
@@ -159,7 +175,10 @@ def test_texts_that_normalization_changed_are_left_out_and_counted():
         ({"segmentation": {"warm_up": "words"}}, "'segmentation.warm_up'"),
         ({"data": {"units": "characters"}}, "'data.source_tokenization' needs 'data.units'"),
         ({"vocabulary": {"joint": True}}, "'vocabulary.joint' must be false"),
-        ({"lexicon": {"kind": "learned"}}, "'lexicon.kind' goes by words: it needs 'data.source_tokenization' = \"\""),
+        (
+            {"lexicon": {"kind": "learned"}},
+            "'lexicon.kind' goes by words: it needs 'data.source_tokenization' = \"\"",
+        ),
     ],
 )
 def test_recipes_that_make_no_sense_are_refused(sections, words):

@@ -25,7 +25,9 @@ def write_pairs(path, count=36, length=5):
     with tf.io.TFRecordWriter(str(path), options="GZIP") as writer:
         for number in range(count):
             known = [10 + (number + place) % 5 for place in range(length)]
-            extended = [VOCABULARY + place if place % 2 else word for place, word in enumerate(known)]
+            extended = [
+                VOCABULARY + place if place % 2 else word for place, word in enumerate(known)
+            ]
             ids = {
                 "source_ids": known,
                 "source_extended_ids": extended,
@@ -34,18 +36,31 @@ def write_pairs(path, count=36, length=5):
                 "target_extended_ids": [*extended, 3],
             }
             features = {
-                name: tf.train.Feature(int64_list=tf.train.Int64List(value=value)) for name, value in ids.items()
+                name: tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+                for name, value in ids.items()
             }
             tokens = [f"token{place}".encode() for place in range(length)]
-            features["source_tokens"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=tokens))
-            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+            features["source_tokens"] = tf.train.Feature(
+                bytes_list=tf.train.BytesList(value=tokens)
+            )
+            writer.write(
+                tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+            )
     return [str(path)]
 
 
 def recipe(**training):
-    options = {"epochs": 4, "batch_tokens": 96, "learning_rate": 0.02, "warmup_steps": 2, "bucket_lengths": (4, 8)}
+    options = {
+        "epochs": 4,
+        "batch_tokens": 96,
+        "learning_rate": 0.02,
+        "warmup_steps": 2,
+        "bucket_lengths": (4, 8),
+    }
     data = DataConfig(max_tokens=7)
-    return Recipe(name="tiny", data=data, model=TINY, training=TrainingConfig(**{**options, **training}))
+    return Recipe(
+        name="tiny", data=data, model=TINY, training=TrainingConfig(**{**options, **training})
+    )
 
 
 def test_learning_rate_warms_up_and_decays():
@@ -54,9 +69,17 @@ def test_learning_rate_warms_up_and_decays():
     config = TrainingConfig(learning_rate=0.4, warmup_steps=10, final_learning_rate_share=0.1)
     assert learning_rate_at(0.0, 1, config) == pytest.approx(0.04)
     assert learning_rate_at(0.0, 5, config) == pytest.approx(0.2)
-    assert learning_rate_at(0.0, 10, config) == learning_rate_at(0.0, 1000, config) == pytest.approx(0.4)
+    assert (
+        learning_rate_at(0.0, 10, config)
+        == learning_rate_at(0.0, 1000, config)
+        == pytest.approx(0.4)
+    )
     assert learning_rate_at(0.5, 100, config) == pytest.approx(0.4 * 0.55)
-    assert learning_rate_at(1.0, 100, config) == learning_rate_at(1.7, 100, config) == pytest.approx(0.04)
+    assert (
+        learning_rate_at(1.0, 100, config)
+        == learning_rate_at(1.7, 100, config)
+        == pytest.approx(0.04)
+    )
     rates = [learning_rate_at(step / 100, step + 10, config) for step in range(101)]
     assert rates == sorted(rates, reverse=True)
 
@@ -65,7 +88,9 @@ def test_learning_rate_without_warmup_or_decay():
     from pipeline.training.training_callbacks import learning_rate_at
 
     config = TrainingConfig(learning_rate=0.4, warmup_steps=0, final_learning_rate_share=1.0)
-    assert [learning_rate_at(progress, 1, config) for progress in (0.0, 0.3, 1.0)] == [pytest.approx(0.4)] * 3
+    assert [learning_rate_at(progress, 1, config) for progress in (0.0, 0.3, 1.0)] == [
+        pytest.approx(0.4)
+    ] * 3
     config = TrainingConfig(learning_rate=0.4, warmup_steps=0, final_learning_rate_share=0.0)
     assert learning_rate_at(1.0, 1, config) == pytest.approx(0.0)
 
@@ -87,7 +112,9 @@ def schedule(monkeypatch, **training):
 
     clock = Clock()
     monkeypatch.setattr(training_callbacks, "time", types.SimpleNamespace(monotonic=clock))
-    config = TrainingConfig(epochs=2, warmup_steps=0, final_learning_rate_share=0.0, learning_rate=1.0, **training)
+    config = TrainingConfig(
+        epochs=2, warmup_steps=0, final_learning_rate_share=0.0, learning_rate=1.0, **training
+    )
     callback = training_callbacks.Schedule(config, steps_per_epoch=10)
     optimizer = types.SimpleNamespace(learning_rate=keras.Variable(0.5))
     callback.set_model(types.SimpleNamespace(optimizer=optimizer, stop_training=False))
@@ -136,7 +163,9 @@ def test_schedule_with_time_to_spare_follows_the_epochs(monkeypatch):
 
 
 def summaries(directory):
-    """Returns the names of TensorBoard's curves, and a dict from the name of a picture to its (step, pixels)."""
+    """Returns the names of TensorBoard's curves, and a dict from the name of a picture to its
+    (step, pixels).
+    """
     import tensorflow as tf
     from tensorflow.python.summary.summary_iterator import summary_iterator
 
@@ -150,7 +179,9 @@ def summaries(directory):
                 if kind == "images":
                     # Width, height, then a PNG for each picture.
                     png = tf.make_ndarray(value.tensor)[2]
-                    pictures.setdefault(value.tag, []).append((event.step, tf.io.decode_png(png).numpy()))
+                    pictures.setdefault(value.tag, []).append(
+                        (event.step, tf.io.decode_png(png).numpy())
+                    )
     return curves, pictures
 
 
@@ -167,7 +198,11 @@ def test_a_picture_shows_weights_copies_and_where_they_came_from():
     white, blue, orange = (255, 255, 255), (10, 84, 148), (163, 75, 0)
     assert [pixel(0, column, inside) for column in (0, 1, 3)] == [white, blue, orange]
     # The copied cell alone is outlined.
-    assert [pixel(row, column, corner) for row, column in ((0, 1), (0, 0), (1, 1))] == [orange, white, white]
+    assert [pixel(row, column, corner) for row, column in ((0, 1), (0, 0), (1, 1))] == [
+        orange,
+        white,
+        white,
+    ]
     assert pixel(1, 0, inside) == (132, 170, 202) and pixel(1, 3, inside) == white
 
 
@@ -178,16 +213,31 @@ def test_training_lowers_the_loss_and_tells_the_facts(tmp_path, capsys):
     train, held_out = write_pairs(tmp_path / "train.gz"), write_pairs(tmp_path / "eval.gz", count=6)
     write_pairs(tmp_path / "long.gz", count=3, length=8)
     model, facts = trainer.train(
-        recipe(epochs=8), [*train, str(tmp_path / "long.gz")], held_out, VOCABULARY, VOCABULARY, str(tmp_path / "logs")
+        recipe(epochs=8),
+        [*train, str(tmp_path / "long.gz")],
+        held_out,
+        VOCABULARY,
+        VOCABULARY,
+        str(tmp_path / "logs"),
     )
-    counted = {"parameters", "seconds", "steps_per_epoch", "updates", "workers", "pairs", "too_long"}
+    counted = {
+        "parameters",
+        "seconds",
+        "steps_per_epoch",
+        "updates",
+        "workers",
+        "pairs",
+        "too_long",
+    }
     assert set(facts) == {"head", "curve", *counted} and facts["workers"] == 1
     assert facts["head"] == "pointer_generator"
     assert (facts["pairs"], facts["too_long"]) == (39, 3)  # a label [END] makes the long ones 9
     assert facts["steps_per_epoch"] == 36 / (96 // 16)
     assert facts["updates"] == facts["steps_per_epoch"] * len(facts["curve"])
     assert facts["parameters"] == model.count_params() > 0
-    assert [set(point) for point in facts["curve"]] == [{"epoch", "seconds", "loss", "eval_loss"}] * 8
+    assert [set(point) for point in facts["curve"]] == [
+        {"epoch", "seconds", "loss", "eval_loss"}
+    ] * 8
     assert [point["epoch"] for point in facts["curve"]] == list(range(1, 9))
     assert facts["curve"][-1]["loss"] < 0.6 * facts["curve"][0]["loss"]
     assert facts["curve"][-1]["eval_loss"] < facts["curve"][0]["eval_loss"]
@@ -197,11 +247,14 @@ def test_training_lowers_the_loss_and_tells_the_facts(tmp_path, capsys):
     assert output.count("pointer_generator: epoch ") == 8
     curves, pictures = summaries(tmp_path / "logs")
     assert {"epoch_loss", "epoch_learning_rate"} <= curves
-    # Four eval pairs after each of eight epochs: 12 pixels a token, and two columns more than the source's five.
+    # Four eval pairs after each of eight epochs: 12 pixels a token, and two columns more than the
+    # source's five.
     assert set(pictures) == {f"attention/{number}" for number in (1, 2, 3, 4)}
     for steps in pictures.values():
         assert [step for step, _ in steps] == list(range(8))
-        assert all(picture.shape[1:] == (7 * 12, 3) and picture.shape[0] % 12 == 0 for _, picture in steps)
+        assert all(
+            picture.shape[1:] == (7 * 12, 3) and picture.shape[0] % 12 == 0 for _, picture in steps
+        )
 
 
 @pytest.mark.slow
@@ -216,7 +269,9 @@ def test_the_time_limit_ends_a_training_early_with_a_model(tmp_path, monkeypatch
 
     monkeypatch.setattr(training_callbacks, "time", types.SimpleNamespace(monotonic=tick))
     files = write_pairs(tmp_path / "pairs.gz", count=18)
-    _, facts = trainer.train(recipe(epochs=1000, max_seconds=12.0), files, files, VOCABULARY, VOCABULARY)
+    _, facts = trainer.train(
+        recipe(epochs=1000, max_seconds=12.0), files, files, VOCABULARY, VOCABULARY
+    )
     assert 1 <= len(facts["curve"]) < 20
     assert facts["seconds"] < 60
 
@@ -228,15 +283,24 @@ def test_a_training_that_explodes_is_one_sentence(tmp_path):
     files = write_pairs(tmp_path / "pairs.gz", count=6)
     with pytest.raises(ValueError, match=r"no finite loss: lower training\.learning_rate\.$"):
         trainer.train(
-            recipe(learning_rate=1e38, gradient_clip_norm=0.0, warmup_steps=0), files, files, VOCABULARY, VOCABULARY
+            recipe(learning_rate=1e38, gradient_clip_norm=0.0, warmup_steps=0),
+            files,
+            files,
+            VOCABULARY,
+            VOCABULARY,
         )
 
 
 def test_pairs_that_fit_no_bucket_are_one_sentence(tmp_path):
     from pipeline.training import trainer
 
-    long, short = write_pairs(tmp_path / "long.gz", count=3, length=8), write_pairs(tmp_path / "short.gz", count=3)
-    with pytest.raises(ValueError, match="None of the 3 training pairs has at most 8 tokens: raise"):
+    long, short = (
+        write_pairs(tmp_path / "long.gz", count=3, length=8),
+        write_pairs(tmp_path / "short.gz", count=3),
+    )
+    with pytest.raises(
+        ValueError, match="None of the 3 training pairs has at most 8 tokens: raise"
+    ):
         trainer.train(recipe(), long, short, VOCABULARY, VOCABULARY)
     with pytest.raises(ValueError, match="None of the 3 eval pairs has at most 8 tokens: raise"):
         trainer.train(recipe(), short, long, VOCABULARY, VOCABULARY)
@@ -247,8 +311,15 @@ def test_pairs_that_fit_no_bucket_are_one_sentence(tmp_path):
 def test_scheduled_sampling_trains_on_batches_of_any_length(tmp_path, body):
     from pipeline.training import trainer
 
-    files = write_pairs(tmp_path / "pairs.gz", count=18) + write_pairs(tmp_path / "short.gz", count=18, length=3)
-    made = recipe(epochs=6, scheduled_sampling="linear", scheduled_sampling_half_life=20, scheduled_sampling_floor=0.2)
+    files = write_pairs(tmp_path / "pairs.gz", count=18) + write_pairs(
+        tmp_path / "short.gz", count=18, length=3
+    )
+    made = recipe(
+        epochs=6,
+        scheduled_sampling="linear",
+        scheduled_sampling_half_life=20,
+        scheduled_sampling_floor=0.2,
+    )
     made = dataclasses.replace(made, model=dataclasses.replace(TINY, body=body))
     model, facts = trainer.train(made, files, files, VOCABULARY, VOCABULARY)
     assert facts["curve"][-1]["loss"] < facts["curve"][0]["loss"]
@@ -259,11 +330,28 @@ def test_the_recipe_reaches_the_model():
     from pipeline.training import trainer
 
     config = ModelConfig(
-        head="softmax", cell="lstm", attention="dot", embedding_size=6, hidden_size=4, encoder_layers=2, coverage=False
+        head="softmax",
+        cell="lstm",
+        attention="dot",
+        embedding_size=6,
+        hidden_size=4,
+        encoder_layers=2,
+        coverage=False,
     )
-    made = Recipe(name="x", data=DataConfig(), model=config, training=TrainingConfig(coverage_loss_weight=0.7))
+    made = Recipe(
+        name="x", data=DataConfig(), model=config, training=TrainingConfig(coverage_loss_weight=0.7)
+    )
     built = trainer.build_model(made, 30, 40).get_config()
-    for key in ("head", "cell", "attention", "embedding_size", "hidden_size", "encoder_layers", "coverage", "dropout"):
+    for key in (
+        "head",
+        "cell",
+        "attention",
+        "embedding_size",
+        "hidden_size",
+        "encoder_layers",
+        "coverage",
+        "dropout",
+    ):
         assert built[key] == getattr(config, key)
     assert (built["source_vocabulary_size"], built["target_vocabulary_size"]) == (30, 40)
     assert built["coverage_loss_weight"] == 0.0
@@ -290,7 +378,13 @@ def test_the_recipe_reaches_the_model():
             },
         ),
         (
-            {"head": "joint_copy", "selective_read": True, "copy_tanh": False, "encoder": "cnn", "kernel_size": 5},
+            {
+                "head": "joint_copy",
+                "selective_read": True,
+                "copy_tanh": False,
+                "encoder": "cnn",
+                "kernel_size": 5,
+            },
             {"scheduled_sampling": "linear"},
             {
                 "selective_read": True,
@@ -301,9 +395,16 @@ def test_the_recipe_reaches_the_model():
             },
         ),
         (
-            {"head": "pointer_softmax", "inverse_temperature": 2.0, "switch_activation": "noisy_tanh"},
+            {
+                "head": "pointer_softmax",
+                "inverse_temperature": 2.0,
+                "switch_activation": "noisy_tanh",
+            },
             {},
-            {"head_options": {"inverse_temperature": 2.0, "activation": "noisy_tanh"}, "scheduled_sampling": False},
+            {
+                "head_options": {"inverse_temperature": 2.0, "activation": "noisy_tanh"},
+                "scheduled_sampling": False,
+            },
         ),
         (
             {
@@ -328,6 +429,8 @@ def test_bodies_and_the_options_of_heads_reach_the_model(model, training, expect
     config = ModelConfig(embedding_size=6, hidden_size=4, **model)
     made = Recipe(name="x", model=config, training=TrainingConfig(**training))
     built = trainer.build_model(made, 30, 1200)
-    assert type(built).__name__ == ("TransformerSeq2Seq" if config.body == "transformer" else "RecurrentSeq2Seq")
+    assert type(built).__name__ == (
+        "TransformerSeq2Seq" if config.body == "transformer" else "RecurrentSeq2Seq"
+    )
     assert {key: built.get_config()[key] for key in expected} == expected
     assert built.large_vocabulary_size == training.get("large_vocabulary_size", 0)

@@ -33,7 +33,9 @@ def write_examples(path, examples):
                 else tf.train.Feature(int64_list=tf.train.Int64List(value=values))
                 for name, values in example.items()
             }
-            writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+            writer.write(
+                tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+            )
     return str(path)
 
 
@@ -63,7 +65,9 @@ def names(inputs):
     return [int(max(row)) for row in ids]
 
 
-@pytest.mark.parametrize("length, tokens, size", [(3, 1024, 170), (128, 1024, 4), (8, 16, 1), (8, 15, 1), (512, 8, 1)])
+@pytest.mark.parametrize(
+    "length, tokens, size", [(3, 1024, 170), (128, 1024, 4), (8, 16, 1), (8, 15, 1), (512, 8, 1)]
+)
 def test_batch_size(length, tokens, size):
     from pipeline.training import training_data
 
@@ -72,12 +76,16 @@ def test_batch_size(length, tokens, size):
 
 def test_examples_come_back(examples):
     lengths = [(1, 1), (3, 2), (5, 16)]
-    read = [{name: value.numpy().tolist() for name, value in pair.items()} for pair in examples(lengths)]
+    read = [
+        {name: value.numpy().tolist() for name, value in pair.items()} for pair in examples(lengths)
+    ]
     assert sorted(read, key=lambda pair: max(pair["source_ids"])) == make_examples(lengths)
 
 
 def test_the_order_of_the_files_changes_nothing(tmp_path):
-    """Beam writes records in another order each time; the same data and seed must make the same batches."""
+    """Beam writes records in another order each time;
+    the same data and seed must make the same batches.
+    """
     from pipeline.training import training_data
 
     made = [{**pair, "source_tokens": [b"a"]} for pair in make_examples(random_lengths())]
@@ -90,7 +98,12 @@ def test_the_order_of_the_files_changes_nothing(tmp_path):
         assert [names({"source_ids": pair["source_ids"][None]}) for pair in read] != sorted(
             names({"source_ids": pair["source_ids"][None]}) for pair in read
         )
-        batches.append([names(inputs) for inputs, _ in training_data.make_batches(read, BUCKETS, 64, shuffle_seed=5)])
+        batches.append(
+            [
+                names(inputs)
+                for inputs, _ in training_data.make_batches(read, BUCKETS, 64, shuffle_seed=5)
+            ]
+        )
     assert batches[0] == batches[1]
     read = training_data.read_examples(
         [str(tmp_path / "0-*")], (*training_data.preprocessing.ID_FEATURES, "source_tokens")
@@ -104,7 +117,11 @@ def test_too_long_pairs_are_counted_and_left_out(examples):
     lengths = [(16, 16), (17, 1), (1, 17), (40, 40), (1, 1)]
     dataset = examples(lengths)
     assert training_data.count_too_long(dataset, BUCKETS) == (3, 5)
-    kept = sorted(name for inputs, _ in training_data.make_batches(dataset, BUCKETS, 64) for name in names(inputs))
+    kept = sorted(
+        name
+        for inputs, _ in training_data.make_batches(dataset, BUCKETS, 64)
+        for name in names(inputs)
+    )
     assert kept == [100, 104]
     assert training_data.count_too_long(examples([]), BUCKETS) == (0, 0)
 
@@ -115,11 +132,16 @@ def test_every_pair_appears_exactly_once_an_epoch(examples, seed):
 
     dataset = examples(random_lengths())
     epochs = [
-        [names(inputs) for inputs, _ in training_data.make_batches(dataset, BUCKETS, 64, seed, number)]
+        [
+            names(inputs)
+            for inputs, _ in training_data.make_batches(dataset, BUCKETS, 64, seed, number)
+        ]
         for number in range(3)
     ]
     for epoch in epochs:
-        assert collections.Counter(name for batch in epoch for name in batch) == collections.Counter(range(100, 160))
+        assert collections.Counter(
+            name for batch in epoch for name in batch
+        ) == collections.Counter(range(100, 160))
     # The number of updates is known before training: the learning rate is planned by it.
     assert len({len(epoch) for epoch in epochs}) == 1
     assert (epochs[0] == epochs[1] == epochs[2]) == (seed is None)
@@ -131,7 +153,9 @@ def test_the_seed_fixes_the_order(examples):
     dataset = examples(random_lengths())
 
     def order(seed):
-        return [names(inputs) for inputs, _ in training_data.make_batches(dataset, BUCKETS, 64, seed)]
+        return [
+            names(inputs) for inputs, _ in training_data.make_batches(dataset, BUCKETS, 64, seed)
+        ]
 
     assert order(5) == order(5) != order(6)
 
@@ -162,11 +186,21 @@ def test_the_digest_is_of_the_examples_alone(tmp_path):
     made = make_examples(random_lengths())
 
     def digest(name, examples):
-        return training_data.read_examples_and_digest([write_examples(tmp_path / name, examples)])[1]
+        return training_data.read_examples_and_digest([write_examples(tmp_path / name, examples)])[
+            1
+        ]
 
     assert digest("a.gz", made) == digest("b.gz", made[::-1])
     assert (
-        len({digest("a.gz", made), digest("c.gz", made[1:]), digest("d.gz", [*made, made[0]]), digest("e.gz", [])}) == 4
+        len(
+            {
+                digest("a.gz", made),
+                digest("c.gz", made[1:]),
+                digest("d.gz", [*made, made[0]]),
+                digest("e.gz", []),
+            }
+        )
+        == 4
     )
 
 
@@ -186,10 +220,18 @@ def test_batches_hold_one_bucket_and_no_more_tokens_than_allowed(examples):
         full[bucket] += len(chosen) == training_data.batch_size(bucket, 64)
         # Padding is id 0, behind, up to the longest of the batch.
         assert inputs["source_ids"].shape == (len(chosen), max(source for source, _ in chosen))
-        assert labels.shape == inputs["target_input_ids"].shape == (len(chosen), max(target for _, target in chosen))
+        assert (
+            labels.shape
+            == inputs["target_input_ids"].shape
+            == (len(chosen), max(target for _, target in chosen))
+        )
         assert np.array_equal(labels, inputs["target_extended_ids"]) and labels.dtype == "int32"
         for row, (source, target) in enumerate(chosen):
-            assert np.count_nonzero(inputs["source_ids"][row]) == source == np.argmax(inputs["source_ids"][row]) + 1
+            assert (
+                np.count_nonzero(inputs["source_ids"][row])
+                == source
+                == np.argmax(inputs["source_ids"][row]) + 1
+            )
             assert labels[row, target - 1] == 3 and not np.any(labels[row, target:])
     assert all(full[bucket] for bucket in BUCKETS)
 
@@ -232,7 +274,8 @@ def test_a_target_that_a_pointer_network_cannot_output_is_named(tmp_path):
     write_examples(tmp_path / "bad-0.gz", [good, good, bad])
     training_data.check_head("joint_copy", [str(tmp_path / "bad-*")], "training")
     with pytest.raises(
-        ValueError, match="the training pair with the source .*word 2 of the target does not stand there"
+        ValueError,
+        match="the training pair with the source .*word 2 of the target does not stand there",
     ):
         training_data.check_head("pointer_network", [str(tmp_path / "bad-*")], "training")
 
@@ -240,10 +283,15 @@ def test_a_target_that_a_pointer_network_cannot_output_is_named(tmp_path):
 def test_a_copying_head_needs_sources(tmp_path):
     from pipeline.training import training_data
 
-    without = [{**pair, "source_ids": [], "source_extended_ids": []} for pair in make_examples([(1, 2), (1, 4)])]
+    without = [
+        {**pair, "source_ids": [], "source_extended_ids": []}
+        for pair in make_examples([(1, 2), (1, 4)])
+    ]
     path = write_examples(tmp_path / "data.gz", without)
     training_data.check_head("softmax", [path], "training")
-    with pytest.raises(ValueError, match=r"None of the training pairs has a source.*model\.head=softmax"):
+    with pytest.raises(
+        ValueError, match=r"None of the training pairs has a source.*model\.head=softmax"
+    ):
         training_data.check_head("span_copy", [path], "training")
     path = write_examples(tmp_path / "more.gz", [*without, *make_examples([(1, 4)])])
     training_data.check_head("span_copy", [path], "training")

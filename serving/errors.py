@@ -2,8 +2,10 @@
 
 import grpc
 
+from serving.verbatim_error import VerbatimError
 
-class ServeError(RuntimeError):
+
+class ServeError(VerbatimError, RuntimeError):
     """A server that cannot start; its message is one sentence for the user."""
 
 
@@ -31,7 +33,7 @@ def invalid(sentence):
     return RequestRefused(grpc.StatusCode.INVALID_ARGUMENT, sentence)
 
 
-class RequestError(RuntimeError):
+class RequestError(VerbatimError, RuntimeError):
     """A client's request without an answer; its message is one sentence for the user.
 
     Attributes:

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import zipfile
 
+from pipeline.common.errors import VerbatimError
+
 REQUIREMENTS_FILE = (
     pathlib.Path(__file__).resolve().parents[1] / "requirements" / "demo-catalogues.txt"
 )
@@ -31,7 +33,7 @@ _LICENCE = re.compile(
 )
 
 
-class CatalogueError(RuntimeError):
+class CatalogueError(VerbatimError, RuntimeError):
     """The demo's text cannot be had; the message is one sentence for the user."""
 
 

@@ -10,6 +10,7 @@ import sys
 import warnings
 
 from pipeline.common import tensorflow_settings
+from pipeline.common.errors import VerbatimError
 from pipeline.recipes import loading, views
 from pipeline.recipes.choices import FORMATS, LANGUAGE_MODEL
 from pipeline.recipes.recipe import Recipe, recipe_from_dict
@@ -474,7 +475,7 @@ def _check_writable(*paths):
             raise CommandError(f"The file {path} cannot be written: permission denied.")
 
 
-class CommandError(ValueError):
+class CommandError(VerbatimError, ValueError):
     """A call that cannot be carried out; its message is one sentence for the user."""
 
 

@@ -12,6 +12,7 @@ import tfx.v1 as tfx
 from keras_tuner.engine import base_tuner
 from keras_tuner.engine.trial import TrialStatus
 
+from pipeline.common.errors import VerbatimError
 from pipeline.recipes import search_space, views
 from pipeline.recipes.recipe import Recipe
 from pipeline.tasks import task_of
@@ -21,7 +22,7 @@ from pipeline.tasks import task_of
 OBJECTIVE = "eval_loss"
 
 
-class SearchError(RuntimeError):
+class SearchError(VerbatimError, RuntimeError):
     """A search that found nothing; its message is one sentence for the user."""
 
 

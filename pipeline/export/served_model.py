@@ -6,6 +6,8 @@ import pathlib
 
 import numpy as np
 
+from pipeline.common.errors import VerbatimError
+
 _OUTPUTS = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
 
 # Pairs of a batch that is scored.
@@ -15,7 +17,7 @@ _SCORED = 32
 _SCORES = {"score", "log_probability", "log_probability_with_copies"}
 
 
-class ModelError(ValueError):
+class ModelError(VerbatimError, ValueError):
     """A model that cannot be used; its message is one sentence for the user."""
 
 

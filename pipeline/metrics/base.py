@@ -9,12 +9,14 @@ import typing
 import numpy as np
 import regex
 
+from pipeline.common.errors import VerbatimError
+
 # sacrebleu's own default seed: with it, and the same number of resamples, our resamples are
 # sacrebleu's.
 DEFAULT_SEED = 12345
 
 
-class ScoringError(ValueError):
+class ScoringError(VerbatimError, ValueError):
     """Texts that cannot be scored; its message is one sentence for the user."""
 
 

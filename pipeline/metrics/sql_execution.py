@@ -32,6 +32,8 @@ import sys
 import threading
 import time
 
+from pipeline.common.errors import VerbatimError
+
 TIME_LIMIT_SECONDS = 2.0  # processor time of one query, so that a busy machine changes no result
 _WALL_LIMIT_SECONDS = 30.0  # after that the child is killed, whatever it does
 _START_LIMIT_SECONDS = 60.0
@@ -55,7 +57,7 @@ _FUNCTIONS = frozenset(
 )
 
 
-class SqlExecutionError(ValueError):
+class SqlExecutionError(VerbatimError, ValueError):
     """A database that cannot be used; its message is one sentence for the user."""
 
 

@@ -14,6 +14,8 @@ This package is plain Python (polib for gettext), so the command line can check 
 `components/parallel_text_example_gen`.
 """
 
+from pipeline.common.errors import VerbatimError
 
-class DataError(ValueError):
+
+class DataError(VerbatimError, ValueError):
     """Data that cannot be read; its message is one sentence that names the file and what to do."""

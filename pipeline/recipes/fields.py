@@ -8,8 +8,10 @@ import math
 import types
 import typing
 
+from pipeline.common.errors import VerbatimError
 
-class RecipeError(ValueError):
+
+class RecipeError(VerbatimError, ValueError):
     """A recipe that cannot be used; its message is one sentence for the user."""
 
 

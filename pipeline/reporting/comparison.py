@@ -9,11 +9,12 @@ import json
 import os
 import pathlib
 
+from pipeline.common.errors import VerbatimError
 from pipeline.metrics import registry, scoring
 from pipeline.reporting import report, results
 
 
-class ComparisonError(ValueError):
+class ComparisonError(VerbatimError, ValueError):
     """Runs that cannot be compared; its message is one sentence for the user."""
 
 

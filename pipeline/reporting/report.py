@@ -17,6 +17,7 @@ import pathlib
 import jinja2
 
 import serving
+from pipeline.common.errors import VerbatimError
 from pipeline.metrics import registry, resampling
 from pipeline.metrics.base import MetricResult
 from pipeline.recipes import search_space
@@ -58,7 +59,7 @@ _DEFAULTS = {
 }
 
 
-class ReportError(ValueError):
+class ReportError(VerbatimError, ValueError):
     """A report that cannot be made; its message is one sentence for the user."""
 
 

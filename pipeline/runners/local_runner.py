@@ -13,6 +13,7 @@ import shutil
 import time
 
 from pipeline.common import tensorflow_settings
+from pipeline.common.errors import VerbatimError
 from pipeline.lexicons import dictionaries
 from pipeline.metrics import sql_execution
 from pipeline.readers.files import resolve_data_path
@@ -23,7 +24,7 @@ PROGRESS = "verbatim.progress"  # the logger of what components say to people
 _STEP = re.compile(r"Component (\S+) is (running|finished)\.")
 
 
-class RunError(RuntimeError):
+class RunError(VerbatimError, RuntimeError):
     """A run that failed; its message is one sentence for the user."""
 
 

@@ -20,10 +20,11 @@ import zlib
 import numpy as np
 import tensorflow as tf
 
+from pipeline.common.errors import VerbatimError
 from pipeline.training import training_callbacks, training_data
 
 
-class DataParallelError(ValueError):
+class DataParallelError(VerbatimError, ValueError):
     """The workers cannot train together; one sentence."""
 
 

@@ -1,9 +1,11 @@
-# The container image: `verbatim` as its entry point, and the TFX image of a Kubeflow pipeline, which starts each component as
-# `python -m tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor` with its arguments
-# (name the image with `verbatim compile RECIPE --image IMAGE`).
+# The container image: `verbatim` as its entry point, and the TFX image of a Kubeflow pipeline,
+# which starts each component as `python -m
+# tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor` with its arguments (name the
+# image with `verbatim compile RECIPE --image IMAGE`).
 #
 #   docker build -t verbatim .
-#   docker run --rm -v "$PWD/data:/data" -v "$PWD/out:/out" verbatim run localization_en_fr --data /data --output /out
+#   docker run --rm -v "$PWD/data:/data" -v "$PWD/out:/out" verbatim run localization_en_fr --data
+#   /data --output /out
 #
 # trixie has glibc 2.41; TFX 1.21 needs 2.39.
 FROM python:3.12-slim-trixie AS build
@@ -16,7 +18,8 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/verbatim
 ENV PATH=/opt/verbatim/bin:$PATH
 WORKDIR /src
-# The lock first: this layer, the large one, is built again only when it changes. Hashes in the lock are checked.
+# The lock first: this layer, the large one, is built again only when it changes. Hashes in the lock
+# are checked.
 COPY requirements/tfx-1.21.txt requirements/
 RUN pip install --no-deps --require-hashes -r requirements/tfx-1.21.txt
 COPY . .

@@ -1,5 +1,5 @@
-# make demo: the whole pipeline on real text. make test: the whole test suite. Both install what they need into .venv.
-# `make help` lists the rest.
+# make demo: the whole pipeline on real text. make test: the whole test suite. Both install what
+# they need into .venv. `make help` lists the rest.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -23,8 +23,9 @@ LOCK := requirements/tfx-1.16-py310.txt
 PYTHONS := python3.10
 endif
 
-# uv reads no pip configuration: hand it what pip was told, by environment or file, unless it has settings of its own.
-# (Used in recipes after the environment exists, because it asks that environment's pip.)
+# uv reads no pip configuration: hand it what pip was told, by environment or file, unless it has
+# settings of its own. (Used in recipes after the environment exists, because it asks that
+# environment's pip.)
 define uv_settings
 	pip_setting() { $(BIN)/python -m pip config get "$$1" 2>/dev/null || true; }; \
 	if [ -z "$${UV_DEFAULT_INDEX:-}$${UV_INDEX_URL:-}" ]; then \
@@ -43,32 +44,35 @@ endef
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test lint format lock sbom audit clean
+.PHONY: help install demo test coverage lint format lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 install: $(VENV)/.installed ## install into .venv what demo and test need
 
-# The interpreter: the first of PYTHONS on PATH that runs. (A pyenv shim exists for every version, runs only the chosen ones, and
-# may hide the system's.)
+# The interpreter: the first of PYTHONS on PATH that runs. (A pyenv shim exists for every version,
+# runs only the chosen ones, and may hide the system's.)
 $(BIN)/uv:
 	@python=""; \
 	for candidate in $$(type -aP $(PYTHONS)); do \
 	  if $$candidate -c '' 2>/dev/null; then python=$$candidate; break; fi; \
 	done; \
 	if [ -z "$$python" ]; then \
-	  echo "make: this system (glibc $(or $(GLIBC),unknown)) needs $(subst $(space), or ,$(PYTHONS)) on PATH; install it (packages NAME and NAME-venv, or pyenv) and run make again." >&2; exit 1; \
+	  echo "make: this system (glibc $(or $(GLIBC),unknown)) needs $(subst $(space), or ,$(PYTHONS))" \
+	    "on PATH; install it (packages NAME and NAME-venv, or pyenv) and run make again." >&2; \
+	  exit 1; \
 	fi; \
 	if ! $$python -c 'import venv, ensurepip' 2>/dev/null; then \
-	  echo "make: $$python has no venv module; on Debian and Ubuntu: apt-get install $$(basename $$python)-venv" >&2; exit 1; \
+	  echo "make: $$python has no venv module; on Debian and Ubuntu:" \
+	    "apt-get install $$(basename $$python)-venv" >&2; exit 1; \
 	fi; \
 	echo "Creating $(VENV) with $$($$python --version) for $(LOCK)"; \
 	$$python -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet uv
 
-# Compiled to bytecode once: TensorFlow's and TFX's four thousand modules would be compiled by every process where none may write it
-# (PYTHONDONTWRITEBYTECODE, a read-only image).
+# Compiled to bytecode once: TensorFlow's and TFX's four thousand modules would be compiled by every
+# process where none may write it (PYTHONDONTWRITEBYTECODE, a read-only image).
 $(VENV)/.installed: $(LOCK) pyproject.toml setup.py | $(BIN)/uv
 	@echo "Installing $(LOCK) into $(VENV) (about 2 GB; a few minutes the first time)"
 	@$(uv_settings); \
@@ -79,33 +83,43 @@ $(VENV)/.installed: $(LOCK) pyproject.toml setup.py | $(BIN)/uv
 demo: install ## run the pipeline on real text, serve the model, ask it, and name the report
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pipeline.commands.demo
 
-# A test file stays in one process, with the fixtures that its tests share; tests/conftest.py has put the long ones first,
-# and those together that share a pipeline.
+# A test file stays in one process, with the fixtures that its tests share; tests/conftest.py has
+# put the long ones first, and those together that share a pipeline.
 PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=20
 
 test: lint ## lint, then every test on TensorFlow, then keras_models' tests on JAX
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL)
 	KERAS_BACKEND=jax $(BIN)/python -m pytest $(PARALLEL) tests/keras_models
 
-lint: install ## check style and formatting
+coverage: install ## run every test on TensorFlow, and say which lines none of them runs
+	@mkdir -p build/coverage
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered \
+	  --cov-report=xml:build/coverage/coverage.xml --cov-report=html:build/coverage/html
+
+lint: install ## check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: install ## fix what ruff can fix, and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-COMPILE = $(BIN)/uv pip compile --quiet --no-header --no-emit-index-url --generate-hashes $(if $(UPGRADE),--upgrade) pyproject.toml --extra test
+COMPILE = $(BIN)/uv pip compile --quiet --no-header --no-emit-index-url --generate-hashes \
+	$(if $(UPGRADE),--upgrade) pyproject.toml --extra test
 lock: $(BIN)/uv ## write the locks again (UPGRADE=1: with the newest versions)
 	@$(uv_settings); \
-	$(COMPILE) --python-version 3.10 --python-platform x86_64-manylinux_2_28 requirements/tfx-1.16-py310.in -o requirements/tfx-1.16-py310.txt; \
-	$(COMPILE) --python-version 3.11 --universal requirements/tfx-1.21.in -o requirements/tfx-1.21.txt
+	$(COMPILE) --python-version 3.10 --python-platform x86_64-manylinux_2_28 \
+	  requirements/tfx-1.16-py310.in -o requirements/tfx-1.16-py310.txt; \
+	$(COMPILE) --python-version 3.11 --universal \
+	  requirements/tfx-1.21.in -o requirements/tfx-1.21.txt
 
 LOCKS := $(wildcard requirements/*.txt)
 sbom: $(BIN)/uv ## write a bill of materials of each lock into build/ (CycloneDX)
 	@mkdir -p build; $(uv_settings); \
 	for lock in $(filter-out %/demo-catalogues.txt,$(LOCKS)); do \
-	  $(BIN)/uv tool run --quiet --from cyclonedx-bom cyclonedx-py requirements $$lock --output-reproducible --output-file build/sbom-$$(basename $$lock .txt).json; \
+	  $(BIN)/uv tool run --quiet --from cyclonedx-bom cyclonedx-py requirements $$lock \
+	    --output-reproducible --output-file build/sbom-$$(basename $$lock .txt).json; \
 	  echo "Wrote build/sbom-$$(basename $$lock .txt).json"; \
 	done
 
@@ -113,9 +127,11 @@ sbom: $(BIN)/uv ## write a bill of materials of each lock into build/ (CycloneDX
 audit: $(BIN)/uv ## look up known vulnerabilities of each lock
 	@$(uv_settings); failed=0; \
 	for lock in $(filter-out %/demo-catalogues.txt,$(LOCKS)); do \
-	  echo "$$lock"; $(BIN)/uv tool run --quiet pip-audit --requirement $$lock --require-hashes --disable-pip --strict || failed=1; \
+	  echo "$$lock"; \
+	  $(BIN)/uv tool run --quiet pip-audit --requirement $$lock --require-hashes --disable-pip \
+	    --strict || failed=1; \
 	done; exit $$failed
 
 clean: ## remove .venv and what tools left
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .coverage .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

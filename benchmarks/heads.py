@@ -20,7 +20,9 @@ import subprocess
 import sys
 
 from benchmarks import learning_curves
-from pipeline.metrics import registry, scoring
+from pipeline.metrics import scoring
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.recipes import choices, loading
 
 #: What distinguishes each variant, as `--set` takes it.
@@ -229,11 +231,9 @@ def main():
             sources = [record["source"] for record in cells[0][1]]
             compared = scoring.paired_bootstrap(
                 metrics[:1],
-                texts,
-                first,
-                references,
-                sources=sources,
-                **registry.options_of(recipe),
+                ScoredTexts(texts, references, sources),
+                ScoredTexts(first, references, sources),
+                ScoringOptions.of(recipe),
             )
             row["p"] = compared[metrics[0]].p_value
         rows.append(row)

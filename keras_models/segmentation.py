@@ -1,5 +1,4 @@
-"""What a segmentation is worth:
-priors over segments, the reward of a sampled segmentation, and REINFORCE (Arthur 2018, chapter 5).
+"""The worth of a segmentation: priors, reward and REINFORCE (Arthur 2018, chapter 5).
 
 A segmentation is a bool tensor `ends [batch, source_length]`, true at the last character of each
 segment.
@@ -23,8 +22,9 @@ def last_places(mask):
 
 
 def decided_places(mask):
-    """Bool `[batch, source_length]`:
-    where there is a decision, at all real characters but the last, whose end is given.
+    """Where there is a decision, bool `[batch, source_length]`.
+
+    That is at all real characters but the last, whose end is given.
     """
     return ops.logical_and(mask, ops.logical_not(last_places(mask)))
 
@@ -40,8 +40,9 @@ def starts_of(ends):
 
 
 def hashes(ids, ends, buckets):
-    """The bucket of each character's segment up to itself, so at a segment's end that of the
-    segment.
+    """The bucket of each character's segment up to itself.
+
+    At a segment's end it is that of the segment.
 
     The segment (x_1, ..., x_n) is in bucket h_n, with h_0 = 0 and h_k = (1009 h_{k-1} + x_k) mod
     buckets.
@@ -102,8 +103,9 @@ def length_prior(ends, mask, mean_length):
 
 
 def drawn_from_prior(uniforms, mask, mean_length):
-    """Segmentations whose segments' lengths are drawn from Poisson(lambda), at least one character
-    each (epsilon greedy's other policy).
+    """Draws segmentations whose segments' lengths are of Poisson(lambda), at least 1 each.
+
+    It is epsilon greedy's other policy.
 
     Args:
         uniforms: float32 `[batch, source_length]` in [0, 1), a number for each segment.
@@ -131,7 +133,8 @@ def drawn_from_prior(uniforms, mask, mean_length):
 
 
 def decision_log_prob(logits, ends, mask):
-    """Log-probability of each decision, log pi(S_i):
+    """Log-probability of each decision, log pi(S_i).
+
     float32 `[batch, source_length]`, 0 where nothing is decided.
 
     pi(S_i = end) = sigmoid(logit_i) (eq. 5.1, whose softmax over two classes is a sigmoid of their
@@ -151,7 +154,8 @@ def decision_entropy(logits, mask):
 
 
 def fertility_loss(attention, ends, target_mask):
-    """How far each segment is from contributing to one target word:
+    """How far each segment is from contributing to one target word.
+
     sum_i (1 - sum_j alpha_ij)^2, `[batch]`.
 
     Equation 5.14 prints this with a minus sign, which would drive the fertilities away from one.
@@ -175,8 +179,9 @@ def normalized(rewards):
 
 
 def leave_one_out(rewards, samples):
-    """For each of a sentence's samples the mean reward of its other samples:
-    a baseline without bias (Kool et al. 2019).
+    """For each of a sentence's samples the mean reward of its other samples.
+
+    It is a baseline without bias (Kool et al. 2019).
 
     Args:
         rewards: float `[batch * samples]`, a sentence's samples side by side.

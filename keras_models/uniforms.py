@@ -29,7 +29,7 @@ def _constant(number):
 
 
 def _hash(numbers):
-    """Mixes the bits of uint32 numbers: C. Wellons' lowbias32, after the finalizer of MurmurHash3."""
+    """Mixes the bits of uint32 numbers: C. Wellons' lowbias32, after MurmurHash3's finalizer."""
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         numbers = (numbers ^ ops.right_shift(numbers, _constant(shift))) * _constant(factor)
     return numbers ^ ops.right_shift(numbers, _constant(16))

@@ -86,9 +86,7 @@ class Signature:
 
 @dataclasses.dataclass(frozen=True)
 class Metadata:
-    """What a served model says of itself:
-    its name, the version that answers, its signatures by name.
-    """
+    """The name of a served model, the version that answers, and its signatures by name."""
 
     name: str
     version: int
@@ -110,7 +108,7 @@ class VersionStatus:
     error: str = ""
 
 
-def format_answer(answer):
+def format_answer(answer: Answer) -> str:
     """Returns an answer for the terminal: its text, then a line for each token that was copied.
 
     Such a line reads `  %(name)s  <- source token 3 '%(name)s' (copy probability 0.98)`; source

@@ -1,16 +1,32 @@
-"""Micro-batching:
-requests that arrive together are answered together, which costs little more than one of them.
+"""Micro-batching: requests that arrive together are answered together.
+
+A batch costs little more than one of its requests.
 """
+
+from __future__ import annotations
 
 import contextlib
 import dataclasses
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import numpy as np
+import numpy.typing as npt
 
 from serving.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from tensorflow.core.protobuf import meta_graph_pb2
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+Outputs = dict[str, npt.NDArray[Any]]
+# Returns None while the client waits for the answer, else the refusal that says why it does not.
+GivenUp = Callable[[], RequestRefused | None]
+# What the inputs of a batch have in common: name, type, and shape without the texts' axis.
+_Form = tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,11 +35,10 @@ class Batching:
 
     Attributes:
         max_batch_size: the most texts in a batch.
-        delay_seconds: how long a batch waits for more requests; one that is alone waits for
-            nothing.
-        delay_share: or so many times what the batch before took, if that is longer. Batches that
-            run at the same time need it: those whom the last one answered ask again while the
-            others still run, so the next has not filled up meanwhile.
+        delay_seconds: how long a batch waits for more requests; a lone request does not wait.
+        delay_share: the same, as a share of what the batch before took; the longer one counts.
+            Batches that run at the same time need it: clients of the last one ask again while the
+            others still run, so the next batch has not filled up meanwhile.
         max_queued: the most requests that wait or are answered, for each signature of a model;
             others are told RESOURCE_EXHAUSTED.
         parallel: how many batches run at the same time.
@@ -36,10 +51,8 @@ class Batching:
     parallel: int = 1
 
 
-def can_batch(signature):
-    """Whether the texts of a `SignatureDef` can be put together:
-    all its inputs and outputs have the texts on their first axis.
-    """
+def can_batch(signature: meta_graph_pb2.SignatureDef) -> bool:
+    """Whether all inputs and outputs of a `SignatureDef` have the texts on their first axis."""
     infos = [*signature.inputs.values(), *signature.outputs.values()]
     return all(
         not info.tensor_shape.unknown_rank
@@ -49,24 +62,24 @@ def can_batch(signature):
     )
 
 
-def waits():
-    """What is asked of a client that never gives up."""
+def waits() -> RequestRefused | None:
+    """A `GivenUp` of a client that never gives up."""
     return None
 
 
 class _Batch:
     """Requests that are answered together. Its first request's thread runs it; the others wait."""
 
-    def __init__(self):
-        self.inputs, self.sizes, self.size = [], [], 0
-        # For each request a function: None while its client waits, else its refusal.
-        self.given_up = []
+    def __init__(self) -> None:
+        self.inputs: list[Arrays] = []
+        self.sizes: list[int] = []
+        self.size = 0
+        self.given_up: list[GivenUp] = []
         self.full, self.done = threading.Event(), threading.Event()
-        self.answers = (
-            None  # for each request its outputs, or the exception that it is refused with
-        )
+        # For each request its outputs, or the exception that it is refused with.
+        self.answers: Sequence[Outputs | BaseException] = ()
 
-    def add(self, inputs, size, given_up):
+    def add(self, inputs: Arrays, size: int, given_up: GivenUp) -> int:
         """Returns the place of one more request."""
         self.inputs.append(inputs)
         self.sizes.append(size)
@@ -74,7 +87,7 @@ class _Batch:
         self.size += size
         return len(self.sizes) - 1
 
-    def answer(self, place):
+    def answer(self, place: int) -> Outputs:
         answer = self.answers[place]
         if isinstance(answer, BaseException):
             raise answer
@@ -85,8 +98,8 @@ class Batcher:
     """Runs one signature on batches of requests.
 
     Texts of a batch are padded to the longest, so an answer may have more padding than it would
-    have alone. A batch that fails is run again request by request, so that one bad text spoils no
-    other's answer. A request whose client gave up while it waited is left out when its batch runs.
+    have alone. A batch that fails is run again request by request, so that a bad text affects no
+    other. A request whose client gave up while it waited is left out when its batch runs.
 
     Args:
         run: function of a dict of arrays, texts on the first axis; returns a dict of arrays with as
@@ -94,24 +107,25 @@ class Batcher:
         batching: the `Batching`.
     """
 
-    def __init__(self, run, batching):
+    def __init__(self, run: Callable[[Arrays], Outputs], batching: Batching) -> None:
         self._run = run
         self._batching = batching
         self._lock = threading.Lock()
         # Batches that still take requests, by what their inputs must have in common.
-        self._open = {}
+        self._open: dict[_Form, _Batch] = {}
         self._queued = 0
-        self._last_seconds = 0.0  # what the last batch took
+        # What the last batch took.
+        self._last_seconds = 0.0
         self._slots = threading.Semaphore(batching.parallel)
 
-    def __call__(self, inputs, given_up=waits):
+    def __call__(self, inputs: Arrays, given_up: GivenUp = waits) -> Outputs:
         """Returns the outputs for a dict of arrays.
 
         Args:
             inputs: the arrays.
             given_up: function that returns None while the client waits for the answer, else the
-                `RequestRefused` that says why it does not. It is asked when the batch runs, perhaps
-                in another thread.
+                `RequestRefused` that says why it does not. It is called when the batch runs,
+                perhaps in another thread.
 
         Raises:
             RequestRefused: RESOURCE_EXHAUSTED, too many requests wait; what `given_up` returned; or
@@ -122,11 +136,12 @@ class Batcher:
         with self._one_more():
             with self._lock:
                 batch = self._open.get(key)
-                leads = batch is None or batch.size + size > self._batching.max_batch_size
-                if leads:
+                leads = False
+                if batch is None or batch.size + size > self._batching.max_batch_size:
                     if batch is not None:
                         batch.full.set()
                     batch = self._open[key] = _Batch()
+                    leads = True
                 place = batch.add(inputs, size, given_up)
                 if batch.size >= self._batching.max_batch_size:
                     self._close(key, batch)
@@ -137,7 +152,7 @@ class Batcher:
             return batch.answer(place)
 
     @contextlib.contextmanager
-    def _one_more(self):
+    def _one_more(self) -> Iterator[None]:
         with self._lock:
             if self._queued >= self._batching.max_queued:
                 raise RequestRefused(
@@ -151,18 +166,18 @@ class Batcher:
             with self._lock:
                 self._queued -= 1
 
-    def _close(self, key, batch):
+    def _close(self, key: _Form, batch: _Batch) -> None:
         """Lets a batch take no more requests; the lock is held."""
         batch.full.set()
         if self._open.get(key) is batch:
             del self._open[key]
 
-    def _lead(self, key, batch):
-        """Waits for more requests, then runs the batch, and whatever happens lets the others go on."""
+    def _lead(self, key: _Form, batch: _Batch) -> None:
+        """Waits for more requests, then runs the batch; in any case the other threads continue."""
         try:
             with self._slots:
-                # While it waited for its turn, others joined it; alone in the server it waits for
-                # nobody.
+                # While the batch waited for its turn, others joined it. Alone in the server it
+                # waits for nobody.
                 if self._queued > len(batch.sizes):
                     share = self._batching.delay_share * self._last_seconds
                     batch.full.wait(max(self._batching.delay_seconds, share))
@@ -177,21 +192,22 @@ class Batcher:
         finally:
             batch.done.set()
 
-    def _answers(self, batch):
-        answers = [given_up() for given_up in batch.given_up]
-        wanted = [place for place, refusal in enumerate(answers) if refusal is None]
-        if len(wanted) > 1:
-            try:
-                for place, answer in zip(wanted, self._together(batch, wanted)):
-                    answers[place] = answer
-                return answers
-            except Exception:  # whose fault it is shows when each is run alone
-                pass
-        for place in wanted:
-            answers[place] = self._alone(batch, place)
-        return answers
+    def _answers(self, batch: _Batch) -> list[Outputs | BaseException]:
+        refusals = [given_up() for given_up in batch.given_up]
+        waiting = [place for place, refusal in enumerate(refusals) if refusal is None]
+        answers: dict[int, Outputs | BaseException] = {
+            place: refusal for place, refusal in enumerate(refusals) if refusal is not None
+        }
+        if len(waiting) > 1:
+            # If it fails, the requests are run one by one: that shows which of them is at fault.
+            with contextlib.suppress(Exception):
+                answers.update(zip(waiting, self._together(batch, waiting)))
+        for place in waiting:
+            if place not in answers:
+                answers[place] = self._alone(batch, place)
+        return [answers[place] for place in range(len(refusals))]
 
-    def _together(self, batch, places):
+    def _together(self, batch: _Batch, places: Sequence[int]) -> list[Outputs]:
         inputs = [batch.inputs[place] for place in places]
         outputs = self._run(
             {name: np.concatenate([one[name] for one in inputs]) for name in inputs[0]}
@@ -202,7 +218,7 @@ class Batcher:
             for end, size in zip(np.cumsum(sizes), sizes)
         ]
 
-    def _alone(self, batch, place):
+    def _alone(self, batch: _Batch, place: int) -> Outputs | BaseException:
         try:
             return batch.given_up[place]() or self._run(batch.inputs[place])
         except Exception as error:

@@ -1,8 +1,8 @@
-"""TensorFlow Serving's batching parameters, the file of its `--batching_parameters_file`, as this
-server's `Batching`.
-"""
+"""TensorFlow Serving's `--batching_parameters_file`, read as this server's `Batching`."""
 
 import logging
+import os
+from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, wrappers_pb2
 
@@ -12,16 +12,17 @@ from serving.errors import ServeError
 
 logger = logging.getLogger(__name__)
 
-# The fields of `BatchingParameters` in TensorFlow Serving's session_bundle_config.proto. Its Python
-# package has no module for it; numbers of fields do not show in text, so any do.
+# The fields of `BatchingParameters` in TensorFlow Serving's session_bundle_config.proto, which its
+# Python package lacks. Numbers of fields do not show in text, so any will do. None is a type of
+# its own.
 _FIELDS = {
     "max_batch_size": "Int64Value",
     "batch_timeout_micros": "Int64Value",
     "max_enqueued_batches": "Int64Value",
     "num_batch_threads": "Int64Value",
     "thread_pool_name": "StringValue",
-    "allowed_batch_sizes": None,  # repeated int64
-    "pad_variable_length_inputs": None,  # bool
+    "allowed_batch_sizes": None,
+    "pad_variable_length_inputs": None,
     "enable_large_batch_splitting": "BoolValue",
     "max_execution_batch_size": "Int64Value",
 }
@@ -33,16 +34,16 @@ _LEAST = {
 }
 
 
-def read_batching_file(path, parallel=Batching.parallel):
+def read_batching_file(path: str | os.PathLike[str], parallel: int = Batching.parallel) -> Batching:
     """Reads TensorFlow Serving's `--batching_parameters_file`.
 
-    `max_enqueued_batches` full batches bound the requests that wait. What the file does not say is
-    as `Batching` has it by default. Fields that mean nothing here are named in a warning: a model
-    pads to its own buckets.
+    At most `max_enqueued_batches` full batches wait. What the file does not set has the default of
+    `Batching`. A warning names the fields that this server does not use: a model pads to its own
+    buckets.
 
     Args:
         path: a text file with a `BatchingParameters`.
-        parallel: how many batches run at the same time, where the file does not say it
+        parallel: how many batches run at the same time, where the file does not set it
             (`num_batch_threads`).
 
     Returns:
@@ -52,36 +53,37 @@ def read_batching_file(path, parallel=Batching.parallel):
         ServeError: it cannot be read or understood, or a number is too small; one sentence.
     """
     message = text_protos.read(path, _message(), "batching config")
-    given = {}
+    numbers: dict[str, int] = {}
     for descriptor, value in message.ListFields():
         if descriptor.name in _LEAST:
-            given[descriptor.name] = value.value
+            numbers[descriptor.name] = value.value
         elif descriptor.name == "enable_large_batch_splitting" and not value.value:
-            pass  # as it is here: a request is never split
+            # As it is here: a request is never split.
+            pass
         elif descriptor.name != "thread_pool_name":
             logger.warning(
                 "%s of the batching config file %s is not used by this server.",
                 descriptor.name,
                 path,
             )
-    for name, number in given.items():
+    for name, number in numbers.items():
         if number < _LEAST[name]:
             raise ServeError(
                 f"{name} of the batching config file {path} must be {_LEAST[name]} or more; got "
                 f"{number}."
             )
-    size = given.get("max_batch_size", Batching.max_batch_size)
-    queued = given.get("max_enqueued_batches")
+    size = numbers.get("max_batch_size", Batching.max_batch_size)
+    queued = numbers.get("max_enqueued_batches")
     return Batching(
         max_batch_size=size,
-        delay_seconds=given.get("batch_timeout_micros", Batching.delay_seconds * 1e6) / 1e6,
+        delay_seconds=numbers.get("batch_timeout_micros", Batching.delay_seconds * 1e6) / 1e6,
         max_queued=Batching.max_queued if queued is None else queued * size,
-        parallel=given.get("num_batch_threads", parallel),
+        parallel=numbers.get("num_batch_threads", parallel),
     )
 
 
-def _message():
-    """Returns an empty `BatchingParameters`."""
+def _message() -> Any:
+    """Returns an empty `BatchingParameters`, a message that exists only at run time."""
     file = descriptor_pb2.FileDescriptorProto(
         name="batching_parameters.proto", package="tensorflow.serving", syntax="proto3"
     )
@@ -102,4 +104,6 @@ def _message():
     descriptor = pool.FindMessageTypeByName("tensorflow.serving.BatchingParameters")
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(descriptor)()
-    return message_factory.MessageFactory(pool).GetPrototype(descriptor)()  # protobuf before 4.22
+    # protobuf before 4.22, which the types of today's no longer know.
+    factory: Any = message_factory.MessageFactory(pool)
+    return factory.GetPrototype(descriptor)()

@@ -1,4 +1,4 @@
-"""What is said instead of an answer, by a server and by a client."""
+"""What a server and a client say instead of an answer."""
 
 import grpc
 
@@ -17,18 +17,18 @@ class RequestRefused(Exception):
         sentence: what the client is told.
     """
 
-    def __init__(self, code, sentence):
+    def __init__(self, code: grpc.StatusCode, sentence: str) -> None:
         super().__init__(sentence)
         self.code = code
         self.sentence = sentence
 
 
-def cancelled():
-    """Returns the refusal of a request whose client waits no more; only logs will show it."""
+def cancelled() -> RequestRefused:
+    """Returns the refusal of a request whose client has stopped waiting; only logs show it."""
     return RequestRefused(grpc.StatusCode.CANCELLED, "The client did not wait for the answer.")
 
 
-def invalid(sentence):
+def invalid(sentence: str) -> RequestRefused:
     """Returns the refusal of a request that does not fit."""
     return RequestRefused(grpc.StatusCode.INVALID_ARGUMENT, sentence)
 
@@ -40,6 +40,8 @@ class RequestError(VerbatimError, RuntimeError):
         code: the `grpc.StatusCode`.
     """
 
-    def __init__(self, sentence, code=grpc.StatusCode.INVALID_ARGUMENT):
+    def __init__(
+        self, sentence: str, code: grpc.StatusCode = grpc.StatusCode.INVALID_ARGUMENT
+    ) -> None:
         super().__init__(sentence)
         self.code = code

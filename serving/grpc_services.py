@@ -2,32 +2,42 @@
 
 import functools
 import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import grpc
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     get_model_status_pb2,
     model_management_pb2,
+    model_pb2,
     model_service_pb2_grpc,
+    predict_pb2,
     prediction_service_pb2_grpc,
 )
 
 from serving import model_config
 from serving.errors import RequestRefused, ServeError, cancelled, invalid
-from serving.observing import REQUEST_ID
+from serving.limits import Limits
+from serving.observing import REQUEST_ID, Observer, Request
+from serving.registry import Registry
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+# A method of a service: of itself, a request, its context, and the `Request` that is observed.
+_Method = Callable[[Any, Any, grpc.ServicerContext, Request], Any]
 
 # A gRPC status travels in an HTTP/2 header of 8 KiB; texts quoted from a request may be longer.
 _MAX_SENTENCE = 500
 
 
-def answer(work, *arguments):
-    """Calls a function of a request;
-    whatever it raises becomes a `RequestRefused` with a sentence that can be sent.
+def answer(work: Callable[..., T], *arguments: object) -> T:
+    """Calls a function of a request.
 
     Raises:
         RequestRefused: the request is refused, or the server failed; then its log has the failure.
+            Its sentence can be sent.
     """
     try:
         return work(*arguments)
@@ -46,15 +56,16 @@ def answer(work, *arguments):
     raise RequestRefused(code, sentence)
 
 
-def _answering(method):
-    """Makes a service method end in an answer or a gRPC status, never in a traceback, and lets the
-    observer see it.
+def _answering(method: _Method) -> Callable[[Any, Any, grpc.ServicerContext], Any]:
+    """Makes a service method end in an answer or a gRPC status, never in a traceback.
+
+    The observer sees each call.
     """
 
     @functools.wraps(method)
-    def wrapper(self, request, context):
-        given = dict(context.invocation_metadata() or ()).get(REQUEST_ID)
-        with self._observer.request("grpc", method.__name__, given) as seen:
+    def wrapper(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
+        id_from_client = dict(context.invocation_metadata() or ()).get(REQUEST_ID)
+        with self._observer.request("grpc", method.__name__, id_from_client) as seen:
             context.set_trailing_metadata(((REQUEST_ID, seen.id),))
             try:
                 return answer(method, self, request, context, seen)
@@ -65,10 +76,8 @@ def _answering(method):
     return wrapper
 
 
-def _given_up(context):
-    """Returns why the client of a call waits no more, as the `RequestRefused` that says so;
-    None while it waits.
-    """
+def _given_up(context: grpc.ServicerContext) -> RequestRefused | None:
+    """Returns the refusal of a call whose client has stopped waiting; None while it waits."""
     left = context.time_remaining()
     if left is not None and left <= 0:
         return RequestRefused(
@@ -80,8 +89,8 @@ def _given_up(context):
     return None
 
 
-def _not_offered(name):
-    def method(self, request, context, seen):
+def _not_offered(name: str) -> Callable[[Any, Any, grpc.ServicerContext], Any]:
+    def method(self: Any, request: Any, context: grpc.ServicerContext, seen: Request) -> Any:
         raise RequestRefused(
             grpc.StatusCode.UNIMPLEMENTED, f"This server does not offer {name}; use Predict."
         )
@@ -90,8 +99,8 @@ def _not_offered(name):
     return _answering(method)
 
 
-def count_texts(request):
-    """Returns the number of texts that a `PredictRequest` asks for; None if it does not say."""
+def count_texts(request: predict_pb2.PredictRequest) -> int | None:
+    """Returns the number of texts in a `PredictRequest`; None if its inputs have no shape."""
     sizes = [
         tensor.tensor_shape.dim[0].size
         for tensor in request.inputs.values()
@@ -100,7 +109,9 @@ def count_texts(request):
     return max(sizes, default=None)
 
 
-def metadata(registry, spec):
+def metadata(
+    registry: Registry, spec: model_pb2.ModelSpec
+) -> get_model_metadata_pb2.GetModelMetadataResponse:
     """Returns the `GetModelMetadataResponse` of the model that a `ModelSpec` names.
 
     Raises:
@@ -118,9 +129,10 @@ def metadata(registry, spec):
     return response
 
 
-def status(registry, spec):
-    """Returns the `GetModelStatusResponse` of the model that a `ModelSpec` names, the latest
-    version first.
+def status(
+    registry: Registry, spec: model_pb2.ModelSpec
+) -> get_model_status_pb2.GetModelStatusResponse:
+    """Returns the `GetModelStatusResponse` of a `ModelSpec`'s model, the latest version first.
 
     Raises:
         RequestRefused: there is no such model or version.
@@ -133,23 +145,25 @@ def status(registry, spec):
         )
     response = get_model_status_pb2.GetModelStatusResponse()
     for state in states:
-        found = response.model_version_status.add(version=state.version, state=state.state)
+        entry = response.model_version_status.add(version=state.version, state=state.state)
         if state.error:
-            found.status.error_code = grpc.StatusCode.UNKNOWN.value[0]
-            found.status.error_message = state.error
+            entry.status.error_code = grpc.StatusCode.UNKNOWN.value[0]
+            entry.status.error_message = state.error
     return response
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     """`Predict` and `GetModelMetadata`."""
 
-    def __init__(self, registry, limits, observer):
+    def __init__(self, registry: Registry, limits: Limits, observer: Observer) -> None:
         self._registry = registry
         self._limits = limits
         self._observer = observer
 
     @_answering
-    def Predict(self, request, context, seen):
+    def Predict(
+        self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext, seen: Request
+    ) -> predict_pb2.PredictResponse:
         model, version = self._registry.find(request.model_spec)
         seen.model, seen.texts = model.name, count_texts(request)
         with model.use(version) as servable:
@@ -162,7 +176,12 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         return response
 
     @_answering
-    def GetModelMetadata(self, request, context, seen):
+    def GetModelMetadata(
+        self,
+        request: get_model_metadata_pb2.GetModelMetadataRequest,
+        context: grpc.ServicerContext,
+        seen: Request,
+    ) -> get_model_metadata_pb2.GetModelMetadataResponse:
         if not request.metadata_field:
             raise invalid(
                 "GetModelMetadataRequest must specify at least one metadata_field: signature_def."
@@ -184,18 +203,28 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 class ModelService(model_service_pb2_grpc.ModelServiceServicer):
     """`GetModelStatus` and `HandleReloadConfigRequest`."""
 
-    def __init__(self, registry, observer):
+    def __init__(self, registry: Registry, observer: Observer) -> None:
         self._registry = registry
         self._observer = observer
 
     @_answering
-    def GetModelStatus(self, request, context, seen):
+    def GetModelStatus(
+        self,
+        request: get_model_status_pb2.GetModelStatusRequest,
+        context: grpc.ServicerContext,
+        seen: Request,
+    ) -> get_model_status_pb2.GetModelStatusResponse:
         response = status(self._registry, request.model_spec)
         seen.model = request.model_spec.name
         return response
 
     @_answering
-    def HandleReloadConfigRequest(self, request, context, seen):
+    def HandleReloadConfigRequest(
+        self,
+        request: model_management_pb2.ReloadConfigRequest,
+        context: grpc.ServicerContext,
+        seen: Request,
+    ) -> model_management_pb2.ReloadConfigResponse:
         try:
             configs = model_config.configs_of(request.config)
         except ServeError as error:

@@ -1,30 +1,48 @@
 """JSON to tensors and back, as TensorFlow Serving's REST interface has them.
 
-A request holds `instances`, a list with a value or a dict of values for each text, or `inputs`, a
-value or dict with all texts in each; the answer then holds `predictions` or `outputs` of the same
-form. Bytes that are no text are `{"b64": "..."}`.
+A request holds `instances` or `inputs`. `instances` is a list with a value, or a dict of values,
+for each text; `inputs` is a value or dict with all texts in each. The answer then holds
+`predictions` or `outputs` of the same form. Bytes that are no text are `{"b64": "..."}`.
 """
 
 import base64
 import binascii
+from collections.abc import Mapping
+from typing import Any, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow_serving.apis import predict_pb2
 
 from serving.errors import invalid
 
+# Anything that JSON can hold.
+Json = Any
+_Infos = Mapping[str, meta_graph_pb2.TensorInfo]
 
-def read_request(body, signature_defs, default_signature):
-    """Returns the `PredictRequest` of a JSON body, and whether it goes by rows.
+
+class Response(TypedDict, total=False):
+    """The JSON of an answer: one of the two."""
+
+    predictions: list[Json]
+    outputs: Json
+
+
+def read_request(
+    body: Json, signature_defs: Mapping[str, meta_graph_pb2.SignatureDef], default_signature: str
+) -> tuple[predict_pb2.PredictRequest, bool]:
+    """Returns the `PredictRequest` of a JSON body, and whether it holds `instances`.
 
     Args:
-        body: what the JSON holds.
-        signature_defs: dict from name to `SignatureDef` of the model version that is asked.
+        body: the decoded JSON.
+        signature_defs: name to `SignatureDef` of the model version that is asked.
         default_signature: the name of the signature where the body names none.
 
     Raises:
-        RequestRefused: INVALID_ARGUMENT, the body has not that form.
+        RequestRefused: INVALID_ARGUMENT, the body does not have that form.
     """
     if not isinstance(body, dict):
         raise invalid("The body must be one JSON object.")
@@ -53,20 +71,20 @@ def read_request(body, signature_defs, default_signature):
     return request, by_rows
 
 
-def _by_name(inputs, infos):
+def _by_name(inputs: Json, infos: _Infos) -> Mapping[str, Json]:
     if isinstance(inputs, dict) and not _is_bytes(inputs):
         return inputs
     return {_only(infos): inputs}
 
 
-def _only(infos):
+def _only(infos: _Infos) -> str:
     if len(infos) != 1:
         raise invalid(f"Name the inputs: the signature takes {', '.join(sorted(infos))}.")
     return next(iter(infos))
 
 
-def _columns(instances, infos):
-    """Turns a list of rows into a dict of columns."""
+def _columns(instances: Json, infos: _Infos) -> dict[str, list[Json]]:
+    """Turns a list of rows into columns by name."""
     if not isinstance(instances, list) or not instances:
         raise invalid("'instances' must be a list with at least one element.")
     named = [isinstance(instance, dict) and not _is_bytes(instance) for instance in instances]
@@ -77,14 +95,14 @@ def _columns(instances, infos):
     return {key: [instance[key] for instance in instances] for key in instances[0]}
 
 
-def _is_bytes(value):
+def _is_bytes(value: Json) -> bool:
     return isinstance(value, dict) and set(value) == {"b64"}
 
 
-def _tensor(name, value, dtype):
+def _tensor(name: str, value: Json, dtype: tf.DType) -> tensor_pb2.TensorProto:
     """Returns the `TensorProto` of nested lists."""
 
-    def read(item):
+    def read(item: Json) -> Any:
         if isinstance(item, list):
             return [read(one) for one in item]
         if dtype == tf.string:
@@ -120,7 +138,7 @@ def _tensor(name, value, dtype):
         ) from None
 
 
-def _shape(values):
+def _shape(values: Any) -> list[int]:
     """Returns the shape of nested lists.
 
     Raises:
@@ -134,20 +152,17 @@ def _shape(values):
     return [len(values), *(shapes[0] if shapes else [])]
 
 
-def _shown(item):
-    text = (
-        "null"
-        if item is None
-        else repr(item)
-        if isinstance(item, (str, bool, int, float))
-        else "an object"
-    )
+def _shown(item: Json) -> str:
+    if item is None:
+        return "null"
+    text = repr(item) if isinstance(item, (str, bool, int, float)) else "an object"
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def write_response(response, by_rows):
-    """Returns the JSON value of a `PredictResponse`;
-    where it has a single output, its name is left out as TensorFlow Serving does.
+def write_response(response: predict_pb2.PredictResponse, by_rows: bool) -> Response:
+    """Returns the JSON value of a `PredictResponse`.
+
+    A single output has no name, as in TensorFlow Serving.
     """
     columns = {
         key: _values(key, tf.make_ndarray(tensor))
@@ -160,14 +175,15 @@ def write_response(response, by_rows):
     return {"predictions": [dict(zip(columns, row)) for row in zip(*columns.values(), strict=True)]}
 
 
-def _values(name, array):
-    """Returns an output as nested lists;
-    texts as strings, or as base64 where the output's name says that they are bytes.
+def _values(name: str, array: npt.NDArray[Any]) -> Json:
+    """Returns an output as nested lists of numbers or strings.
+
+    Texts are base64 where the output's name says that they are bytes.
     """
     if array.dtype != object:
         return array.tolist()
 
-    def write(item):
+    def write(item: Any) -> Json:
         if isinstance(item, list):
             return [write(one) for one in item]
         if name.endswith("_bytes"):

@@ -1,27 +1,47 @@
-"""Requests to a served model as TensorFlow Serving's messages, and what its responses say.
+"""Requests to a served model as TensorFlow Serving's messages, and its responses read.
 
 Nothing is sent from here.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import grpc
 import numpy as np
+import numpy.typing as npt
 
-from serving import protos
+from serving import protos, responses
 from serving.answers import (
     Answer,
     Metadata,
     Score,
     Signature,
     TensorFacts,
-    Token,
     VersionStatus,
     WordScore,
 )
 from serving.errors import RequestError
+
+if TYPE_CHECKING:
+    from tensorflow.core.framework import tensor_pb2
+    from tensorflow.core.protobuf import meta_graph_pb2
+    from tensorflow_serving.apis import (
+        get_model_metadata_pb2,
+        get_model_status_pb2,
+        model_pb2,
+        predict_pb2,
+    )
+
+T = TypeVar("T")
+Method = Literal["Predict", "GetModelMetadata", "GetModelStatus"]
+#: A text, or any number of them.
+Texts = str | Iterable[str]
+#: Column of tags to as many texts.
+Features = Mapping[str, Texts]
 
 _DTYPES = {
     "DT_FLOAT": (np.float32, "float_val"),
@@ -29,42 +49,24 @@ _DTYPES = {
     "DT_INT64": (np.int64, "int64_val"),
 }
 
-# The outputs that make an `Answer`, with their number of axes.
-_ANSWER_OUTPUTS = {
-    "text": 1,
-    "score": 1,
-    "tokens": 2,
-    "copied_from": 2,
-    "copy_probability": 2,
-    "source_tokens": 2,
-}
-
-_CONTINUATION_OUTPUTS = {
-    "text": 1,
-    "tokens": 2,
-    "copied_from": 2,
-    "copy_probability": 2,
-    "log_probability": 2,
-    "text_tokens": 2,
-}
-
 
 @dataclasses.dataclass(frozen=True)
-class Question:
+class Question(Generic[T]):
     """One request.
 
     Attributes:
-        method: `Predict`, `GetModelMetadata` or `GetModelStatus`.
+        method: the method of the service that is called.
         message: what is sent.
-        read: function of the response; returns what it says, for `Predict` a list with an answer
-            for each text. It raises `RequestError` if this is not the response of a Verbatim model.
+        read: function of the response that returns what it says; for `Predict` that is a list with
+            an answer for each text. It raises `RequestError` if this is not the response of a
+            Verbatim model.
         where: which of many texts the request holds, to begin an error's sentence with; empty if it
             holds all.
     """
 
-    method: str
+    method: Method
     message: object
-    read: Callable
+    read: Callable[[Any], T]
     where: str = ""
 
 
@@ -81,7 +83,9 @@ class Messages:
         ImportError: `tensorflow-serving-api` is not installed.
     """
 
-    def __init__(self, address, model, version, batch_size):
+    def __init__(
+        self, address: str, model: str, version: int | None, batch_size: int | None
+    ) -> None:
         self.protos = protos.load()
         self._address = address
         self._model = model
@@ -92,18 +96,22 @@ class Messages:
     # the texts' order. All raise `RequestError` where the arguments do not fit each other or cannot
     # be sent.
 
-    def predict(self, texts, signature, features):
-        """The best output of each text: answered by `Answer`."""
-        return self._on_texts(signature, _inputs(texts, features), _ANSWER_OUTPUTS, _answers)
+    def predict(
+        self, texts: Texts, signature: str, features: Features | None
+    ) -> Iterator[Question[list[Answer]]]:
+        """Asks for the best output of each text."""
+        return self._on_texts(signature, _inputs(texts, features), responses.ANSWERS)
 
-    def n_best(self, texts, signature, features):
-        """The best outputs of each text: answered by lists of `Answer`."""
-        return self._on_texts(
-            signature, _inputs(texts, features), _ANSWER_OUTPUTS, _lists_of_answers, rank=2
-        )
+    def n_best(
+        self, texts: Texts, signature: str, features: Features | None
+    ) -> Iterator[Question[list[list[Answer]]]]:
+        """Asks for the best outputs of each text."""
+        return self._on_texts(signature, _inputs(texts, features), responses.LISTS_OF_ANSWERS)
 
-    def score(self, sources, targets, features):
-        """How likely each target is for its source: answered by `Score`."""
+    def score(
+        self, sources: Texts, targets: Texts, features: Features | None
+    ) -> Iterator[Question[list[Score]]]:
+        """Asks how likely each target is for its source."""
         sources, targets = _as_list(sources), _as_list(targets)
         if len(sources) != len(targets):
             raise RequestError(
@@ -111,48 +119,44 @@ class Messages:
                 f"{len(targets)} targets."
             )
         inputs = {"target": targets, **_inputs(sources, features)}
-        return self._on_texts("score", inputs, {"log_probability": 1, "token_count": 1}, _scores)
+        return self._on_texts("score", inputs, responses.SCORES)
 
-    def continue_text(self, texts, signature):
-        """How a language model goes on: answered by `Answer`."""
-        return self._on_texts(
-            signature, {"text": _as_list(texts)}, _CONTINUATION_OUTPUTS, _continuations
-        )
+    def continue_text(self, texts: Texts, signature: str) -> Iterator[Question[list[Answer]]]:
+        """Asks how a language model continues each text."""
+        return self._on_texts(signature, {"text": _as_list(texts)}, responses.CONTINUATIONS)
 
-    def score_text(self, texts):
-        """How likely a language model finds each word: answered by `WordScore`."""
-        names = {"log_probability": 2, "tokens": 2, "token_count": 1}
-        return self._on_texts("score", {"text": _as_list(texts)}, names, _word_scores)
+    def score_text(self, texts: Texts) -> Iterator[Question[list[WordScore]]]:
+        """Asks how likely a language model finds each word."""
+        return self._on_texts("score", {"text": _as_list(texts)}, responses.WORD_SCORES)
 
-    def metadata(self):
-        """The `Question` answered by `Metadata`."""
+    def metadata(self) -> Question[Metadata]:
+        """Asks for the model's name, version and signatures."""
         message = self.protos.get_model_metadata_pb2.GetModelMetadataRequest(
             metadata_field=["signature_def"]
         )
         self._name_model(message.model_spec)
         return Question("GetModelMetadata", message, self._read_metadata)
 
-    def status(self):
-        """The `Question` answered by a list of `VersionStatus`."""
+    def status(self) -> Question[list[VersionStatus]]:
+        """Asks for the state of each version."""
         message = self.protos.get_model_status_pb2.GetModelStatusRequest()
         self._name_model(message.model_spec)
         return Question("GetModelStatus", message, self._read_status)
 
-    def _name_model(self, spec):
+    def _name_model(self, spec: model_pb2.ModelSpec) -> None:
         spec.name = self._model
         if self._version is not None:
             spec.version.value = self._version
 
-    def _on_texts(self, signature, inputs, names, read, rank=1):
+    def _on_texts(
+        self, signature: str, inputs: Mapping[str, list[str]], reading: responses.Reading[T]
+    ) -> Iterator[Question[list[T]]]:
         """Yields the questions to a signature.
 
         Args:
             signature: its name.
-            inputs: input name to list of texts, all as long.
-            names: the outputs to ask for, each with the number of axes that it has after `rank -
-                1`.
-            read: function of a dict from output name to NumPy array; returns a list of answers.
-            rank: axes of the output `text`: 1, or 2 for n-best lists.
+            inputs: input name to list of texts, all of the same length.
+            reading: which outputs to ask for, and how to read them.
         """
         total = len(next(iter(inputs.values())))
         size = self._batch_size or max(total, 1)
@@ -162,17 +166,17 @@ class Messages:
             last = start + rows - 1
             which = f"Text {start}" if start == last else f"Texts {start} to {last}"
             where = "" if rows == total else f"{which}, counted from 0: "
-            message = self._predict_request(signature, batch, names, where)
-            reader = functools.partial(
-                self._read_outputs, signature, names, rank, rows, read, where
-            )
-            yield Question("Predict", message, reader, where)
+            message = self._predict_request(signature, batch, reading.axes, where)
+            read = functools.partial(self._read_outputs, signature, reading, rows, where)
+            yield Question("Predict", message, read, where)
 
-    def _predict_request(self, signature, inputs, names, where):
+    def _predict_request(
+        self, signature: str, inputs: Mapping[str, list[str]], outputs: Iterable[str], where: str
+    ) -> predict_pb2.PredictRequest:
         message = self.protos.predict_pb2.PredictRequest()
         self._name_model(message.model_spec)
         message.model_spec.signature_name = signature
-        message.output_filter.extend(names)
+        message.output_filter.extend(outputs)
         for name, texts in inputs.items():
             tensor = message.inputs[name]
             tensor.dtype = self.protos.types_pb2.DT_STRING
@@ -180,32 +184,34 @@ class Messages:
             try:
                 tensor.string_val.extend(text.encode("utf-8") for text in texts)
             except UnicodeEncodeError:
-                sentence = (
-                    f'{where}A text of "{name}" holds half a surrogate pair and cannot be '
-                    "sent as UTF-8."
-                )
-                raise RequestError(sentence) from None
+                raise RequestError(
+                    f'{where}A text of "{name}" holds half a surrogate pair and cannot be sent as '
+                    "UTF-8."
+                ) from None
         return message
 
-    def _read_outputs(self, signature, names, rank, rows, read, where, response):
+    def _read_outputs(
+        self,
+        signature: str,
+        reading: responses.Reading[T],
+        rows: int,
+        where: str,
+        response: predict_pb2.PredictResponse,
+    ) -> list[T]:
         outputs = {}
-        for name, axes in names.items():
+        for name, axes in reading.axes.items():
             array = self._to_array(response.outputs[name]) if name in response.outputs else None
-            expected = axes if name == "source_tokens" else axes + rank - 1
-            if array is None or array.ndim != expected or array.shape[0] != rows:
+            if array is None or array.ndim != axes or array.shape[0] != rows:
                 raise RequestError(
                     f'{where}The signature "{signature}" of the model at {self._address} does not '
-                    "answer as a Verbatim "
-                    f'model does: see its output "{name}".',
+                    f'answer as a Verbatim model does: see its output "{name}".',
                     grpc.StatusCode.FAILED_PRECONDITION,
                 )
             outputs[name] = array
-        return read(outputs)
+        return reading.read(outputs)
 
-    def _to_array(self, tensor):
-        """Returns a `TensorProto` as a NumPy array;
-        None if it is of a type that no Verbatim model gives.
-        """
+    def _to_array(self, tensor: tensor_pb2.TensorProto) -> npt.NDArray[Any] | None:
+        """Returns a `TensorProto` as a NumPy array; None for a type that no Verbatim model has."""
         shape = [dim.size for dim in tensor.tensor_shape.dim]
         dtype = self.protos.types_pb2.DataType.Name(tensor.dtype)
         try:
@@ -220,7 +226,7 @@ class Messages:
         except (KeyError, ValueError):
             return None
 
-    def _read_metadata(self, response):
+    def _read_metadata(self, response: get_model_metadata_pb2.GetModelMetadataResponse) -> Metadata:
         signatures = self.protos.get_model_metadata_pb2.SignatureDefMap()
         response.metadata["signature_def"].Unpack(signatures)
         return Metadata(
@@ -235,14 +241,16 @@ class Messages:
             },
         )
 
-    def _facts(self, info):
+    def _facts(self, info: meta_graph_pb2.TensorInfo) -> TensorFacts:
         dtype = self.protos.types_pb2.DataType.Name(info.dtype)[len("DT_") :].lower()
         dtype = {"float": "float32", "double": "float64"}.get(dtype, dtype)
         if info.tensor_shape.unknown_rank:
             return TensorFacts(dtype, None)
         return TensorFacts(dtype, tuple(dim.size for dim in info.tensor_shape.dim))
 
-    def _read_status(self, response):
+    def _read_status(
+        self, response: get_model_status_pb2.GetModelStatusResponse
+    ) -> list[VersionStatus]:
         state_name = self.protos.get_model_status_pb2.ModelVersionStatus.State.Name
         return [
             VersionStatus(entry.version, state_name(entry.state), entry.status.error_message)
@@ -250,11 +258,11 @@ class Messages:
         ]
 
 
-def _as_list(texts):
+def _as_list(texts: Texts) -> list[str]:
     return [texts] if isinstance(texts, str) else list(texts)
 
 
-def _inputs(texts, features):
+def _inputs(texts: Texts, features: Features | None) -> dict[str, list[str]]:
     """Returns the inputs of a request: the sources, and their tags by column.
 
     Raises:
@@ -270,65 +278,3 @@ def _inputs(texts, features):
                 f"{count}."
             )
     return inputs
-
-
-# Functions of a response's arrays that return a list of answers.
-
-
-def _answers(outputs):
-    return [_answer(outputs, (row,), row) for row in range(len(outputs["text"]))]
-
-
-def _lists_of_answers(outputs):
-    rows, count = outputs["text"].shape
-    return [[_answer(outputs, (row, best), row) for best in range(count)] for row in range(rows)]
-
-
-def _answer(outputs, index, row):
-    """Returns the `Answer` at `index` of the outputs; `row` is its text's place in the request."""
-    source_tokens = outputs["source_tokens"][row]
-    tokens = []
-    for text, position, probability in zip(
-        outputs["tokens"][index], outputs["copied_from"][index], outputs["copy_probability"][index]
-    ):
-        if text == "":
-            continue
-        if 0 <= position < len(source_tokens):
-            tokens.append(Token(text, int(position), source_tokens[position], float(probability)))
-        else:
-            tokens.append(Token(text, copy_probability=float(probability)))
-    return Answer(outputs["text"][index], float(outputs["score"][index]), tuple(tokens))
-
-
-def _scores(outputs):
-    return [
-        Score(float(p), int(n)) for p, n in zip(outputs["log_probability"], outputs["token_count"])
-    ]
-
-
-def _continuations(outputs):
-    answers = []
-    for row, text in enumerate(outputs["text"]):
-        read = [token for token in outputs["text_tokens"][row] if token]
-        words = [*read, *outputs["tokens"][row]]
-        tokens = tuple(
-            Token(word, int(position), words[position], float(probability))
-            if position >= 0
-            else Token(word, copy_probability=float(probability))
-            for word, position, probability in zip(
-                outputs["tokens"][row],
-                outputs["copied_from"][row],
-                outputs["copy_probability"][row],
-            )
-        )
-        answers.append(Answer(text, float(outputs["log_probability"][row].sum()), tokens))
-    return answers
-
-
-def _word_scores(outputs):
-    return [
-        WordScore(tuple(tokens[:count]), tuple(float(p) for p in log_probs[:count]))
-        for tokens, log_probs, count in zip(
-            outputs["tokens"], outputs["log_probability"], outputs["token_count"]
-        )
-    ]

@@ -1,27 +1,31 @@
-"""Which models a server has, and which of their versions:
-TensorFlow Serving's model config, from its file or its message.
-"""
+"""TensorFlow Serving's model config: which models a server has, and which of their versions."""
+
+from __future__ import annotations
 
 import dataclasses
 import os
+from typing import TYPE_CHECKING
 
 from serving import text_protos
 from serving.errors import ServeError
 
+if TYPE_CHECKING:
+    from tensorflow_serving.config import model_server_config_pb2
+
 
 @dataclasses.dataclass(frozen=True)
 class VersionPolicy:
-    """Which of the versions in a folder are served: the latest ones, or `specific` ones, or all.
+    """Which versions in a folder are served: the latest ones, specific ones, or all.
 
     Attributes:
-        latest: how many; None where the others decide.
-        specific: numbers of versions; None where `latest` decides or all are served.
+        latest: how many of the latest; None is no limit.
+        specific: the numbers of the versions that may be served; None is every version.
     """
 
     latest: int | None = 1
     specific: frozenset[int] | None = None
 
-    def allows(self, version):
+    def allows(self, version: int) -> bool:
         """Whether a version may be served at all."""
         return self.specific is None or version in self.specific
 
@@ -47,7 +51,7 @@ class ModelConfig:
     labels: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
-def read_config_file(path):
+def read_config_file(path: str | os.PathLike[str]) -> list[ModelConfig]:
     """Reads TensorFlow Serving's `--model_config_file`.
 
     Args:
@@ -65,19 +69,22 @@ def read_config_file(path):
     return configs_of(config, os.path.dirname(os.path.abspath(path)))
 
 
-def configs_of(config, folder=None):
+def configs_of(
+    config: model_server_config_pb2.ModelServerConfig, folder: str | None = None
+) -> list[ModelConfig]:
     """Returns the list of `ModelConfig` of a `ModelServerConfig` message.
 
     Args:
         config: the message.
-        folder: where relative base paths start; None takes no relative ones.
+        folder: where relative base paths start; None refuses relative ones.
 
     Raises:
         ServeError: it lists no model, or one that cannot be served; one sentence.
     """
     if config.WhichOneof("config") != "model_config_list":
         raise ServeError("The model config has no model_config_list, which names the models.")
-    configs, names = [], set()
+    configs: list[ModelConfig] = []
+    names: set[str] = set()
     for one in config.model_config_list.config:
         if not one.name or not one.base_path:
             raise ServeError("Each model of the model config needs a name and a base_path.")
@@ -101,7 +108,7 @@ def configs_of(config, folder=None):
     return configs
 
 
-def _policy(config):
+def _policy(config: model_server_config_pb2.ModelConfig) -> VersionPolicy:
     policy = config.model_version_policy
     choice = policy.WhichOneof("policy_choice")
     if choice == "all":

@@ -1,18 +1,24 @@
-"""What a server tells those who run it:
-a line of JSON for each request, and numbers for Prometheus.
-"""
+"""What a server reports: a line of JSON for each request, and metrics for Prometheus."""
+
+from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json
 import logging
+import os
 import re
 import time
 import uuid
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import prometheus_client
 
 from serving.errors import ServeError
+
+if TYPE_CHECKING:
+    from serving.model_versions import ModelVersions
 
 #: Has a line of JSON for each request, at level INFO.
 REQUESTS = logging.getLogger("verbatim.requests")
@@ -25,9 +31,9 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 @dataclasses.dataclass
 class Request:
-    """One request as far as it is known; who answers it fills in the rest.
+    """One request, as far as it is known; whoever answers it fills in the rest.
 
-    `model` stays "" unless the server has it, so that requests cannot make new series of numbers.
+    `model` stays "" unless the server has it, so that requests cannot make new time series.
     """
 
     id: str
@@ -38,14 +44,14 @@ class Request:
     code: str = "OK"
 
 
-def request_id(given):
-    """Returns the id that a client gave, if it is one, or a new one."""
-    return (
-        given if given and re.fullmatch(r"[\w.:/+=-]{1,128}", given, re.ASCII) else uuid.uuid4().hex
-    )
+def request_id(from_client: str | None) -> str:
+    """Returns the id that a client sent, if it is valid, or a new one."""
+    if from_client and re.fullmatch(r"[\w.:/+=-]{1,128}", from_client, re.ASCII):
+        return from_client
+    return uuid.uuid4().hex
 
 
-def log_requests_to(path):
+def log_requests_to(path: str | os.PathLike[str]) -> logging.Handler:
     """Appends the line of each request to a file, or writes it to standard error if `path` is `-`.
 
     Returns:
@@ -74,37 +80,38 @@ class Observer:
         registry: the `prometheus_client.CollectorRegistry` of this server.
     """
 
-    def __init__(self):
-        self.registry = prometheus_client.CollectorRegistry()
-        options = {"namespace": "verbatim", "registry": self.registry}
+    def __init__(self) -> None:
+        self.registry = registry = prometheus_client.CollectorRegistry()
         labels = ("protocol", "method", "model", "signature", "code")
         self._requests = prometheus_client.Counter(
-            "requests", "Requests answered.", labels, **options
+            "verbatim_requests", "Requests answered.", labels, registry=registry
         )
         self._seconds = prometheus_client.Histogram(
-            "request_seconds",
+            "verbatim_request_seconds",
             "Time from a request's arrival to its answer.",
             labels[:4],
             buckets=_SECONDS,
-            **options,
+            registry=registry,
         )
         self._texts = prometheus_client.Counter(
-            "texts", "Texts answered.", ("model", "signature"), **options
+            "verbatim_texts", "Texts answered.", ("model", "signature"), registry=registry
         )
         self._running = prometheus_client.Gauge(
-            "running_requests", "Requests being answered now.", **options
+            "verbatim_running_requests", "Requests being answered now.", registry=registry
         )
         self._versions = prometheus_client.Gauge(
-            "model_version_available",
+            "verbatim_model_version_available",
             "1 for each version that answers.",
             ("model", "version"),
-            **options,
+            registry=registry,
         )
 
     @contextlib.contextmanager
-    def request(self, protocol, method, given_id=None):
-        """Observes one request: lends its `Request`, and says at the end how it went."""
-        seen = Request(request_id(given_id))
+    def request(
+        self, protocol: str, method: str, id_from_client: str | None = None
+    ) -> Iterator[Request]:
+        """Observes one request: lends its `Request`, then counts and logs how it went."""
+        seen = Request(request_id(id_from_client))
         started = time.monotonic()
         self._running.inc()
         try:
@@ -128,17 +135,16 @@ class Observer:
                     "%s", json.dumps({**facts, "seconds": round(seconds, 6)}, ensure_ascii=False)
                 )
 
-    def metrics(self, models):
-        """Returns the numbers in Prometheus' text format, and its content type.
+    def metrics(self, models: Mapping[str, ModelVersions]) -> tuple[bytes, str]:
+        """Returns the metrics in Prometheus' text format, and its content type.
 
         Args:
-            models: dict from name to `ModelVersions`.
+            models: name to `ModelVersions`.
         """
         self._versions.clear()
         for name, model in models.items():
             for state in model.states():
                 if state.state == "AVAILABLE":
                     self._versions.labels(name, state.version).set(1)
-        return prometheus_client.generate_latest(
-            self.registry
-        ), prometheus_client.CONTENT_TYPE_LATEST
+        text = prometheus_client.generate_latest(self.registry)
+        return text, prometheus_client.CONTENT_TYPE_LATEST

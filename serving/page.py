@@ -1,8 +1,7 @@
-"""The web page of the embedded server:
-type a text, see the answer and where each of its words came from.
+"""The web page of the embedded server: an answer, and where each of its words came from.
 
-The page is the files of `web/`, as they are. It asks for answers at TensorFlow Serving's REST paths
-like every other client; what is added for it lies at `/` and below `/web/`, where TensorFlow
+The page is the files of `web/`, unchanged. It asks for answers at TensorFlow Serving's REST paths
+like every other client. What is added for it stands at `/` and below `/web/`, where TensorFlow
 Serving has nothing (its paths begin with `/v1/` and `/monitoring/`). `/web/models` lists what can
 be asked:
 
@@ -17,73 +16,113 @@ JavaScript's numbers are too small.
 import contextlib
 import functools
 import pathlib
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypedDict
 
 from aiohttp import web
 
 from serving.errors import RequestRefused
+from serving.model_versions import ModelVersions
+from serving.observing import Request
+from serving.registry import Registry
+
+# What answers a request, in a thread: of it, the JSON of its body, and the `Request` observed.
+Work = Callable[[web.Request, Any, Request], Any]
+# Of a request and the name of its method for logs; it responds with the JSON that the work returns.
+Answer = Callable[[web.Request, str, Work], Awaitable[web.Response]]
+
+
+class SignatureEntry(TypedDict):
+    """Names of inputs and outputs."""
+
+    inputs: list[str]
+    outputs: list[str]
+
+
+class VersionEntry(TypedDict):
+    """A version that answers."""
+
+    version: str
+    signatures: dict[str, SignatureEntry]
+
+
+class ModelEntry(TypedDict):
+    """What can be asked of one model."""
+
+    name: str
+    labels: dict[str, str]
+    versions: list[VersionEntry]
+
+
+class ModelList(TypedDict):
+    """The JSON at `/web/models`."""
+
+    models: list[ModelEntry]
+
 
 _DIRECTORY = pathlib.Path(__file__).parent / "web"
 _FILES = {
     "/": ("index.html", "text/html"),
     "/web/page.js": ("page.js", "text/javascript"),
+    "/web/answer.js": ("answer.js", "text/javascript"),
+    "/web/elements.js": ("elements.js", "text/javascript"),
+    "/web/ways.js": ("ways.js", "text/javascript"),
     "/web/base.css": ("base.css", "text/css"),
     "/web/style.css": ("style.css", "text/css"),
     "/web/icon.svg": ("icon.svg", "image/svg+xml"),
 }
-# Of every response, so that no path of the server gives another page something to run, to embed or
-# to read. A page of another site can make a browser send a predict request, but it cannot read the
-# answer, since no response has an Access-Control-Allow header; and the request changes nothing in
-# the server: it has no cookies or sessions, and models are changed by gRPC alone. What this does
-# not stop is a site that lets its own name point to this machine (DNS rebinding); where that
-# matters, serve with TLS, whose certificate has another name.
+# Headers of every response, so that no path of the server gives another page something to run, to
+# embed or to read. A page of another site can make a browser send a predict request, but it cannot
+# read the answer: no response has an Access-Control-Allow header. Nor does the request change
+# anything in the server, which has no cookies or sessions; only gRPC changes models. This does not
+# stop a site that lets its own name point to this machine (DNS rebinding); where that matters,
+# serve with TLS, whose certificate has another name.
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src "
-    "'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for "
-    "'script'; trusted-types 'none'",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
 
 
-def add_page(application, registry, answer):
-    """Adds the page, its files and the list of models to an application, and the headers that
-    protect them to all of its responses.
+def add_page(application: web.Application, registry: Registry, answer: Answer) -> None:
+    """Adds the page, its files, the list of models, and the headers that protect all responses.
 
     Args:
-        application: the `aiohttp.web.Application`.
-        registry: the `Registry` of models.
-        answer: coroutine function of a request, its method's name for logs, and a function
-            `work(request, body, seen)` whose JSON value it answers with.
+        application: the application.
+        registry: the models.
+        answer: function that runs the work of a request in a thread; see `Answer`.
     """
     for path, (name, content_type) in _FILES.items():
         content = (_DIRECTORY / name).read_bytes()
         application.router.add_get(path, functools.partial(_file, content, content_type))
 
-    async def get_models(request):
-        return await answer(
-            request, "web_models", lambda request, body, seen: {"models": _models(registry)}
-        )
+    def list_models(request: web.Request, body: Any, seen: Request) -> ModelList:
+        return {"models": _models(registry)}
+
+    async def get_models(request: web.Request) -> web.Response:
+        return await answer(request, "web_models", list_models)
 
     application.router.add_get("/web/models", get_models)
     application.on_response_prepare.append(_protect)
 
 
-async def _file(content, content_type, request):
+async def _file(content: bytes, content_type: str, request: web.Request) -> web.Response:
     # Asked for each time: a page of one release must not meet another's script.
     headers = {"Cache-Control": "no-cache"}
     return web.Response(body=content, content_type=content_type, charset="utf-8", headers=headers)
 
 
-async def _protect(request, response):
+async def _protect(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(_HEADERS)
 
 
-def _models(registry):
-    """Returns what the page can ask for:
-    the models by name, and of each its labels and the versions that answer.
-    """
+def _models(registry: Registry) -> list[ModelEntry]:
+    """Returns what the page can ask for: models with their labels and the versions that answer."""
     return [
         {
             "name": name,
@@ -94,9 +133,9 @@ def _models(registry):
     ]
 
 
-def _versions(model):
+def _versions(model: ModelVersions) -> Iterator[VersionEntry]:
     for state in model.states():
-        # One that has been retired in the meantime is not there any more.
+        # A version may have been retired in the meantime.
         with contextlib.suppress(RequestRefused), model.use(state.version) as servable:
             signatures = servable.signature_defs
             yield {

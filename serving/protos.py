@@ -2,41 +2,48 @@
 
 The messages come from the packages `tensorflow-serving-api` and `tensorflow`; nothing is copied
 from them. Importing `tensorflow_serving.apis.predict_pb2` in the plain way runs
-`tensorflow/__init__.py`, though all it needs are generated files under `tensorflow/core`, which
-depend on protobuf alone. So while they are imported here, an empty module stands in for the package
-`tensorflow`. It is taken away at once: a later `import tensorflow` runs as ever and finds the same
-message classes. Where TensorFlow is already imported, or the files ask for more of it than that,
-the plain import is used.
+`tensorflow/__init__.py`. All it needs, however, are generated files under `tensorflow/core`, which
+depend on protobuf alone. So an empty module stands in for the package `tensorflow` while they are
+imported here. It is removed at once: a later `import tensorflow` works as usual and finds the same
+message classes. The plain import is used where TensorFlow is already imported, or where the files
+need more of it than that.
 """
 
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import sys
 import threading
 import types
 
-_MODULES = (
-    "model_pb2",
-    "predict_pb2",
-    "get_model_metadata_pb2",
-    "get_model_status_pb2",
-    "prediction_service_pb2_grpc",
-    "model_service_pb2_grpc",
-)
+
+@dataclasses.dataclass(frozen=True)
+class Protos:
+    """The modules of messages and stubs that client and server share.
+
+    All are of `tensorflow_serving.apis`, but for `types_pb2`, TensorFlow's data types.
+    """
+
+    model_pb2: types.ModuleType
+    predict_pb2: types.ModuleType
+    get_model_metadata_pb2: types.ModuleType
+    get_model_status_pb2: types.ModuleType
+    prediction_service_pb2_grpc: types.ModuleType
+    model_service_pb2_grpc: types.ModuleType
+    types_pb2: types.ModuleType
+
+
+_MODULES = [field.name for field in dataclasses.fields(Protos) if field.name != "types_pb2"]
 _lock = threading.Lock()
 
 
-def _import_all():
+def _import_all() -> dict[str, types.ModuleType]:
     return {name: importlib.import_module(f"tensorflow_serving.apis.{name}") for name in _MODULES}
 
 
-def load():
-    """Returns the modules of `tensorflow_serving.apis` that client and server share, as attributes.
-
-    They are `model_pb2`, `predict_pb2`, `get_model_metadata_pb2`, `get_model_status_pb2`,
-    `prediction_service_pb2_grpc` and `model_service_pb2_grpc`, and `types_pb2`, TensorFlow's data
-    types.
+def load() -> Protos:
+    """Imports the messages.
 
     Raises:
         ImportError: `tensorflow-serving-api` or `tensorflow` is not installed.
@@ -59,24 +66,20 @@ def load():
         except (ImportError, AttributeError):
             if stand_in is None:
                 raise
-            modules = None
+            modules = {}
         finally:
             if stand_in is not None and sys.modules.get("tensorflow") is stand_in:
                 del sys.modules["tensorflow"]
-        if modules is None:
-            modules = _import_all()
-        # Imported by predict_pb2 above; taken from the table so that the package itself is not
-        # imported.
-        modules["types_pb2"] = sys.modules["tensorflow.core.framework.types_pb2"]
-        return types.SimpleNamespace(**modules)
+        modules = modules or _import_all()
+        # predict_pb2 above imported it. Taken from the table, it does not import the package.
+        return Protos(**modules, types_pb2=sys.modules["tensorflow.core.framework.types_pb2"])
 
 
-def service_names():
-    """Returns the full names of PredictionService and ModelService, once their descriptors are
-    known to gRPC's reflection.
+def service_names() -> tuple[str, ...]:
+    """Returns the full names of PredictionService and ModelService, known to gRPC's reflection.
 
-    The package's modules of the services were written for an old protobuf: since protobuf 5 they
-    fail behind the line that makes the descriptor known, where they write into it. Nothing but that
+    The package's modules of the services were written for an old protobuf. Since protobuf 5 they
+    fail where they write into the descriptor, after the line that makes it known. Nothing but that
     descriptor is needed of them.
     """
     from google.protobuf import descriptor_pool

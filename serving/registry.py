@@ -5,29 +5,36 @@ import logging
 import os
 import pathlib
 import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import grpc
+from tensorflow_serving.apis import model_pb2
 
+from serving.batching import Batching
 from serving.errors import RequestRefused, ServeError, invalid
 from serving.model_config import LATEST_VERSION, ModelConfig, VersionPolicy
+from serving.model_versions import ModelVersions
 from serving.servable import MODEL_FILE
-from serving.versions import ModelVersions
+
+Path = str | os.PathLike[str]
 
 logger = logging.getLogger(__name__)
 
 
-def configs_of_folders(models, name=None):
-    """Returns a list of `ModelConfig` for a model folder, one of its versions, or a dict of names
-    to such folders.
+def configs_of_folders(
+    models: Path | Mapping[str, Path], name: str | None = None
+) -> list[ModelConfig]:
+    """Returns the configs of folders.
 
     Args:
-        models: the folder or folders; of a version's folder that version alone is served.
+        models: a model folder, one of its versions, or a dict of names to such folders. Of a
+            version's folder, that version alone is served.
         name: the model's name; by default the folder's. Not used when `models` is a dict.
 
     Raises:
         ServeError: there is none, or a SavedModel whose folder has no number.
     """
-    if not isinstance(models, dict):
+    if not isinstance(models, Mapping):
         base, _ = _split_version(models)
         models = {name or base.name: models}
     elif not models:
@@ -44,9 +51,10 @@ def configs_of_folders(models, name=None):
     return configs
 
 
-def _split_version(folder):
-    """Returns the model folder and, where `folder` is one of its versions, that version; else None."""
-    folder = pathlib.Path(os.path.abspath(folder))  # so that `models/demo/.` has a name, too
+def _split_version(path: Path) -> tuple[pathlib.Path, int | None]:
+    """Returns the model folder, and the version if `path` is the folder of one."""
+    # Absolute, `models/demo/.` has a name, too.
+    folder = pathlib.Path(os.path.abspath(path))
     if not (folder / MODEL_FILE).is_file():
         return folder, None
     if not (folder.name.isascii() and folder.name.isdecimal()):
@@ -63,8 +71,7 @@ class Registry:
     Args:
         configs: list of `ModelConfig`.
         batching: see `Servable`.
-        on_reload: function called after each `reload` with the names that are served no more; None
-            is nothing.
+        on_reload: function called after each `reload` with the names that are no longer served.
 
     Attributes:
         models: dict from name to `ModelVersions`; replaced as a whole, never changed.
@@ -73,13 +80,18 @@ class Registry:
         ServeError: a folder has no model; one sentence.
     """
 
-    def __init__(self, configs, batching=None, on_reload=None):
+    def __init__(
+        self,
+        configs: Sequence[ModelConfig],
+        batching: Batching | None = None,
+        on_reload: Callable[[Iterable[str]], None] | None = None,
+    ) -> None:
         self._batching = batching
         self._on_reload = on_reload
         self.models = {config.name: self._open(config) for config in configs}
         self._reloading = threading.Lock()
 
-    def load_first(self):
+    def load_first(self) -> None:
         """Loads what each model's policy asks for.
 
         Raises:
@@ -88,24 +100,25 @@ class Registry:
         for model in self.models.values():
             model.load_first()
 
-    def poll(self):
+    def poll(self) -> None:
         """Looks at every folder once for new versions."""
         for model in list(self.models.values()):
             try:
                 model.poll()
-            except Exception:  # the next poll may well succeed
+            # The next poll may well succeed.
+            except Exception:
                 logger.exception("Looking for new versions of %s failed.", model.name)
 
-    def reload(self, configs):
-        """Takes on another list of models:
-        loads the new ones, changes those it has, and lets the others end.
+    def reload(self, configs: Sequence[ModelConfig]) -> None:
+        """Switches to another list of models.
+
+        New models are loaded, known ones changed, and the others end.
 
         Args:
-            configs: list of `ModelConfig`.
+            configs: the `ModelConfig` of each model.
 
         Raises:
-            ServeError: one of them cannot be served; then the server's models are those that it
-                had.
+            ServeError: one of them cannot be served; then the server keeps the models that it had.
         """
         with self._reloading, contextlib.ExitStack() as undo:
             models = {}
@@ -122,19 +135,19 @@ class Registry:
                     models[config.name] = new
             undo.pop_all()
             before, self.models = self.models, models
-            if self._on_reload:  # before they end, so that nobody is sent to them
+            # Before they end, so that nobody is sent to them.
+            if self._on_reload:
                 self._on_reload(before.keys() - models.keys())
         for name, model in before.items():
             if models.get(name) is not model:
                 model.unload()
-                logger.info("%s is served no more.", name)
+                logger.info("%s is no longer served.", name)
 
-    def find(self, spec):
-        """Returns the `ModelVersions` and the version asked for (None:
-        the latest) of a `ModelSpec`.
+    def find(self, spec: model_pb2.ModelSpec) -> tuple[ModelVersions, int | None]:
+        """Returns the model that a `ModelSpec` names, and the version; None is the latest.
 
         Raises:
-            RequestRefused: no such model or version label.
+            RequestRefused: there is no such model or version label.
         """
         models, name = self.models, spec.name
         if not name:
@@ -156,7 +169,7 @@ class Registry:
             version = models[name].version_of(spec.version_label)
         return models[name], version
 
-    def _open(self, config):
+    def _open(self, config: ModelConfig) -> ModelVersions:
         return ModelVersions(
             config.name, config.base_path, config.policy, config.labels, self._batching
         )

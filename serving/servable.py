@@ -1,213 +1,43 @@
-"""One version of a model in memory: checked at its door, it answers `PredictRequest`s.
+"""One version of a model in memory: it checks and answers `PredictRequest`s.
 
-Nothing here knows of folders, versions that come and go, or the network.
+It knows nothing of folders, of versions that come and go, or of the network.
 """
 
 import concurrent.futures
-import dataclasses
 import functools
 import logging
-import math
+import os
 import pathlib
-import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import grpc
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the ops that exported models use)
-from tensorflow.core.framework import tensor_pb2, types_pb2
-from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-from serving.batching import Batcher, can_batch, waits
+from serving.batching import Arrays, Batcher, Batching, GivenUp, can_batch, waits
 from serving.errors import RequestRefused, invalid
+from serving.human_sentence import human_sentence
+from serving.limits import Limits
+from serving.tensor_protos import decode, encode
 
 DEFAULT_SIGNATURE = "serving_default"
 MODEL_FILE = "saved_model.pb"
 
-# The field of a TensorProto that holds the values of each type, as TensorFlow Serving fills them.
-_VALUE_FIELDS = {
-    types_pb2.DT_STRING: "string_val",
-    types_pb2.DT_FLOAT: "float_val",
-    types_pb2.DT_DOUBLE: "double_val",
-    types_pb2.DT_INT8: "int_val",
-    types_pb2.DT_INT16: "int_val",
-    types_pb2.DT_INT32: "int_val",
-    types_pb2.DT_UINT8: "int_val",
-    types_pb2.DT_UINT16: "int_val",
-    types_pb2.DT_INT64: "int64_val",
-    types_pb2.DT_BOOL: "bool_val",
-}
 
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """How much one request may ask for: texts a request, and UTF-8 bytes a text."""
-
-    max_batch_size: int = 128
-    max_text_bytes: int = 16384
-
-    def request_bytes(self, spelling=1):
-        """Returns the size of the largest request:
-        a full batch on both inputs of `score`, each byte of a text spelt in `spelling`.
-        """
-        return 2 * self.max_batch_size * (spelling * self.max_text_bytes + 64)
-
-
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
-
-
-def human_sentence(message):
-    """Returns what a TensorFlow error says to people: no node names, stacks or op names.
-
-    For a failed `tf.debugging` assertion that is the first thing the assertion prints, its message.
-
-    Args:
-        message: the `message` of a `tf.errors.OpError`.
-    """
-    asserted = re.search(
-        r"assertion failed: \[(.*?)\](?= \[|\s*$|\s*\n)", message, re.DOTALL | re.MULTILINE
-    )
-    if asserted:
-        # TensorFlow escapes strings that it prints in C's manner.
-        text = re.sub(
-            r"\\([0-7]{3}|.)",
-            lambda m: chr(int(m[1], 8)) if len(m[1]) == 3 else _ESCAPES.get(m[1], m[1]),
-            asserted[1],
-        )
-        return " ".join(text.split())
-    message = re.sub(
-        r"\[\[\{\{node .*?\}\}\]\]|\{\{(function_)?node .*?\}\}|\[Op:[^\]]*\]( name: ?\S*)?",
-        "",
-        message,
-    )
-    machine = re.compile(
-        r"Graph execution error:|Detected at node|<stack traces unavailable>|\s*File \"|Node: "
-        r"|\d+ root error"
-        r"|\d+ successful operations|\d+ derived errors"
-    )
-    for line in message.splitlines():
-        # The lines of a Python stack are indented by four; the sentence itself never is.
-        if line.strip() and not machine.match(line) and not line.startswith("    "):
-            return re.sub(r"^\s*\(\d+\) [A-Z_ ]+: ", "", line).strip()
-    return "The model refused the input."
-
-
-def _type_name(number):
-    try:
-        return tf.as_dtype(number).name
-    except TypeError:
-        return f"type {number}"
-
-
-def _shape_name(sizes):
-    return "[" + ", ".join("any" if size < 0 else str(size) for size in sizes) + "]"
-
-
-def _decode(name, tensor, info, limits):
-    """Returns the array of one input.
-
-    Args:
-        name: the input's name in the signature.
-        tensor: the request's `TensorProto`.
-        info: the signature's `TensorInfo`.
-        limits: `Limits`, or None for requests that the model brings itself (warm-up).
-
-    Raises:
-        RequestRefused: the tensor is of another type or shape, cannot be read, or is over a limit.
-    """
-    if tensor.dtype != info.dtype:
-        raise invalid(
-            f'Input "{name}" must be of type {_type_name(info.dtype)}; got '
-            f"{_type_name(tensor.dtype)}."
-        )
-    sizes = [dim.size for dim in tensor.tensor_shape.dim]
-    if tensor.tensor_shape.unknown_rank or any(size < 0 for size in sizes):
-        raise invalid(f'Input "{name}" cannot be read: its shape is not fully known.')
-    if not info.tensor_shape.unknown_rank:
-        wanted = [dim.size for dim in info.tensor_shape.dim]
-        if len(wanted) != len(sizes):
-            raise invalid(f'Input "{name}" must be of rank {len(wanted)}; got rank {len(sizes)}.')
-        if any(want not in (-1, size) for want, size in zip(wanted, sizes)):
-            raise invalid(
-                f'Input "{name}" must be of shape {_shape_name(wanted)}; got {_shape_name(sizes)}.'
-            )
-    if limits is not None and sizes:
-        if sizes[0] > limits.max_batch_size:
-            raise invalid(
-                f'Input "{name}" holds {sizes[0]} texts; one request may hold '
-                f"{limits.max_batch_size} at most."
-            )
-        if sizes[0] == 0:
-            raise invalid(f'Input "{name}" holds no text; send at least one.')
-    count = math.prod(sizes)
-    # TensorFlow repeats the last value where some lack. Here that would turn a few bytes into any
-    # amount of memory, and a client's slip into made-up texts: the number of values must be right.
-    if tensor.dtype == types_pb2.DT_STRING:
-        values = list(tensor.string_val)
-        if len(values) != count:
-            raise invalid(
-                f'Input "{name}" cannot be read: its shape needs {count} values, it holds '
-                f"{len(values)}."
-            )
-        if limits is not None:
-            _check_texts(name, values, limits)
-        return np.array(values, dtype=object).reshape(sizes)
-    if tensor.tensor_content:
-        holds = len(tensor.tensor_content) / tf.as_dtype(tensor.dtype).size
-    else:
-        holds = len(getattr(tensor, _VALUE_FIELDS.get(tensor.dtype, "half_val")))
-    if holds != count:
-        raise invalid(
-            f'Input "{name}" cannot be read: its shape needs {count} values, it holds {holds:g}.'
-        )
-    try:
-        return tf.make_ndarray(tensor)
-    except (TypeError, ValueError, OverflowError, tf.errors.OpError):
-        raise invalid(f'Input "{name}" cannot be read: its values do not fit its type.') from None
-
-
-def _check_texts(name, values, limits):
-    for position, value in enumerate(values):
-        if len(value) > limits.max_text_bytes:
-            raise invalid(
-                f"{name}[{position}] is {len(value)} bytes long; a text may be "
-                f"{limits.max_text_bytes} at most."
-            )
-        try:
-            text = value.decode("utf-8")
-        except UnicodeDecodeError:
-            raise invalid(f"{name}[{position}] is not valid UTF-8.") from None
-        if not text.strip():
-            raise invalid(f"{name}[{position}] is empty; send a text that is not only white space.")
-
-
-def _encode(array):
-    """Returns the `TensorProto` of a NumPy array, values in their typed field as TensorFlow Serving
-    sends them.
-    """
-    dtype = tf.as_dtype(array.dtype).as_datatype_enum
-    if dtype not in _VALUE_FIELDS:
-        return tf.make_tensor_proto(array)
-    proto = tensor_pb2.TensorProto(dtype=dtype)
-    # An array of no axis has a shape, too.
-    proto.tensor_shape.SetInParent()
-    for size in array.shape:
-        proto.tensor_shape.dim.add(size=size)
-    getattr(proto, _VALUE_FIELDS[dtype]).extend(array.ravel().tolist())
-    return proto
-
-
-def _open_session(path, tags):
+def _open_session(path: str | os.PathLike[str], tags: Iterable[str]) -> tf.compat.v1.Session:
     """Returns a session with a SavedModel's graph, restored and initialized."""
     log = logging.getLogger("tensorflow")
     level = log.level
     with tf.Graph().as_default() as graph:
         session = tf.compat.v1.Session(graph=graph)
         try:
-            log.setLevel(
-                logging.ERROR
-            )  # that sessions are of TensorFlow 1 is no news for whoever serves a model
+            # Whoever serves a model need not know that sessions are of TensorFlow 1.
+            log.setLevel(logging.ERROR)
             tf.compat.v1.saved_model.load(session, list(tags), str(path))
         except BaseException:
             session.close()
@@ -220,10 +50,9 @@ def _open_session(path, tags):
 class Servable:
     """One version of a model in memory, in a session of its own as in TensorFlow Serving.
 
-    What the session holds, compiled programs among it, goes when it is closed; loaded as objects
-    (`tf.saved_model.load`), versions would share the process' one runtime, which keeps every
-    compiled program to the end. And a SavedModel that TensorFlow Serving cannot run, cannot be run
-    here either.
+    Closing the session frees what it holds, compiled programs included. Loaded as objects
+    (`tf.saved_model.load`), versions would share the one runtime of the process, which keeps every
+    compiled program to the end. And what TensorFlow Serving cannot run, cannot be run here either.
 
     Args:
         path: the SavedModel's folder.
@@ -238,18 +67,19 @@ class Servable:
         Exception: whatever TensorFlow raises for a SavedModel that it cannot load.
     """
 
-    def __init__(self, path, version, batching=None):
+    def __init__(
+        self, path: str | os.PathLike[str], version: int, batching: Batching | None = None
+    ) -> None:
         self.version = version
         proto = saved_model_pb2.SavedModel()
         proto.ParseFromString((pathlib.Path(path) / MODEL_FILE).read_bytes())
         if not proto.meta_graphs:
             raise ValueError("it holds no graph")
-        # A SavedModel for training may hold several graphs; the one tagged "serve" is what is
-        # served.
+        # A SavedModel for training may hold several graphs; the one tagged "serve" is served.
         graphs = [
             graph for graph in proto.meta_graphs if "serve" in graph.meta_info_def.tags
         ] or proto.meta_graphs
-        self.signature_defs = dict(graphs[0].signature_def)
+        self.signature_defs: dict[str, meta_graph_pb2.SignatureDef] = dict(graphs[0].signature_def)
         self._session = _open_session(path, graphs[0].meta_info_def.tags)
         self._signatures = {
             name: sig
@@ -258,20 +88,19 @@ class Servable:
         }
         if not self._signatures:
             raise ValueError("it has no signature")
-        self._batchers = {}
+        self._batchers: dict[str, Batcher] = {}
         if batching:
             for name, signature in self._signatures.items():
                 if can_batch(signature):
-                    run = functools.partial(self._run, name, wanted=sorted(signature.outputs))
+                    run = functools.partial(self._run, name, names=sorted(signature.outputs))
                     self._batchers[name] = Batcher(run, batching)
 
-    def close(self):
+    def close(self) -> None:
         """Frees what the version holds; nobody may use it any more."""
         self._session.close()
 
-    def warm_up(self, path, threads=1):
-        """Runs the requests that came with the model, so that no client waits for tracing or
-        compilation.
+    def warm_up(self, path: str | os.PathLike[str], threads: int = 1) -> int:
+        """Runs the requests that came with the model, so that no client waits for compilation.
 
         Args:
             path: a TFRecord file of `PredictionLog`; entries other than Predict are skipped.
@@ -289,54 +118,60 @@ class Servable:
             log.predict_log.request for log in logs if log.WhichOneof("log_type") == "predict_log"
         ]
         run = functools.partial(self.predict, limits=None)
-        # The first alone: with it the session prepares the graph, which several at once would do
-        # several times.
+        # The first runs alone: with it the session prepares the graph. Several at once would each
+        # prepare it.
         for request in requests[:1]:
             run(request)
-        # What takes longest is written last, and begins first: no thread is left alone with it at
-        # the end.
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            # What takes longest is written last and begins first, so that no thread is left alone
+            # with it at the end. The loop raises the exception of a request that fails.
             for _ in pool.map(run, requests[:0:-1]):
-                pass  # for the exception of a request that fails
+                pass
         return len(requests)
 
-    def predict(self, request, limits, given_up=waits):
+    def predict(
+        self,
+        request: predict_pb2.PredictRequest,
+        limits: Limits | None,
+        given_up: GivenUp = waits,
+    ) -> predict_pb2.PredictResponse:
         """Answers a `PredictRequest`.
 
         Args:
-            request: the request; its model name and version are not looked at.
+            request: the request; its model name and version are ignored.
             limits: `Limits`, or None for none.
-            given_up: whether the client waits still; see `Batcher`.
+            given_up: whether the client has stopped waiting; see `Batcher`.
 
         Returns:
-            A `PredictResponse` with outputs, version and signature name; the model's name is the
-            caller's.
+            A `PredictResponse` with outputs, version and signature name; the caller adds the
+            model's name.
 
         Raises:
             RequestRefused: the request does not fit the signature or the limits, the graph refuses
                 it, or the client gave up.
         """
-        if refusal := given_up():  # while the request waited for a thread
+        # The client may have stopped while the request waited for a thread.
+        if refusal := given_up():
             raise refusal
         name = request.model_spec.signature_name or DEFAULT_SIGNATURE
         if name not in self._signatures:
             known = ", ".join(f'"{known}"' for known in sorted(self._signatures))
             raise invalid(f'Serving signature key "{name}" not found; this model has {known}.')
         signature = self.signature_defs[name]
-        wanted = self._outputs_wanted(name, signature, request.output_filter)
+        names = self._output_names(name, signature, request.output_filter)
         inputs = self._inputs(name, signature, request.inputs, limits)
         # Warm-up requests, which have no limits, come one by one.
         batcher = self._batchers.get(name) if limits else None
-        arrays = batcher(inputs, given_up) if batcher else self._run(name, inputs, wanted)
+        arrays = batcher(inputs, given_up) if batcher else self._run(name, inputs, names)
         response = predict_pb2.PredictResponse()
         response.model_spec.version.value = self.version
         response.model_spec.signature_name = name
-        for key in wanted:
-            response.outputs[key].CopyFrom(_encode(np.asarray(arrays[key])))
+        for key in names:
+            response.outputs[key].CopyFrom(encode(np.asarray(arrays[key])))
         return response
 
-    def _run(self, name, inputs, wanted):
-        """Calls a signature with a dict of arrays; returns the wanted outputs as arrays.
+    def _run(self, name: str, inputs: Arrays, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+        """Calls a signature with its inputs; returns the outputs of these names.
 
         Raises:
             RequestRefused: the graph refuses the inputs.
@@ -344,7 +179,9 @@ class Servable:
         try:
             signature = self._signatures[name]
             fed = {signature.inputs[key].name: array for key, array in inputs.items()}
-            return self._session.run({key: signature.outputs[key].name for key in wanted}, fed)
+            fetched = {key: signature.outputs[key].name for key in names}
+            arrays: dict[str, npt.NDArray[Any]] = self._session.run(fetched, fed)
+            return arrays
         except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError) as error:
             raise invalid(human_sentence(error.message)) from None
         except tf.errors.ResourceExhaustedError:
@@ -354,7 +191,12 @@ class Servable:
             ) from None
 
     @staticmethod
-    def _inputs(name, signature, inputs, limits):
+    def _inputs(
+        name: str,
+        signature: meta_graph_pb2.SignatureDef,
+        inputs: Mapping[str, Any],
+        limits: Limits | None,
+    ) -> dict[str, npt.NDArray[Any]]:
         missing = sorted(set(signature.inputs) - set(inputs))
         extra = sorted(set(inputs) - set(signature.inputs))
         if missing or extra:
@@ -365,7 +207,7 @@ class Servable:
                 f"it takes {', '.join(sorted(signature.inputs))}."
             )
         arrays = {
-            key: _decode(key, inputs[key], info, limits) for key, info in signature.inputs.items()
+            key: decode(key, inputs[key], info, limits) for key, info in signature.inputs.items()
         }
         sizes = {key: len(array) for key, array in arrays.items() if array.ndim}
         if len(set(sizes.values())) > 1:
@@ -374,7 +216,9 @@ class Servable:
         return arrays
 
     @staticmethod
-    def _outputs_wanted(name, signature, output_filter):
+    def _output_names(
+        name: str, signature: meta_graph_pb2.SignatureDef, output_filter: Iterable[str]
+    ) -> list[str]:
         unknown = sorted(set(output_filter) - set(signature.outputs))
         if unknown:
             raise invalid(

@@ -1,44 +1,52 @@
 """The embedded server: TensorFlow Serving's gRPC protocol in one Python process.
 
-It is for a laptop, tests and continuous integration; in production the same model folder is mounted
+It is for a laptop, tests and continuous integration. In production the same model folder is mounted
 into TensorFlow Serving, and clients notice no difference. It answers `PredictionService.Predict`
 and `GetModelMetadata`, `ModelService.GetModelStatus` and `HandleReloadConfigRequest`, gRPC's health
-and reflection services, and the REST paths. See `serve` for the one call that a command line needs
-and `ModelServer` for a server within a program.
+and reflection services, and the REST paths. `serve` is the one call that a command line needs;
+`ModelServer` is a server within a program.
 """
 
 import concurrent.futures
 import contextlib
 import errno
 import logging
+import os
 import signal
 import socket
 import threading
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
 
-from serving import grpc_services, observing, protos, rest, tls
+from serving import grpc_services, observing, protos, tls
 from serving.errors import ServeError
-from serving.registry import Registry, configs_of_folders
-from serving.servable import Limits
+from serving.model_config import ModelConfig
+from serving.model_versions import ModelVersions
+from serving.registry import Path, Registry, configs_of_folders
+from serving.rest_server import RestServer
+from serving.server_settings import DEFAULT_SETTINGS, ServerSettings
 from serving.unreadable_messages import RefuseUnreadable
 
-__all__ = ["ModelServer", "ServeError", "serve"]
+__all__ = ["ModelServer", "ServeError", "ServerSettings", "serve"]
 
 logger = logging.getLogger(__name__)
+
+# A model folder, one of its versions, such folders by name, or the config of each model.
+Models = Path | Mapping[str, Path] | list[ModelConfig]
 
 _SERVICES = protos.service_names()
 # How long a signal may go unnoticed.
 _SIGNAL_SECONDS = 0.5
 
 
-def _why_not_bound(host, port, uses_tls):
-    """Returns the sentence for an address that gRPC could not listen at;
-    gRPC itself gives no reason.
-    """
+def _why_not_bound(host: str, port: int, uses_tls: bool) -> str:
+    """Returns why gRPC could not listen at an address; gRPC itself gives no reason."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
@@ -46,8 +54,8 @@ def _why_not_bound(host, port, uses_tls):
             probe.bind(address)
     except socket.gaierror:
         return (
-            f"The host {host} is not known; use 127.0.0.1 for this machine alone or 0.0.0.0 "
-            "for all its networks."
+            f"The host {host} is not known; use 127.0.0.1 for this machine alone or 0.0.0.0 for "
+            "all its networks."
         )
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
@@ -65,10 +73,9 @@ def _why_not_bound(host, port, uses_tls):
 class ModelServer:
     """A gRPC server for one model folder or several, with TensorFlow Serving's protocol.
 
-    The port is bound when the object is made, the models are loaded and the server answers from
-    `start` on:
+    The object binds the port; `start` loads the models and answers requests:
 
-        with ModelServer("models/localization_en_fr", port=0) as server:
+        with ModelServer("models/localization_en_fr", ServerSettings(port=0)) as server:
             print(server.address)
 
     An empty model name in a request means the only model; TensorFlow Serving needs the name.
@@ -77,69 +84,65 @@ class ModelServer:
         models: a model folder `models/NAME` that holds numbered versions, one such version (it
             alone is then served), a dict of model name to such a folder, or a list of
             `serving.model_config.ModelConfig`.
-        port: 0 chooses a free one.
-        host: the address to listen at; `0.0.0.0` is every network of the machine.
+        settings: how it listens and answers.
         name: the model's name; by default the folder's. For a single folder only.
-        poll_seconds: how often the folders are looked at for new versions.
-        max_batch_size: the most texts in a request.
-        max_text_bytes: the most UTF-8 bytes in a text.
-        max_workers: how many requests are answered at the same time, for gRPC and for REST; more
-            wait. With `batching` these are the requests that can come together, so give it many.
-        max_waiting: how many gRPC requests wait; more are told RESOURCE_EXHAUSTED.
-        batching: a `serving.batching.Batching`; None answers each request by itself.
-        tls_key: PEM file of the server's private key, with `tls_certificate`; None is no TLS.
-        tls_certificate: PEM file of the server's certificate chain.
-        tls_client_ca: PEM file of who signs clients' certificates; where given, clients must show
-            one.
-        rest_port: the port of the REST paths, Prometheus' numbers and the web page; 0 chooses a
-            free one, None is no REST.
 
     Attributes:
-        port, rest_port: the ports that are listened at.
-        address, rest_address: `host:port`.
+        port, rest_port: the ports that it listens at.
+        address, rest_address: `host:port`; None without REST.
         registry: the `serving.registry.Registry` of its models.
 
     Raises:
-        ServeError: a folder has no model, the port is taken, or the TLS files are no good; one
+        ServeError: a folder has no model, the port is taken, or the TLS files are not valid; one
             sentence.
     """
 
     def __init__(
-        self,
-        models,
-        port=8500,
-        host="127.0.0.1",
-        name=None,
-        *,
-        poll_seconds=2.0,
-        max_batch_size=Limits.max_batch_size,
-        max_text_bytes=Limits.max_text_bytes,
-        max_workers=8,
-        tls_key=None,
-        tls_certificate=None,
-        tls_client_ca=None,
-        rest_port=None,
-        batching=None,
-        max_waiting=256,
-    ):
-        for number in (port, rest_port or 0):
-            if not 0 <= number <= 65535:
-                raise ServeError(f"A port is a number from 0 to 65535; got {number}.")
+        self, models: Models, settings: ServerSettings = DEFAULT_SETTINGS, name: str | None = None
+    ) -> None:
         configs = models if isinstance(models, list) else configs_of_folders(models, name)
-        self.registry = Registry(configs, batching, self._show_health)
-        self._poll_seconds = poll_seconds
+        self.registry = Registry(configs, settings.batching, self._show_health)
+        self.observer = observing.Observer()
+        self._poll_seconds = settings.poll_seconds
         self._stopping = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="verbatim-versions", daemon=True)
         self._started = False
-        encryption = tls.of_files(tls_key, tls_certificate, tls_client_ca)
-        credentials = encryption and encryption.grpc_credentials()
-        self.uses_tls = encryption is not None
-        limits = Limits(max_batch_size, max_text_bytes)
-        self.observer = observing.Observer()
-        self._grpc = grpc.server(
-            concurrent.futures.ThreadPoolExecutor(max_workers, thread_name_prefix="verbatim-serve"),
+        self._health = health.HealthServicer()
+        self.uses_tls = settings.tls is not None
+        credentials = settings.tls.grpc_credentials() if settings.tls else None
+        self._grpc = self._make_grpc(settings)
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        self.port = self._listen(f"{host}:{settings.port}", credentials)
+        if not self.port:
+            raise ServeError(_why_not_bound(settings.host, settings.port, self.uses_tls))
+        self.address = f"{host}:{self.port}"
+        self._rest: RestServer | None = None
+        self.rest_port: int | None = None
+        self.rest_address: str | None = None
+        if settings.rest_port is not None:
+            try:
+                self._rest = RestServer(
+                    self.registry,
+                    settings.limits,
+                    self.observer,
+                    settings.host,
+                    settings.rest_port,
+                    max_workers=settings.max_workers,
+                    ssl_context=settings.tls.ssl_context() if settings.tls else None,
+                )
+            except ServeError:
+                self._grpc.stop(0).wait()
+                raise
+            self.rest_port = self._rest.port
+            self.rest_address = f"{host}:{self.rest_port}"
+
+    def _make_grpc(self, settings: ServerSettings) -> grpc.Server:
+        """Returns a gRPC server with all services, which listens nowhere yet."""
+        workers, limits = settings.max_workers, settings.limits
+        server = grpc.server(
+            concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix="verbatim-serve"),
             interceptors=[RefuseUnreadable(self.observer)],
-            maximum_concurrent_rpcs=max_workers + max_waiting,
+            maximum_concurrent_rpcs=workers + settings.max_waiting,
             options=[
                 # Without this, Linux lets a second server share the port, and requests go to
                 # either.
@@ -148,40 +151,16 @@ class ModelServer:
             ],
         )
         prediction = grpc_services.PredictionService(self.registry, limits, self.observer)
-        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(prediction, self._grpc)
+        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(prediction, server)
         models_service = grpc_services.ModelService(self.registry, self.observer)
-        model_service_pb2_grpc.add_ModelServiceServicer_to_server(models_service, self._grpc)
-        self._health = health.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
+        model_service_pb2_grpc.add_ModelServiceServicer_to_server(models_service, server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         reflection.enable_server_reflection(
-            (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc
+            (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server
         )
-        bracketed = f"[{host}]" if ":" in host else host
-        self.port = self._listen(f"{bracketed}:{port}", credentials)
-        if not self.port:
-            raise ServeError(_why_not_bound(host, port, self.uses_tls))
-        self.address = f"{bracketed}:{self.port}"
-        self._rest = None
-        self.rest_port = self.rest_address = None
-        if rest_port is not None:
-            try:
-                context = encryption and encryption.ssl_context()
-                self._rest = rest.RestServer(
-                    self.registry,
-                    limits,
-                    self.observer,
-                    host,
-                    rest_port,
-                    max_workers,
-                    ssl_context=context,
-                )
-            except ServeError:
-                self._grpc.stop(0).wait()
-                raise
-            self.rest_port = self._rest.port
-            self.rest_address = f"{bracketed}:{self.rest_port}"
+        return server
 
-    def start(self):
+    def start(self) -> "ModelServer":
         """Loads the latest version of each model, then answers requests; returns itself.
 
         Raises:
@@ -196,11 +175,11 @@ class ModelServer:
         self._show_health()
         return self
 
-    def stop(self, grace_seconds=10.0):
+    def stop(self, grace_seconds: float = 10.0) -> None:
         """Takes no new requests, lets the running ones end, and frees the port.
 
         Args:
-            grace_seconds: how long running requests may take; then they are broken off.
+            grace_seconds: how long running requests may take before they are cancelled.
         """
         self._stopping.set()
         self._health.enter_graceful_shutdown()
@@ -209,40 +188,44 @@ class ModelServer:
             self._rest.stop(grace_seconds)
         stopped.wait()
         if self._started:
-            # Loading a version cannot be broken off; the thread is a daemon and ends after it.
+            # Loading a version cannot be interrupted; the thread is a daemon and ends after it.
             self._poller.join(timeout=grace_seconds)
 
-    def __enter__(self):
+    def __enter__(self) -> "ModelServer":
         try:
             return self.start()
         except BaseException:
             self.stop(0)
             raise
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
-    def _listen(self, address, credentials):
-        """Returns the bound port; 0 if there is none. gRPC's versions differ in how they say so."""
+    def _listen(self, address: str, credentials: grpc.ServerCredentials | None) -> int:
+        """Returns the bound port; 0 if there is none, whatever gRPC's version does then."""
         try:
-            if credentials is None:
-                return self._grpc.add_insecure_port(address)
-            return self._grpc.add_secure_port(address, credentials)
+            port: int = (
+                self._grpc.add_insecure_port(address)
+                if credentials is None
+                else self._grpc.add_secure_port(address, credentials)
+            )
         except RuntimeError:
             return 0
+        return port
 
     @property
-    def models(self):
-        """Dict from model name to `ModelVersions`."""
+    def models(self) -> dict[str, ModelVersions]:
+        """Model name to `ModelVersions`."""
         return self.registry.models
 
-    def _poll(self):
+    def _poll(self) -> None:
         while not self._stopping.wait(self._poll_seconds):
             self.registry.poll()
 
-    def _show_health(self, ended=()):
-        """Tells gRPC's health service what is served, and which models no longer are;
-        it takes nothing more once the server stops.
+    def _show_health(self, ended: Iterable[str] = ()) -> None:
+        """Tells gRPC's health service what is served, and which models no longer are.
+
+        It ignores this once the server stops.
         """
         states = health_pb2.HealthCheckResponse
         for service in ended:
@@ -252,18 +235,19 @@ class ModelServer:
 
 
 @contextlib.contextmanager
-def _stop_signals(event):
-    """Sets the event at SIGTERM or SIGINT; a second signal ends the process as it does by default."""
+def _stop_signals(event: threading.Event) -> Iterator[None]:
+    """Sets the event at SIGTERM or SIGINT; a second signal ends the process as usual."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may change signal handlers
+        # Only the main thread may change signal handlers.
+        yield
         return
-    before = {}
+    before: dict[int, Any] = {}
 
-    def restore():
+    def restore() -> None:
         while before:
             signal.signal(*before.popitem())
 
-    def handle(number, frame):
+    def handle(number: int, frame: types.FrameType | None) -> None:
         restore()
         event.set()
 
@@ -275,34 +259,38 @@ def _stop_signals(event):
         restore()
 
 
+def _whereabouts(server: ModelServer) -> Iterator[str]:
+    """Yields the lines that say what a server serves, and where."""
+    models = ", ".join(f"{model.name} version {model.version}" for model in server.models.values())
+    protocol = "gRPC, TLS" if server.uses_tls else "gRPC"
+    yield f"Serving {models} at {server.address} ({protocol})"
+    if server.rest_address:
+        scheme = "https" if server.uses_tls else "http"
+        yield f"REST at {scheme}://{server.rest_address}/v1/models"
+        yield f"Web page at {scheme}://{server.rest_address}/"
+
+
 def serve(
-    models,
-    port=8500,
-    host="127.0.0.1",
-    name=None,
+    models: Models,
+    settings: ServerSettings = DEFAULT_SETTINGS,
+    name: str | None = None,
     *,
-    grace_seconds=10.0,
-    stop_event=None,
-    request_log=None,
-    **options,
-):
+    grace_seconds: float = 10.0,
+    stop_event: threading.Event | None = None,
+    request_log: str | os.PathLike[str] | None = None,
+    announce: Callable[[str], object] = logger.info,
+) -> None:
     """Serves until SIGTERM or SIGINT, then lets running requests end.
 
-    Once the server answers, it prints a line: `Serving NAME version V at HOST:PORT (gRPC)`; with a
-    REST port also the addresses of the REST paths and of the web page.
-
     Args:
-        models: as for `ModelServer`.
-        port: 0 chooses a free one; the printed line names it.
-        host: the address to listen at.
-        name: the model's name; by default the folder's.
+        models, settings, name: as for `ModelServer`.
         grace_seconds: how long running requests may take after the signal.
-        stop_event: a `threading.Event` that ends the server as a signal does; for programs.
+        stop_event: an event that ends the server as a signal does; for programs.
         request_log: file that gets a line of JSON for each request, "-" for standard error; None is
             no log.
-        **options: more arguments of `ModelServer`: rest_port, poll_seconds, max_batch_size,
-            max_text_bytes, max_workers, max_waiting, batching, tls_key, tls_certificate,
-            tls_client_ca.
+        announce: called with each of these lines once the server answers:
+            `Serving NAME version V at HOST:PORT (gRPC)`, and with a REST port the addresses of the
+            REST paths and of the web page. By default they are logged.
 
     Raises:
         ServeError: the server cannot start; one sentence.
@@ -311,18 +299,11 @@ def serve(
     if request_log:
         observing.log_requests_to(request_log)
     with _stop_signals(stopped):
-        server = ModelServer(models, port, host, name, **options)
+        server = ModelServer(models, settings, name)
         try:
             server.start()
-            models = ", ".join(
-                f"{model.name} version {model.version}" for model in server.models.values()
-            )
-            protocol = "gRPC, TLS" if server.uses_tls else "gRPC"
-            print(f"Serving {models} at {server.address} ({protocol})", flush=True)
-            if server.rest_address:
-                scheme = "https" if server.uses_tls else "http"
-                print(f"REST at {scheme}://{server.rest_address}/v1/models", flush=True)
-                print(f"Web page at {scheme}://{server.rest_address}/", flush=True)
+            for line in _whereabouts(server):
+                announce(line)
             # A signal that another thread takes, or that comes just before the wait, does not wake
             # a wait without an end.
             while not stopped.wait(_SIGNAL_SECONDS):

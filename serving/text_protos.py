@@ -1,11 +1,18 @@
 """Config files of TensorFlow Serving: protocol messages written as text."""
 
+import os
 import pathlib
+from typing import TYPE_CHECKING, TypeVar
 
 from serving.errors import ServeError
 
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
-def read(path, message, what):
+M = TypeVar("M", bound="Message")
+
+
+def read(path: str | os.PathLike[str], message: M, what: str) -> M:
     """Reads a text file into a protocol message.
 
     Args:

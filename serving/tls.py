@@ -1,12 +1,15 @@
 """TLS from PEM files: of a server, for gRPC and HTTP alike, and of a client."""
 
 import dataclasses
+import os
 import pathlib
 import ssl
 
 import grpc
 
 from serving.errors import RequestError, ServeError
+
+Path = str | os.PathLike[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,15 +19,15 @@ class ServerTls:
     Attributes:
         key: its private key.
         certificate: its certificate chain.
-        client_ca: certificates of those who sign clients' certificates; where given, a client must
-            show one (mutual TLS).
+        client_ca: certificates of those who sign clients' certificates. With it, a client must show
+            one (mutual TLS).
     """
 
     key: str
     certificate: str
     client_ca: str | None = None
 
-    def grpc_credentials(self):
+    def grpc_credentials(self) -> grpc.ServerCredentials:
         """Returns gRPC's server credentials.
 
         Raises:
@@ -36,7 +39,7 @@ class ServerTls:
             [(key, certificate)], authority, require_client_auth=authority is not None
         )
 
-    def ssl_context(self):
+    def ssl_context(self) -> ssl.SSLContext:
         """Returns Python's context for an HTTP server.
 
         Raises:
@@ -55,7 +58,9 @@ NOT_ACCEPTED = (
 )
 
 
-def of_files(key=None, certificate=None, client_ca=None):
+def of_files(
+    key: Path | None = None, certificate: Path | None = None, client_ca: Path | None = None
+) -> ServerTls | None:
     """Returns the `ServerTls` of these files, or None without TLS.
 
     Raises:
@@ -65,24 +70,26 @@ def of_files(key=None, certificate=None, client_ca=None):
         return None
     if key is None or certificate is None:
         raise ServeError(_BOTH_NEEDED)
-    return ServerTls(str(key), str(certificate), client_ca and str(client_ca))
+    return ServerTls(str(key), str(certificate), None if client_ca is None else str(client_ca))
 
 
-def client_credentials(authority=None, key=None, certificate=None):
+def client_credentials(
+    authority: Path | None = None, key: Path | None = None, certificate: Path | None = None
+) -> grpc.ChannelCredentials:
     """Returns the gRPC credentials of a client, for `serving.client.Client`.
 
     Args:
-        authority: PEM file of who signs the server's certificate; None is the authorities that gRPC
-            brings.
+        authority: PEM file of who signs the server's certificate; None is the authorities that come
+            with gRPC.
         key: PEM file of the client's private key, with `certificate`, for a server that asks for
             one (mutual TLS); None shows none.
         certificate: PEM file of the client's certificate chain.
 
     Raises:
-        RequestError: a file is missing, cannot be read or is no good.
+        RequestError: a file is missing, cannot be read or is not valid.
     """
-    # gRPC looks at the files no sooner than it connects, and then only says that it could not;
-    # Python says it now.
+    # gRPC checks the files only when it connects, and then does not say what is wrong; Python does,
+    # and now.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if (key is None) != (certificate is None):
@@ -90,7 +97,7 @@ def client_credentials(authority=None, key=None, certificate=None):
         authority_pem, key_pem, certificate_pem = (
             None if path is None else _read(path) for path in (authority, key, certificate)
         )
-        if key is not None:
+        if key is not None and certificate is not None:
             _load_pair(context, key, certificate)
     except ServeError as error:
         raise RequestError(str(error)) from None
@@ -102,17 +109,16 @@ def client_credentials(authority=None, key=None, certificate=None):
     return grpc.ssl_channel_credentials(authority_pem, key_pem, certificate_pem)
 
 
-def _load_pair(context, key, certificate):
+def _load_pair(context: ssl.SSLContext, key: Path, certificate: Path) -> None:
     """Loads a key and its certificate into a context of Python's."""
     try:
-        context.load_cert_chain(
-            certificate, key, password=""
-        )  # instead of asking whoever sits at the terminal
+        # Without a password, Python would ask for one at the terminal.
+        context.load_cert_chain(certificate, key, password="")
     except ssl.SSLError:
         raise ServeError(NOT_ACCEPTED) from None
 
 
-def _read(path):
+def _read(path: Path) -> bytes:
     try:
         content = pathlib.Path(path).read_bytes()
     except OSError as error:

@@ -1,20 +1,22 @@
-"""What becomes of bytes that are no message:
-an answer that says so, where gRPC itself would keep each such request for ever.
+"""Requests whose bytes are no message: refused, where gRPC itself would keep each for ever.
 
 When a message cannot be read, gRPC's server in Python ends the request twice, and the second end
-never comes to pass (grpcio 1.85, some 15 KB each). So here reading never fails: what cannot be read
-reaches the method as a mark, and the request is refused as any other.
+never completes (grpcio 1.85, some 15 KB each). So here reading never fails: a mark reaches the
+method in place of the message, and the request is refused like any other.
 """
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import grpc
 
 from serving.errors import invalid
-from serving.observing import REQUEST_ID
+from serving.observing import REQUEST_ID, Observer
 
 _UNREADABLE = object()
 _SENTENCE = (
-    "The request is no message of this method: it is cut off, or its bytes are of another "
-    "type or of none."
+    "The request is no message of this method: it is cut off, or its bytes are of another type or "
+    "of none."
 )
 #: By whether requests, then responses, are streams.
 _KINDS = {
@@ -32,10 +34,14 @@ class RefuseUnreadable(grpc.ServerInterceptor):
         observer: the `Observer` that counts and logs them.
     """
 
-    def __init__(self, observer):
+    def __init__(self, observer: Observer) -> None:
         self._observer = observer
 
-    def intercept_service(self, continuation, handler_call_details):
+    def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler | None],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler | None:
         handler = continuation(handler_call_details)
         if handler is None:
             return None
@@ -43,26 +49,26 @@ class RefuseUnreadable(grpc.ServerInterceptor):
         method = handler_call_details.method.rpartition("/")[2]
         work, read = getattr(handler, attribute), handler.request_deserializer
 
-        def refuse(context):
+        def refuse(context: grpc.ServicerContext) -> None:
             refused = invalid(_SENTENCE)
-            given = dict(context.invocation_metadata() or ()).get(REQUEST_ID)
-            with self._observer.request("grpc", method, given) as seen:
+            id_from_client = dict(context.invocation_metadata() or ()).get(REQUEST_ID)
+            with self._observer.request("grpc", method, id_from_client) as seen:
                 seen.code = refused.code.name
                 context.set_trailing_metadata(((REQUEST_ID, seen.id),))
             context.abort(refused.code, refused.sentence)
 
-        def readable(requests, context):
+        def readable(requests: Iterable[Any], context: grpc.ServicerContext) -> Iterator[Any]:
             for request in requests:
                 if request is _UNREADABLE:
                     refuse(context)
                 yield request
 
-        def answer_one(request, context):
+        def answer_one(request: Any, context: grpc.ServicerContext) -> Any:
             if request is _UNREADABLE:
                 refuse(context)
             return work(request, context)
 
-        def answer_stream(requests, context):
+        def answer_stream(requests: Iterable[Any], context: grpc.ServicerContext) -> Any:
             return work(readable(requests, context), context)
 
         return make(
@@ -72,13 +78,14 @@ class RefuseUnreadable(grpc.ServerInterceptor):
         )
 
 
-def _marking(read):
-    """Makes the function of bytes that gives the mark where `read` fails."""
+def _marking(read: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Makes the function of bytes that returns the mark where `read` fails."""
 
-    def marked(message):
+    def marked(message: bytes) -> Any:
         try:
             return read(message)
-        except Exception:  # whatever a parser makes of bytes that it was not made for
+        # Parsers raise many kinds for bytes that they were not made for.
+        except Exception:
             return _UNREADABLE
 
     return marked

@@ -17,7 +17,8 @@ CHROMIUM = next(
 )
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
-_PATIENCE = 60  # seconds; far more than anything takes
+# Seconds; far more than anything takes.
+_PATIENCE = 60
 
 
 def command(profile, *options):
@@ -33,20 +34,20 @@ def command(profile, *options):
 
 
 def run(profile, *options, check=False):
-    """Runs a headless Chromium to its end; returns the `CompletedProcess` with its output as text."""
+    """Runs a headless Chromium to its end; returns the `CompletedProcess`, with output as text."""
     return subprocess.run(
         command(profile, *options), capture_output=True, text=True, timeout=120, check=check
     )
 
 
 class Browser:
-    """A browser with one page, led by the DevTools protocol. Use it in a `with` statement.
+    """A browser with one page, driven by the DevTools protocol. Use it in a `with` statement.
 
     Args:
-        folder: where its profile lies; empty.
+        folder: an empty folder, for its profile.
 
     Attributes:
-        complaints: what the page's console, its scripts and its security policy complained of since
+        complaints: warnings and errors of the page's console, scripts and security policy since
             `open`.
         requests: the addresses that the page asked for since `open`.
     """
@@ -108,7 +109,7 @@ class Browser:
             self.complaints.append(f"console: {facts['args']}")
 
     def open(self, url):
-        """Loads a page anew, also where only what follows the # is another."""
+        """Loads a page anew, even where only what follows the # differs."""
         self.send("Page.navigate", url="about:blank")
         until(lambda: self.run("document.URL") == "about:blank", "no blank page")
         self.complaints.clear()
@@ -153,13 +154,11 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyUp", **facts)
 
     def point(self, expression):
-        """Moves the pointer to the middle of an element, a JavaScript expression;
-        returns where that is.
-        """
+        """Moves the pointer to the middle of an element, a JavaScript expression; returns where."""
         place = self.run(
-            f"(element => {{ element.scrollIntoView({{block: 'center'}}); const box = "
-            "element.getBoundingClientRect();"
-            f" return {{x: box.x + box.width / 2, y: box.y + box.height / 2}} }})({expression})"
+            "(element => { element.scrollIntoView({block: 'center'}); "
+            "const box = element.getBoundingClientRect(); "
+            f"return {{x: box.x + box.width / 2, y: box.y + box.height / 2}} }})({expression})"
         )
         self.send("Input.dispatchMouseEvent", type="mouseMoved", **place)
         return place
@@ -171,7 +170,7 @@ class Browser:
             self.send("Input.dispatchMouseEvent", type=event, button="left", clickCount=1, **place)
 
     def resize(self, width, height, dark=False):
-        """Makes the page that wide and high, in pixels, and light or dark."""
+        """Sets the page's width and height in pixels, and light or dark."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,

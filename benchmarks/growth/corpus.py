@@ -173,15 +173,12 @@ def export_model(recipe, output):
     from tfx.utils import path_utils
 
     from pipeline.export import seq2seq_export
-    from pipeline.features import preprocessing, training_counts, vocabulary_files
-    from pipeline.training import trainer
+    from pipeline.features import training_counts, vocabulary_files
+    from pipeline.training.model_building import build_model
+    from pipeline.training.model_inputs import ModelInputs
 
     graph = tft.TFTransformOutput(str(output / "transform_graph"))
-    sizes = [
-        len(preprocessing.read_vocabulary(graph, name))
-        for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
-    ]
-    model = trainer.build_model(recipe, *sizes)
+    model = build_model(recipe, ModelInputs.of(recipe, graph))
     directory = path_utils.serving_model_dir(str(output / "model"))
     seq2seq_export.export_model(model, graph, recipe, directory)
     training_counts.write(

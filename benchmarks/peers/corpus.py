@@ -1,45 +1,49 @@
-"""The text that all programs read:
-line-aligned files, a vocabulary of the same size for each, the sentences of a round.
-"""
+"""The text that all programs read: line-aligned files, equal vocabularies, equal rounds."""
 
 import collections
 import pathlib
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from benchmarks.peers.job import Job
 
 LANGUAGES = ("en", "ja")
 
+#: A source and its target, tokens separated by spaces.
+Pair: TypeAlias = tuple[str, str]
 
-def read(folder, split):
+
+def read(folder: str | pathlib.Path, split: str) -> list[Pair]:
     """Returns the pairs of a split, a list of (source, target), tokenized with spaces."""
     texts = [
         (pathlib.Path(folder) / f"{split}.{language}").read_text(encoding="utf-8")
         for language in LANGUAGES
     ]
-    return list(zip(*(text.splitlines() for text in texts)))
+    sources, targets = (text.splitlines() for text in texts)
+    return list(zip(sources, targets))
 
 
-def training_pairs(pairs, job):
-    """Returns the pairs that every program trains on, and those that it is evaluated by after each
-    pass.
-    """
+def training_pairs(pairs: Sequence[Pair], job: Job) -> tuple[Sequence[Pair], Sequence[Pair]]:
+    """Returns the pairs to train on, and those to evaluate by after each pass."""
     return pairs[: job.training_batch * job.updates], pairs[-job.training_batch :]
 
 
-def frequent_words(lines, count):
+def frequent_words(lines: Iterable[str], count: int) -> list[str]:
     """Returns the most frequent words of some lines, by falling count, then by code point.
 
-    Where there are fewer, words that stand nowhere fill up the number: sizes shall be equal, and
-    equal to the job's.
+    Where there are fewer, words that occur nowhere fill up the number, so that all sizes equal the
+    job's.
     """
     counts = collections.Counter(word for line in lines for word in line.split())
     words = sorted(counts, key=lambda word: (-counts[word], word))[:count]
     return words + [f"unused{number}" for number in range(count - len(words))]
 
 
-def sentences(pairs, count):
-    """Returns the indices of the pairs that a round decodes:
-    the first so many, repeated if there are fewer, short sources first.
+def sentences(pairs: Sequence[Pair], count: int) -> list[int]:
+    """Returns the indices of the pairs that a round decodes, short sources first.
 
-    All programs get them in this order, so batches hold the same sentences everywhere.
+    These are the first `count` pairs, repeated if there are fewer. All programs get them in this
+    order, so batches hold the same sentences everywhere.
     """
     chosen = [number % len(pairs) for number in range(count)]
     return sorted(chosen, key=lambda number: len(pairs[number][0].split()))

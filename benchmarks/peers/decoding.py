@@ -263,14 +263,14 @@ def bleu(outputs, references):
     they are words with spaces.
     """
     from pipeline.metrics import scoring
+    from pipeline.metrics.scored_texts import ScoredTexts
+    from pipeline.metrics.scoring_options import ScoringOptions
 
-    options = {
-        "language": corpus.LANGUAGES[1],
-        "tokenization": "whitespace",
-        "bootstrap_samples": 0,
-    }
+    options = ScoringOptions(
+        language=corpus.LANGUAGES[1], tokenization="whitespace", bootstrap_samples=0
+    )
     return {
-        name: scoring.score(["bleu"], texts, references, **options)["bleu"].value
+        name: scoring.score(["bleu"], ScoredTexts(texts, references), options)["bleu"].value
         for name, texts in outputs.items()
     }
 

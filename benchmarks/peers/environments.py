@@ -30,7 +30,7 @@ PEERS = {
 PYTHON = "3.10"
 
 
-def interpreter(peer, folder=FOLDER):
+def interpreter(peer: str, folder: pathlib.Path = FOLDER) -> pathlib.Path:
     """Returns the path of a peer's Python.
 
     Raises:
@@ -45,15 +45,19 @@ def interpreter(peer, folder=FOLDER):
     return path
 
 
-def find_uv():
+def find_uv() -> str | None:
     """Returns the path of uv, beside this Python or on the search path, or None."""
     beside = pathlib.Path(sys.executable).with_name("uv")
     return str(beside) if beside.exists() else shutil.which("uv")
 
 
-def commands(peer, folder, uv):
-    """Returns the command lines that make a peer's environment, lists of strings;
-    `uv` is its path or None.
+def commands(peer: str, folder: pathlib.Path, uv: str | None) -> list[list[str]]:
+    """Returns the command lines that make a peer's environment.
+
+    Args:
+        peer: one of `PEERS`.
+        folder: of all environments.
+        uv: the path of uv, or None to use venv and pip.
     """
     target, lock = folder / peer, str(REQUIREMENTS / f"{peer}.txt")
     python = str(target / "bin" / "python")
@@ -64,12 +68,12 @@ def commands(peer, folder, uv):
         ]
     return [
         [f"python{PYTHON}", "-m", "venv", str(target)],
-        # Without a cache: what pip would keep is as large as what it installs.
+        # Without a cache, which would be as large as what is installed.
         [python, "-m", "pip", "install", "--no-cache-dir", "-r", lock],
     ]
 
 
-def make(peer, folder):
+def make(peer: str, folder: pathlib.Path) -> str | None:
     """Makes one environment; returns None, or what went wrong."""
     imports = "; ".join(f"import {module}" for module in PEERS[peer])
     check = [str(folder / peer / "bin" / "python"), "-c", imports]
@@ -85,7 +89,7 @@ def make(peer, folder):
     return None
 
 
-def main():
+def main() -> None:
     """Makes the environments, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", default=",".join(PEERS))

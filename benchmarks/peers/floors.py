@@ -1,5 +1,4 @@
-"""What the machine allows:
-its rates, measured, and the operations and bytes that decoding and training need at least.
+"""What the machine allows: its rates, and what decoding and training need at least.
 
     python -m benchmarks.peers.floors [--threads 2] [--json FILE]
 
@@ -14,6 +13,8 @@ import dataclasses
 import json
 import pathlib
 import sys
+from collections.abc import Iterable
+from typing import TypedDict, cast
 
 from benchmarks.peers import processes
 from benchmarks.peers.job import Job
@@ -21,9 +22,39 @@ from benchmarks.peers.job import Job
 FLOAT_BYTES = 4
 
 
+class Needs(TypedDict):
+    """Multiplications and additions, and bytes that are moved; or how many of each a second."""
+
+    operations: float
+    bytes: float
+
+
+class ProductRate(TypedDict):
+    """What one library reached with one product.
+
+    Attributes:
+        library: `numpy` or `tensorflow`.
+        shape: rows, inner size and columns.
+        kind: `operations` or `bytes`, of which the rates are.
+        median, best: rates a second.
+    """
+
+    library: str
+    shape: list[int]
+    kind: str
+    median: float
+    best: float
+
+
+class Rates(Needs):
+    """The best rates of the machine, and the measurements that they are taken from."""
+
+    measured: list[ProductRate]
+
+
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """A `[rows, inner]` matrix times an `[inner, columns]` one in float32, so many times."""
+    """A `[rows, inner]` matrix times an `[inner, columns]` one in float32, a number of times."""
 
     name: str
     rows: int
@@ -32,18 +63,22 @@ class Product:
     times: int = 1
 
     @property
-    def operations(self):
+    def operations(self) -> int:
+        """How many multiplications and additions."""
         return 2 * self.rows * self.inner * self.columns * self.times
 
     @property
-    def bytes(self):
+    def bytes(self) -> int:
+        """How many bytes the factors and the result have."""
         elements = self.rows * self.inner + self.inner * self.columns + self.rows * self.columns
         return FLOAT_BYTES * elements * self.times
 
 
-def encoder_products(job, batch, source_length):
-    """Returns the products of reading a batch:
-    a bidirectional GRU, half the hidden size each way, and the first state; or a Transformer.
+def encoder_products(job: Job, batch: int, source_length: int) -> list[Product]:
+    """Returns the products of reading a batch.
+
+    The encoder is a bidirectional GRU, half the hidden size each way, with a first state; or a
+    Transformer.
     """
     rows, hidden = batch * source_length, job.hidden
     if job.body == "transformer":
@@ -53,7 +88,7 @@ def encoder_products(job, batch, source_length):
             Product("keys and values of the source", rows, hidden, 2 * hidden, job.layers),
         ]
     half = hidden // 2
-    # Products with the states of the source are made once, not at each step.
+    # Products with the states of the source are computed one time, not at each step.
     keys = [] if job.attention == "dot" else [Product("attention's keys", rows, hidden, hidden)]
     return [
         *keys,
@@ -63,7 +98,9 @@ def encoder_products(job, batch, source_length):
     ]
 
 
-def _self_attention(job, sources, rows_each, positions, layers):
+def _self_attention(
+    job: Job, sources: int, rows_each: int, positions: int, layers: int
+) -> list[Product]:
     hidden, rows = job.hidden, sources * rows_each
     return [
         Product("queries, keys, values", rows, hidden, 3 * hidden, layers),
@@ -72,7 +109,9 @@ def _self_attention(job, sources, rows_each, positions, layers):
     ]
 
 
-def _attention(job, sources, rows_each, positions, layers):
+def _attention(
+    job: Job, sources: int, rows_each: int, positions: int, layers: int
+) -> list[Product]:
     each = job.hidden // job.heads
     return [
         Product("attention's scores", rows_each, each, positions, sources * job.heads * layers),
@@ -80,14 +119,14 @@ def _attention(job, sources, rows_each, positions, layers):
     ]
 
 
-def _feed_forward(job, rows):
+def _feed_forward(job: Job, rows: int) -> list[Product]:
     return [
         Product("feed-forward, in", rows, job.hidden, job.feed_forward, job.layers),
         Product("feed-forward, out", rows, job.feed_forward, job.hidden, job.layers),
     ]
 
 
-def step_products(job, sources, rows_each, source_length):
+def step_products(job: Job, sources: int, rows_each: int, source_length: int) -> list[Product]:
     """Returns the products of one step of the decoder.
 
     Args:
@@ -111,7 +150,7 @@ def step_products(job, sources, rows_each, source_length):
     )
     return [
         *query,
-        # Input feeding: what the last step gave is an input, beside the last word.
+        # Input feeding: the output of the last step is an input, beside the last word.
         Product("GRU, inputs", rows, job.embedding + hidden, 3 * hidden),
         Product("GRU, state", rows, hidden, 3 * hidden),
         Product("attention's scores", rows_each, hidden, source_length, sources),
@@ -121,21 +160,24 @@ def step_products(job, sources, rows_each, source_length):
     ]
 
 
-def decoding_products(job, batch, source_length):
-    """Returns the products of decoding a batch with a beam;
-    the end after the last token is forced and needs none.
+def decoding_products(job: Job, batch: int, source_length: int) -> list[Product]:
+    """Returns the products of decoding a batch with a beam.
+
+    The end after the last token is forced and needs none.
     """
     steps = step_products(job, batch, job.beam, source_length)
     repeated = [dataclasses.replace(product, times=product.times * job.length) for product in steps]
     return [*encoder_products(job, batch, source_length), *repeated]
 
 
-def training_products(job, batch, source_length, target_length):
-    """Returns the products of one update of a GRU:
-    forward, and twice as many backward, for the factors' gradients.
+def training_products(
+    job: Job, batch: int, source_length: int, target_length: int
+) -> list[Product]:
+    """Returns the products of one update of a GRU.
 
-    What each step needs of the last is a product of `batch` rows a step; the vocabulary's needs
-    nothing of it, so all steps make one.
+    There are twice as many backward as forward, for the gradients of both factors. Steps that depend
+    on each other have a product of `batch` rows each. The vocabulary's product depends on no other
+    step, so all steps share one.
     """
     forward = encoder_products(job, batch, source_length)
     for product in step_products(job, batch, 1, source_length):
@@ -146,31 +188,32 @@ def training_products(job, batch, source_length, target_length):
     return [dataclasses.replace(product, times=3 * product.times) for product in forward]
 
 
-def seconds(products, rates):
-    """Returns the floor of some products, given `{"operations": a second, "bytes": a second}`."""
+def seconds(products: Iterable[Product], rates: Needs) -> float:
+    """Returns the floor of some products, by rates a second."""
     return sum(
         max(one.operations / rates["operations"], one.bytes / rates["bytes"]) for one in products
     )
 
 
-def needs(products):
-    """Returns the sums of some products: `{"operations", "bytes"}`."""
+def needs(products: Iterable[Product]) -> Needs:
+    """Returns what some products need together."""
+    products = list(products)
     return {
-        name: sum(getattr(product, name) for product in products)
-        for name in ("operations", "bytes")
+        "operations": sum(product.operations for product in products),
+        "bytes": sum(product.bytes for product in products),
     }
 
 
-def measured_rates(threads, log):
-    """Returns what `rates.measure` does, in a process of so many threads."""
+def measured_rates(threads: int, log: str | pathlib.Path) -> Rates:
+    """Returns the rates that `rates.measure` finds in a process with `threads` threads."""
     with processes.Program(sys.executable, "rates", threads, log) as program:
-        return program.ask("measure")
+        return cast(Rates, program.ask("measure"))
 
 
-def table(found, job, source_length):
+def table(rates: Rates, job: Job, source_length: int) -> str:
     """Returns Markdown tables of measured rates and of the job's needs."""
     lines = ["| library | product | G operations/s or GB/s: median (best) |", "|---|---|---|"]
-    for one in found["measured"]:
+    for one in rates["measured"]:
         unit = "GB/s" if one["kind"] == "bytes" else "G operations/s"
         shape = " × ".join(map(str, one["shape"]))
         lines.append(
@@ -185,24 +228,26 @@ def table(found, job, source_length):
     for batch in job.batches:
         products = decoding_products(job, batch, source_length)
         amounts = needs(products)
-        cells = [f"{amounts[name] / batch / 1e9:.3f}" for name in ("operations", "bytes")]
+        cells = [
+            f"{amount / batch / 1e9:.3f}" for amount in (amounts["operations"], amounts["bytes"])
+        ]
         lines.append(
-            f"| {batch} | {' | '.join(cells)} | {1000 * seconds(products, found) / batch:.2f} |"
+            f"| {batch} | {' | '.join(cells)} | {1000 * seconds(products, rates) / batch:.2f} |"
         )
     return "\n".join(lines) + "\n"
 
 
-def main():
+def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    found = measured_rates(options.threads, "/dev/stderr")
+    rates = measured_rates(options.threads, "/dev/stderr")
     # The mean source of the corpus has 8 words.
-    print(table(found, Job(threads=options.threads), 8))
+    print(table(rates, Job(threads=options.threads), 8))
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(rates, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

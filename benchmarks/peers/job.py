@@ -5,18 +5,22 @@ Standard library alone, because peers' environments import it.
 
 import dataclasses
 import json
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """The same for all programs.
+    """The sizes that are the same for all programs.
 
-    vocabulary: ids of each side, special ones among them.
-    attention: `bilinear` (a peer's "general"), `additive` or `dot`.
-    body: `rnn`, a GRU with copying, whose layers are one each; `transformer`, of `layers`, `heads`
-    and `feed_forward`, without copying. length: tokens of each output, forced, without its end.
-    longest: tokens that an output has at most where its length is not forced. source_buckets:
-    lengths that sources are padded to. updates: of one round of training.
+    Attributes:
+        vocabulary: ids of each side, special ones among them.
+        attention: `bilinear` (a peer's "general"), `additive` or `dot`.
+        body: `rnn`, a GRU with copying, of one layer each; or `transformer`, of `layers`, `heads`
+            and `feed_forward`, without copying.
+        length: tokens of each output, forced, without its end.
+        longest: the most tokens of an output whose length is not forced.
+        source_buckets: lengths that sources are padded to.
+        updates: of one round of training.
     """
 
     vocabulary: int = 8000
@@ -37,15 +41,14 @@ class Job:
     learning_rate: float = 0.001
     threads: int = 2
 
-    def to_json(self):
+    def to_json(self) -> str:
+        """Returns the job as it travels to other processes."""
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
-    def from_json(cls, text):
-        values = json.loads(text)
-        return cls(
-            **{
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in values.items()
-            }
-        )
+    def from_json(cls, text: str) -> "Job":
+        """Reads what `to_json` wrote."""
+        values: dict[str, Any] = json.loads(text)
+        for name in ("batches", "source_buckets"):
+            values[name] = tuple(values[name])
+        return cls(**values)

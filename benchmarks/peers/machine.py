@@ -4,12 +4,21 @@ import os
 import pathlib
 import platform
 import re
+from typing import TypedDict
 
 
-def describe():
-    """Returns a dict of facts:
-    processor, cores, memory, system, and how busy the machine was before.
-    """
+class Machine(TypedDict):
+    """A machine, and how busy it was before."""
+
+    processor: str
+    cores: int
+    memory_gb: float
+    system: str
+    load: float
+
+
+def describe() -> Machine:
+    """Returns the facts of this machine."""
     cpus = pathlib.Path("/proc/cpuinfo")
     model = re.search(r"model name\s*:\s*(.+)", cpus.read_text()) if cpus.exists() else None
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -22,13 +31,12 @@ def describe():
     }
 
 
-def sentence(facts, threads):
-    """Returns the facts as a line of Markdown, which says so if others were working."""
+def sentence(facts: Machine, threads: int) -> str:
+    """Returns the facts as a line of Markdown, with a warning if others were working."""
     busy = ""
     if facts["load"] > 0.5:
         busy = f" **The machine was busy (load {facts['load']}): these figures mean nothing.**"
     return (
         f"{facts['processor']}, {facts['cores']} cores, {facts['memory_gb']} GB, "
-        f"{facts['system']}; "
-        f"{threads} threads for each program.{busy}"
+        f"{facts['system']}; {threads} threads for each program.{busy}"
     )

@@ -1,10 +1,9 @@
-"""OpenNMT-py 3.5.1's side of a comparison, in its own environment:
-its training script, its translator.
+"""OpenNMT-py 3.5.1's side of a comparison, in its own environment: its trainer, its translator.
 
-Three things of this version stand in the way of models that copy, and are worked around here:
-`load_state_dict` finds the copy generator's weights only among the model's; `InferenceEngine`
-builds its iterator without the copy maps; and greedy search fails with copying, so that beams of
-one are not measured.
+Three faults of this version concern models that copy. Two are worked around here: `load_state_dict`
+finds the copy generator's weights only among the model's, and `InferenceEngine` builds its iterator
+without the copy maps. The third is that greedy search fails with copying, so beams of one are not
+measured.
 """
 
 import argparse
@@ -12,22 +11,24 @@ import json
 import math
 import pathlib
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from benchmarks.peers import corpus, processes
 from benchmarks.peers.job import Job
 
-_loaded = {}
-# What this program calls our kinds of attention.
+_loaded: dict[str, Any] = {}
+# This program's names for our kinds of attention.
 ATTENTION = {"bilinear": "general", "additive": "mlp", "dot": "dot"}
 # The program's specials: <unk>, <blank>, <s>, </s>.
 SPECIALS = 4
 REPORTS = 3
 
 
-def training_options(job, data, folder, updates, report_every):
-    """Returns the options of the training script, a list of strings, and writes the files that they
-    name.
-    """
+def training_options(
+    job: Job, data: str, folder: str | pathlib.Path, updates: int, report_every: int
+) -> list[str]:
+    """Returns the options of the training script, and writes the files that they name."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     pairs = corpus.read(data, "train")
@@ -41,7 +42,7 @@ def training_options(job, data, folder, updates, report_every):
                 "".join(f"{line}\n" for line in lines), encoding="utf-8"
             )
 
-    def paths(split):
+    def paths(split: str) -> dict[str, str]:
         return {f"path_{side}": str(folder / f"{split}.{side}") for side in ("src", "tgt")}
 
     config = {
@@ -85,11 +86,12 @@ def training_options(job, data, folder, updates, report_every):
     return ["-config", str(path)]
 
 
-def run_training(options):
+def run_training(options: Sequence[str]) -> None:
+    """Runs the training script."""
     from onmt.bin import train
     from onmt.utils import parse
 
-    # Its command line's own parser, which wants the configuration file among the arguments.
+    # The parser of its command line, which demands the configuration file among the arguments.
     parser = train._get_parser()
     parsed, _ = parser.parse_known_args(options)
     assert isinstance(parser, parse.ArgumentParser)
@@ -101,8 +103,8 @@ _REPORT = re.compile(
 )
 
 
-def read_reports(log):
-    """Returns what the training script said of its progress.
+def read_reports(log: str) -> list[dict[str, float]]:
+    """Returns the progress that the training script reported.
 
     Returns:
         List of dicts: `update`, `loss` (nats a target token), `pairs` of an update, `source_rate`
@@ -110,28 +112,27 @@ def read_reports(log):
     """
     names = ("update", "loss", None, None, "pairs", "source_rate", "target_rate")
     return [
-        {name: float(value) for name, value in zip(names, found.groups()) if name}
-        for found in _REPORT.finditer(log)
+        {name: float(value) for name, value in zip(names, match.groups()) if name}
+        for match in _REPORT.finditer(log)
     ]
 
 
-def read_evaluations(log):
-    """Returns the losses of the evaluations that the training script told of, in nats a target
-    token.
-    """
-    return [
-        math.log(float(found)) for found in re.findall(r"Validation perplexity:\s*([\d.e+]+)", log)
-    ]
+def read_evaluations(log: str) -> list[float]:
+    """Returns the losses of the reported evaluations, in nats a target token."""
+    perplexities = re.findall(r"Validation perplexity:\s*([\d.e+]+)", log)
+    return [math.log(float(perplexity)) for perplexity in perplexities]
 
 
-def train(job, data, folder):
-    """Trains on the corpus' first pairs, as many epochs as ours;
-    returns rates from the end of the first one on.
+def train(job: str, data: str, folder: str) -> processes.Answer:
+    """Trains on the corpus' first pairs for as many epochs as ours.
+
+    Returns:
+        Rates from the end of the first epoch on.
     """
     import torch
 
-    job = Job.from_json(job)
-    options = training_options(job, data, folder, REPORTS * job.updates, job.updates)
+    sizes = Job.from_json(job)
+    options = training_options(sizes, data, folder, REPORTS * sizes.updates, sizes.updates)
     run_training(options)
     log = (pathlib.Path(folder) / "log").read_text(encoding="utf-8")
     reports = read_reports(log)
@@ -139,13 +140,13 @@ def train(job, data, folder):
     if not measured:
         raise RuntimeError("the training reported no progress")
 
-    def mean_rate(key):
-        # Each report stands for as many tokens: the mean of the seconds that one takes.
+    def mean_rate(key: str) -> float:
+        # All reports are of equally many tokens, so seconds are averaged.
         return len(measured) / sum(1 / report[key] for report in measured)
 
     return {
         "version": f"OpenNMT-py 3.5.1, torch {torch.__version__}",
-        "parameters": count_parameters(torch.load(checkpoint_path(folder, REPORTS * job.updates))),
+        "parameters": count_parameters(torch.load(checkpoint_path(folder, REPORTS * sizes.updates))),
         "source_rate": mean_rate("source_rate"),
         "target_rate": mean_rate("target_rate"),
         "pairs_an_update": reports[-1]["pairs"],
@@ -156,12 +157,12 @@ def train(job, data, folder):
     }
 
 
-def checkpoint_path(folder, updates):
+def checkpoint_path(folder: str | pathlib.Path, updates: int) -> pathlib.Path:
     """Returns where the training script puts its checkpoint."""
     return pathlib.Path(folder) / f"model_step_{updates}.pt"
 
 
-def count_parameters(checkpoint):
+def count_parameters(checkpoint: dict[str, Any]) -> int:
     """Returns the number of a checkpoint's parameters."""
     return sum(
         value.numel()
@@ -170,7 +171,7 @@ def count_parameters(checkpoint):
     )
 
 
-def make(job, data, folder):
+def make(job: str, data: str, folder: str) -> processes.Answer:
     """Writes a checkpoint of the job's sizes after one update."""
     import torch
 
@@ -179,7 +180,7 @@ def make(job, data, folder):
     return {"model": str(path), "parameters": count_parameters(torch.load(path))}
 
 
-def mend(checkpoint):
+def mend(checkpoint: dict[str, Any]) -> dict[str, Any]:
     """Moves the copy generator's weights to where this version looks for them."""
     generator = checkpoint.get("generator") or {}
     for name in [name for name in generator if name.startswith(("linear.", "linear_copy."))]:
@@ -187,7 +188,7 @@ def mend(checkpoint):
     return checkpoint
 
 
-def load(model, job, folder, forced):
+def load(model: str, job: str, folder: str, forced: bool) -> processes.Answer:
     """Loads a checkpoint for a beam search.
 
     Args:
@@ -201,20 +202,20 @@ def load(model, job, folder, forced):
     from onmt.opts import translate_opts
     from onmt.utils.parse import ArgumentParser
 
-    job = Job.from_json(job)
-    torch.set_num_threads(job.threads)
+    sizes = Job.from_json(job)
+    torch.set_num_threads(sizes.threads)
     mended = pathlib.Path(folder) / "mended.pt"
     torch.save(mend(torch.load(model)), mended)
     lengths = (
-        {"min_length": job.length, "max_length": job.length}
+        {"min_length": sizes.length, "max_length": sizes.length}
         if forced
-        else {"max_length": job.longest}
+        else {"max_length": sizes.longest}
     )
-    # The length ratio of its own would end outputs of short sources early.
-    values = {
+    # Its default length ratio would end outputs of short sources early.
+    values: dict[str, Any] = {
         "model": mended,
         "src": "-",
-        "beam_size": job.beam,
+        "beam_size": sizes.beam,
         "batch_type": "sents",
         "max_length_ratio": 0,
         **lengths,
@@ -234,9 +235,11 @@ def load(model, job, folder, forced):
     return {"version": f"OpenNMT-py 3.5.1, torch {torch.__version__}"}
 
 
-def decode(texts, batch):
-    """Translates texts in batches, short ones first;
-    returns seconds, outputs and their numbers of tokens.
+def decode(texts: list[str], batch: int) -> processes.Answer:
+    """Translates texts in batches, short ones first.
+
+    Returns:
+        Seconds, outputs and their numbers of tokens.
     """
     from onmt.constants import CorpusTask
     from onmt.inputters.dynamic_iterator import build_dynamic_dataset_iter
@@ -253,8 +256,8 @@ def decode(texts, batch):
             src=texts,
             device_id=engine.device_id,
         )
-        _, found = engine.translator._translate(batches, batches.transforms, False, False)
-    outputs = [best[0] for best in found]
+        _, hypotheses = engine.translator._translate(batches, batches.transforms, False, False)
+    outputs = [best[0] for best in hypotheses]
     return {
         **timer.facts,
         "outputs": outputs,

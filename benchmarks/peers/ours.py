@@ -1,32 +1,37 @@
-"""Our side of a comparison, in a process of its own:
-the exported model's own signature, and the Trainer's own `run_fn`.
-"""
+"""Our side of a comparison, in a process of its own: an exported model, and the Trainer's `run_fn`."""
 
 import concurrent.futures
 import pathlib
 import types
+from typing import Any
 
 from benchmarks.peers import corpus, processes
 from benchmarks.peers.job import Job
 from serving import processors
 
-_loaded = {}
+_loaded: dict[str, Any] = {}
 # The first epoch begins with tracing, so it is not measured.
 EPOCHS = 3
 
 
-def make(job, data, folder, shortlist=0, forced=True, trained=None):
-    """Exports a model of the job's sizes to `folder/model/1`, which answers with a shortlist of so
-    many words, or all.
+def make(
+    job: str,
+    data: str,
+    folder: str,
+    shortlist: int = 0,
+    forced: bool = True,
+    trained: str | None = None,
+) -> processes.Answer:
+    """Exports a model of the job's sizes to `folder/model/1`.
 
     Args:
         job: a `Job`, as JSON.
         data: the corpus, whose words it knows.
         folder: for the model and its graph.
-        shortlist: number of words, 0 for all.
+        shortlist: number of words that it chooses among, 0 for all.
         forced: whether outputs have exactly `job.length` tokens.
         trained: folder of a model that `train` left, with the same corpus and sizes; without it
-            nothing is learned.
+            the model is untrained.
     """
     from benchmarks.peers import ours_model
 
@@ -41,8 +46,8 @@ def make(job, data, folder, shortlist=0, forced=True, trained=None):
     }
 
 
-def load(model, job, folder, forced):
-    """Loads an exported model; its recipe says its lengths, forced or not."""
+def load(model: str, job: str, folder: str, forced: bool) -> processes.Answer:
+    """Loads an exported model, whose recipe sets its lengths."""
     import tensorflow as tf
 
     from pipeline.export.served_model import ServedModel
@@ -52,14 +57,17 @@ def load(model, job, folder, forced):
     return {"version": f"TensorFlow {tf.__version__}", "decoding": decoding}
 
 
-def decode(texts, batch, signature="serving_default"):
-    """Answers texts in batches, in their order, as many at once as there are cores for;
-    returns seconds, outputs and their numbers of tokens.
+def decode(texts: list[str], batch: int, signature: str = "serving_default") -> processes.Answer:
+    """Answers texts in batches, in their order, one batch per core at a time.
+
+    Returns:
+        Seconds, outputs and their numbers of tokens.
     """
     model, at_once = _loaded["model"], processors.batches_at_once()
     batches = [texts[start : start + batch] for start in range(0, len(texts), batch)]
     with processes.Timer() as timer, concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        answers = sum(pool.map(lambda some: model.predict(some, signature), batches), [])
+        answered = pool.map(lambda some: model.predict(some, signature), batches)
+        answers = [answer for answers in answered for answer in answers]
     return {
         **timer.facts,
         "outputs": [answer["text"] for answer in answers],
@@ -67,12 +75,18 @@ def decode(texts, batch, signature="serving_default"):
     }
 
 
-def train(job, data, folder, large_vocabulary=0):
-    """Trains on the corpus' first pairs, with so many words in the softmax of an update, or all
-    (0).
+def train(job: str, data: str, folder: str, large_vocabulary: int = 0) -> processes.Answer:
+    """Trains on the corpus' first pairs.
 
-    Returns rates from the end of the first epoch on, and the losses after each epoch; those of the
-    evaluation are over all words.
+    Args:
+        job: a `Job`, as JSON.
+        data: the corpus.
+        folder: for the model, its graph and its examples.
+        large_vocabulary: number of words in the softmax of an update, 0 for all.
+
+    Returns:
+        Rates from the end of the first epoch on, and the losses after each epoch; those of the
+        evaluation are over all words.
     """
     import dataclasses
 
@@ -87,15 +101,15 @@ def train(job, data, folder, large_vocabulary=0):
     from pipeline.entry_points.run_fn import run_fn
     from pipeline.training import trainer_outputs
 
-    job, folder = Job.from_json(job), pathlib.Path(folder)
+    sizes, directory = Job.from_json(job), pathlib.Path(folder)
     pairs = corpus.read(data, "train")
-    recipe = ours_model.recipe(job)
-    chosen, evaluated = corpus.training_pairs(pairs, job)
-    # A pair counts as long as its bucket, on both sides: this many tokens make batches of so many
-    # pairs on average.
+    recipe = ours_model.recipe(sizes)
+    chosen, evaluated = corpus.training_pairs(pairs, sizes)
+    # Both sides of a pair count as long as its bucket. With this many tokens, a batch has the job's
+    # number of pairs on average.
     buckets = recipe.training.bucket_lengths
     padded = [next(size for size in buckets if size >= pair_length(pair)) for pair in chosen]
-    batch_tokens = round(job.training_batch * 2 * sum(padded) / len(padded))
+    batch_tokens = round(sizes.training_batch * 2 * sum(padded) / len(padded))
     training = dataclasses.replace(
         recipe.training,
         epochs=EPOCHS,
@@ -103,21 +117,21 @@ def train(job, data, folder, large_vocabulary=0):
         large_vocabulary_size=large_vocabulary,
     )
     recipe = dataclasses.replace(recipe, training=training)
-    graph = ours_model.write_graph(recipe, pairs, folder / "graph")
+    graph = ours_model.write_graph(recipe, pairs, directory / "graph")
     for name, part in {"train": chosen, "eval": evaluated}.items():
-        ours_model.write_examples(graph, part, folder / f"{name}.gz")
+        ours_model.write_examples(graph, part, directory / f"{name}.gz")
     run_fn(
         types.SimpleNamespace(
-            train_files=[str(folder / "train.gz")],
-            eval_files=[str(folder / "eval.gz")],
-            transform_graph_path=str(folder / "graph" / "transform"),
-            serving_model_dir=str(folder / "model"),
-            model_run_dir=str(folder / "run"),
+            train_files=[str(directory / "train.gz")],
+            eval_files=[str(directory / "eval.gz")],
+            transform_graph_path=str(directory / "graph" / "transform"),
+            serving_model_dir=str(directory / "model"),
+            model_run_dir=str(directory / "run"),
             hyperparameters=None,
-            custom_config={"recipe": recipe.to_json(), "checkpoints": str(folder / "checkpoints")},
+            custom_config={"recipe": recipe.to_json(), "checkpoints": str(directory / "checkpoints")},
         )
     )
-    history = trainer_outputs.read_history(str(folder / "run"))
+    history = trainer_outputs.read_history(str(directory / "run"))
     points = history["curve"]
     seconds = (points[-1]["seconds"] - points[0]["seconds"]) / (EPOCHS - 1)
     updates = [round((n + 1) * history["steps_per_epoch"]) for n in range(len(points))]
@@ -132,10 +146,8 @@ def train(job, data, folder, large_vocabulary=0):
     }
 
 
-def pair_length(pair):
-    """Returns the length that a pair is padded by:
-    the longer of its source, and its target with the end.
-    """
+def pair_length(pair: corpus.Pair) -> int:
+    """Returns the length of a pair's longer side, the end of the target included."""
     return max(len(pair[0].split()), len(pair[1].split()) + 1)
 
 

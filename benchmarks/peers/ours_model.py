@@ -13,6 +13,7 @@ from benchmarks.peers import corpus
 from components.lexicon.executor import to_words
 from pipeline.features import preprocessing, vocabulary_files
 from pipeline.lexicons import translation_lexicon, word_alignment
+from pipeline.lexicons.links import make_links
 from pipeline.recipes import loading, views
 from pipeline.recipes.choices import LEXICON_HEADS
 from pipeline.text import tokenization
@@ -122,7 +123,7 @@ def learn_lexicon(config, pairs):
     ids = [
         [[number[word] for word in line] for line in lines] for lines, number in zip(sides, numbers)
     ]
-    links, table = word_alignment.make_links(*ids), None
+    links, table = make_links(*ids), None
     for _ in range(config.model1_iterations):
         counts = word_alignment.expected_counts(links, table)
         table = word_alignment.normalize(counts)
@@ -137,7 +138,9 @@ def export(recipe, graph, folder, trained=None):
     import keras
 
     from pipeline.export import seq2seq_export
-    from pipeline.training import trainer, trainer_outputs
+    from pipeline.training import trainer_outputs
+    from pipeline.training.model_building import build_model
+    from pipeline.training.model_inputs import ModelInputs
 
     if trained:
         model = keras.models.load_model(trainer_outputs.model_path(str(trained)), compile=False)
@@ -145,7 +148,7 @@ def export(recipe, graph, folder, trained=None):
         keras.utils.set_random_seed(recipe.training.seed)
         sizes = recipe.vocabulary.source_size, recipe.vocabulary.target_size
         lexicon = preprocessing.read_lexicon(graph) if recipe.model.head in LEXICON_HEADS else None
-        model = trainer.build_model(recipe, *sizes, lexicon=lexicon)
+        model = build_model(recipe, ModelInputs(*sizes, lexicon=lexicon))
     seq2seq_export.export_model(
         model, graph, recipe, str(folder), ("serving_default", "serving_default_no_xla")
     )

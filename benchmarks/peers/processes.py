@@ -1,10 +1,11 @@
-"""Programs in processes of their own, asked by lines of JSON;
-they stay loaded, and only the one that is asked works.
+"""Programs in processes of their own, asked by lines of JSON.
 
-Standard library alone, because peers' environments import it.
+They stay loaded, and only the one that is asked works. This module needs the standard library
+alone, because peers' environments import it.
 """
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -13,16 +14,31 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, Protocol, TypeAlias, TypeVar
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+#: What a program answers to a task, as JSON has it.
+Answer: TypeAlias = dict[str, Any]
+
+_T = TypeVar("_T")
+
+
 class ProgramError(RuntimeError):
-    """What a program could not do."""
+    """A program failed, or ended."""
 
 
-def environment(threads):
-    """Returns the environment variables that hold every library to so many threads, and to the CPU."""
+class Asked(Protocol):
+    """What answers the tasks of a benchmark, such as a `Program`."""
+
+    def ask(self, task: str, **arguments: Any) -> Answer:
+        """Returns what the program answers."""
+
+
+def environment(threads: int) -> dict[str, str]:
+    """Returns the environment variables that limit every library to some threads of the CPU."""
     number = str(threads)
     counts = (
         "OMP_NUM_THREADS",
@@ -49,66 +65,78 @@ class Program:
         threads: how many threads it may use, on as many cores.
         log: path of the file that gets what it prints.
         package: the module's package.
-        cores: the numbers of its cores; None is the first that there are.
-        variables: dict of further environment variables; a value of None takes one away.
+        cores: the numbers of its cores; None for the first ones.
+        variables: further environment variables; a value of None removes one.
     """
 
     def __init__(
-        self, python, module, threads, log, package=__package__, cores=None, variables=None
-    ):
+        self,
+        python: str | pathlib.Path,
+        module: str,
+        threads: int,
+        log: str | pathlib.Path,
+        package: str = __package__,
+        cores: Sequence[int] | None = None,
+        variables: Mapping[str, str | None] | None = None,
+    ) -> None:
         self._log_path = pathlib.Path(log)
         self._log = self._log_path.open("a", encoding="utf-8")
-        cores = cores or first_cores(threads)
-        given = {**environment(threads), **(variables or {})}
+        own_cores = cores or first_cores(threads)
+        merged: dict[str, str | None] = {**environment(threads), **(variables or {})}
         self._process = subprocess.Popen(
             [str(python), "-m", f"{package}.{module}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env={name: value for name, value in given.items() if value is not None},
-            # Whatever a library thinks of the variables above, it has no more cores.
-            preexec_fn=lambda: os.sched_setaffinity(0, cores),
+            env={name: value for name, value in merged.items() if value is not None},
+            # A library that ignores the variables above still has no more cores.
+            preexec_fn=lambda: os.sched_setaffinity(0, own_cores),
         )
 
-    def ask(self, task, **arguments):
-        """Returns what the program answers, a dict.
+    def ask(self, task: str, **arguments: Any) -> Answer:
+        """Returns what the program answers.
 
         Raises:
             ProgramError: it failed, or ended.
         """
-        try:
-            self._process.stdin.write(json.dumps({"task": task, "arguments": arguments}) + "\n")
-            self._process.stdin.flush()
-        except OSError:
-            pass  # it ended: no line comes
-        line = self._process.stdout.readline()
-        answer = (
+        questions, answers = self._pipes()
+        # Where it ended, no line comes.
+        with contextlib.suppress(OSError):
+            questions.write(json.dumps({"task": task, "arguments": arguments}) + "\n")
+            questions.flush()
+        line = answers.readline()
+        answer: Answer = (
             json.loads(line) if line else {"error": f"it ended with status {self._process.wait()}"}
         )
         if "error" in answer:
             raise ProgramError(f"{answer['error']} (see {self._log_path})")
         return answer
 
-    def __enter__(self):
+    def _pipes(self) -> tuple[IO[str], IO[str]]:
+        questions, answers = self._process.stdin, self._process.stdout
+        assert questions and answers, "Both are pipes."
+        return questions, answers
+
+    def __enter__(self) -> "Program":
         return self
 
-    def __exit__(self, *exception):
-        self._process.stdin.close()
+    def __exit__(self, *exception: object) -> None:
+        questions, answers = self._pipes()
+        questions.close()
         try:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._process.stdout.close()
+        answers.close()
         self._log.close()
 
 
 class Copies:
-    """As many processes of one program as threads, a core each, that decode a text's batches side
-    by side.
+    """Several processes of one program, one core each, that decode the batches of a text together.
 
-    It is asked as a `Program` is.
+    Use it as a `Program`.
 
     Args:
         threads: how many copies there are.
@@ -116,7 +144,9 @@ class Copies:
             number.
     """
 
-    def __init__(self, python, module, threads, log):
+    def __init__(
+        self, python: str | pathlib.Path, module: str, threads: int, log: str | pathlib.Path
+    ) -> None:
         log = pathlib.Path(log)
         logs = [log.with_suffix(f".{number}{log.suffix}") for number in range(threads)]
         self._programs = [
@@ -124,11 +154,11 @@ class Copies:
             for core, path in zip(first_cores(threads), logs)
         ]
 
-    def ask(self, task, **arguments):
-        """Asks `make` of the first copy, `load` of all, and of each to `decode` every nth batch.
+    def ask(self, task: str, **arguments: Any) -> Answer:
+        """Asks the first copy to `make`, all to `load`, and each to `decode` every Nth batch.
 
         Returns:
-            The first copy's answer; of `decode` the seconds until the last has ended, and the
+            The first copy's answer; for `decode` the seconds until the last one ended, and the
             copies' processor time, memory and outputs together.
         """
         if task == "make":
@@ -140,7 +170,7 @@ class Copies:
         started = time.perf_counter()
         with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
             answers = list(
-                pool.map(lambda program, given: program.ask(task, **given), self._programs, asked)
+                pool.map(lambda program, own: program.ask(task, **own), self._programs, asked)
             )
         if task != "decode":
             return answers[0]
@@ -157,27 +187,27 @@ class Copies:
             },
         }
 
-    def __enter__(self):
+    def __enter__(self) -> "Copies":
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         for program in self._programs:
             program.__exit__(*exception)
 
 
-def first_cores(number):
+def first_cores(number: int) -> list[int]:
     """Returns the numbers of the first cores that this process may use."""
     return sorted(os.sched_getaffinity(0))[:number]
 
 
-def share_batches(texts, size, number):
-    """Returns a list of texts for each of so many programs: every nth batch of a size."""
+def share_batches(texts: Sequence[_T], size: int, number: int) -> list[list[_T]]:
+    """Returns a list of texts for each of `number` programs: every Nth batch of a size."""
     batches = [texts[start : start + size] for start in range(0, len(texts), size)]
     return [[text for batch in batches[first::number] for text in batch] for first in range(number)]
 
 
-def join_batches(shares, size):
-    """Returns one list of what `share_batches` shared out."""
+def join_batches(shares: Sequence[Sequence[_T]], size: int) -> list[_T]:
+    """Returns one list of what `share_batches` divided."""
     batches = [
         [share[start : start + size] for start in range(0, len(share), size)] for share in shares
     ]
@@ -187,11 +217,11 @@ def join_batches(shares, size):
     ]
 
 
-def serve(tasks):
+def serve(tasks: Mapping[str, Callable[..., Answer]]) -> None:
     """Answers lines of standard input until it ends; what libraries print goes to standard error.
 
     Args:
-        tasks: dict from a task's name to the function of its arguments, which returns a dict.
+        tasks: dict from a task's name to the function of its arguments.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -199,7 +229,8 @@ def serve(tasks):
         request = json.loads(line)
         try:
             answer = {**tasks[request["task"]](**request["arguments"]), "peak_bytes": peak_bytes()}
-        except BaseException as error:  # a library's sys.exit too
+        # BaseException: a library may call sys.exit.
+        except BaseException as error:
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")
@@ -207,24 +238,31 @@ def serve(tasks):
 
 
 class Timer:
-    """What passes in a `with` statement:
-    its seconds, and those that this process' threads worked, waiting in loops included.
+    """Measures a `with` statement.
 
-    The latter say something even where other programs take their share of the cores.
+    Attributes:
+        facts: its `seconds`, and the `cpu_seconds` that this process' threads worked, waiting in
+            loops included. The latter mean something even where other programs use the cores.
     """
 
-    def __enter__(self):
+    def __enter__(self) -> "Timer":
         self._started, self._worked = time.perf_counter(), time.process_time()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.facts = {
             "seconds": time.perf_counter() - self._started,
             "cpu_seconds": time.process_time() - self._worked,
         }
 
 
-def peak_bytes():
+def peak_bytes() -> int:
     """Returns the most memory that this process ever had resident."""
-    status = pathlib.Path("/proc/self/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) * 1024
+    return memory_of("self", "VmHWM")
+
+
+def memory_of(process: int | str, line: str) -> int:
+    """Returns the bytes on a line of a process' status, such as `VmRSS`; 0 where it has none."""
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    match = re.search(rf"{line}:\s+(\d+)", status)
+    return int(match[1]) * 1024 if match else 0

@@ -4,25 +4,24 @@ import statistics
 import time
 
 from benchmarks.peers import processes
-from benchmarks.peers.floors import Product
+from benchmarks.peers.floors import Product, ProductRate
 
-# Sizes: of the job's own vocabulary product at batch 32, a square one, and a matrix far beyond any
-# cache times a vector.
+# The job's own vocabulary product at batch 32, a square one, and a matrix far larger than any cache
+# times a vector.
 _SHAPES = {"job": (160, 512, 8000), "square": (1024, 1024, 1024), "memory": (1, 8192, 8192)}
 
 
-def measure(repeats=15):
-    """Measures the rates of matrix products by NumPy's library and by TensorFlow's, in this
-    process; returns a dict.
+def measure(repeats: int = 15) -> processes.Answer:
+    """Measures the matrix products of NumPy's library and of TensorFlow's, in this process.
 
     Returns:
-        `operations` and `bytes` a second, the best of all, and `measured`: for each library and
-        shape the median and the best.
+        `floors.Rates`.
     """
     import numpy as np
     import tensorflow as tf
 
-    measured, best = [], {"operations": 0.0, "bytes": 0.0}
+    measured: list[ProductRate] = []
+    best = {"operations": 0.0, "bytes": 0.0}
     for name, (rows, inner, columns) in _SHAPES.items():
         product = Product(name, rows, inner, columns)
         rng = np.random.default_rng(1)

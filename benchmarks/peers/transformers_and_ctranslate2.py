@@ -1,21 +1,25 @@
-"""Hugging Face's Transformers and CTranslate2, in one environment:
-the same untrained Transformer, which does not copy, decoded by either.
+"""Hugging Face's Transformers and CTranslate2, in one environment.
+
+Both decode with the same untrained Transformer, which does not copy.
 """
 
 import json
 import pathlib
+from collections.abc import Sequence
+from typing import Any
 
 from benchmarks.peers import corpus, processes
 from benchmarks.peers.job import Job
 
-_loaded = {}
+_loaded: dict[str, Any] = {}
 # Marian's order: the padding, with which its decoder begins, is the last id.
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 
 
-def untrained(job):
-    """Returns Hugging Face's network of the job's sizes:
-    Marian's, whose padding is the last id, and the end 0.
+def untrained(job: Job) -> Any:
+    """Returns Hugging Face's `MarianMTModel` of the job's sizes.
+
+    Its padding is the last id, and its end is id 0.
     """
     import torch
     import transformers
@@ -40,25 +44,25 @@ def untrained(job):
     return transformers.MarianMTModel(config).eval()
 
 
-def make(job, data, folder):
+def make(job: str, data: str, folder: str) -> processes.Answer:
     """Writes an untrained model of the job's sizes for both programs."""
     import ctranslate2
 
-    job, folder = Job.from_json(job), pathlib.Path(folder)
-    model = untrained(job)
-    model.save_pretrained(folder / "hugging_face")
-    # Both sides in one vocabulary, as Marian's models have it; of the words, enough of each for the
-    # size.
+    sizes, directory = Job.from_json(job), pathlib.Path(folder)
+    model = untrained(sizes)
+    model.save_pretrained(directory / "hugging_face")
+    # One vocabulary for both sides, as in Marian's models, with as many words of each.
     sides = [
-        corpus.frequent_words(lines, job.vocabulary) for lines in zip(*corpus.read(data, "train"))
+        corpus.frequent_words(lines, sizes.vocabulary)
+        for lines in zip(*corpus.read(data, "train"))
     ]
     mixed = dict.fromkeys(word for pair in zip(*sides) for word in pair)
     words = [word for word in mixed if word not in (END, UNKNOWN, PADDING)]
-    tokens = [END, UNKNOWN, *words[: job.vocabulary - 3], PADDING]
-    (folder / "vocabulary.json").write_text(json.dumps(tokens), encoding="utf-8")
+    tokens = [END, UNKNOWN, *words[: sizes.vocabulary - 3], PADDING]
+    (directory / "vocabulary.json").write_text(json.dumps(tokens), encoding="utf-8")
     loader = ctranslate2.converters.transformers.MarianMTLoader()
     spec = loader.get_model_spec(model)
-    # Its vocabulary leaves the padding out, as its converter does: the decoder begins with zeros.
+    # Without the padding, as its converter does it: the decoder begins with zeros.
     loader.set_vocabulary(spec, tokens[:-1])
     spec.config.eos_token, spec.config.unk_token, spec.config.decoder_start_token = (
         END,
@@ -67,42 +71,44 @@ def make(job, data, folder):
     )
     spec.validate()
     spec.optimize(quantization=None)
-    (folder / "ctranslate2").mkdir(exist_ok=True)
-    spec.save(str(folder / "ctranslate2"))
-    return {"model": str(folder), "parameters": sum(value.numel() for value in model.parameters())}
+    (directory / "ctranslate2").mkdir(exist_ok=True)
+    spec.save(str(directory / "ctranslate2"))
+    return {"model": folder, "parameters": sum(value.numel() for value in model.parameters())}
 
 
-def load(model, job, folder, forced, program):
-    """Loads what `make` wrote into one of the programs, `ctranslate2` or `hugging_face`."""
-    job, folder = Job.from_json(job), pathlib.Path(model)
-    _loaded["job"] = job
-    _loaded["tokens"] = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+def load(model: str, job: str, folder: str, forced: bool, program: str) -> processes.Answer:
+    """Loads a made model into one of the programs, `ctranslate2` or `hugging_face`."""
+    sizes, directory = Job.from_json(job), pathlib.Path(model)
+    _loaded["job"] = sizes
+    _loaded["tokens"] = json.loads((directory / "vocabulary.json").read_text(encoding="utf-8"))
     if program == "ctranslate2":
         import ctranslate2
 
-        options = {"inter_threads": 1, "intra_threads": job.threads, "compute_type": "float32"}
+        options = {"inter_threads": 1, "intra_threads": sizes.threads, "compute_type": "float32"}
         _loaded["model"] = ctranslate2.Translator(
-            str(folder / "ctranslate2"), device="cpu", **options
+            str(directory / "ctranslate2"), device="cpu", **options
         )
         _loaded["translate"], version = _ctranslate2, f"CTranslate2 {ctranslate2.__version__}"
     else:
         import torch
         import transformers
 
-        torch.set_num_threads(job.threads)
+        torch.set_num_threads(sizes.threads)
         _loaded["model"] = transformers.MarianMTModel.from_pretrained(
-            folder / "hugging_face"
+            directory / "hugging_face"
         ).eval()
         _loaded["translate"] = _hugging_face
         version = f"Transformers {transformers.__version__}, torch {torch.__version__}"
     return {"version": f"{version}; float32, no copying"}
 
 
-def decode(texts, batch):
-    """Translates texts in batches, in their order;
-    returns seconds, outputs and their numbers of tokens.
+def decode(texts: list[str], batch: int) -> processes.Answer:
+    """Translates texts in batches, in their order.
+
+    Returns:
+        Seconds, outputs and their numbers of tokens.
     """
-    outputs = []
+    outputs: list[list[str]] = []
     with processes.Timer() as timer:
         for start in range(0, len(texts), batch):
             outputs += _loaded["translate"]([text.split() for text in texts[start : start + batch]])
@@ -113,40 +119,40 @@ def decode(texts, batch):
     }
 
 
-def _ctranslate2(sentences):
+def _ctranslate2(sentences: Sequence[list[str]]) -> list[list[str]]:
     job = _loaded["job"]
-    found = _loaded["model"].translate_batch(
+    results = _loaded["model"].translate_batch(
         [[*words, END] for words in sentences],
         beam_size=job.beam,
         min_decoding_length=job.length,
         max_decoding_length=job.length,
     )
-    return [one.hypotheses[0] for one in found]
+    return [result.hypotheses[0] for result in results]
 
 
-def _hugging_face(sentences):
+def _hugging_face(sentences: Sequence[list[str]]) -> list[list[str]]:
     import torch
 
     job, tokens = _loaded["job"], _loaded["tokens"]
     numbers = _loaded.setdefault("numbers", {token: number for number, token in enumerate(tokens)})
     padding = numbers[PADDING]
     longest = max(map(len, sentences)) + 1
-    ids = [
+    lines = [
         [*(numbers.get(word, numbers[UNKNOWN]) for word in words), numbers[END]]
         for words in sentences
     ]
-    ids = torch.tensor([line + [padding] * (longest - len(line)) for line in ids])
+    ids = torch.tensor([line + [padding] * (longest - len(line)) for line in lines])
     with torch.inference_mode():
-        found = _loaded["model"].generate(
+        outputs = _loaded["model"].generate(
             input_ids=ids,
             attention_mask=(ids != padding).long(),
             num_beams=job.beam,
             min_new_tokens=job.length,
             max_new_tokens=job.length,
-            # Else the padding is a word like any other.
+            # Otherwise the padding is a word like any other.
             bad_words_ids=[[padding]],
         )
-    return [[tokens[number] for number in line[1:].tolist()] for line in found]
+    return [[tokens[number] for number in line[1:].tolist()] for line in outputs]
 
 
 if __name__ == "__main__":

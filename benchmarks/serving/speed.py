@@ -30,7 +30,8 @@ from benchmarks.serving.harness import (
     read_texts,
 )
 from serving import processors
-from serving.servable import Limits, Servable
+from serving.limits import Limits
+from serving.servable import Servable
 
 CLIENTS, BATCH = 64, 32
 _loaded = {}  # in the process that computes batches side by side

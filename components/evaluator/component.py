@@ -7,8 +7,9 @@ from components.evaluator import executor
 
 
 class Evaluator(tfx.components.Evaluator):
-    """TFX's own Evaluator;
-    an empty `baseline_model`, as `components.last_pushed_model` may give, is none.
+    """TFX's own Evaluator, for which an empty `baseline_model` is none.
+
+    `components.last_pushed_model` may give an empty one.
     """
 
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)

@@ -1,19 +1,22 @@
-"""The work of the Evaluator:
-TFX's own, without a model to compare with where that is an empty folder.
-"""
+"""The work of the Evaluator: TFX's own, without an empty folder as the model to compare with."""
+
+from typing import Any
 
 from tfx.components.evaluator import executor as tfx_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import path_utils
 
+from components.artifacts import Artifacts
+
 
 class Executor(tfx_executor.Executor):
-    """Judges a model by absolute thresholds alone where `baseline_model` is an artifact without a
-    model.
-    """
+    """Judges a model by absolute thresholds alone where the artifact `baseline_model` is empty."""
 
-    def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
+    def Do(
+        self, input_dict: Artifacts, output_dict: Artifacts, exec_properties: dict[str, Any]
+    ) -> None:
+        """Runs TFX's Evaluator, without `baseline_model` where that holds no model."""
         key = standard_component_specs.BASELINE_MODEL_KEY
         if input_dict.get(key):
             folder = path_utils.serving_model_dir(artifact_utils.get_single_uri(input_dict[key]))

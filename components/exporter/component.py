@@ -7,36 +7,43 @@ from tfx.dsl.components.base import base_component, executor_spec
 from tfx.types import component_spec, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
+from components.artifacts import (
+    MODEL_KEY,
+    TRAINED_MODEL_KEY,
+    TRANSFORM_GRAPH_KEY,
+    VOCABULARY_KEY,
+)
 from components.exporter import executor
+from pipeline.recipes.recipe import Recipe
 
 
 class ExporterSpec(types.ComponentSpec):
     """A trained network and its Transform graph in, a SavedModel out."""
 
-    PARAMETERS: typing.ClassVar[dict] = {
+    PARAMETERS: typing.ClassVar[dict[str, component_spec.ExecutionParameter]] = {
         executor.RECIPE_KEY: component_spec.ExecutionParameter(type=str)
     }
-    INPUTS: typing.ClassVar[dict] = {
-        executor.TRAINED_MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model),
-        executor.TRANSFORM_GRAPH_KEY: component_spec.ChannelParameter(
+    INPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {
+        TRAINED_MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model),
+        TRANSFORM_GRAPH_KEY: component_spec.ChannelParameter(
             type=standard_artifacts.TransformGraph
         ),
-        executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
+        VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
         executor.HYPERPARAMETERS_KEY: component_spec.ChannelParameter(
             type=standard_artifacts.HyperParameters, optional=True
         ),
     }
-    OUTPUTS: typing.ClassVar[dict] = {
-        executor.MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model)
+    OUTPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {
+        MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model)
     }
 
 
 class Exporter(base_component.BaseComponent):
-    """Makes of a trained network what is served:
-    raw text in and out, decoding compiled, signatures, warm-up requests.
+    """Makes a served model of a trained network.
 
-    Apart from the training, because it is a matter of seconds: another beam size does not train
-    anew, and a failed export loses no training.
+    It takes and gives raw text; decoding is compiled; it has signatures and warm-up requests. The
+    export is a component of its own because it takes seconds: another beam size does not train
+    again, and a failed export loses no training.
 
     Component `outputs` contains:
      - `model`: `standard_artifacts.Model`, the SavedModel in `Format-Serving`.
@@ -46,29 +53,34 @@ class Exporter(base_component.BaseComponent):
     EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
 
     def __init__(
-        self, trained_model, transform_graph, vocabulary, recipe_json, hyperparameters=None
-    ):
+        self,
+        trained_model: types.BaseChannel,
+        transform_graph: types.BaseChannel,
+        vocabulary: types.BaseChannel,
+        recipe: Recipe,
+        hyperparameters: types.BaseChannel | None = None,
+    ) -> None:
         """Creates the component.
 
         Args:
             trained_model: channel of what the Trainer wrote.
             transform_graph: channel of the graph that made its features.
-            vocabulary: channel of the vocabulary folder, whose counts of the training text lie
-                beside what is exported.
-            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives;
-                `pipeline.recipes.views.export_recipe` leaves in it what matters here.
+            vocabulary: channel of the vocabulary folder, whose counts of the training text are
+                written beside the model.
+            recipe: what `pipeline.recipes.views.export_recipe` gives. It is a whole recipe because
+                it is written beside the model.
             hyperparameters: channel of what a Tuner found and the Trainer trained with, if there
                 was one.
         """
         super().__init__(
             spec=ExporterSpec(
                 **{
-                    executor.TRAINED_MODEL_KEY: trained_model,
-                    executor.TRANSFORM_GRAPH_KEY: transform_graph,
-                    executor.VOCABULARY_KEY: vocabulary,
-                    executor.RECIPE_KEY: recipe_json,
+                    TRAINED_MODEL_KEY: trained_model,
+                    TRANSFORM_GRAPH_KEY: transform_graph,
+                    VOCABULARY_KEY: vocabulary,
+                    executor.RECIPE_KEY: recipe.to_json(),
                     **({executor.HYPERPARAMETERS_KEY: hyperparameters} if hyperparameters else {}),
-                    executor.MODEL_KEY: types.Channel(type=standard_artifacts.Model),
+                    MODEL_KEY: types.Channel(type=standard_artifacts.Model),
                 }
             )
         )

@@ -1,27 +1,36 @@
 """Which model a candidate is compared with."""
 
+from ml_metadata.metadata_store import MetadataStore
 from tfx.components.evaluator import constants
 from tfx.dsl.components.common import resolver
+from tfx.types import Artifact
 
 CANDIDATE, MODEL, BLESSING = "candidate", "model", "model_blessing"
 
 
 class LastOtherBlessedModelStrategy(resolver.ResolverStrategy):
-    """Resolves the model that was blessed last, the candidate itself apart.
+    """Resolves the model that was blessed last, other than the candidate itself.
 
-    TFX's own `LatestBlessedModelStrategy` finds, in a run that is repeated, the very model that is
-    to be judged: the Evaluator would compare it with itself, and bless and push it once more, or
-    refuse it where an improvement is demanded. Without it, a repeated run has the inputs that it
-    had, so Evaluator and Pusher come from the cache.
+    In a repeated run, TFX's own `LatestBlessedModelStrategy` finds the very model that is to be
+    judged. The Evaluator would compare it with itself, and bless and push it again, or refuse it
+    where an improvement is demanded. With this strategy a repeated run has the same inputs as
+    before, so Evaluator and Pusher come from the cache.
     """
 
-    def resolve_artifacts(self, store, input_dict):
-        """Returns the channels `model` and `model_blessing` with an artifact each, empty ones where
-        no other model was blessed.
+    def resolve_artifacts(
+        self, store: MetadataStore, input_dict: dict[str, list[Artifact]]
+    ) -> dict[str, list[Artifact]]:
+        """Returns one artifact for each of `model` and `model_blessing`.
+
+        Both are empty where no other model was blessed.
         """
         own = {model.id for model in input_dict[CANDIDATE]}
         models = {model.id: model for model in input_dict[MODEL]}
-        resolved = {CANDIDATE: input_dict[CANDIDATE], MODEL: [], BLESSING: []}
+        resolved: dict[str, list[Artifact]] = {
+            CANDIDATE: input_dict[CANDIDATE],
+            MODEL: [],
+            BLESSING: [],
+        }
         for blessing in sorted(
             input_dict[BLESSING], key=lambda artifact: artifact.id, reverse=True
         ):

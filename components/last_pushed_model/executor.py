@@ -1,25 +1,26 @@
 """The work of LastPushedModel: look through the versions that were pushed, and copy the newest."""
 
 import os
+from typing import Any
 
 from tfx.dsl.components.base import base_executor
 from tfx.dsl.io import fileio
-from tfx.types import artifact_utils
 from tfx.utils import io_utils, path_utils
 
+from components.artifacts import MODEL_KEY, Artifacts, folder_of
+from pipeline.common import progress
+
 CANDIDATE_KEY = "candidate"
-MODEL_KEY = "model"
 PUSH_DIRECTORY_KEY = "push_directory"
 #: What tells one SavedModel from another: TensorFlow writes it beside each.
 _FINGERPRINT = "fingerprint.pb"
 
 
-def newest_other_version(push_directory, candidate):
-    """Returns the newest version's folder whose model is not the candidate;
-    None where there is none.
+def newest_other_version(push_directory: str, candidate: str) -> str | None:
+    """Returns the folder of the newest version that is not the candidate, or None.
 
     Args:
-        push_directory: the folder of a model, a folder a version in it; it need not exist.
+        push_directory: the folder of a model, which has one folder per version; it need not exist.
         candidate: the folder of a SavedModel.
     """
     if not fileio.exists(push_directory):
@@ -36,31 +37,28 @@ def newest_other_version(push_directory, candidate):
     return None
 
 
-def _fingerprint(folder):
+def _fingerprint(folder: str) -> bytes | None:
     path = os.path.join(folder, _FINGERPRINT)
     if not fileio.exists(path):
         return None
     with fileio.open(path, "rb") as file:
-        return file.read()
+        content: bytes = file.read()
+        return content
 
 
 class Executor(base_executor.BaseExecutor):
-    """Copies the model that was pushed last;
-    leaves the artifact's folder empty where there is none.
-    """
+    """Copies the model that was pushed last; leaves the folder empty where there is none."""
 
-    def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
-        candidate = path_utils.serving_model_path(
-            artifact_utils.get_single_uri(input_dict[CANDIDATE_KEY])
-        )
-        uri = artifact_utils.get_single_uri(output_dict[MODEL_KEY])
+    def Do(
+        self, input_dict: Artifacts, output_dict: Artifacts, exec_properties: dict[str, Any]
+    ) -> None:
+        """Writes the model to compare with."""
+        candidate = path_utils.serving_model_path(folder_of(input_dict, CANDIDATE_KEY))
+        uri = folder_of(output_dict, MODEL_KEY)
         fileio.makedirs(uri)
-        found = newest_other_version(exec_properties[PUSH_DIRECTORY_KEY], candidate)
-        if found is None:
-            print(
-                "  No other model has been pushed yet: there is nothing to compare with.",
-                flush=True,
-            )
+        newest = newest_other_version(exec_properties[PUSH_DIRECTORY_KEY], candidate)
+        if newest is None:
+            progress.say("No other model has been pushed yet: there is nothing to compare with.")
             return
-        print(f"  The model to compare with is {found}.", flush=True)
-        io_utils.copy_dir(found, path_utils.serving_model_dir(uri))
+        progress.say(f"The model to compare with is {newest}.")
+        io_utils.copy_dir(newest, path_utils.serving_model_dir(uri))

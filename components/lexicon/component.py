@@ -9,27 +9,27 @@ from tfx.dsl.components.base import base_beam_component, executor_spec
 from tfx.types import component_spec, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
+from components.artifacts import EXAMPLES_KEY, LEXICON_KEY, SUBWORDS_KEY, VOCABULARY_KEY
 from components.lexicon import executor
-from components.vocabulary.component import settings_of
-from pipeline.recipes.recipe import Recipe
+from components.vocabulary.lexicon_digests import with_digests
+from pipeline.recipes.sections import LexiconConfig
+from pipeline.recipes.settings import VocabularySettings
 
 
 class LexiconSpec(types.ComponentSpec):
     """Examples and counted words in, a folder with the lexicon out."""
 
-    PARAMETERS: typing.ClassVar[dict] = {
+    PARAMETERS: typing.ClassVar[dict[str, component_spec.ExecutionParameter]] = {
         executor.CONFIG_KEY: component_spec.ExecutionParameter(type=str),
         executor.TEXT_SETTINGS_KEY: component_spec.ExecutionParameter(type=str),
     }
-    INPUTS: typing.ClassVar[dict] = {
-        executor.EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples),
-        executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
-        executor.SUBWORDS_KEY: component_spec.ChannelParameter(
-            type=simple_artifacts.File, optional=True
-        ),
+    INPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {
+        EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples),
+        VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
+        SUBWORDS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
     }
-    OUTPUTS: typing.ClassVar[dict] = {
-        executor.LEXICON_KEY: component_spec.ChannelParameter(type=simple_artifacts.File)
+    OUTPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {
+        LEXICON_KEY: component_spec.ChannelParameter(type=simple_artifacts.File)
     }
 
 
@@ -46,28 +46,33 @@ class Lexicon(base_beam_component.BaseBeamComponent):
     SPEC_CLASS = LexiconSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
-    def __init__(self, examples, vocabulary, recipe_json, subwords=None):
+    def __init__(
+        self,
+        examples: types.BaseChannel,
+        vocabulary: types.BaseChannel,
+        config: LexiconConfig,
+        settings: VocabularySettings,
+        subwords: types.BaseChannel | None = None,
+    ) -> None:
         """Creates the component.
 
         Args:
             examples: channel of the examples; its split `train` is learned from.
             vocabulary: channel of what Vocabulary wrote; its counts name the words.
-            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
-            subwords: channel of what Subwords wrote, where `data.units` are not words: then
-                translations are of units.
+            config: the recipe's lexicon section.
+            settings: what `pipeline.recipes.views.vocabulary_settings` gives.
+            subwords: channel of what Subwords wrote, where `data.units` are not words; the lexicon
+                then translates units.
         """
-        recipe = Recipe.from_json(recipe_json)
         super().__init__(
             spec=LexiconSpec(
                 **{
-                    executor.EXAMPLES_KEY: examples,
-                    executor.VOCABULARY_KEY: vocabulary,
-                    **({executor.SUBWORDS_KEY: subwords} if subwords else {}),
-                    executor.CONFIG_KEY: json.dumps(
-                        dataclasses.asdict(recipe.lexicon), sort_keys=True
-                    ),
-                    executor.TEXT_SETTINGS_KEY: json.dumps(settings_of(recipe), sort_keys=True),
-                    executor.LEXICON_KEY: types.Channel(type=simple_artifacts.File),
+                    EXAMPLES_KEY: examples,
+                    VOCABULARY_KEY: vocabulary,
+                    **({SUBWORDS_KEY: subwords} if subwords else {}),
+                    executor.CONFIG_KEY: json.dumps(dataclasses.asdict(config), sort_keys=True),
+                    executor.TEXT_SETTINGS_KEY: json.dumps(with_digests(settings), sort_keys=True),
+                    LEXICON_KEY: types.Channel(type=simple_artifacts.File),
                 }
             )
         )

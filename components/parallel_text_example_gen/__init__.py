@@ -1,3 +1,1 @@
-"""Parallel text into TFX:
-`component.ParallelTextExampleGen` is its interface, `executor.Executor` its Beam work.
-"""
+"""Parallel text into TFX: the interface is in `component`, the Beam work in `executor`."""

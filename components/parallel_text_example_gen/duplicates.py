@@ -2,21 +2,24 @@
 
 The pairs lie in files of a folder that every worker can reach; Beam moves their paths.
 
-An engine that works in memory keeps all that its steps exchange until the pipeline ends. Were that
-the pairs themselves, grouped by their texts, memory would grow with the corpus; so it is one part
-of them.
+An engine that works in memory keeps everything that its steps exchange until the pipeline ends. If
+that were the pairs themselves, grouped by their texts, memory would grow with the corpus. With
+paths it is one part of them.
 """
 
 import json
 import os
 import uuid
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO, TypeAlias
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 from tfx.dsl.io import fileio
 
+from components.untyped_in_beam import untyped_in_beam
 from pipeline.readers.records import Pair, reject_duplicate, reject_held_back
 from pipeline.readers.splits import SPLITS
 
@@ -24,6 +27,11 @@ from pipeline.readers.splits import SPLITS
 # bundle is read.
 _PARTS = 64
 _REJECTED = "rejected"
+
+#: (source, target, file, line, features, split); the features are a list after a way through JSON.
+_SplitPair: TypeAlias = tuple[str, str, str, int, Sequence[str], str]
+#: (file, line, split).
+_Place: TypeAlias = tuple[str, int, str]
 
 
 class KeepFirst(beam.PTransform):
@@ -34,45 +42,45 @@ class KeepFirst(beam.PTransform):
     does not depend on the engine.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder: str) -> None:
         """Takes the folder where files go; the caller removes it."""
         super().__init__()
         self._folder = folder
 
-    def expand(self, pairs):
+    @untyped_in_beam
+    def expand(self, pairs: beam.PCollection) -> tuple[beam.PCollection, beam.PCollection]:
         """Builds the graph; see the class."""
-        kept = (
+        outputs = (
             pairs
             | "WriteParts" >> beam.ParDo(_WriteParts(self._folder))
             | "GroupParts" >> beam.GroupByKey()
             | "KeepFirst" >> beam.ParDo(_KeepFirst()).with_outputs(_REJECTED, main="pairs")
         )
-        return kept.pairs, kept[_REJECTED]
+        return outputs.pairs, outputs[_REJECTED]
 
 
 class _WriteParts(beam.DoFn):
     """Pairs to (part, path of a file of its pairs); equal texts fall into one part."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str) -> None:
         super().__init__()
         self._folder = folder
 
-    def start_bundle(self):
-        """A bundle has files of its own:
-        one that is done again leaves nothing of the first time in them.
-        """
+    def start_bundle(self) -> None:
+        """Gives each bundle files of its own, so that a repeated one leaves nothing twice."""
         self._name = uuid.uuid4().hex
-        self._files = {}
+        self._files: dict[int, BinaryIO] = {}
 
-    def process(self, pair):
-        """Writes a pair down."""
+    @untyped_in_beam
+    def process(self, pair: _SplitPair) -> None:
+        """Writes a pair to the file of its part."""
         part = zlib.crc32(_texts(pair).encode()) % _PARTS
         if part not in self._files:
             self._files[part] = fileio.open(self._path(part), "wb")
         self._files[part].write(json.dumps(pair, ensure_ascii=False).encode() + b"\n")
 
-    def finish_bundle(self):
-        """Closes the files and gives their paths."""
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Closes the files and yields their paths."""
         files, self._files = self._files, {}
         for part, file in sorted(files.items()):
             file.close()
@@ -80,28 +88,30 @@ class _WriteParts(beam.DoFn):
                 (part, self._path(part)), GlobalWindow().max_timestamp(), [GlobalWindow()]
             )
 
-    def _path(self, part):
+    def _path(self, part: int) -> str:
         return os.path.join(self._folder, f"{part}-{self._name}.jsonl")
 
 
-def _texts(pair):
+def _texts(pair: _SplitPair) -> str:
     source, target, _, _, features, _ = pair
     # The readers let no NUL pass, so this stands for one pair of texts alone.
     return "\0".join((source, target, *features))
 
 
 class _KeepFirst(beam.DoFn):
-    """Of the places of one pair of texts, keeps the first in (file, line) order and rejects the
-    others.
+    """Keeps the first place of each pair of texts, by file and line, and rejects the others.
 
-    Given eval and test files keep all of theirs: a benchmark counts each of its records. The
-    training files then keep none.
+    Files that the recipe names for eval and test keep all of theirs: a benchmark counts each of its
+    records. The training files then keep none.
     """
 
-    def process(self, item):
+    @untyped_in_beam
+    def process(
+        self, item: tuple[int, Iterable[str]]
+    ) -> Iterator[_SplitPair | beam.pvalue.TaggedOutput]:
         """Goes through one part, in the order of its files and lines."""
         _, paths = item
-        places = {}
+        places: dict[str, list[_Place]] = {}
         for path in paths:
             with fileio.open(path, "rb") as file:
                 for line in file:
@@ -114,7 +124,7 @@ class _KeepFirst(beam.DoFn):
             yield from _judge(texts, places[texts])
 
 
-def _judge(texts, places):
+def _judge(texts: str, places: Sequence[_Place]) -> Iterator[_SplitPair | beam.pvalue.TaggedOutput]:
     source, target, *features = texts.split("\0")
     held_back = [place for place in places if place[2] in SPLITS[1:]]
     kept = held_back or places[:1]

@@ -1,45 +1,45 @@
-"""The work of Subwords:
-words counted in Beam, a model of sentencepiece for each side, and a look at how long the texts
-become.
-"""
+"""The work of Subwords: count words, learn to cut them, and look for texts that become too long."""
 
 import io
 import json
 import os
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import apache_beam as beam
 from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
-from components.vocabulary.executor import CountTokens
+from components.artifacts import EXAMPLES_KEY, SUBWORDS_KEY, Artifacts, folder_of
+from components.count_tokens import CountTokens
+from components.untyped_in_beam import untyped_in_beam
 from pipeline.features.vocabulary_files import SIDES, join_counts
+from pipeline.recipes.settings import SubwordsSettings, TextSettings
 from pipeline.text import tokenization, units
 
-EXAMPLES_KEY = "examples"
-SUBWORDS_KEY = "subwords"
 CONFIG_KEY = "subwords_config"
 
 
-def train(counts, kind, size):
-    """Returns a sentencepiece model that was trained on counted words, as bytes.
+def train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
+    """Returns a sentencepiece model that was trained on counted words.
 
     Args:
         counts: dict from token to count; only the bare words among them are cut later, so only
             these are learned from.
         kind: `"characters"` or `"subwords"`.
-        size: the most pieces, the 256 bytes and the unknown piece included.
+        size: the largest number of pieces, the 256 bytes and the unknown piece included.
 
     Raises:
         ValueError: there is no word to learn from, or the size leaves no room for pieces.
     """
     import sentencepiece
 
-    bare = {}
+    bare: dict[str, int] = {}
     for token, count in counts.items():
         _, word, _ = units.split_marks(token)
-        # A line is a word, a tab and its count.
+        # One word per line, with a tab and its count.
         if (
             word
             and word != tokenization.JOINER
@@ -54,7 +54,7 @@ def train(counts, kind, size):
         "model_writer": model,
         "model_type": units.model_type(kind),
         "vocab_size": size,
-        # What a word says is kept to the letter; white space parts words before.
+        # Words stay as they are spelt; white space has separated them before.
         "normalization_rule_name": "identity",
         "add_dummy_prefix": False,
         "remove_extra_whitespaces": False,
@@ -73,7 +73,7 @@ def train(counts, kind, size):
         try:
             sentencepiece.SentencePieceTrainer.train(input=path, input_format="tsv", **options)
         except (RuntimeError, OSError) as error:
-            # Its own sentence stands behind the place in its source.
+            # The message begins with a place in sentencepiece's source.
             reason = str(error).strip().splitlines()[-1].rpartition("] ")[2] or str(error)
             raise ValueError(
                 f"Units cannot be learned: {reason} (vocabulary.pieces is {size})."
@@ -82,17 +82,18 @@ def train(counts, kind, size):
 
 
 class _Lengths(beam.DoFn):
-    """Batches of serialized examples to (units of the longer side, what it says)."""
+    """Batches of serialized examples to (number of units, text) of each side's longest text."""
 
-    def __init__(self, settings, folder):
+    def __init__(self, settings: TextSettings, folder: str) -> None:
         super().__init__()
         self._settings = settings
         self._folder = folder
 
-    def setup(self):
+    def setup(self) -> None:
         self._cut = {side: units.tokenizer_of(self._settings, self._folder, side) for side in SIDES}
 
-    def process(self, serialized):
+    @untyped_in_beam
+    def process(self, serialized: Sequence[bytes]) -> Iterator[tuple[int, str]]:
         import tensorflow as tf
 
         features = {side: tf.io.FixedLenFeature([], tf.string) for side in SIDES}
@@ -109,24 +110,31 @@ class _Lengths(beam.DoFn):
 class Executor(base_beam_executor.BaseBeamExecutor):
     """Learns from the train split and writes a model for each side."""
 
-    def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
-        config = json.loads(exec_properties[CONFIG_KEY])
-        tokenizer = tokenization.Tokenizer(**config["tokenizer"])
-        uri = artifact_utils.get_single_uri(output_dict[SUBWORDS_KEY])
+    def Do(
+        self, input_dict: Artifacts, output_dict: Artifacts, exec_properties: dict[str, Any]
+    ) -> None:
+        """Writes the models.
+
+        Raises:
+            ValueError: a text of the test split has more units than can be served.
+        """
+        settings: SubwordsSettings = json.loads(exec_properties[CONFIG_KEY])
+        tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
+        uri = folder_of(output_dict, SUBWORDS_KEY)
         fileio.makedirs(uri)
 
-        def files(split):
+        def files(split: str) -> str:
             return os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], split), "*")
 
-        def write(counted):
-            counts = {side: {} for side in SIDES}
+        @untyped_in_beam
+        def write(counted: Iterable[tuple[tuple[str, str], int]]) -> None:
+            counts: dict[str, dict[str, int]] = {side: {} for side in SIDES}
             for (side, token), count in counted:
                 counts[side][token] = count
             both = join_counts(list(counts.values()))
             for side in SIDES:
-                model = train(
-                    both if config["joint"] else counts[side], config["units"], config["pieces"]
-                )
+                chosen = both if settings["joint"] else counts[side]
+                model = train(chosen, settings["units"], settings["pieces"])
                 with fileio.open(os.path.join(uri, units.MODEL_FILES[side]), "wb") as file:
                     file.write(model)
 
@@ -141,9 +149,10 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 | "Write" >> beam.Map(write)
             )
 
-        limit = config["longest"]
+        limit = settings["longest"]
 
-        def check(longest):
+        @untyped_in_beam
+        def check(longest: tuple[int, str] | None) -> None:
             if longest and longest[0] > limit:
                 raise ValueError(
                     f"A text of the test split has {longest[0]} units, but the last of "
@@ -151,14 +160,14 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     f"lower data.max_tokens, which counts words. It is the {longest[1]}."
                 )
 
-        # What cannot be served must be known before a training, not when the model is measured.
+        # Better now than when a trained model is measured.
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(files("test"))
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
-                | "Cut" >> beam.ParDo(_Lengths(config, uri))
+                | "Cut" >> beam.ParDo(_Lengths(settings, uri))
                 | "Longest"
-                >> beam.CombineGlobally(lambda found: max(found, default=None)).with_defaults()
+                >> beam.CombineGlobally(lambda lengths: max(lengths, default=None)).with_defaults()
                 | "Check" >> beam.Map(check)
             )

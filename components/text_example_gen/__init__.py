@@ -1,3 +1,1 @@
-"""Plain text into TFX:
-`component.TextExampleGen` is its interface, `executor.Executor` its Beam work.
-"""
+"""Plain text into TFX: the interface is in `component`, the Beam work in `executor`."""

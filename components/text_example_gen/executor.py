@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import os
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
 
 import apache_beam as beam
 import tensorflow as tf
@@ -13,6 +15,9 @@ from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 
+from components.artifacts import Artifacts, folder_of
+from components.untyped_in_beam import untyped_in_beam
+from pipeline.common import whole_files
 from pipeline.readers import text_streams
 from pipeline.recipes import sections
 from pipeline.recipes.recipe import Recipe
@@ -23,31 +28,43 @@ COUNTS_KEY = "counts"
 COUNTS_FILE = "counts.json"
 
 
-def relevant_recipe(recipe):
-    """Returns the JSON of a recipe in which all that changes no passage has its default:
-    it takes part in the cache key.
+#: (text, context, order, file, line) of a `Passage`: between the steps it is a plain tuple, which
+#: any runner encodes without knowing our class.
+_Passage: TypeAlias = tuple[str, int, int, str, int]
+
+
+def passages_recipe(
+    data: sections.DataConfig,
+    language_model: sections.LanguageModelConfig,
+    length_buckets: tuple[int, ...],
+) -> Recipe:
+    """Returns a recipe with default values for everything that changes no passage.
+
+    It is part of the cache key.
+
+    Args:
+        data, language_model, length_buckets: see `component.TextExampleGen`.
     """
-    kept = Recipe(
+    return Recipe(
         name="passages",
-        task=recipe.task,
-        data=recipe.data,
+        task="language_model",
+        data=data,
         model=dataclasses.replace(sections.ModelConfig(), head="softmax"),
-        decoding=dataclasses.replace(
-            sections.DecodingConfig(), length_buckets=recipe.decoding.length_buckets
-        ),
+        decoding=dataclasses.replace(sections.DecodingConfig(), length_buckets=length_buckets),
         language_model=dataclasses.replace(
             sections.LanguageModelConfig(),
-            window=recipe.language_model.window,
-            batch_size=recipe.language_model.batch_size,
+            window=language_model.window,
+            batch_size=language_model.batch_size,
         ),
     )
-    return kept.to_json()
 
 
 class Executor(base_beam_executor.BaseBeamExecutor):
-    """Reads the files, one worker each: a stream has an order."""
+    """Reads each file in one worker, because a stream has an order."""
 
-    def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
+    def Do(
+        self, input_dict: Artifacts, output_dict: Artifacts, exec_properties: dict[str, Any]
+    ) -> None:
         """Writes the examples and the counts.
 
         Raises:
@@ -59,7 +76,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         examples = artifact_utils.get_single_instance(
             output_dict[standard_component_specs.EXAMPLES_KEY]
         )
-        counts_uri = artifact_utils.get_single_uri(output_dict[COUNTS_KEY])
+        counts_uri = folder_of(output_dict, COUNTS_KEY)
         examples.split_names = artifact_utils.encode_split_names(list(plan.files))
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
         file_format = example_gen_pb2.FORMAT_TFRECORDS_GZIP
@@ -87,29 +104,31 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             )
 
 
-# Between the steps a passage is a plain tuple: any runner encodes it without knowing our class.
-
-
 class _ReadFile(beam.DoFn):
-    def __init__(self, split, recipe_json):
+    """The (index, (name, path)) of a file to its passages."""
+
+    def __init__(self, split: str, recipe_json: str) -> None:
         super().__init__()
         self._split = split
         self._recipe_json = recipe_json
 
-    def process(self, item):
-        index, file = item
+    @untyped_in_beam
+    def process(self, item: tuple[int, tuple[str, str]]) -> Iterator[_Passage]:
+        """Yields the passages of one file."""
+        index, (name, path) = item
         recipe = Recipe.from_json(self._recipe_json)
-        for passage in text_streams.read_file_passages(tuple(file), index, self._split, recipe):
+        for passage in text_streams.read_file_passages((name, path), index, self._split, recipe):
             yield tuple(passage)
 
 
-def _serialize(passage):
-    passage = text_streams.Passage(*passage)
+@untyped_in_beam
+def _serialize(values: _Passage) -> bytes:
+    passage = text_streams.Passage(*values)
 
-    def texts(text):
+    def texts(text: str) -> tf.train.Feature:
         return tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
 
-    def numbers(number):
+    def numbers(number: int) -> tf.train.Feature:
         return tf.train.Feature(int64_list=tf.train.Int64List(value=[number]))
 
     features = {
@@ -119,35 +138,37 @@ def _serialize(passage):
         "order": numbers(passage.order),
         "line": numbers(passage.line),
     }
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(
-        deterministic=True
-    )
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    serialized: bytes = example.SerializeToString(deterministic=True)
+    return serialized
 
 
-def _tally(passage, split):
-    """(split, (lines, words)) of what a passage adds to its stream."""
-    passage = text_streams.Passage(*passage)
+@untyped_in_beam
+def _tally(values: _Passage, split: str) -> tuple[str, tuple[int, int]]:
+    """Returns (split, (lines, words)) of what a passage adds to its stream."""
+    passage = text_streams.Passage(*values)
     words = text_streams.words_of(passage.text)[passage.context :]
     return split, (words.count(text_streams.LINE_END), len(words))
 
 
-def _sum_pairs(pairs):
+@untyped_in_beam
+def _sum_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
     lines, words = 0, 0
     for more_lines, more_words in pairs:
         lines, words = lines + more_lines, words + more_words
     return lines, words
 
 
-def _write_counts(sums, path):
-    sums = {split: {"lines": lines, "words": words} for split, (lines, words) in sorted(sums)}
-    lines = sum(counts["lines"] for counts in sums.values())
+@untyped_in_beam
+def _write_counts(sums: Iterable[tuple[str, tuple[int, int]]], path: str) -> None:
+    by_split = dict(sorted(sums))
+    lines = sum(lines for lines, _ in by_split.values())
     content = {
         "read": lines,
         "kept": lines,
         "rejected": 0,
         "by_reason": {},
-        "by_split": {split: counts["lines"] for split, counts in sums.items()},
-        "words_by_split": {split: counts["words"] for split, counts in sums.items()},
+        "by_split": {split: lines for split, (lines, _) in by_split.items()},
+        "words_by_split": {split: words for split, (_, words) in by_split.items()},
     }
-    with fileio.open(path, "w") as handle:
-        handle.write(json.dumps(content, indent=2) + "\n")
+    whole_files.write_text(path, json.dumps(content, indent=2) + "\n")

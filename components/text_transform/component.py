@@ -1,4 +1,4 @@
-"""TFX's Transform, taught to take the vocabulary as an artifact and to know the recipe."""
+"""TFX's Transform with the vocabulary as an artifact and the settings of a recipe."""
 
 import json
 import typing
@@ -9,37 +9,35 @@ from tfx.dsl.components.base import base_beam_component, executor_spec
 from tfx.types import component_spec, standard_artifacts, standard_component_specs
 from tfx.types.experimental import simple_artifacts
 
+from components.artifacts import LEXICON_KEY, SUBWORDS_KEY, VOCABULARY_KEY
 from components.text_transform import executor
-from pipeline.recipes import views
-from pipeline.recipes.recipe import Recipe
-from pipeline.tasks import task_of
+from pipeline.recipes.settings import TransformSettings
 
 
 class TextTransformSpec(types.ComponentSpec):
     """Transform's spec with three more inputs."""
 
-    PARAMETERS: typing.ClassVar[dict] = standard_component_specs.TransformSpec.PARAMETERS
-    INPUTS: typing.ClassVar[dict] = {
+    PARAMETERS: typing.ClassVar[dict[str, component_spec.ExecutionParameter]] = (
+        standard_component_specs.TransformSpec.PARAMETERS
+    )
+    INPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {
         **standard_component_specs.TransformSpec.INPUTS,
-        executor.VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
-        executor.LEXICON_KEY: component_spec.ChannelParameter(
-            type=simple_artifacts.File, optional=True
-        ),
-        executor.SUBWORDS_KEY: component_spec.ChannelParameter(
-            type=simple_artifacts.File, optional=True
-        ),
+        VOCABULARY_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
+        LEXICON_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
+        SUBWORDS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File, optional=True),
     }
-    OUTPUTS: typing.ClassVar[dict] = standard_component_specs.TransformSpec.OUTPUTS
+    OUTPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = (
+        standard_component_specs.TransformSpec.OUTPUTS
+    )
     TYPE_ANNOTATION = standard_component_specs.TransformSpec.TYPE_ANNOTATION
 
 
 class TextTransform(Transform):
     """Transform whose preprocessing function reads the vocabularies of an artifact.
 
-    An artifact input, rather than a path in `custom_config`, so that lineage knows which vocabulary
-    a model was trained with, and the cache runs the transform again exactly when it changes. Of the
-    recipe, only what decides the features (`pipeline.recipes.views.transform_settings`) takes part
-    in the cache key.
+    The vocabulary is an input artifact rather than a path in `custom_config`. So lineage knows
+    which vocabulary a model was trained with, and the transform runs again exactly when it changes.
+    Of the recipe, only what decides the features is part of the cache key.
 
     Component `outputs` contains:
      - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of
@@ -50,29 +48,37 @@ class TextTransform(Transform):
     SPEC_CLASS = TextTransformSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
-    def __init__(self, examples, schema, vocabulary, recipe_json, lexicon=None, subwords=None):
+    def __init__(
+        self,
+        examples: types.BaseChannel,
+        schema: types.BaseChannel,
+        vocabulary: types.BaseChannel,
+        preprocessing_fn: str,
+        settings: TransformSettings,
+        lexicon: types.BaseChannel | None = None,
+        subwords: types.BaseChannel | None = None,
+    ) -> None:
         """Creates the component.
 
         Args:
             examples: channel of raw examples.
             schema: channel of their schema.
             vocabulary: channel of the vocabulary folder.
-            recipe_json: what `pipeline.recipes.recipe.Recipe.to_json` gives.
+            preprocessing_fn: path of the function that makes the features.
+            settings: what `pipeline.recipes.views.transform_settings` gives.
             lexicon: channel of the lexicon's folder, where the recipe's model reads it.
             subwords: channel of what Subwords wrote, where `data.units` are not words.
         """
-        recipe = Recipe.from_json(recipe_json)
-        settings = views.transform_settings(recipe)
         transformed_examples = types.Channel(type=standard_artifacts.Examples)
         transformed_examples.matching_channel_name = standard_component_specs.EXAMPLES_KEY
         spec = TextTransformSpec(
             **{
                 standard_component_specs.EXAMPLES_KEY: examples,
                 standard_component_specs.SCHEMA_KEY: schema,
-                executor.VOCABULARY_KEY: vocabulary,
-                **({executor.LEXICON_KEY: lexicon} if lexicon else {}),
-                **({executor.SUBWORDS_KEY: subwords} if subwords else {}),
-                standard_component_specs.PREPROCESSING_FN_KEY: task_of(recipe).PREPROCESSING_FN,
+                VOCABULARY_KEY: vocabulary,
+                **({LEXICON_KEY: lexicon} if lexicon else {}),
+                **({SUBWORDS_KEY: subwords} if subwords else {}),
+                standard_component_specs.PREPROCESSING_FN_KEY: preprocessing_fn,
                 standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps(settings, sort_keys=True),
                 standard_component_specs.FORCE_TF_COMPAT_V1_KEY: 0,
                 # StatisticsGen has seen the raw data; statistics of id lists say nothing.

@@ -1,13 +1,19 @@
-"""The work of TextTransform: TFX's own, once it knows where vocabulary, lexicon and subwords lie."""
+"""The work of TextTransform: TFX's own, given the folders of vocabulary, lexicon and subwords."""
 
 import json
+from typing import Any
 
 from tfx.components.transform import executor as transform_executor
-from tfx.types import artifact_utils, standard_component_specs
+from tfx.types import standard_component_specs
 
-VOCABULARY_KEY = "vocabulary"
-LEXICON_KEY = "lexicon"
-SUBWORDS_KEY = "subwords"
+from components.artifacts import (
+    LEXICON_KEY,
+    SUBWORDS_KEY,
+    VOCABULARY_KEY,
+    Artifacts,
+    folder_of,
+)
+
 FOLDERS = (VOCABULARY_KEY, LEXICON_KEY, SUBWORDS_KEY)
 
 
@@ -16,11 +22,12 @@ class Executor(transform_executor.Executor):
     transforms.
     """
 
-    def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
+    def Do(
+        self, input_dict: Artifacts, output_dict: Artifacts, exec_properties: dict[str, Any]
+    ) -> None:
+        """Runs TFX's Transform with the folders among its settings."""
         folders = {
-            f"{key}_uri": artifact_utils.get_single_uri(input_dict[key])
-            for key in FOLDERS
-            if input_dict.get(key)
+            f"{key}_uri": folder_of(input_dict, key) for key in FOLDERS if input_dict.get(key)
         }
         settings = json.loads(exec_properties[standard_component_specs.CUSTOM_CONFIG_KEY])
         exec_properties = {

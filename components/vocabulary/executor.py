@@ -2,12 +2,22 @@
 
 import json
 import os
+from typing import Any
 
 import apache_beam as beam
 from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 
+from components.artifacts import (
+    EXAMPLES_KEY,
+    SUBWORDS_KEY,
+    VOCABULARY_KEY,
+    Artifacts,
+    folder_of,
+    optional_folder_of,
+)
+from components.count_tokens import CountTokens
 from pipeline.features import pointer_labels, preprocessing, source_features
 from pipeline.features.vocabulary_files import (
     choose_tokens,
@@ -15,79 +25,36 @@ from pipeline.features.vocabulary_files import (
     counted_as,
     counts_file,
     join_counts,
-    units_of,
     write_lexicons,
 )
 from pipeline.recipes import sections
+from pipeline.recipes.settings import VocabularySettings
 from pipeline.tasks import task_named
 from pipeline.text import characters, tokenization, units
 
-EXAMPLES_KEY = "examples"
-VOCABULARY_KEY = "vocabulary"
-SUBWORDS_KEY = "subwords"
 CONFIG_KEY = "vocabulary_config"
 TEXT_SETTINGS_KEY = "text_settings"
-
-
-class CountTokens(beam.DoFn):
-    """Batches of serialized examples to (side, token) pairs, (column, tag) pairs, and (side's
-    units, unit) pairs.
-
-    Args:
-        tokenizers: dict from each feature that is a text to what cuts it into words.
-        columns: the features that are tags.
-        settings, subwords_uri: what `units.tokenizer_of` takes, where words are cut.
-    """
-
-    def __init__(self, tokenizers, columns=(), settings=None, subwords_uri=None):
-        super().__init__()
-        self._tokenizers = tokenizers
-        self._columns = columns
-        self._settings = settings or {}
-        self._subwords_uri = subwords_uri
-
-    def setup(self):
-        self._units = {
-            side: units.tokenizer_of(self._settings, self._subwords_uri, side)
-            for side in self._tokenizers
-            if units.cuts(self._settings, side)
-        }
-
-    def process(self, serialized):
-        import tensorflow as tf
-
-        features = {
-            side: tf.io.FixedLenFeature([], tf.string)
-            for side in (*self._tokenizers, *self._columns)
-        }
-        parsed = tf.io.parse_example(tf.constant(serialized), features)
-        for side, tokenizer in self._tokenizers.items():
-            for token in tokenizer.tokenize(parsed[side]).flat_values.numpy():
-                yield side, token.decode("utf-8")
-        for side, tokenizer in self._units.items():
-            for unit in tokenizer.tokenize(parsed[side]).flat_values.numpy():
-                yield units_of(side), unit.decode("utf-8")
-        for column in self._columns:
-            for tag in source_features.split_tags(parsed[column]).flat_values.numpy():
-                yield column, tag.decode("utf-8")
 
 
 class Executor(base_beam_executor.BaseBeamExecutor):
     """Counts the train split and writes the vocabulary files."""
 
-    def Do(self, input_dict, output_dict, exec_properties):  # noqa: N802 (TFX's name)
+    def Do(
+        self, input_dict: Artifacts, output_dict: Artifacts, exec_properties: dict[str, Any]
+    ) -> None:
+        """Writes the vocabularies, the counts and the lexicons.
+
+        Raises:
+            pipeline.readers.DataError: a lexicon cannot be read.
+        """
         config = sections.VocabularyConfig(**json.loads(exec_properties[CONFIG_KEY]))
-        settings = json.loads(exec_properties[TEXT_SETTINGS_KEY])
+        settings: VocabularySettings = json.loads(exec_properties[TEXT_SETTINGS_KEY])
         tokenizer = tokenization.Tokenizer(**settings["tokenizer"])
         columns = settings.get("source_features", ())
         sides = task_named(settings.get("task", "seq2seq")).text_features()
         tokenizers = {side: units.word_tokenizer(settings, side) for side in sides}
-        uri = artifact_utils.get_single_uri(output_dict[VOCABULARY_KEY])
-        subwords_uri = (
-            artifact_utils.get_single_uri(input_dict[SUBWORDS_KEY])
-            if input_dict.get(SUBWORDS_KEY)
-            else None
-        )
+        uri = folder_of(output_dict, VOCABULARY_KEY)
+        subwords_uri = optional_folder_of(input_dict, SUBWORDS_KEY)
         fileio.makedirs(uri)
         pattern = os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], "train"), "*")
 

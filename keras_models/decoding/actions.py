@@ -53,8 +53,9 @@ def continue_spans(log_probs, last, vocabulary_size, source_length):
 
 
 def surfaces(tokens, extended_ids, vocabulary_size):
-    """What tokens say:
-    the word, or the extended id of the source token at the position that is copied.
+    """Returns the words of tokens.
+
+    A copy's is the extended id of the source token at the position that is copied.
 
     Heads that do not merge copy position j as V + j, whatever it holds.
 
@@ -68,8 +69,9 @@ def surfaces(tokens, extended_ids, vocabulary_size):
 
 
 def flagged_ids(flags, ids, size):
-    """bool `[rows, size]`:
-    the ids that stand where `flags [rows, length]` are true in `ids [rows, length]`.
+    """Marks the ids that stand where `flags` are true, bool `[rows, size]`.
+
+    `ids` and `flags` are `[rows, length]`.
     """
     rows = ops.shape(ids)[0]
     flat = ops.expand_dims(ops.arange(rows, dtype="int32"), -1) * size + ids
@@ -82,8 +84,9 @@ def flagged_ids(flags, ids, size):
 
 
 def shifted(tensor, places, fill):
-    """Each source position's value `places` to its right, `fill` beyond the end;
-    `[rows, source_length]`.
+    """Each source position's value `places` to its right, `[rows, source_length]`.
+
+    Beyond the end stands `fill`.
     """
     source_length = ops.shape(tensor)[1]
     padded = ops.pad(tensor, [[0, 0], [0, places]], constant_values=fill)

@@ -6,7 +6,7 @@ from keras import ops
 from keras_models.decoding.actions import span_lengths
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
 from keras_models.decoding.ranking import top_k
-from keras_models.decoding.search import Rules
+from keras_models.decoding.rules import Rules
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
 # Sizes are multiplied out rather than written as -1, so that what is static stays static and loop
@@ -89,7 +89,7 @@ def beam_search(
             last step.
         vocabulary_size: V, if it is known when the graph is made and `extended_size` is not: many
             actions are ranked faster if they are known to be many.
-        **rules: the others of `keras_models.decoding.search.Rules`, which are
+        **rules: the others of `keras_models.decoding.rules.Rules`, which are
             min_length: outputs shorter than this do not end.
             allow_unknown: whether `[UNK]` may stand in the output.
             replace_unknown: whether it may, as the source token that attention looks at most.
@@ -159,8 +159,9 @@ def beam_search(
 
 
 def _run_compacting(search, step_of, state):
-    """Searches until half of the sources have ended, then goes on with the others alone;
-    returns the finished hypotheses of all.
+    """Searches until half of the sources have ended, then goes on with the others alone.
+
+    Returns the finished hypotheses of all.
 
     Those that are left out would not have changed any more; if fewer than half run, some of them
     fill up the half, because its size is fixed.
@@ -193,8 +194,9 @@ def _rows_of(state, sources):
 
 
 class _Search:
-    """The loop of a beam search;
-    its state is a tuple of the number of tokens, the running and the finished hypotheses, and the
+    """The loop of a beam search.
+
+    Its state is a tuple of the number of tokens, the running and the finished hypotheses, and the
     carry.
 
     Args:
@@ -237,7 +239,8 @@ class _Search:
         return ops.while_loop(condition, self._advance, state)
 
     def runs(self, running, finished):
-        """Whether a source's running hypotheses can still become one of its `n_best`:
+        """Whether running hypotheses can still become one of their source's `n_best`.
+
         bool `[batch]`.
         """
         # Log-probabilities only fall and the coverage penalty is at most 0: this bounds what a
@@ -255,8 +258,9 @@ class _Search:
         return {key: _select(value, index) for key, value in joint.items()}
 
     def _promised(self, index, made):
-        """By what continuations are ranked, None where they are of one length:
-        the penalty of the length that each is sure to have.
+        """The penalty that continuations are ranked by, None where they are of one length.
+
+        It is that of the length that each is sure to have.
 
         A span is paid for whole at its first token; ranked by log-probability alone it would
         compete, token for nothing, with single words.

@@ -58,8 +58,9 @@ LEAST_LOG_PROB = -1e4
 
 
 class Protection(typing.NamedTuple):
-    """Source tokens that every output must hold exactly as often as its source does:
-    placeholders, tags, …
+    """Source tokens that every output must hold exactly as often as its source does.
+
+    Such are placeholders, tags, …
 
     A protected token is never output more often than the source still owes it, and one that the
     source lacks never at all. While tokens are owed no output ends: the probability of ending goes
@@ -136,8 +137,9 @@ class Protection(typing.NamedTuple):
         return ops.where(forbidden, LOG_ZERO, log_probs)
 
     def _payments(self, log_probs, paying, owed_ids, extended_ids, places):
-        """The log-probabilities of all actions that pay, among `LOG_ZERO`s, and how many ids are
-        owed, float `[rows, 1]`.
+        """The log-probabilities of all actions that pay, among `LOG_ZERO`s.
+
+        Also returns how many ids are owed, float `[rows, 1]`.
 
         What pays stands in the source: looked up there, it takes no pass over all words.
 
@@ -159,8 +161,10 @@ class Protection(typing.NamedTuple):
         return ops.concatenate([words, spans], axis=1), count
 
     def _consequences(self, log_probs, owed, extended_ids):
-        """What each action does:
-        owed tokens it pays (int), whether it breaks the promise (bool), its tokens (int).
+        """What each action does.
+
+        Returns the owed tokens that it pays (int), whether it breaks the promise (bool), and its
+        number of tokens (int).
 
         Each `[rows, actions]`, or `[1, actions]` for the last. And the ids that are owed, bool
         `[rows, V + source_length]`.
@@ -207,8 +211,9 @@ class Protection(typing.NamedTuple):
 
     @staticmethod
     def pay(owed, tokens, extended_ids, vocabulary_size):
-        """Returns `owed [rows, source_length]` once `tokens [rows]` are output:
-        one occurrence of each is paid.
+        """Returns `owed [rows, source_length]` after `tokens [rows]` are output.
+
+        One occurrence of each is paid.
         """
         ids = ops.cast(extended_ids, "int32")
         surface = action_space.surfaces(ops.expand_dims(tokens, -1), ids, vocabulary_size)

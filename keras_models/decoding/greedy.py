@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
-from keras_models.decoding.search import Rules
+from keras_models.decoding.rules import Rules
 
 
 def greedy_search(
@@ -18,8 +18,9 @@ def greedy_search(
     return_attention=False,
     **rules,
 ):
-    """Takes the likeliest action at every step;
-    the same as `beam_search` with a beam of one, and cheaper.
+    """Takes the likeliest action at every step.
+
+    It is the same as `beam_search` with a beam of one, and cheaper.
 
     Arguments and result are those of `beam_search`, with K = 1.
     """

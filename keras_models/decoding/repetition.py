@@ -60,8 +60,9 @@ def repeating_actions(tokens, index, extended_ids, vocabulary_size, ngram, max_s
     parts.append(spans)
 
     def token(place):
-        """`[rows, source_length or 1]`:
-        the token at `place` of the span from each position, before 0 what was said.
+        """The token at `place` of the span from each position, before 0 what was output.
+
+        `[rows, source_length or 1]`.
         """
         return action_space.shifted(ids, place, 0) if place >= 0 else before(-place)
 

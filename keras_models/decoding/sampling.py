@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_models.decoding.greedy import follow_path
 from keras_models.decoding.hypotheses import Hypotheses
-from keras_models.decoding.search import Rules
+from keras_models.decoding.rules import Rules
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows
 from keras_models.uniforms import draw_uniforms as draw_uniforms
 

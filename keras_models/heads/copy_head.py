@@ -3,6 +3,7 @@
 import inspect
 
 import keras
+from keras import ops
 
 # Label features beyond the target's ids that some heads learn from;
 # `pipeline.features.preprocessing` makes them.
@@ -78,9 +79,7 @@ class CopyHead(keras.layers.Layer):
         self.build(**{name: shape for name, shape in shapes.items() if name in names})
 
     def prepare(self, states):
-        """Returns a dict of tensors to add to `memory`:
-        what can be computed of the source once for all steps.
-        """
+        """Returns what can be computed of the source alone: tensors to add to `memory`."""
         return {}
 
     def target_log_prob(self, state, memory, targets, labels=None, training=False):
@@ -114,6 +113,28 @@ class CopyHead(keras.layers.Layer):
                 position j; from it the decoder tells where each output token came from.
         """
         raise NotImplementedError(f"{type(self).__name__} must define step_log_probs.")
+
+    def fold_time(self, state, memory):
+        """Returns the distributions of all target steps: time is folded into the batch.
+
+        Args:
+            state: tensors `[batch, target_length, ...]`.
+            memory: tensors `[batch, source_length, ...]`, or None.
+
+        Returns:
+            float32 `[batch, target_length, size]`, `step_log_probs` of each step.
+        """
+        batch, length = ops.shape(next(iter(state.values())))[:2]
+        flat = {
+            key: ops.reshape(value, (batch * length, value.shape[-1]))
+            for key, value in state.items()
+        }
+        repeated = {
+            key: None if value is None else ops.repeat(value, length, axis=0)
+            for key, value in memory.items()
+        }
+        log_probs, _ = self.step_log_probs(flat, repeated)
+        return ops.reshape(log_probs, (batch, length, ops.shape(log_probs)[-1]))
 
     def get_config(self):
         config = super().get_config()

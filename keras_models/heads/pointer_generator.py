@@ -7,6 +7,7 @@ from keras_models.heads.copy_head import CopyHead
 from keras_models.layers.numerics import (
     LOG_ZERO,
     add_copies,
+    is_empty,
     log_add,
     log_distribution,
     project_parts,
@@ -48,7 +49,8 @@ class PointerGenerator(CopyHead):
 
     >>> head = PointerGenerator(vocabulary_size=10)
     >>> attention = np.full((2, 3, 5), 0.2)
-    >>> log_prob = head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), attention, np.tile(np.arange(10, 15), (2, 1)))
+    >>> source = np.tile(np.arange(10, 15), (2, 1))
+    >>> log_prob = head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), attention, source)
     >>> log_prob.shape
     TensorShape([2, 3, 15])
 
@@ -98,15 +100,7 @@ class PointerGenerator(CopyHead):
         memory = {"extended_ids": source_extended_ids}
         if targets is not None:
             return self.target_log_prob(state, memory, targets)
-        # Fold time into the batch: one step's distribution for every target position.
-        batch, length, source_length = ops.shape(attention)
-        flat = {
-            key: ops.reshape(value, (batch * length, value.shape[-1]))
-            for key, value in state.items()
-        }
-        ids = ops.repeat(source_extended_ids, length, axis=0)
-        log_probs, _ = self.step_log_probs(flat, {"extended_ids": ids})
-        return ops.reshape(log_probs, (batch, length, self.vocabulary_size + source_length))
+        return self.fold_time(state, memory)
 
     def compute_output_shape(
         self,
@@ -130,7 +124,7 @@ class PointerGenerator(CopyHead):
             parts.append(state["inputs"])
         logit = ops.cast(project_parts(self.gate, parts), "float32")[..., 0]
         # A source without tokens leaves nothing to copy: all the mass goes to the vocabulary.
-        empty = ops.max(state["attention_log_weights"], axis=-1) <= LOG_ZERO
+        empty = is_empty(state["attention_log_weights"])
         return (
             ops.where(empty, 0.0, ops.log_sigmoid(logit)),
             ops.where(empty, LOG_ZERO, ops.log_sigmoid(-logit)),

@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
-from keras_models.heads.copynet import fold_time
 from keras_models.layers.numerics import (
     LOG_ZERO,
     copy_mass,
@@ -90,7 +89,7 @@ class PointerNetwork(CopyHead):
         memory = {"extended_ids": source_extended_ids, "mask": mask, **self.prepare(memory_states)}
         if targets is not None:
             return self.target_log_prob(state, memory, targets)
-        return fold_time(self.step_log_probs, state, memory)
+        return self.fold_time(state, memory)
 
     def prepare(self, states):
         end = ops.broadcast_to(

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_models.heads.copy_head import POINTERS, CopyHead
 from keras_models.layers.activations import make_activation
-from keras_models.layers.numerics import LOG_ZERO, log_distribution, rowwise
+from keras_models.layers.numerics import LOG_ZERO, is_empty, log_distribution, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 # In `target_pointers`: the word is generated; it is copied from where attention looks (the paper,
@@ -15,8 +15,9 @@ GENERATED, MOST_ATTENDED = -1, -2
 
 @keras.saving.register_keras_serializable("verbatim")
 class PointerSoftmax(CopyHead):
-    """Chooses between a word of the shortlist and a location of the source;
-    the two are never added.
+    """Chooses between a word of the shortlist and a location of the source.
+
+    The two are never added.
 
         d_t          = P(z_t = 1) = sigmoid(k f(c_t, s_t))                               (eq. 8)
         p(w, z = 1)  = d_t softmax(W hidden + b)_w                                       (eq. 6)
@@ -131,7 +132,7 @@ class PointerSoftmax(CopyHead):
         logit = ops.cast(rowwise(switch, ops.concatenate(parts, axis=-1)), "float32")[..., 0]
         logit = logit * self.inverse_temperature
         # A source without tokens has no location.
-        empty = ops.max(state["attention_log_weights"], axis=-1) <= LOG_ZERO
+        empty = is_empty(state["attention_log_weights"])
         return (
             ops.where(empty, 0.0, ops.log_sigmoid(logit)),
             ops.where(empty, LOG_ZERO, ops.log_sigmoid(-logit)),

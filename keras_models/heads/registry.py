@@ -1,12 +1,14 @@
 """The copy mechanisms that a recipe can name."""
 
-from keras_models.heads.copynet import JointCopy
-from keras_models.heads.lexicon import LexiconBias, LexiconCopy, LexiconLinear
+from keras_models.heads.joint_copy import JointCopy
+from keras_models.heads.lexicon_bias import LexiconBias
+from keras_models.heads.lexicon_copy import LexiconCopy
+from keras_models.heads.lexicon_linear import LexiconLinear
 from keras_models.heads.pointer_generator import PointerGenerator
 from keras_models.heads.pointer_network import PointerNetwork
 from keras_models.heads.pointer_sentinel import PointerSentinel
 from keras_models.heads.pointer_softmax import PointerSoftmax
-from keras_models.heads.softmax import SoftmaxHead
+from keras_models.heads.softmax_head import SoftmaxHead
 from keras_models.heads.span_copy import SpanCopy
 
 HEADS = {

@@ -147,16 +147,7 @@ class SpanCopy(CopyHead):
                 else {SPAN_STARTS: span_starts, SPAN_LENGTHS: span_lengths}
             )
             return self.target_log_prob(state, memory, targets, labels)
-        batch, length = ops.shape(inputs)[:2]
-        flat = {
-            key: ops.reshape(value, (batch * length, value.shape[-1]))
-            for key, value in state.items()
-        }
-        repeated = {
-            key: None if x is None else ops.repeat(x, length, axis=0) for key, x in memory.items()
-        }
-        log_probs, _ = self.step_log_probs(flat, repeated)
-        return ops.reshape(log_probs, (batch, length, ops.shape(log_probs)[-1]))
+        return self.fold_time(state, memory)
 
     def compute_output_shape(
         self,

@@ -7,8 +7,9 @@ from keras import ops
 
 
 def maxout(inputs, pieces=2):
-    """Largest of each `pieces` neighbouring units:
-    `[..., pieces * size]` to `[..., size]` (Goodfellow et al. 2013).
+    """Largest of each `pieces` neighbouring units (Goodfellow et al. 2013).
+
+    `[..., pieces * size]` becomes `[..., size]`.
 
     Raises:
         ValueError: the last axis is no multiple of `pieces`.

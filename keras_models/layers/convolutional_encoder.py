@@ -10,10 +10,9 @@ from keras_models.layers.numerics import rowwise
 class ConvolutionalEncoder(keras.layers.Layer):
     """Encodes a sequence by gated convolutions, all positions at once.
 
-        x_j = W_e (w_j + p_j) + b_e                               embedded word and learned position
-        [a_j; b_j] = W [x_{j-k/2}; ...; x_{j+k/2}] + b            convolution of width k
-        x_j <- (a_j sigmoid(b_j) + x_j) sqrt(1/2)                 gated linear unit and residual,
-        for each layer
+        x_j = W_e (w_j + p_j) + b_e                        embedded word and learned position
+        [a_j; b_j] = W [x_{j-k/2}; ...; x_{j+k/2}] + b     convolution of width k
+        x_j <- (a_j sigmoid(b_j) + x_j) sqrt(1/2)          gated linear unit, residual; each layer
 
     Words beyond the sequence's end and padding count as zeros in every layer, so a padded sequence
     gets the states of the unpadded one. A layer sees k // 2 neighbours on either side: `layers` of

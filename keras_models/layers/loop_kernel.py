@@ -5,8 +5,7 @@ from keras import ops
 
 
 class LoopKernel:
-    """A kernel K `[size, units]`, made ready outside of a loop for the gradients of the products
-    inside.
+    """A kernel K `[size, units]`, made ready outside a loop for its products' gradients.
 
         y = x K,    dL/dx = dL/dy K^T,    dL/dK = x^T dL/dy
 

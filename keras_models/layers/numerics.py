@@ -84,13 +84,17 @@ def _largest(values):
 
 
 def log_distribution(probabilities):
-    """Returns float32 log(probabilities / their sum) over the last axis, `LOG_ZERO` where they are
-    0.
+    """Returns float32 log(probabilities / their sum) over the last axis; of 0, `LOG_ZERO`.
 
     Probabilities in bfloat16 add up to 1 but roughly; in float32 their shares do so exactly.
     """
     logs = safe_log(probabilities)
     return masked_log_softmax(logs, logs > LOG_ZERO)
+
+
+def is_empty(attention_log_weights):
+    """Whether there is no source to attend to: bool, one axis less than the weights."""
+    return ops.max(attention_log_weights, axis=-1) <= LOG_ZERO
 
 
 def rowwise(function, inputs):
@@ -131,8 +135,9 @@ def weighted_sums(inputs, weights):
 
 
 def project_parts(layer, parts):
-    """A Dense layer's outputs of what comes in parts, W [x_1;
-    x_2; ...] + b, without laying the parts side by side.
+    """A Dense layer's outputs of what comes in parts, W [x_1; x_2; ...] + b.
+
+    The parts are not laid side by side.
 
     For layers of few units, such as gates: their products are so small that the laying would take
     longer, and XLA does it once for each number.
@@ -209,8 +214,7 @@ def first_places(ids):
 def add_copies(log_probs, log_weights, extended_ids, places=None):
     """Adds what is copied to what is generated, at the words of the source alone.
 
-        log p(w) = log(exp(log_probs(w)) + sum over j with extended_ids[j] = w of
-        exp(log_weights[j]))
+        p(w) = exp(log_probs(w)) + sum over j with extended_ids[j] = w of exp(log_weights[j])
 
     The same as a sum of `copy_mass`, without passes over all words: these would cost a decoding
     step more than its attention does.
@@ -253,14 +257,15 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
 
 
 def scale_gradient(inputs, share):
-    """Returns the inputs as they are, with `share` (a number or a scalar tensor) of their gradient."""
+    """Returns the inputs, with `share` (a number or a scalar tensor) of their gradient."""
     fixed = ops.stop_gradient(inputs)
     return fixed + ops.cast(share, fixed.dtype) * (inputs - fixed)
 
 
 def repeat_rows(tree, times):
-    """Repeats each row of every tensor of a nest, side by side:
-    `[batch, ...]` to `[batch * times, ...]`.
+    """Repeats each row of every tensor of a nest, side by side.
+
+    `[batch, ...]` becomes `[batch * times, ...]`.
     """
     if isinstance(times, int) and times == 1:
         return tree

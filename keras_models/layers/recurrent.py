@@ -1,6 +1,4 @@
-"""Recurrent layers:
-encoders' and both their directions, and cells for decoders that feed back their own output.
-"""
+"""Recurrent layers of encoders, and cells of decoders that feed back their own output."""
 
 import contextlib
 
@@ -27,8 +25,9 @@ def bidirectional(layer, **options):
 
 
 class _ProjectsInputs(keras.layers.RNN):
-    """Projects all inputs in one product outside the loop, where Keras' own layers multiply them
-    step by step.
+    """Projects all inputs in one product outside the loop.
+
+    Keras' own layers multiply them step by step.
 
     Stands behind a Keras layer among the bases: that layer takes the accelerator's own
     implementation where there is one, and comes here where there is none. Its cell is one of those
@@ -146,20 +145,21 @@ class LSTM(keras.layers.LSTM, _ProjectsInputs):
 
 @keras.saving.register_keras_serializable("verbatim")
 class FeedbackCell(keras.layers.Layer):
-    """GRU or LSTM cell with a second, fed-back input, whose first input is projected for all steps
-    at once.
+    """GRU or LSTM cell with a second, fed-back input.
+
+    The first input is projected for all steps at once.
 
     With input x, feedback f (the decoder's last output; Luong et al. 2015, section 3.3) and state
     h:
 
-        GRU (Cho et al. 2014, reset after the product as in cuDNN), gates z, r, candidate n in this
-        order of columns:
+        GRU (Cho et al. 2014, reset after the product as in cuDNN), its columns the gates z and r
+        and the candidate n:
             [a_z a_r a_n] = x W + f F + b,   [u_z u_r u_n] = h U + b'
-            z = sigmoid(a_z + u_z),  r = sigmoid(a_r + u_r),  n = tanh(a_n + r u_n),  h' = z h + (1
-            - z) n
+            z = sigmoid(a_z + u_z),  r = sigmoid(a_r + u_r)
+            n = tanh(a_n + r u_n),  h' = z h + (1 - z) n
         LSTM, gates i, f, g, o:
-            [i f g o] = x W + f F + h U + b,  c' = sigmoid(f) c + sigmoid(i) tanh(g),  h' =
-            sigmoid(o) tanh(c')
+            [i f g o] = x W + f F + h U + b
+            c' = sigmoid(f) c + sigmoid(i) tanh(g),  h' = sigmoid(o) tanh(c')
 
     x W for a whole target is one large product outside the loop; only what depends on the last step
     stays inside.
@@ -216,8 +216,9 @@ class FeedbackCell(keras.layers.Layer):
         return rowwise(lambda rows: ops.matmul(rows, self.kernel), inputs) + self.bias
 
     def loop_kernels(self):
-        """Returns what a loop's calls multiply by, as `LoopKernel`s:
-        of the state, and of the feedback if there is one.
+        """Returns the `LoopKernel`s that a loop's calls multiply by.
+
+        One is for the state, one for the feedback if there is one.
         """
         kernels = {"recurrent": LoopKernel(self.recurrent_kernel, self.compute_dtype)}
         if self.feedback:

@@ -10,8 +10,8 @@ from keras_models.layers.recurrent import FeedbackCell
 class VariationalDropout(keras.layers.Layer):
     """Dropout with one mask for all time steps of a sequence (Gal 2015).
 
-        y_t = x_t * m / (1 - rate),   m ~ Bernoulli(1 - rate), one for each sequence and unit; y_t =
-        x_t at inference
+        y_t = x_t * m / (1 - rate)       m ~ Bernoulli(1 - rate), one for each sequence and unit
+        y_t = x_t                        at inference
 
     Args:
         rate: share of units dropped.
@@ -50,8 +50,9 @@ class VariationalDropout(keras.layers.Layer):
         """Nothing: there are no weights."""
 
     def mask(self, batch_size, size):
-        """Draws `[batch, size]` factors, each 0 or 1 / (1 - rate):
-        for a loop, which multiplies each step by them.
+        """Draws `[batch, size]` factors, each 0 or 1 / (1 - rate).
+
+        A loop multiplies each step by them.
         """
         ones = ops.ones((batch_size, size), dtype=self.compute_dtype)
         return (
@@ -75,10 +76,9 @@ class ZoneoutLSTM(keras.layers.Layer):
     """LSTM of which random units keep their value of the last step (Krueger et al. 2016).
 
         [i f g o] = x_t W + h_{t-1} U + b
-        c' = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g),             h' = sigmoid(o) tanh(c')
-        c_t = d_c c_{t-1} + (1 - d_c) c',                         d_c ~ Bernoulli(zoneout_cell) anew
-        each step h_t = d_h h_{t-1} + (1 - d_h) h',                         d_h ~
-        Bernoulli(zoneout_hidden)
+        c' = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g),   h' = sigmoid(o) tanh(c')
+        c_t = d_c c_{t-1} + (1 - d_c) c'                d_c ~ Bernoulli(zoneout_cell) anew each step
+        h_t = d_h h_{t-1} + (1 - d_h) h'                d_h ~ Bernoulli(zoneout_hidden)
 
     h' reads c', not c_t, as in the paper. At inference each d is its expectation. x W of a whole
     sequence is one product outside the loop.
@@ -135,8 +135,9 @@ class ZoneoutLSTM(keras.layers.Layer):
         return [ops.zeros((batch_size, self.units), dtype=self.compute_dtype) for _ in range(2)]
 
     def zoneout_masks(self, length, batch_size):
-        """Draws what is kept in training:
-        two bool tensors `[length, batch, units]`, for h and for c.
+        """Draws what is kept in training.
+
+        Returns two bool tensors `[length, batch, units]`, for h and for c.
 
         They are drawn before the loop: a random generator inside it would have to be one of the
         loop's carried tensors.

@@ -1,6 +1,4 @@
-"""How the segmenting encoder's decisions are drawn and learned:
-REINFORCE with priors (Arthur 2018, section 5.3).
-"""
+"""The segmenting encoder's decisions: REINFORCE with priors (Arthur 2018, section 5.3)."""
 
 import keras
 from keras import ops
@@ -16,8 +14,7 @@ SCRIPT_ENDS = "source_script_ends"
 
 @keras.saving.register_keras_serializable("verbatim")
 class SegmentCounts(keras.layers.Layer):
-    """Counts how often training has met each segment, so that new ones can be rewarded for being
-    tried.
+    """Counts how often training has met each segment, so that new ones can be rewarded.
 
     A segment that is right but was never seen has a poor likelihood, because the decoder does not
     know it, and so REINFORCE keeps to what it sampled first (Arthur 2018, 5.5.3). As in count-based
@@ -47,8 +44,9 @@ class SegmentCounts(keras.layers.Layer):
         )
 
     def call(self, ids, ends, training=False):
-        """Returns each sentence's bonus, float32 `[batch]`;
-        in training counts its segments afterwards.
+        """Returns each sentence's bonus, float32 `[batch]`.
+
+        In training it counts the sentence's segments afterwards.
         """
         buckets = segmentation.hashes(ids, ends, self.buckets)
         weight = ops.cast(ends, "float32")
@@ -70,13 +68,15 @@ class SegmentationPolicy(keras.layers.Layer):
     With the reward R = log p(E | F, S) / |E| (eq. 5.5) of a sampled segmentation S, without
     gradient,
 
-        R' = R + w_lambda log Poisson(|S|; |F| / lambda) + w_new bonus(S)       then to mean 0,
-        variance 1 (eq. 5.16), if so asked L_R = - sum_i log pi(S_i) (R' - b_i)
-        eq. 5.7 L_b = sum_i (R' - b_i)^2,   b_i = w_b H_i + b_b                         eqs. 5.8,
-        5.9; H and b without gradient here and there L_c = - sum_i entropy(pi_i)
-        eq. 5.15 L_f = sum over segments of (1 - their attention)^2                       eq. 5.14
-        loss = (w_R L_R + L_b + w_c L_c + w_f L_f) / number of target tokens     eq. 5.10, a token
-        as the translation's loss is
+        R' = R + w_lambda log Poisson(|S|; |F| / lambda) + w_new bonus(S)
+        L_R = - sum_i log pi(S_i) (R' - b_i)                                     eq. 5.7
+        L_b = sum_i (R' - b_i)^2,   b_i = w_b H_i + b_b                          eqs. 5.8, 5.9
+        L_c = - sum_i entropy(pi_i)                                              eq. 5.15
+        L_f = sum over segments of (1 - their attention)^2                       eq. 5.14
+        loss = (w_R L_R + L_b + w_c L_c + w_f L_f) / number of target tokens     eq. 5.10
+
+    R' then gets mean 0 and variance 1, if so asked (eq. 5.16). H and b are without gradient in L_b
+    and L_R. A token weighs in the loss as it does in the translation's.
 
     Three places differ from the thesis' print: it has pi where REINFORCE has log pi (eq. 5.7); it
     multiplies R, a negative number, by the prior's probability (eq. 5.13), which would reward
@@ -202,8 +202,9 @@ class SegmentationPolicy(keras.layers.Layer):
     # Decisions.
 
     def draw(self, logits, mask, script_ends=None):
-        """Training's segmentations:
-        bool like `logits`, whose rows are a sentence's samples side by side.
+        """Draws training's segmentations.
+
+        Returns bool like `logits`, whose rows are a sentence's samples side by side.
         """
         shape = ops.shape(logits)
         drawn = keras.random.uniform(shape, dtype="float32", seed=self.seeds) < ops.sigmoid(logits)
@@ -222,9 +223,9 @@ class SegmentationPolicy(keras.layers.Layer):
         return segmentation.closed(drawn, mask)
 
     def decode(self, logits, mask, samples=1):
-        """Decoding's segmentations:
-        of each sentence's rows side by side the first is the likeliest, the others are drawn,
-        always alike.
+        """Returns decoding's segmentations, a sentence's rows side by side.
+
+        The first is the likeliest; the others are drawn, always alike.
         """
         if samples == 1:
             return segmentation.closed(logits > 0, mask)
@@ -238,9 +239,7 @@ class SegmentationPolicy(keras.layers.Layer):
     # Learning.
 
     def state_gradient(self):
-        """The share of the decisions' gradient that may reach the encoder's states:
-        a number or a scalar.
-        """
+        """The share of the decisions' gradient that may reach the encoder's states, a scalar."""
         return self.imitation if self.detached else 1.0
 
     def loss(self, encoded, source_ids, mask, target_log_prob, target_mask, attention):

@@ -12,19 +12,20 @@ from keras_models.layers.transformer import EPSILON
 
 @keras.saving.register_keras_serializable("verbatim")
 class SegmentingEncoder(keras.layers.Layer):
-    """Character BiLSTM, a Bernoulli decision at each character whether a segment ends there, and a
-    BiLSTM over the segments.
+    """Character BiLSTM, decisions where segments end, and a BiLSTM over the segments.
 
-        H = W_h BiLSTM(embedded) + b_h                                        the character encoder
-        P(S_i = end | F) = sigmoid(w_s H_i + b_s)                             eq. 5.1
-        c_j = LSTM(H_first(j), ..., H_last(j)), its last state                the composer
-        states = BiLSTM(c_1, ..., c_J)                                        the word encoder
+    Each decision is a Bernoulli variable of its character.
+
+        H = W_h BiLSTM(embedded) + b_h                          the character encoder
+        P(S_i = end | F) = sigmoid(w_s H_i + b_s)               eq. 5.1
+        c_j = LSTM(H_first(j), ..., H_last(j))                  the composer, its last state
+        states = BiLSTM(c_1, ..., c_J)                          the word encoder
 
     Ours, against how slowly three stacked LSTMs begin to learn:
 
-        H, c_j, states_j = LayerNorm of the above; states_j = LayerNorm(BiLSTM(c_1, ..., c_J)_j +
-        c_j + H_last(j))     with `residual` c_j = ... + embedding of the bucket that the characters
-        of segment j fall into                               with `word_buckets`
+        `residual`:      H, c_j and states_j are LayerNorm of the above, and
+                         states_j = LayerNorm(BiLSTM(c_1, ..., c_J)_j + c_j + H_last(j))
+        `word_buckets`:  c_j = ... + embedding of the bucket that segment j's characters fall into
 
     Nothing changes its shape: a segment's vector stands at the place of its last character, the
     composer's state is reset where a segment begins, and the word encoder passes over the places
@@ -155,7 +156,7 @@ class SegmentingEncoder(keras.layers.Layer):
         }
 
     def _compose(self, vectors, ends, training):
-        """The state of an LSTM that begins anew at each segment: `[batch, source_length, units]`."""
+        """The states of an LSTM that begins anew at each segment, `[batch, length, units]`."""
         kept = 1 - ops.cast(segmentation.starts_of(ends), vectors.dtype)
         # One tensor, because `ops.scan` over two needs to know their length on TensorFlow.
         steps = ops.concatenate(

@@ -41,8 +41,7 @@ class Shortlist(typing.NamedTuple):
         return ops.reshape(logits + ops.expand_dims(self.bias, 1), (rows, self.size))
 
     def restore(self, ids, vocabulary_size):
-        """The extended ids, of the vocabulary and the source, that ids of the list's space stand
-        for.
+        """Returns the extended ids that ids of the list's space stand for.
 
         Args:
             ids: int32 `[rows, ...]`.
@@ -110,8 +109,14 @@ def choose_words(extended_ids, vocabulary_size, size, lexicon_ids=None, lexicon_
 
 
 def find(ids, words):
-    """Where ids stand in a list:
-    place int32 and whether they are in it, both like `ids [batch, length]`; `words [batch, N]`.
+    """Finds ids in a list.
+
+    Args:
+        ids: int `[batch, length]`.
+        words: int `[batch, N]`, the list.
+
+    Returns:
+        Their places, int32, and whether they are in it, both like `ids`.
     """
     same = ops.equal(ops.expand_dims(ops.cast(ids, "int32"), -1), ops.expand_dims(words, 1))
     return ops.cast(ops.argmax(same, axis=-1), "int32"), ops.any(same, axis=-1)

@@ -33,8 +33,8 @@ def sinusoidal_positions(positions, size):
 class MultiHeadAttention(keras.layers.Layer):
     """Scaled dot-product attention with several heads, whose keys and values can be kept.
 
-        MultiHead(Q, M) = Concat(head_1, ..., head_h) W_O,   head_i = softmax(Q W_Q,i (M W_K,i)^T /
-        sqrt(d)) M W_V,i
+        MultiHead(Q, M) = Concat(head_1, ..., head_h) W_O
+        head_i = softmax(Q W_Q,i (M W_K,i)^T / sqrt(d)) M W_V,i
 
     (section 3.2.2 and eq. 1) with d = size / h. A query of which every key is masked gets zeros.
 
@@ -59,7 +59,8 @@ class MultiHeadAttention(keras.layers.Layer):
     >>> attention = MultiHeadAttention(heads=2)
     >>> attention.build((None, None, 4), (None, None, 4))
     >>> keys, values = attention.project_memory(np.ones((1, 3, 4), "float32"))
-    >>> attention(np.ones((1, 5, 4), "float32"), keys=keys, values=values, allowed=np.ones((1, 1, 1, 3), "bool")).shape
+    >>> query, allowed = np.ones((1, 5, 4), "float32"), np.ones((1, 1, 1, 3), "bool")
+    >>> attention(query, keys=keys, values=values, allowed=allowed).shape
     TensorShape([1, 5, 4])
 
     References:
@@ -92,8 +93,9 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.transpose(parts, (0, 2, 1, 3))
 
     def project_memory(self, memory):
-        """Returns the keys and values of `memory [batch, memory_length, memory_size]`, which no
-        query changes.
+        """Returns the keys and values of `memory [batch, memory_length, memory_size]`.
+
+        No query changes them.
         """
         return (
             self._split(self._project(memory, self.key_kernel)),
@@ -117,8 +119,9 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 class _TransformerLayer(keras.layers.Layer):
-    """What encoder and decoder layers share:
-    self-attention and feed-forward network, each x + Drop(f(Norm(x))).
+    """Base of encoder and decoder layers: self-attention and feed-forward network.
+
+    Each is x + Drop(f(Norm(x))).
 
     The feed-forward network is max(0, x W_1 + b_1) W_2 + b_2 (eq. 2). Normalisation comes first
     (pre-norm, Xiong et al. 2020), so that training needs no long warm-up; whoever stacks these
@@ -202,8 +205,9 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 @keras.saving.register_keras_serializable("verbatim")
 class TransformerDecoderLayer(_TransformerLayer):
-    """Self-attention over what has been output, attention over the source, and a feed-forward
-    network, pre-norm.
+    """Self-attention over the output, attention over the source, feed-forward network.
+
+    Norms stand before each of them.
 
     Args:
         heads, feed_forward_size, dropout: see `TransformerEncoderLayer`.
@@ -225,7 +229,8 @@ class TransformerDecoderLayer(_TransformerLayer):
     >>> layer = TransformerDecoderLayer(heads=2, feed_forward_size=16)
     >>> layer.build((None, None, 8))
     >>> keys, values = layer.project_memory(np.ones((2, 5, 8), "float32"))
-    >>> outputs, cache = layer(np.ones((2, 3, 8)), keys, values, source_mask=np.ones((2, 5), "bool"))
+    >>> mask = np.ones((2, 5), "bool")
+    >>> outputs, cache = layer(np.ones((2, 3, 8)), keys, values, source_mask=mask)
     >>> outputs.shape
     TensorShape([2, 3, 8])
 

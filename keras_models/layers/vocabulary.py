@@ -11,8 +11,9 @@ from keras_models.layers.shortlist import Shortlist
 
 
 class Candidates(typing.NamedTuple):
-    """The words that stand for the whole vocabulary in a softmax, each for as many as its weight
-    says.
+    """Words that stand for the whole vocabulary in a softmax.
+
+    Each stands for as many as its weight says.
 
     words: int32 `[size]`, distinct ids.
     log_weights: float32 `[size]`, natural logarithms.
@@ -23,8 +24,9 @@ class Candidates(typing.NamedTuple):
 
 
 def softmax_candidates(targets, vocabulary_size, size, drawn=0, seed=None):
-    """Chooses the words that a batch's softmax is normalised over:
-    those of the batch, the most frequent, and a sample of the others.
+    """Chooses the words that a batch's softmax is normalised over.
+
+    They are those of the batch, the most frequent, and a sample of the others.
 
     Ids are by falling frequency, so the most frequent words are the lowest ids. The others are
     drawn with equal chances, without replacement, and each stands for (V - size) / drawn of them,
@@ -115,9 +117,7 @@ class VocabularySoftmax(keras.layers.Dense):
         return ops.transpose(ops.cast(self.kernel, self.compute_dtype))
 
     def shortlist(self, words, columns=None):
-        """Returns the `Shortlist` of int32 words `[batch, N]`, given what `columns` returned or
-        not.
-        """
+        """Returns the `Shortlist` of int32 words `[batch, N]`; `columns` makes it faster."""
         columns = self.columns() if columns is None else columns
         return Shortlist(
             words,
@@ -126,8 +126,9 @@ class VocabularySoftmax(keras.layers.Dense):
         )
 
     def _columns(self, hidden, words):
-        """Float32 `hidden`, and of some words the columns, hidden size last, and the bias:
-        in float32 products add up as those of matrices do.
+        """Float32 `hidden`, and the columns (hidden size last) and biases of some words.
+
+        In float32, because products then add up as those of matrices do.
         """
         kernel, bias, hidden = (
             ops.cast(ops.cast(value, self.compute_dtype), "float32")
@@ -149,8 +150,9 @@ class VocabularySoftmax(keras.layers.Dense):
         return ops.sum(hidden * columns, axis=-1) + bias
 
     def logits_of(self, hidden, words):
-        """The logits of some words, the same ones at all positions of a row, without those of the
-        others.
+        """The logits of some words, the same ones at all positions of a row.
+
+        Those of the others are not computed.
 
         Args:
             hidden: `[batch, length, hidden_size]`.
@@ -211,8 +213,9 @@ class VocabularySoftmax(keras.layers.Dense):
         return ops.where(known, own, LOG_ZERO), normaliser
 
     def target_log_prob(self, hidden, targets, candidates=None):
-        """float32 `[batch, length]` log-probabilities of the targets;
-        arguments as in `target_logits`.
+        """Returns the targets' log-probabilities, float32 `[batch, length]`.
+
+        The arguments are those of `target_logits`.
         """
         if candidates is None:
             return target_log_softmax(self.logits(hidden), targets)

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_models.heads.pointer_sentinel import NO_WORD, PointerSentinelWindow
-from keras_models.heads.softmax import SoftmaxHead
+from keras_models.heads.pointer_sentinel_window import NO_WORD, PointerSentinelWindow
+from keras_models.heads.softmax_head import SoftmaxHead
 from keras_models.layers.numerics import LOG_ZERO, log_shares, rowwise, target_log_softmax
 from keras_models.layers.regularized_lstm import VariationalDropout, ZoneoutLSTM
 
@@ -40,18 +40,16 @@ class _TiedVocabulary(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("verbatim")
 class LanguageModel(keras.Model):
-    """Stacked LSTMs that predict each next word, by a softmax or by a pointer sentinel mixture
-    (Merity et al. 2016).
+    """Stacked LSTMs that predict each next word, with a softmax or a pointer sentinel on top.
 
         x_t   = E w_t
-        h^1_t = LSTM(drop(x_t), h^1_{t-1}),  h^2_t = LSTM(drop(h^1_t), h^2_{t-1}),  ...   zoneout on
-        the recurrence p(w_{t+1}) = head(drop(h_t))
-        h_t: the last layer's output
+        h^1_t = LSTM(drop(x_t), h^1_{t-1}),  h^2_t = LSTM(drop(h^1_t), h^2_{t-1}),  ...
+        p(w_{t+1}) = head(drop(h_t))                      h_t: the last layer's output
 
-    drop is variational: its mask is locked across the time steps of a call (section 5.2; Gal 2015).
-    The defaults are the paper's medium model; it does not print its zoneout rates, and those here
-    are Krueger et al.'s for words of the Penn Treebank. The pointer reads the dropped h_t, the same
-    vectors that the softmax reads.
+    The recurrence has zoneout. drop is variational: its mask is locked across the time steps of a
+    call (Merity et al. 2016, section 5.2; Gal 2015). The defaults are the paper's medium model. It
+    does not print its zoneout rates; those here are Krueger et al.'s for words of the Penn
+    Treebank. The pointer reads the dropped h_t, the same vectors that the softmax reads.
 
     Args:
         vocabulary_size: V.
@@ -261,8 +259,9 @@ class LanguageModel(keras.Model):
 
 
 def _state_after(before, sequence, lengths):
-    """The state after `lengths` steps:
-    `before` `[batch, units]` after none, `sequence[:, t - 1]` after t.
+    """The state after `lengths` steps.
+
+    It is `before` `[batch, units]` after none, `sequence[:, t - 1]` after t.
 
     `lengths` is an int from 1, or int `[batch]` from 0.
     """

@@ -1,571 +1,369 @@
-"""Encoder-decoder body:
-recurrent or convolutional encoder, attention, recurrent decoder with input feeding.
-"""
-
-import math
+"""Base of the encoder-decoder bodies: memory, labels, what is fed back."""
 
 import keras
+import numpy as np
 from keras import ops
 
-from keras_models import losses
-from keras_models.decoding.actions import first_tokens
-from keras_models.layers.attention import SourceAttention
-from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
+from keras_models.decoding.constraints import UNKNOWN_ID
+from keras_models.heads.copy_head import LABEL_FEATURES
+from keras_models.heads.registry import make_head
+from keras_models.layers.character_composition import CharacterComposition
 from keras_models.layers.embeddings import token_embedding
-from keras_models.layers.loop_kernel import LoopKernel
-from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, repeat_rows
-from keras_models.layers.recurrent import GRU, LSTM, FeedbackCell, bidirectional
-from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
-from keras_models.layers.segmenting_encoder import SegmentingEncoder
-from keras_models.models.body import BODY_OPTIONS, Seq2Seq
+from keras_models.layers.numerics import first_places
+from keras_models.layers.shortlist import find
+from keras_models.layers.vocabulary import softmax_candidates
 
-_ENCODERS = {"gru": GRU, "lstm": LSTM}
+# Arguments of every body, which its config keeps.
+BODY_OPTIONS = (
+    "head_options",
+    "large_vocabulary_size",
+    "large_vocabulary_drawn",
+    "source_features",
+    "feature_size",
+    "scheduled_sampling",
+    "lexicon_shape",
+    "composition",
+    "composition_options",
+)
 
 
-@keras.saving.register_keras_serializable("verbatim")
-class RecurrentSeq2Seq(Seq2Seq):
-    """Bidirectional GRU or LSTM encoder, or a convolutional one, and attentive decoder under a copy
-    head.
+class Seq2Seq(keras.Model):
+    """Base of the bodies.
 
-        h = BiRNN(E_s x),  s_0 = tanh(W [h_forward_last; h_backward_first] + b)
-        s_t = RNN([E_t y_{t-1}; o_{t-1}], s_{t-1})              o_{t-1}: input feeding (Luong et al.
-        2015, section 3.3) context_t, a_t = attention(s_t, h, coverage_t) o_t = tanh(W_o [s_t;
-        context_t])
+    A body encodes a source, runs a decoder over it, and leaves the distribution to its head.
 
-    The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary.
-    Encoder `"cnn"` is `ConvolutionalEncoder`; without last states, s_0 is made of the mean of h
-    over the source's tokens. Encoder `"segmenting"` reads characters and finds words
-    (`SegmentingEncoder`, trained by `SegmentationPolicy`); a word's h stands at its last character.
+    A body defines `encode`, `step` and `call`, and ends its constructor with `build_head`.
+    `decoding_samples` says how many rows `encode` makes of a source in decoding, whose outputs
+    compete: more than one where an encoder has a choice.
 
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V.
         head: name of the head, see `keras_models.heads.registry`.
-        cell: `"gru"` or `"lstm"`.
-        attention: `"additive"`, `"dot"`, `"bilinear"`, or `"none"`: the decoder then sees the
-            source through its first state alone.
-        embedding_size, hidden_size: sizes; `hidden_size` is even for encoder `"rnn"`.
-        encoder: `"rnn"`, bidirectional layers of `cell`, `"cnn"`, gated convolutions, or
-            `"segmenting"`, which fits head `softmax`.
-        segmentation: dict of arguments of `SegmentationPolicy`, and of those of `SegmentingEncoder`
-            all but units and dropout, for that encoder; or None.
-        encoder_layers: stacked layers of the encoder.
-        kernel_size: width of the convolutions, odd.
-        dropout: share of units dropped on embeddings, source states and decoder outputs.
-        initial_range: r, above 0: embeddings and kernels are first drawn uniformly from [-r, r], as
-            Sutskever et al. 2014 (section 3.4, r = 0.08) and Luong et al. 2015 (section 4.1, r =
-            0.1) do; biases, and what has a first value of its own, keep that. 0: kernels are
-            Glorot's, embeddings drawn from N(0, 1). For encoder `"rnn"`.
-        input_feeding: whether o_{t-1} is an input of step t.
-        coverage: whether coverage enters the attention score and `coverage_loss_weight` applies.
-        coverage_loss_weight: weight of `losses.coverage_loss`, added to the training loss.
-        selective_read: whether the source states of the token just copied are an input of the next
-            step (Gu et al. 2016, eq. 9), weighted by the head's copy scores of that step; for head
-            `joint_copy`.
-        head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
-            scheduled_sampling, lexicon_shape, composition, composition_options: see `Seq2Seq`.
+        head_options: dict of the head's own arguments, or None.
+        large_vocabulary_size: in training the softmax runs over this many words, those of the batch
+            and the most frequent (`keras_models.layers.vocabulary`); 0 for all.
+        large_vocabulary_drawn: how many further words are drawn to stand for the others; 0 leaves
+            those out.
+        source_features: dict from the name of an extra source input to its number of ids, id 0
+            padding; or None. Each is embedded and joined to the word's embedding (the feature-rich
+            encoder of Zhou et al. 2017).
+        feature_size: size of each feature's embedding.
+        scheduled_sampling: whether training feeds some of the model's own predictions (Bengio et
+            al. 2015): each token is the gold one with probability `gold_probability`, else the
+            likeliest of the model's distribution. `gold_probability`, a weight that is not trained,
+            is 1 until it is set, as `pipeline.training.scheduled_sampling` does. The inputs must
+            then have `source_feed_ids`; the labels stay the gold ones.
+        lexicon_shape: for heads that need a lexicon of translations, (rows, K): how many source
+            words have a row, and the most translations that one has; see `set_lexicon`. The inputs
+            must then have int `[batch, source_length]` `source_lexicon_rows`.
+        composition: what a source word's vector is: `"lookup"`, one for each word of the
+            vocabulary, one of `CharacterComposition.FUNCTIONS`, or both added, `"lookup+sum"` and
+            its like (Arthur 2018, chapter 4). With characters the inputs must have int `[batch,
+            source_length * word_length]` `source_characters`, as many places for each word.
+        composition_options: dict of `word_length` and of arguments of `CharacterComposition`
+            (`characters` and, where wanted, others); for compositions with characters.
+        embedding_stddev: of the first vectors of features and composed words; a body's own choice.
 
     Raises:
-        ValueError: sizes or options that do not fit together.
-
-    Call arguments:
-        inputs: dict with int `[batch, source_length]` `source_ids` and `source_extended_ids`, int
-            `[batch, target_length]` `target_input_ids` and `target_extended_ids`, the label
-            features that the head reads and the source features. Id 0 is padding.
-
-    Returns:
-        float32 `[batch, target_length]`, the log-probability of each label; train with
-        `losses.negative_log_likelihood`.
-
-    Example:
-
-    >>> model = RecurrentSeq2Seq(source_vocabulary_size=20, target_vocabulary_size=10, hidden_size=8, embedding_size=4)
-    >>> ids = np.array([[4, 5, 6]])
-    >>> model({"source_ids": ids, "source_extended_ids": [[10, 11, 12]],
-    ...        "target_input_ids": [[2, 7]], "target_extended_ids": [[7, 3]]}).shape
-    TensorShape([1, 2])
+        ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`; or
+            an unknown composition.
     """
+
+    decoding_samples = 1
 
     def __init__(
         self,
         source_vocabulary_size,
         target_vocabulary_size,
-        head="pointer_generator",
-        cell="gru",
-        attention="additive",
-        embedding_size=256,
-        hidden_size=256,
-        encoder="rnn",
-        encoder_layers=1,
-        kernel_size=3,
-        dropout=0.2,
-        input_feeding=True,
-        coverage=True,
-        coverage_loss_weight=1.0,
-        selective_read=False,
-        segmentation=None,
-        initial_range=0.0,
+        head,
+        head_options=None,
+        large_vocabulary_size=0,
+        large_vocabulary_drawn=0,
+        source_features=None,
+        feature_size=16,
+        scheduled_sampling=False,
+        lexicon_shape=None,
+        composition="lookup",
+        composition_options=None,
+        embedding_stddev=1.0,
         **kwargs,
     ):
-        # Composed words are scaled, because what they are composed by is not drawn anew: the same
-        # variance.
-        stddev = initial_range / math.sqrt(3) if initial_range else 1.0
-        super().__init__(
-            source_vocabulary_size, target_vocabulary_size, head, embedding_stddev=stddev, **kwargs
+        super().__init__(**kwargs)
+        if (
+            large_vocabulary_size < 0
+            or large_vocabulary_size + large_vocabulary_drawn >= target_vocabulary_size
+        ):
+            # A smaller vocabulary than the set leaves nothing to choose.
+            large_vocabulary_size = 0
+        self.target_vocabulary_size = target_vocabulary_size
+        self.large_vocabulary_size = large_vocabulary_size
+        self.large_vocabulary_drawn = large_vocabulary_drawn if large_vocabulary_size else 0
+        self.candidates_seed = keras.random.SeedGenerator() if self.large_vocabulary_drawn else None
+        self.head_name = head
+        self.head = make_head(
+            head, target_vocabulary_size, dtype=self.dtype_policy, **(head_options or {})
         )
-        self._config = dict(
-            source_vocabulary_size=source_vocabulary_size,
-            target_vocabulary_size=target_vocabulary_size,
-            head=head,
-            cell=cell,
-            attention=attention,
-            embedding_size=embedding_size,
-            hidden_size=hidden_size,
-            encoder=encoder,
-            encoder_layers=encoder_layers,
-            kernel_size=kernel_size,
-            dropout=dropout,
-            input_feeding=input_feeding,
-            coverage=coverage,
-            coverage_loss_weight=coverage_loss_weight,
-            selective_read=selective_read,
-            segmentation=segmentation,
-            initial_range=initial_range,
-            **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
-        )
-        if cell not in _ENCODERS:
-            raise ValueError(f"cell must be one of {', '.join(_ENCODERS)}; got {cell!r}.")
-        if encoder not in ("rnn", "cnn", "segmenting"):
-            raise ValueError(f"encoder must be one of rnn, cnn, segmenting; got {encoder!r}.")
-        if encoder == "segmenting" and (head != "softmax" or attention == "none"):
+        self.feature_embeddings = {
+            name: token_embedding(
+                size, feature_size, self.dtype_policy, f"{name}_embedding", embedding_stddev
+            )
+            for name, size in sorted((source_features or {}).items())
+        }
+        self.embedding_stddev = embedding_stddev
+        self.features_size = feature_size * len(self.feature_embeddings)
+        # `lookup`, `sum` or `lookup+sum`.
+        self.looks_up = composition.split("+")[0] == "lookup"
+        self.composed_by = composition.removeprefix("lookup").removeprefix("+")
+        if self.composed_by and self.composed_by not in CharacterComposition.FUNCTIONS:
             raise ValueError(
-                "encoder 'segmenting' needs head 'softmax' and an attention: what is copied would "
-                "be single characters."
+                "composition must be 'lookup', one of "
+                f"{', '.join(CharacterComposition.FUNCTIONS)}, or both joined by '+'; got "
+                f"{composition!r}."
             )
-        if encoder != "cnn" and hidden_size % 2:
+        self.composition_options = composition_options or {}
+        if self.head.needs_lexicon and lexicon_shape is None:
             raise ValueError(
-                f"hidden_size must be even, one half for each direction; got {hidden_size}."
+                f"The head {head!r} needs a lexicon of translations: give lexicon_shape."
             )
-        if initial_range < 0 or (initial_range and encoder != "rnn"):
-            raise ValueError(
-                f"initial_range must be at least 0, and 0 for encoder {encoder!r}, whose layers "
-                f"are drawn by sizes of their own; got {initial_range}."
+        if self.head.needs_lexicon:
+            # Until `set_lexicon`, no word has a translation.
+            self.lexicon_ids = self._add_table(
+                lexicon_shape, "int32", self.head.unknown_id, "lexicon_ids"
             )
-        if attention == "none" and self.head.needs_attention:
-            raise ValueError(
-                f"The head {head!r} copies by attention; it needs an attention other than 'none'."
+            self.lexicon_probabilities = self._add_table(
+                lexicon_shape, "float32", 1 / lexicon_shape[1], "lexicon_probabilities"
             )
-        if selective_read and not hasattr(self.head, "copy_scores"):
-            raise ValueError(
-                f"selective_read needs a head with copy scores, 'joint_copy'; got {head!r}."
+        self.scheduled_sampling = scheduled_sampling
+        if scheduled_sampling:
+            self.gold_probability = self.add_weight(
+                shape=(),
+                initializer="ones",
+                trainable=False,
+                autocast=False,
+                dtype="float32",
+                name="gold_probability",
             )
-        self.hidden_size = hidden_size
-        self.input_feeding = input_feeding
-        self.selective_read = selective_read
-        self.coverage = coverage and attention != "none"
-        self.coverage_loss_weight = coverage_loss_weight
-        policy = self.dtype_policy
+            self.sampling_seed = keras.random.SeedGenerator()
 
-        self.build_source_embedding(
-            embedding_size,
-            lambda: token_embedding(
-                source_vocabulary_size, embedding_size, policy, "source_embedding"
-            ),
-        )
-        self.target_embedding = token_embedding(
-            target_vocabulary_size, embedding_size, policy, "target_embedding"
-        )
-        self.convolutional = encoder == "cnn"
-        self.policy = None
-        if encoder == "segmenting":
-            options = dict(segmentation or {})
-            names = ("composes", "residual", "word_buckets")
-            own = {name: options.pop(name) for name in names if name in options}
-            layers = [SegmentingEncoder(hidden_size, dropout, dtype=policy, name="encoder", **own)]
-            self.policy = SegmentationPolicy(hidden_size, dtype="float32", name="policy", **options)
-            self.policy.build()
-            self.decoding_samples = self.policy.decoding_samples
-        elif self.convolutional:
-            layers = [
-                ConvolutionalEncoder(
-                    hidden_size,
-                    encoder_layers,
-                    kernel_size,
-                    dropout=dropout,
-                    dtype=policy,
-                    name="encoder",
-                )
-            ]
-        else:
-            layers = [
-                bidirectional(
-                    _ENCODERS[cell](
-                        hidden_size // 2, return_sequences=True, return_state=True, dtype=policy
-                    ),
-                    dtype=policy,
-                    name=f"encoder_{index}",
-                )
-                for index in range(encoder_layers)
-            ]
-        self.encoder = layers
-        self.bridges = [
-            keras.layers.Dense(hidden_size, activation="tanh", dtype=policy, name=f"bridge_{index}")
-            for index in range(2 if cell == "lstm" else 1)
-        ]
-        memory_size = hidden_size
-        feedback_size = hidden_size * bool(input_feeding) + memory_size * bool(selective_read)
-        self.cell = FeedbackCell(
-            hidden_size, cell, feedback=feedback_size > 0, dtype=policy, name="decoder_cell"
-        )
-        self.attention = None
-        if attention != "none":
-            self.attention = SourceAttention(
-                attention, units=hidden_size, coverage=self.coverage, dtype=policy, name="attention"
-            )
-        self.readout = keras.layers.Dense(
-            hidden_size, activation="tanh", use_bias=False, dtype=policy, name="readout"
-        )
-        self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
-        sizes = (None, None, embedding_size + self.features_size)
-        for index, layer in enumerate(self.encoder):
-            layer.build(sizes if index == 0 else (None, None, memory_size))
-        for bridge in self.bridges:
-            bridge.build((None, memory_size))
-        self.cell.build(embedding_size, feedback_size)
-        if self.attention is not None:
-            self.attention.build((None, hidden_size), (None, None, memory_size))
-        self.readout.build((None, hidden_size + (memory_size if self.attention is not None else 0)))
-        self.build_head(hidden_size, memory_size, embedding_size, hidden_size)
-        if initial_range:
-            self._draw_weights(initial_range)
-
-    def _draw_weights(self, initial_range):
-        """Draws embeddings and kernels anew, uniformly from [-initial_range, initial_range]."""
-        composed = [] if self.composer is None else self.composer.trainable_variables
-        kept = {id(variable) for variable in composed}
-        for variable in self.trainable_variables:
-            # A GRU's bias has two axes, too.
-            if len(variable.shape) < 2 or variable.name == "bias" or id(variable) in kept:
-                continue
-            # One for each: an initializer draws the same numbers always.
-            draw = keras.initializers.RandomUniform(-initial_range, initial_range)
-            variable.assign(draw(variable.shape, dtype=variable.dtype))
-
-    def get_config(self):
-        return {**super().get_config(), **self._config}
-
-    # Encoder.
-
-    def _first_states(self, last):
-        """The decoder's first states, of a bidirectional layer's last ones;
-        an LSTM's memory is left out where the decoder has none.
-        """
-        # The states of the forward direction come first; a GRU has one each, an LSTM two.
-        half = len(last) // 2
-        last = [ops.concatenate([last[i], last[half + i]], axis=-1) for i in range(half)]
-        return [bridge(state) for bridge, state in zip(self.bridges, last)]
-
-    def _segment(self, inputs, embedded, mask, training, samples):
-        """Words found among the characters:
-        what `SegmentingEncoder` returns, `samples` rows for each source.
-        """
-
-        def choose(logits, mask):
-            if not training:
-                return self.policy.decode(logits, mask, samples)
-            ends = inputs.get(SCRIPT_ENDS)
-            return self.policy.draw(
-                logits, mask, None if ends is None else repeat_rows(ends, samples)
-            )
-
-        given = {"ids": inputs["source_ids"], "policy_gradient": self.policy.state_gradient()}
-        return self.encoder[0](
-            embedded, mask, choose=choose, samples=samples, training=training, **given
-        )
-
-    def segment(self, inputs):
-        """Where the likeliest segmentation of each source ends its words:
-        bool `[batch, source_length]`; of encoder `"segmenting"`.
-        """
-        mask = ops.not_equal(inputs["source_ids"], 0)
-        return self._segment(inputs, self.embed_source(inputs), mask, False, 1)["ends"]
-
-    def encode(self, inputs, training=False, max_length=None, samples=1):
-        """Reads the source.
+    def build_source_embedding(self, size, lookup):
+        """Makes what a source word's vector is made by.
 
         Args:
-            inputs: dict with int `[batch, source_length]` `source_ids`, `source_extended_ids` and,
-                for decoding, `source_feed_ids` (target id fed after a copy of that token).
-            training: whether dropout is on.
-            max_length: unused; other bodies reserve memory for that many steps.
-            samples: segmentations of each source, side by side; of encoder `"segmenting"`.
+            size: of the vectors.
+            lookup: function that makes the embedding of the source vocabulary.
+        """
+        self.source_embedding = lookup() if self.looks_up else None
+        self.composer = None
+        if self.composed_by:
+            options = {
+                name: value
+                for name, value in self.composition_options.items()
+                if name != "word_length"
+            }
+            self.composer = CharacterComposition(
+                self.composed_by, units=size, dtype=self.dtype_policy, name="composition", **options
+            )
+            self.composer.build()
+
+    def _add_table(self, shape, dtype, value, name):
+        return self.add_weight(
+            shape=tuple(shape),
+            initializer=keras.initializers.Constant(value),
+            trainable=False,
+            autocast=False,
+            dtype=dtype,
+            name=name,
+        )
+
+    def set_lexicon(self, ids, probabilities):
+        """Fills the lexicon, which is not trained.
+
+        Args:
+            ids: int `[rows, K]`, target vocabulary ids of each row's translations; a translation
+                that the vocabulary lacks is `[UNK]`. Rows 0 (padding) and 1 (source words without
+                translations) are `[UNK]` alone.
+            probabilities: float `[rows, K]`, p(translation | word); each row sums to 1, places that
+                are not needed are 0.
+
+        Raises:
+            ValueError: another shape than `lexicon_shape`, or a row that does not sum to 1.
+        """
+        ids, probabilities = np.asarray(ids, "int32"), np.asarray(probabilities, "float32")
+        shape = tuple(self.lexicon_ids.shape)
+        if ids.shape != shape or probabilities.shape != shape:
+            raise ValueError(
+                f"The lexicon must have the shape {shape}; got {ids.shape} and "
+                f"{probabilities.shape}."
+            )
+        if not np.allclose(probabilities.sum(axis=1), 1, atol=1e-3):
+            raise ValueError("The probabilities of each row of a lexicon must sum to 1.")
+        self.lexicon_ids.assign(ids)
+        self.lexicon_probabilities.assign(probabilities)
+
+    def build_head(self, hidden_size, memory_size, embedding_size, state_size):
+        """Builds the head for the sizes of what the body will hand it."""
+        self.head.build_for(
+            hidden_shape=(None, None, hidden_size),
+            context_shape=(None, None, memory_size),
+            inputs_shape=(None, None, embedding_size),
+            decoder_state_shape=(None, None, state_size),
+            memory_states_shape=(None, None, memory_size),
+        )
+        self.built = True
+
+    def build(self, input_shape=None):
+        """Nothing: every size is known in the constructor."""
+
+    def embed_source(self, inputs):
+        """Embeds words and features: `[batch, source_length, embedding_size + features_size]`."""
+        words = 0
+        if self.source_embedding is not None:
+            words = self.source_embedding(ops.cast(inputs["source_ids"], "int32"))
+        if self.composer is not None:
+            shape = (*ops.shape(inputs["source_ids"]), self.composition_options["word_length"])
+            composed = self.composer(ops.reshape(inputs["source_characters"], shape))
+            words = words + composed * ops.cast(self.embedding_stddev, composed.dtype)
+        parts = [words]
+        parts += [
+            layer(ops.cast(inputs[name], "int32"))
+            for name, layer in self.feature_embeddings.items()
+        ]
+        return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=-1)
+
+    def make_memory(self, inputs, states, mask):
+        """Returns the memory dict that heads and decoders read; padded states become 0."""
+        states = ops.where(ops.expand_dims(mask, -1), states, ops.zeros_like(states))
+        memory = {
+            "states": states,
+            "mask": mask,
+            "extended_ids": ops.cast(inputs["source_extended_ids"], "int32"),
+            **self.head.prepare(states),
+        }
+        if self.head.copies and self.head.merges:
+            memory["places"] = first_places(memory["extended_ids"])
+        if self.head.needs_lexicon:
+            rows = ops.cast(inputs["source_lexicon_rows"], "int32")
+            memory["lexicon_ids"] = ops.take(self.lexicon_ids, rows, axis=0)
+            memory["lexicon_probabilities"] = ops.take(self.lexicon_probabilities, rows, axis=0)
+        if "source_feed_ids" in inputs:
+            memory["feed_ids"] = ops.cast(inputs["source_feed_ids"], "int32")
+        return memory
+
+    def shorten(self, memory, words, columns=None):
+        """Restricts what is decoded to a shortlist of words for each source, and the copies.
+
+        See `Shortlist`.
+
+        Args:
+            memory: what `encode` returned, before any repetition.
+            words: int32 `[batch, N]`, such as `choose_words` returns.
+            columns: those of `decoding_tables`, or None.
 
         Returns:
-            memory: dict of tensors with leading axis `batch`: `states`, `mask`, `extended_ids`,
-                `feed_ids` if given, `keys` of the attention, and what the head prepared;
-                `segmented` in training with encoder `"segmenting"`, what it returned.
-            carry: the decoder's first carry.
+            The memory of a decoding whose ids are of the list's space, `[UNK]` for translations
+            that are not in it; a token of the source that does not fit is copied from where it
+            stands first.
+
+        Raises:
+            ValueError: the head has no softmax over words.
         """
-        source_ids = ops.cast(inputs["source_ids"], "int32")
-        mask = ops.not_equal(source_ids, 0)
-        states = self.drop(self.embed_source(inputs), training=training)
-        segmented = None
-        if self.policy is not None:
-            segmented = self._segment(inputs, states, mask, training, samples)
-            inputs = repeat_rows(inputs, samples)
-            source_ids, states, mask = inputs["source_ids"], segmented["states"], segmented["ends"]
-            first = self._first_states(segmented["last"])
-        elif self.convolutional:
-            states = self.encoder[0](states, source_mask=mask, training=training)
-            real = ops.cast(ops.expand_dims(mask, -1), states.dtype)
-            mean = ops.sum(states, axis=1) / ops.maximum(ops.sum(real, axis=1), 1)
-            states = self.drop(states, training=training)
-            first = [bridge(mean) for bridge in self.bridges]
-        else:
-            for layer in self.encoder:
-                states, *last = layer(states, mask=mask, training=training)
-                states = self.drop(states, training=training)
-            first = self._first_states(last)
-        memory = self.make_memory(inputs, states, mask)
-        if self.attention is not None:
-            memory["keys"] = self.attention.project_memory(memory["states"])
-        if segmented is not None and training:
-            memory["segmented"] = segmented
-        zeros = ops.cast(ops.zeros_like(source_ids), "float32")
-        carry = {
-            "cell": first,
-            "hidden": ops.zeros_like(first[0]),
-            "context": ops.zeros_like(first[0]),
-            "attention_log_weights": zeros,
-            "coverage": zeros,  # sum of the weights of all steps so far, this one included
-        }
-        if self.selective_read:
-            carry["copy_scores"] = zeros
-        return memory, carry
-
-    # Decoder.
-
-    def _selective_read(self, tokens, carry, memory):
-        """Weighted sum of the source states that hold the previous token:
-        zeta, `[batch, memory_size]`.
-
-        rho_j is proportional to exp of the last step's copy score, over the positions j that hold
-        the token; 0 if none does.
-        """
-        size, ids = self.number_of_words(memory), memory["extended_ids"]
-        position = ops.expand_dims(ops.maximum(tokens - size, 0), -1)
-        surface = ops.where(tokens < size, tokens, ops.take_along_axis(ids, position, axis=1)[:, 0])
-        matches = ops.logical_and(ops.equal(ids, ops.expand_dims(surface, -1)), memory["mask"])
-        weights = ops.exp(masked_log_softmax(carry["copy_scores"], matches))
-        weights = ops.expand_dims(ops.cast(weights, memory["states"].dtype), 1)
-        return ops.squeeze(ops.matmul(weights, memory["states"]), 1)
-
-    def _loop_kernels(self, training):
-        """What the steps of a training multiply by, as `_advance` takes it;
-        nothing where nothing is trained.
-        """
-        if not training:
-            return {}
-        kernels = {
-            "cell": self.cell.loop_kernels(),
-            "readout": LoopKernel(self.readout.kernel, self.readout.compute_dtype),
-        }
-        if self.attention is not None:
-            kernels["query"] = self.attention.loop_kernel()
-        return kernels
-
-    def _read_out(self, inputs, kernel):
-        """The readout layer's outputs, of its own kernel or of its `LoopKernel`."""
-        return (
-            self.readout(inputs)
-            if kernel is None
-            else self.readout.activation(kernel.multiply(inputs))
-        )
-
-    def _advance(self, projected, tokens, carry, memory, kernels=None):
-        """One step of the recurrence: carry before, carry after.
-
-        Args:
-            projected: the embedded token as `cell.project` left it.
-            tokens: int `[batch]`, the extended id of the same token, for the selective read; else
-                None.
-            kernels: what `_loop_kernels` returned outside of the loop, or None.
-        """
-        kernels = kernels or {}
-        feedback = [carry["hidden"]] if self.input_feeding else []
-        if self.selective_read:
-            feedback.append(self._selective_read(tokens, carry, memory))
-        feedback = ops.concatenate(feedback, axis=-1) if feedback else None
-        cell = self.cell(projected, list(carry["cell"]), feedback, kernels=kernels.get("cell"))
-        output = cell[0]
-        new = dict(carry, cell=cell)
-        if self.attention is None:
-            new["hidden"] = self._read_out(output, kernels.get("readout"))
-        else:
-            context, log_weights = self.attention(
-                output,
-                memory["states"],
-                mask=memory["mask"],
-                coverage=carry["coverage"] if self.coverage else None,
-                keys=memory["keys"],
-                query_kernel=kernels.get("query"),
+        if self.head.vocabulary is None:
+            raise ValueError(
+                f"The head {self.head_name!r} has no softmax over words that a shortlist could "
+                "make faster."
             )
-            new["hidden"] = self._read_out(
-                ops.concatenate([output, context], axis=-1), kernels.get("readout")
-            )
-            new["context"] = context
-            new["attention_log_weights"] = log_weights
-            new["coverage"] = carry["coverage"] + ops.exp(log_weights)
-        if self.selective_read:
-            # Padding's score is never read; a finite one keeps the carry's gradient clean.
-            scores = self.head.copy_scores(output, memory)
-            new["copy_scores"] = ops.where(scores > LOG_ZERO, scores, 0.0)
-        return new
-
-    @staticmethod
-    def _gold_actions(inputs):
-        """The extended ids of what the target feeds, the labels one step later:
-        int32 `[batch, target_length]`.
-        """
-        labels = ops.cast(inputs["target_extended_ids"], "int32")
-        return ops.concatenate(
-            [ops.cast(inputs["target_input_ids"], "int32")[:, :1], labels[:, :-1]], axis=1
-        )
-
-    def _head_state(self, carry, embedded):
-        """What the head reads of one step."""
-        return {
-            "hidden": carry["hidden"],
-            "context": carry["context"],
-            "decoder_state": carry["cell"][0],
-            "inputs": embedded,
-            "attention_log_weights": carry["attention_log_weights"],
+        ids = memory["extended_ids"]
+        place, found = find(ids, words)
+        shortened = {
+            **memory,
+            "extended_ids": ops.where(found, place, words.shape[-1] + first_places(ids)),
+            "shortlist": self.head.vocabulary.shortlist(words, columns),
         }
-
-    def _scan_sampled(self, inputs, memory, carry):
-        """The recurrence that feeds some of its own predictions:
-        what each step carried, tensors `[time, batch, ...]`; `inputs` is
-        what was fed.
-
-        A predicted span of several tokens feeds its first.
-        """
-        gold_ids, gold_actions = (
-            ops.cast(inputs["target_input_ids"], "int32"),
-            self._gold_actions(inputs),
-        )
-        gold = ops.cast(self.choose_gold(inputs), "int32")
-        size, length = self.target_vocabulary_size, ops.shape(memory["extended_ids"])[1]
-        kernels = self._loop_kernels(training=True)
-        # Dropout's mask is drawn outside: random numbers inside a scan are not JAX's.
-        kept = self.drop(ops.ones_like(self.target_embedding(gold_ids)), training=True)
-        zeros = ops.zeros_like(gold[:, :1])
-        # `ops.scan` on TensorFlow gives back what is carried, nothing else.
-        carry = {**carry, "time": zeros, "own": zeros, "inputs": ops.zeros_like(kept[:, 0])}
-
-        def step(carry, kept):
-            def now(sequence):
-                return ops.take_along_axis(sequence, carry["time"], axis=1)[:, 0]
-
-            own, is_gold = carry["own"][:, 0], ops.equal(now(gold), 1)
-            ids = ops.where(is_gold, now(gold_ids), self.feed_ids(own, memory))
-            tokens = ops.where(is_gold, now(gold_actions), first_tokens(own, size, length))
-            embedded = self.target_embedding(ids) * kept
-            new = self._advance(self.cell.project(embedded), tokens, carry, memory, kernels)
-            own = self.likeliest(self._head_state(new, embedded), memory)
-            new.update(time=carry["time"] + 1, own=ops.expand_dims(own, -1), inputs=embedded)
-            return new, new
-
-        _, steps = ops.scan(step, carry, ops.transpose(kept, (1, 0, 2)))
-        return steps
-
-    def call(self, inputs, training=False):
-        samples = self.policy.samples if training and self.policy is not None else 1
-        memory, carry = self.encode(inputs, training=training, samples=samples)
-        inputs = repeat_rows(inputs, samples)
-        segmented = memory.pop("segmented", None)
-        embedded = self.drop(self.target_embedding(inputs["target_input_ids"]), training=training)
-        fed = None
-        if self.selective_read:
-            # By a time in the carry, because `ops.scan` over two tensors needs to know their length
-            # on TensorFlow.
-            fed = self._gold_actions(inputs)
-            carry["time"] = ops.zeros_like(carry["coverage"][:, :1])
-
-        kernels = self._loop_kernels(training)
-
-        def step(carry, projected):
-            tokens = None
-            if fed is not None:
-                tokens = ops.take_along_axis(fed, ops.cast(carry["time"], "int32"), axis=1)[:, 0]
-                carry = dict(carry, time=carry["time"] + 1)
-            carry = self._advance(projected, tokens, carry, memory, kernels)
-            return carry, carry
-
-        if training and self.scheduled_sampling:
-            steps = self._scan_sampled(inputs, memory, carry)
-        else:
-            _, steps = ops.scan(step, carry, ops.transpose(self.cell.project(embedded), (1, 0, 2)))
-        steps = keras.tree.map_structure(lambda x: ops.transpose(x, (1, 0, 2)), steps)
-        targets = ops.cast(inputs["target_extended_ids"], "int32")
-        if self.coverage and self.coverage_loss_weight:
-            attention = ops.exp(steps["attention_log_weights"])
-            penalty = losses.coverage_loss(
-                attention, steps["coverage"] - attention, ops.not_equal(targets, 0)
-            )
-            self.add_loss(self.coverage_loss_weight * penalty)
-        state = {
-            "hidden": self.drop(steps["hidden"], training=training),
-            "context": steps["context"],
-            "decoder_state": steps["cell"][0],
-            "inputs": steps.get("inputs", embedded),
-            "attention_log_weights": steps["attention_log_weights"],
-        }
-        log_prob = self.score_targets(state, memory, inputs, training)
-        if segmented is None:
-            return log_prob
-        attention = ops.exp(steps["attention_log_weights"])
-        source_ids = ops.cast(inputs["source_ids"], "int32")
-        arguments = (source_ids, segmented["mask"], log_prob, ops.not_equal(targets, 0), attention)
-        self.add_loss(self.policy.loss(segmented, *arguments))
-        return ops.mean(
-            ops.reshape(self.policy.share(log_prob), (-1, samples, ops.shape(log_prob)[1])), axis=1
-        )
+        if "lexicon_ids" in memory:
+            translations = memory["lexicon_ids"]
+            batch, length, number = ops.shape(translations)
+            place, found = find(ops.reshape(translations, (batch, length * number)), words)
+            place = ops.where(found, place, UNKNOWN_ID)
+            shortened["lexicon_ids"] = ops.reshape(place, (batch, length, number))
+        return shortened
 
     def decoding_tables(self, shortlist=False):
-        """Those of `Seq2Seq`, and `projections` `[V, gates * hidden_size]`:
-        each word's embedding through the cell's input weights, which a step
-        then looks up.
-        """
-        words = ops.arange(self.target_vocabulary_size, dtype="int32")
-        return {
-            **super().decoding_tables(shortlist),
-            "projections": self.cell.project(self.target_embedding(words)),
-        }
+        """What decoding would compute of the weights alone, again and again.
 
-    def step(self, actions, carry, memory, index=None):
-        """One decoding step.
+        Returns a dict of tensors for `decode`, empty where there is nothing.
 
         Args:
-            actions: int `[batch]`, just decoded; extended ids where the head's `max_span` is 1.
-            carry: what `encode` or the last `step` returned.
-            memory: what `encode` returned, with `feed_ids`; `projections` too, where
-                `decoding_tables` were asked.
-            index: unused; other bodies count the steps.
-
-        Returns:
-            log_probs `[batch, V + max_span * source_length]`, copy_log_probs `[batch,
-            source_length]`, attention `[batch, source_length]`, and the next carry.
+            shortlist: whether decoding has shortlists, which are gathered from `columns`, the
+                softmax' weights word by word.
         """
-        words = self.feed_ids(actions, memory)
-        embedded = self.target_embedding(words)
-        if "projections" in memory:
-            projected = ops.take(memory["projections"], words, axis=0)
-        else:
-            projected = self.cell.project(embedded)
-        carry = self._advance(projected, actions, carry, memory)
-        log_probs, copy_log_probs = self.head.step_log_probs(
-            self._head_state(carry, embedded), memory
+        return (
+            {"columns": self.head.vocabulary.columns()}
+            if shortlist and self.head.vocabulary is not None
+            else {}
         )
-        attention = carry["attention_log_weights"]
-        attention = ops.zeros_like(attention) if self.attention is None else ops.exp(attention)
-        return log_probs, copy_log_probs, attention, carry
+
+    def number_of_words(self, memory):
+        """How many words a step of this memory chooses among: V, or the size of its shortlist."""
+        return memory["shortlist"].size if "shortlist" in memory else self.target_vocabulary_size
+
+    def feed_ids(self, actions, memory):
+        """Target vocabulary ids to feed after `actions [batch]`.
+
+        Each is the word, or the one that stands for the copied token.
+        """
+        source_length = ops.shape(memory["extended_ids"])[1]
+        size = self.number_of_words(memory)
+        position = ops.maximum(actions - size, 0) % source_length
+        copied = ops.take_along_axis(memory["feed_ids"], ops.expand_dims(position, -1), axis=1)[
+            :, 0
+        ]
+        words = (
+            memory["shortlist"].restore(actions, self.target_vocabulary_size)
+            if "shortlist" in memory
+            else actions
+        )
+        return ops.where(actions < size, words, copied)
+
+    def choose_gold(self, inputs):
+        """Draws which inputs of a training step are the gold ones, the first always.
+
+        Returns bool `[batch, target_length]`.
+
+        Raises:
+            ValueError: the inputs lack what a copy feeds.
+        """
+        if "source_feed_ids" not in inputs:
+            raise ValueError(
+                "Scheduled sampling feeds the model's own copies; the inputs need "
+                "'source_feed_ids'."
+            )
+        shape = ops.shape(inputs["target_input_ids"])
+        drawn = (
+            keras.random.uniform(shape, dtype="float32", seed=self.sampling_seed)
+            < self.gold_probability
+        )
+        return ops.logical_or(
+            drawn, ops.expand_dims(ops.equal(ops.arange(shape[1], dtype="int32"), 0), 0)
+        )
+
+    def likeliest(self, state, memory):
+        """The likeliest action of one step, int32 `[batch]`; no gradient passes through it."""
+        state, memory = keras.tree.map_structure(ops.stop_gradient, (state, memory))
+        return ops.cast(ops.argmax(self.head.step_log_probs(state, memory)[0], axis=-1), "int32")
+
+    def score_targets(self, state, memory, inputs, training):
+        """The head's log-probabilities of the targets, float32 `[batch, target_length]`."""
+        targets = ops.cast(inputs["target_extended_ids"], "int32")
+        labels = {name: inputs[name] for name in LABEL_FEATURES if name in inputs}
+        if training and self.large_vocabulary_size:
+            sizes = (
+                self.target_vocabulary_size,
+                self.large_vocabulary_size,
+                self.large_vocabulary_drawn,
+            )
+            memory = {
+                **memory,
+                "candidates": softmax_candidates(targets, *sizes, seed=self.candidates_seed),
+            }
+        return self.head.target_log_prob(state, memory, targets, labels, training=training)

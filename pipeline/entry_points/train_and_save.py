@@ -1,4 +1,4 @@
-"""What one process of a Trainer does: trains, and writes the network and the facts of its training."""
+"""What one process of a Trainer does: trains, and writes the network and the training's facts."""
 
 import json
 import os
@@ -6,35 +6,40 @@ import os
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from pipeline.recipes.recipe import Recipe
+from pipeline.common.whole_files import whole_file
 from pipeline.tasks import task_of
-from pipeline.training import checkpoints
+from pipeline.training.checkpoints import Checkpoints
+from pipeline.training.trainer_arguments import TrainerArguments
 from pipeline.training.trainer_outputs import HISTORY_FILE, model_path
+from pipeline.training.workers import Workers
 
-TUNING = "tuning"  # the key of a Trainer's custom_config for what a Tuner found
+# The key of a Trainer's custom_config for what a Tuner found.
+TUNING = "tuning"
 
 
-def train_and_save(fn_args, folder, workers=None):
+def train_and_save(
+    arguments: TrainerArguments, folder: str, workers: Workers | None = None
+) -> None:
     """Trains in this process and writes the trained network and the facts of its training.
 
     Args:
-        fn_args: TFX's, or what has the attributes of it that are read here.
+        arguments: what TFX hands to a Trainer.
         folder: of the checkpoints of all trainings.
-        workers: the `data_parallel.Workers` to train with, whose chief writes; None trains alone.
+        workers: those to train with, whose chief writes; None trains alone.
     """
-    recipe = Recipe.from_json(fn_args.custom_config["recipe"])
+    recipe = arguments.recipe
     is_chief = workers is None or workers.is_chief
-    kept = checkpoints.Checkpoints(folder, writes=is_chief)
-    model, facts = task_of(recipe).train(
-        recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path), kept, workers
-    )
+    checkpoints = Checkpoints(folder, writes=is_chief)
+    transform_output = tft.TFTransformOutput(arguments.transform_graph_path)
+    model, facts = task_of(recipe).train(recipe, arguments, transform_output, checkpoints, workers)
     if not is_chief:
         return
-    if TUNING in fn_args.custom_config:
-        facts["tuning"] = fn_args.custom_config[TUNING]
-    for directory in (fn_args.serving_model_dir, fn_args.model_run_dir):
+    if TUNING in arguments.custom_config:
+        facts["tuning"] = arguments.custom_config[TUNING]
+    assert arguments.model_run_dir is not None, "a Trainer has a folder for its facts"
+    for directory in (arguments.serving_model_dir, arguments.model_run_dir):
         tf.io.gfile.makedirs(directory)
-    model.save(model_path(fn_args.serving_model_dir))
-    with tf.io.gfile.GFile(os.path.join(fn_args.model_run_dir, HISTORY_FILE), "w") as file:
+    model.save(model_path(arguments.serving_model_dir))
+    with whole_file(os.path.join(arguments.model_run_dir, HISTORY_FILE)) as file:
         json.dump(facts, file, indent=1)
-    kept.clear()
+    checkpoints.clear()

@@ -1,8 +1,11 @@
-"""TFX Tuner's entry:
-searches for values of a recipe's keys with keras-tuner, by the eval loss of trainings with them.
+"""TFX Tuner's entry: searches for values of a recipe's keys with keras-tuner.
+
+What counts is the eval loss of trainings with them.
 """
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import keras
 import keras_tuner
@@ -10,12 +13,14 @@ import tensorflow as tf
 import tensorflow_transform as tft
 import tfx.v1 as tfx
 from keras_tuner.engine import base_tuner
-from keras_tuner.engine.trial import TrialStatus
+from keras_tuner.engine.trial import Trial, TrialStatus
 
+from pipeline.common import progress
 from pipeline.common.errors import VerbatimError
 from pipeline.recipes import search_space, views
 from pipeline.recipes.recipe import Recipe
 from pipeline.tasks import task_of
+from pipeline.training.trainer_arguments import TrainerArguments
 
 # A key of the points of a training's curve; of a language model it is the logarithm of the
 # perplexity.
@@ -26,7 +31,9 @@ class SearchError(VerbatimError, RuntimeError):
     """A search that found nothing; its message is one sentence for the user."""
 
 
-def make_hyperparameters(space):
+def make_hyperparameters(
+    space: Mapping[str, search_space.Range | tuple[Any, ...]],
+) -> keras_tuner.HyperParameters:
     """Returns keras-tuner's `HyperParameters` of a `TuningConfig.space`."""
     hyperparameters = keras_tuner.HyperParameters()
     for key, values in space.items():
@@ -38,8 +45,8 @@ def make_hyperparameters(space):
     return hyperparameters
 
 
-def make_oracle(recipe):
-    """Returns the oracle of a recipe's `tuning.algorithm`: what chooses the values of each trial."""
+def make_oracle(recipe: Recipe) -> keras_tuner.oracles.RandomSearchOracle:
+    """Returns the oracle of a recipe's `tuning.algorithm`, which chooses each trial's values."""
     tuning = recipe.tuning
     options = {
         "objective": keras_tuner.Objective(OBJECTIVE, "min"),
@@ -72,15 +79,17 @@ class RecipeTuner(base_tuner.BaseTuner):
         directory: folder of the search's state.
     """
 
-    def __init__(self, recipe, directory):
+    def __init__(self, recipe: Recipe, directory: str) -> None:
         super().__init__(make_oracle(recipe), directory=directory, project_name="search")
         self.recipe = recipe
-        self._started = time.monotonic()  # the trial
-        self._failure = ""  # why the last trial that failed did
+        # The trial.
+        self._started = time.monotonic()
+        # Why the last trial that failed did.
+        self._failure = ""
         # Of each trial a line is said here instead.
         self.oracle.verbose = 0
 
-    def trial_recipe(self, hyperparameters):
+    def trial_recipe(self, hyperparameters: keras_tuner.HyperParameters) -> Recipe:
         """Returns the recipe that a trial trains.
 
         Raises:
@@ -103,7 +112,7 @@ class RecipeTuner(base_tuner.BaseTuner):
             self.recipe, {**values, "training.epochs": epochs, "training.workers": 1}
         )
 
-    def run_trial(self, trial, fn_args):
+    def run_trial(self, trial: Trial, fn_args: Any) -> dict[str, float]:
         """Trains with a trial's values.
 
         Args:
@@ -121,9 +130,9 @@ class RecipeTuner(base_tuner.BaseTuner):
         keras.utils.clear_session()
         try:
             recipe = self.trial_recipe(trial.hyperparameters)
-            _, facts = task_of(recipe).train(
-                recipe, fn_args, tft.TFTransformOutput(fn_args.transform_graph_path)
-            )
+            arguments = TrainerArguments.of(fn_args)
+            transform_output = tft.TFTransformOutput(arguments.transform_graph_path)
+            _, facts = task_of(recipe).train(recipe, arguments, transform_output)
             if not facts["curve"]:
                 raise ValueError("The training gave no finite loss: lower training.learning_rate.")
         except ValueError as error:
@@ -135,13 +144,13 @@ class RecipeTuner(base_tuner.BaseTuner):
         except Exception as error:
             # keras-tuner would take it for a failed trial and go on.
             raise keras_tuner.errors.FatalError(f"{type(error).__name__}: {error}") from error
-        return {OBJECTIVE: min(point[OBJECTIVE] for point in facts["curve"])}
+        return {OBJECTIVE: min(point["eval_loss"] for point in facts["curve"])}
 
-    def on_trial_begin(self, trial):
+    def on_trial_begin(self, trial: Trial) -> None:
         super().on_trial_begin(trial)
         self._started = time.monotonic()
 
-    def on_trial_end(self, trial):
+    def on_trial_end(self, trial: Trial) -> None:
         """Records a trial and says in a line how it went."""
         super().on_trial_end(trial)
         tuning, values = self.recipe.tuning, trial.hyperparameters.values
@@ -152,13 +161,12 @@ class RecipeTuner(base_tuner.BaseTuner):
             outcome = f"eval loss {trial.score:.4f}{best}"
         else:
             outcome = f"failed. {self._failure}"
-        print(
-            f"  trial {len(self.oracle.end_order)} of {tuning.trials}: {shown}{epochs}: {outcome}  "
-            f"{time.monotonic() - self._started:.0f} s",
-            flush=True,
+        progress.say(
+            f"trial {len(self.oracle.end_order)} of {tuning.trials}: {shown}{epochs}: {outcome}  "
+            f"{time.monotonic() - self._started:.0f} s"
         )
 
-    def on_search_end(self):
+    def on_search_end(self) -> None:
         """Checks that there is a best trial.
 
         Raises:
@@ -168,15 +176,15 @@ class RecipeTuner(base_tuner.BaseTuner):
         if not self._completed():
             raise SearchError(
                 f"All {len(self.oracle.end_order)} trials failed, so there are no values to train "
-                "with: change 'tuning.space'. (The last "
-                f"one: {self._failure})"
+                f"with: change 'tuning.space'. (The last one: {self._failure})"
             )
 
-    def get_best_hyperparameters(self, num_trials=1):
-        """Returns those of the best trials, and beside their values the facts of the search, which
-        reach the Trainer in one file with them.
+    def get_best_hyperparameters(self, num_trials: int = 1) -> list[keras_tuner.HyperParameters]:
+        """Returns those of the best trials, with the facts of the search beside their values.
+
+        So both reach the Trainer in one file.
         """
-        found = []
+        best_ones = []
         for best in self._completed()[:num_trials]:
             hyperparameters = best.hyperparameters.copy()
             facts = {
@@ -186,31 +194,29 @@ class RecipeTuner(base_tuner.BaseTuner):
                 "eval_loss": best.score,
             }
             hyperparameters.values.update({f"tuner/{name}": value for name, value in facts.items()})
-            found.append(hyperparameters)
-        return found
+            best_ones.append(hyperparameters)
+        return best_ones
 
-    def search_space_summary(self, extended=False):
+    def search_space_summary(self, extended: bool = False) -> None:
         """Says what is searched; TFX calls it before the search."""
         tuning = self.recipe.tuning
-        print(
-            f"  {tuning.algorithm} search of up to {tuning.trials} trials: "
-            f"{', '.join(tuning.space)}",
-            flush=True,
+        progress.say(
+            f"{tuning.algorithm} search of up to {tuning.trials} trials: {', '.join(tuning.space)}"
         )
 
-    def results_summary(self, num_trials=1):
+    def results_summary(self, num_trials: int = 1) -> None:
         """Says what was found; TFX calls it after the search."""
         for hyperparameters in self.get_best_hyperparameters(num_trials=1):
             found = search_space.read_found(hyperparameters.get_config())
-            print(f"  {search_space.summary(found)}", flush=True)
+            progress.say(search_space.summary(found))
 
-    def _completed(self):
-        """The trials with a loss, the best first."""
+    def _completed(self) -> list[Trial]:
+        """Returns the trials with a loss, the best first."""
         trials = self.oracle.get_best_trials(len(self.oracle.trials))
         return [trial for trial in trials if trial.status == TrialStatus.COMPLETED]
 
 
-def tuner_fn(fn_args):
+def tuner_fn(fn_args: Any) -> tfx.components.TunerFnResult:
     """Makes the search; called by TFX's Tuner, which runs it.
 
     Args:

@@ -1,5 +1,6 @@
-"""The processes of a training by several workers:
-started here, or elsewhere by whoever sets TF_CONFIG.
+"""The processes of a training by several workers.
+
+They are started here, or elsewhere by whoever sets TF_CONFIG.
 
     python -m pipeline.entry_points.worker_processes FOLDER
 
@@ -10,46 +11,48 @@ first waits for it.
 
 import argparse
 import contextlib
+import dataclasses
 import json
+import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-import types
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from pipeline.common import progress
+from pipeline.common.whole_files import whole_file
+from pipeline.recipes.recipe import Recipe
+from pipeline.training.trainer_arguments import TrainerArguments
 from serving import processors
 
+if TYPE_CHECKING:
+    from pipeline.training.workers import Workers
+
 ARGUMENTS_FILE = "worker_arguments.json"
-_ERROR_FILE = "worker_error.json"  # why a worker gave up
-_NAMES = (
-    "train_files",
-    "eval_files",
-    "transform_graph_path",
-    "serving_model_dir",
-    "model_run_dir",
-    "custom_config",
-)
-_LOST_OTHERS = 3  # status of a worker whose others are gone
-_LAST_WORDS_SECONDS = 20.0  # for workers to notice that one of them is gone
+# Why a worker gave up.
+_ERROR_FILE = "worker_error.json"
+# Status of a worker whose others are gone.
+_LOST_OTHERS = 3
+# For workers to notice that one of them is gone.
+_LAST_WORDS_SECONDS = 20.0
 
 
-def wanted(recipe):
-    """Whether a recipe, or TF_CONFIG, wants several workers.
+def are_needed(recipe: Recipe) -> bool:
+    """Whether a recipe, or TF_CONFIG, asks for several workers.
 
     Raises:
         DataParallelError: TF_CONFIG cannot be used.
     """
-    from pipeline.training import data_parallel
+    from pipeline.training.workers import tasks_of
 
-    return (
-        recipe.training.workers > 1
-        or data_parallel.tasks_of(os.environ.get("TF_CONFIG")) is not None
-    )
+    return recipe.training.workers > 1 or tasks_of(os.environ.get("TF_CONFIG")) is not None
 
 
-def train(recipe, fn_args, folder):
+def train(recipe: Recipe, arguments: TrainerArguments, folder: str) -> None:
     """Trains with several workers and waits for them.
 
     The Trainer's own process, which has used TensorFlow already, is none of them.
@@ -59,27 +62,25 @@ def train(recipe, fn_args, folder):
 
     Args:
         recipe: a `Recipe`.
-        fn_args: TFX's.
+        arguments: what TFX hands to a Trainer.
         folder: of the checkpoints of all trainings.
 
     Raises:
         DataParallelError, ValueError: the training cannot go on; one sentence.
     """
-    from pipeline.training import data_parallel
+    from pipeline.training.workers import tasks_of
 
-    _write(folder, ARGUMENTS_FILE, {name: getattr(fn_args, name) for name in _NAMES})
+    _write(folder, ARGUMENTS_FILE, dataclasses.asdict(arguments))
     _remove(folder, _ERROR_FILE)
-    elsewhere = data_parallel.tasks_of(os.environ.get("TF_CONFIG"))
+    elsewhere = tasks_of(os.environ.get("TF_CONFIG"))
     if elsewhere:
         environments = [dict(os.environ)]
     else:
         environments = _on_this_machine(recipe.training.workers)
-    of_all = f" of {elsewhere[0]}" if elsewhere else ""
-    print(
-        f"  {recipe.model.head}: {len(environments)}{of_all} workers on this machine.", flush=True
-    )
+    of_all = f" of {elsewhere.workers}" if elsewhere else ""
+    progress.say(f"{recipe.model.head}: {len(environments)}{of_all} workers on this machine.")
     command = [sys.executable, "-m", __name__, folder]
-    processes = []
+    processes: list[subprocess.Popen[bytes]] = []
     try:
         for environment in environments:
             processes.append(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL))
@@ -94,31 +95,42 @@ def train(recipe, fn_args, folder):
     if not lost:
         _remove(folder, ARGUMENTS_FILE)
         with contextlib.suppress(OSError):
-            os.rmdir(folder)  # where nothing else is in it
+            # Where nothing else is in it.
+            os.rmdir(folder)
         return
-    number, status = lost
+    raise _lost_worker(*lost, len(processes), error)
+
+
+def _lost_worker(number: int, status: int, count: int, error: Any) -> ValueError:
+    """Returns what is raised where one of `count` workers ended with another status than 0.
+
+    Args:
+        number: which one, from 0.
+        status: its status; below 0 for a signal.
+        count: how many there are on this machine.
+        error: what it wrote of its error, or None.
+    """
+    from pipeline.training.workers import DataParallelError
+
     if status > 0 and error:
-        raise data_parallel.DataParallelError(error["error"])
+        return DataParallelError(error["error"])
     if status == _LOST_OTHERS:
-        raise data_parallel.DataParallelError(
+        return DataParallelError(
             "A worker on another machine is gone, and the others cannot go on without it: start "
             "them again, they go on from the last checkpoint."
         )
-    how = (
-        f"was killed by {signal.Signals(-status).name}"
-        if status < 0
-        else f"ended with status {status}"
-    )
-    raise data_parallel.DataParallelError(
-        f"Worker {number + 1} of {len(processes)} {how}, and the others cannot go on without it: "
-        "run the same command again, it goes on "
-        "from the last checkpoint (a worker that is killed by SIGKILL had often too little "
-        "memory: fewer training.workers take less)."
+    how = f"ended with status {status}"
+    if status < 0:
+        how = f"was killed by {signal.Signals(-status).name}"
+    return DataParallelError(
+        f"Worker {number + 1} of {count} {how}, and the others cannot go on without it: run the "
+        "same command again, it goes on from the last checkpoint (a worker that is killed by "
+        "SIGKILL usually ran out of memory; lower training.workers)."
     )
 
 
-def _on_this_machine(count):
-    """Returns the environments of so many workers on this machine."""
+def _on_this_machine(count: int) -> list[dict[str, str]]:
+    """Returns the environments of `count` workers on this machine."""
     with contextlib.ExitStack() as held:
         listeners = [
             held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
@@ -133,9 +145,10 @@ def _on_this_machine(count):
     return environments
 
 
-def _wait(processes):
-    """Waits for processes;
-    returns the number and status of one that failed, by a signal rather than otherwise, or None.
+def _wait(processes: Sequence["subprocess.Popen[bytes]"]) -> tuple[int, int] | None:
+    """Waits for processes; returns number and status of one that failed, or None.
+
+    One that was ended by a signal comes first.
     """
     failed = None
     while True:
@@ -151,23 +164,23 @@ def _wait(processes):
         time.sleep(0.2)
 
 
-def work(folder):
-    """One worker's life. Returns the status to exit with."""
-    from pipeline.training import data_parallel
+def work(folder: str) -> int:
+    """Trains as one worker, and returns the status to exit with."""
+    from pipeline.training.workers import DataParallelError, Workers, tasks_of
 
     try:
-        config = os.environ.get("TF_CONFIG")
-        if data_parallel.tasks_of(config) is None:
-            raise data_parallel.DataParallelError(
+        place = tasks_of(os.environ.get("TF_CONFIG"))
+        if place is None:
+            raise DataParallelError(
                 "TF_CONFIG names no cluster of two workers or more; set it as TensorFlow documents."
             )
-        workers = data_parallel.Workers(config)
-        _train_as(workers, folder)
+        _train_as(Workers(place), folder)
     except ValueError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)
         _write(folder, _ERROR_FILE, {"error": str(error)})
         return 1
-    except Exception as error:  # noqa: BLE001 (which of TensorFlow's it is, hangs on where the loss is noticed)
+    # Which of TensorFlow's it is depends on where the loss is noticed.
+    except Exception as error:
         import tensorflow as tf
 
         if not isinstance(error, tf.errors.OpError):
@@ -183,54 +196,63 @@ def work(folder):
     return 0
 
 
-def _train_as(workers, folder):
+def _train_as(workers: "Workers", folder: str) -> None:
     from pipeline.entry_points.train_and_save import train_and_save
 
     told = False
     while (arguments := _read(folder, ARGUMENTS_FILE)) is None:
         if not told:
-            print(
-                f"  worker {workers.index + 1} of {workers.count}: waits for the Trainer to write "
-                f"{folder}/{ARGUMENTS_FILE}.",
-                flush=True,
+            progress.say(
+                f"worker {workers.index + 1} of {workers.count}: waits for the Trainer to write "
+                f"{folder}/{ARGUMENTS_FILE}."
             )
             told = True
         time.sleep(1)
-    train_and_save(types.SimpleNamespace(**arguments), folder, workers)
+    train_and_save(TrainerArguments(**arguments), folder, workers)
     # Nobody leaves before the chief has written the model: one that is gone counts as lost.
     workers.wait()
 
 
-def _path(folder, name):
-    return os.path.join(folder, name)
-
-
-def _write(folder, name, content):
+def _write(folder: str, name: str, content: Any) -> None:
     import tensorflow as tf
 
     tf.io.gfile.makedirs(folder)
-    with tf.io.gfile.GFile(_path(folder, f"{name}.tmp"), "w") as file:
+    with whole_file(os.path.join(folder, name)) as file:
         json.dump(content, file)
-    tf.io.gfile.rename(_path(folder, f"{name}.tmp"), _path(folder, name), overwrite=True)
 
 
-def _read(folder, name):
+def _read(folder: str, name: str) -> Any:
+    """Returns what a file of JSON holds; None where there is no such file."""
     import tensorflow as tf
 
-    if not tf.io.gfile.exists(_path(folder, name)):
+    path = os.path.join(folder, name)
+    if not tf.io.gfile.exists(path):
         return None
-    with tf.io.gfile.GFile(_path(folder, name)) as file:
+    with tf.io.gfile.GFile(path) as file:
         return json.load(file)
 
 
-def _remove(folder, name):
+def _remove(folder: str, name: str) -> None:
     import tensorflow as tf
 
-    if tf.io.gfile.exists(_path(folder, name)):
-        tf.io.gfile.remove(_path(folder, name))
+    path = os.path.join(folder, name)
+    if tf.io.gfile.exists(path):
+        tf.io.gfile.remove(path)
+
+
+def main() -> int:
+    """Runs the program; returns the status to exit with."""
+    parser = argparse.ArgumentParser(description="One worker of a training; TF_CONFIG says which.")
+    parser.add_argument("folder", help="folder of the Trainer's checkpoints")
+    folder = parser.parse_args().folder
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(logging.Formatter("  %(message)s"))
+    progress.LOGGER.addHandler(handler)
+    progress.LOGGER.setLevel(logging.INFO)
+    # Sentences are printed one time, whatever other handlers TensorFlow installs.
+    progress.LOGGER.propagate = False
+    return work(folder)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="One worker of a training; TF_CONFIG says which.")
-    parser.add_argument("folder", help="folder of the Trainer's checkpoints")
-    sys.exit(work(parser.parse_args().folder))
+    sys.exit(main())

@@ -4,13 +4,17 @@ Added are what slices are made of, and how often training saw an example's words
 """
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow
 import tensorflow_model_analysis as tfma
 
-from pipeline.evaluation import slicing, tfma_metrics
+from pipeline.evaluation import slicing
+from pipeline.evaluation.sum_combiner import TRAINING_COUNTS_FEATURE
+from pipeline.evaluation.tfma_metrics import CLASSES_OF_TRAINING_COUNTS
 from pipeline.features import training_counts
 
 MODULE = __name__
@@ -19,11 +23,19 @@ MODULE = __name__
 BATCH_SIZE = 512
 
 
-def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config=None):
-    """Returns TFMA's extractors, one before them, which makes larger batches, and, where features
-    are to be added, one that adds them.
+#: What TFMA knows of an example, or of several.
+Extracts = dict[str, Any]
 
-    TFX's Evaluator finds this function by its name.
+
+def custom_extractors(
+    eval_shared_model: tfma.types.MaybeMultipleEvalSharedModels,
+    eval_config: tfma.EvalConfig,
+    tensor_adapter_config: Any = None,
+) -> list[tfma.extractors.Extractor]:
+    """Returns TFMA's extractors and ours.
+
+    Ours make larger batches, and add features where slices or metrics need them. TFX's Evaluator
+    finds this function by its name.
 
     Args:
         eval_shared_model: the candidate, or a list of it and its baseline: the candidate's
@@ -45,8 +57,8 @@ def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config=None
         if name in slicing.COMPUTED
     ]
     classes = {metric.class_name for spec in eval_config.metrics_specs for metric in spec.metrics}
-    if classes & tfma_metrics.CLASSES_OF_TRAINING_COUNTS:
-        names.append(tfma_metrics.TRAINING_COUNTS_FEATURE)
+    if classes & CLASSES_OF_TRAINING_COUNTS:
+        names.append(TRAINING_COUNTS_FEATURE)
     larger = tfma.extractors.Extractor(
         stage_name="MakeLargerBatches", ptransform=MakeLargerBatches(BATCH_SIZE)
     )
@@ -71,11 +83,11 @@ class MakeLargerBatches(beam.PTransform):
         size: examples of a batch; the last of a bundle may have fewer.
     """
 
-    def __init__(self, size):
+    def __init__(self, size: int) -> None:
         super().__init__()
         self._size = size
 
-    def expand(self, extracts):
+    def expand(self, extracts: beam.PCollection) -> beam.PCollection:
         return (
             extracts
             | "SplitBatches" >> beam.FlatMap(_split)
@@ -85,12 +97,12 @@ class MakeLargerBatches(beam.PTransform):
         )
 
 
-def _split(extracts):
+def _split(extracts: Extracts) -> list[pyarrow.RecordBatch]:
     batch = extracts[tfma.ARROW_RECORD_BATCH_KEY]
     return [batch.slice(row, 1) for row in range(batch.num_rows)]
 
 
-def _merge(rows):
+def _merge(rows: Sequence[pyarrow.RecordBatch]) -> Extracts:
     (batch,) = pyarrow.Table.from_batches(rows).combine_chunks().to_batches()
     return {tfma.ARROW_RECORD_BATCH_KEY: batch}
 
@@ -98,53 +110,56 @@ def _merge(rows):
 class _AddFeatures(beam.PTransform):
     """Adds features to the extracts of each example."""
 
-    def __init__(self, names, model_path):
+    def __init__(self, names: tuple[str, ...], model_path: str) -> None:
         super().__init__()
         self._names = names
         self._model_path = model_path
 
-    def expand(self, extracts):
+    def expand(self, extracts: beam.PCollection) -> beam.PCollection:
         return extracts | beam.ParDo(_AddFeaturesFn(self._names, self._model_path))
 
 
 class _AddFeaturesFn(beam.DoFn):
-    def __init__(self, names, model_path):
+    def __init__(self, names: tuple[str, ...], model_path: str) -> None:
         super().__init__()
         self._names = names
         self._model_path = model_path
+        self._counts: Mapping[str, int] | None = None
 
-    def setup(self):
+    def setup(self) -> None:
         self._slicer = slicing.SourceSlicer.of_model(
             self._model_path, needs_vocabulary="unknown_words" in self._names
         )
-        if tfma_metrics.TRAINING_COUNTS_FEATURE in self._names:
+        if TRAINING_COUNTS_FEATURE in self._names:
             self._counts = training_counts.read(self._model_path)
             if self._counts is None:
                 raise ValueError(
                     f"The model {self._model_path} lacks {training_counts.FILE}: export it anew."
                 )
 
-    def process(self, extracts):
+    def process(self, extracts: Extracts) -> Iterator[Extracts]:
         features = extracts[tfma.FEATURES_KEY]
         source = _text(features["source"])
         values = self._slicer.features(source)
-        if tfma_metrics.TRAINING_COUNTS_FEATURE in self._names:
+        if self._counts is not None:
             texts = [source, _text(features["target"]), *_outputs(extracts[tfma.PREDICTIONS_KEY])]
             words = {word for text in texts for word in self._slicer.tokenizer.words(text)}
             counts = {word: self._counts[word] for word in words if word in self._counts}
-            values[tfma_metrics.TRAINING_COUNTS_FEATURE] = json.dumps(counts)
+            values[TRAINING_COUNTS_FEATURE] = json.dumps(counts)
         added = {name: np.array([values[name].encode()]) for name in self._names}
         yield {**extracts, tfma.FEATURES_KEY: {**features, **added}}
 
 
-def _text(feature):
-    # A feature may be an array, or a sparse value of one.
-    return np.asarray(getattr(feature, "values", feature)).reshape(-1)[0].decode("utf-8")
+def _text(feature: Any) -> str:
+    """Returns the text in a feature, which may be an array, or a sparse value of one."""
+    item: bytes = np.asarray(getattr(feature, "values", feature)).reshape(-1)[0]
+    return item.decode("utf-8")
 
 
-def _outputs(predictions):
-    """Returns the output of each model:
-    predictions are its dict of outputs, or, of several models, a dict of such.
+def _outputs(predictions: Mapping[str, Any]) -> list[str]:
+    """Returns the output of each model.
+
+    Predictions are its dict of outputs, or, of several models, a dict of such.
     """
     if "text" in predictions:
         return [_text(predictions["text"])]

@@ -1,102 +1,48 @@
-"""What the Evaluator measures, what it demands before a model is pushed, and what it said.
+"""What the Evaluator found, and what the thresholds said of it."""
 
-TFX's own Evaluator does the work; the metrics are those of `pipeline.evaluation.tfma_metrics`.
-"""
-
-import json
 import math
+import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypedDict
 
 import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.proto import validation_result_pb2
 
 from pipeline.evaluation import tfma_metrics
+from pipeline.evaluation.eval_config import SLICE_GATE
 from pipeline.metrics import registry
+from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.task_rules import compares_with_last_blessed
 
-SIGNATURE = "serving_default"
-LABEL_FEATURE = "target"
-PREDICTION_OUTPUT = "text"
-METRICS_MODULE = tfma_metrics.__name__
-#: The end of the names of metrics that are there for the thresholds on slices alone.
-SLICE_GATE = "_in_slices"
-_ALWAYS_DEFINED = "exact_match"
 _EXAMPLE_COUNT = "example_count"
-_MOST_FAILURES = 8  # that a reason names
+# That a reason names.
+_MOST_FAILURES = 8
+
+#: Names of features and their values; empty for the whole split.
+SliceKey = Sequence[tuple[str, Any]]
+#: Values by the names of metrics; undefined ones are None.
+Values = dict[str, float | None]
 
 
-def build_eval_config(recipe):
-    """Returns the `tfma.EvalConfig` of a recipe.
+class SliceResult(TypedDict):
+    """What an evaluation found on a slice.
 
-    The metrics are the recipe's. TFX blesses nothing where no threshold is set, and sets aside what
-    is demanded of a change where no model was blessed before: so, where no absolute threshold is
-    set, the first metric that always has a value must reach 0. A bound of 0 demands nothing, so a
-    metric that has none of its cases in the test split, and hence no value, does not block by it.
-
-    What is demanded of each slice is demanded of metrics of their own, named with `SLICE_GATE`: see
-    `tfma_metrics`' `min_slice_size`.
-
-    Args:
-        recipe: a `pipeline.recipes.recipe.Recipe`; reads `evaluation`, `data.target_language` and
-            `data.tokenization`.
+    Attributes:
+        slice: its name, such as `domain = law`.
+        n: number of pairs.
+        metrics: the candidate's.
+        last_blessed: those of the last blessed model; empty where there was none to compare with.
     """
-    settings, options = recipe.evaluation, registry.options_of(recipe)
-    names = list(settings.metrics)
-    bounds = _demanding(settings.thresholds)
-    changes = _given(settings.change_thresholds)
-    if not bounds:
-        always = [name for name in names if _can_gate(name)]
-        names += [] if always else [_ALWAYS_DEFINED]
-        bounds = {(always or [_ALWAYS_DEFINED])[0]: 0.0}
-    metrics = []
-    for name in names:
-        metric = _metric_config(name, options)
-        if name in bounds or name in changes:
-            threshold = _threshold(name, bounds.get(name), changes.get(name))
-            if settings.slices:
-                # TFMA demands a plain `threshold` of every slice.
-                metric.per_slice_thresholds.add(
-                    slicing_specs=[tfma.SlicingSpec()], threshold=threshold
-                )
-            else:
-                metric.threshold.CopyFrom(threshold)
-        metrics.append(metric)
-    slices = [tfma.SlicingSpec(feature_keys=[name]) for name in settings.slices]
-    bounds, changes = (
-        _demanding(settings.slice_thresholds),
-        _given(settings.slice_change_thresholds),
-    )
-    for name in names:
-        if name in bounds or name in changes:
-            metric = _metric_config(
-                name,
-                {**options, "name": name + SLICE_GATE, "min_slice_size": settings.min_slice_size},
-            )
-            threshold = _threshold(name, bounds.get(name), changes.get(name))
-            metric.per_slice_thresholds.add(slicing_specs=slices, threshold=threshold)
-            metrics.append(metric)
-    if slices:
-        metrics.append(tfma.MetricConfig(class_name="ExampleCount"))
-    needs_scores = any(registry.metric_class(name).needs_scores for name in names)
-    return tfma.EvalConfig(
-        model_specs=[
-            tfma.ModelSpec(
-                signature_name=SIGNATURE,
-                model_type=tfma.TF_GENERIC,
-                label_key=LABEL_FEATURE,
-                prediction_key=PREDICTION_OUTPUT,
-                # TFMA calls it beside the signature above, with the features that are named like
-                # its inputs.
-                preprocessing_function_names=[tfma_metrics.SCORE_SIGNATURE] if needs_scores else [],
-            )
-        ],
-        slicing_specs=[tfma.SlicingSpec(), *slices],
-        metrics_specs=[tfma.MetricsSpec(metrics=metrics)],
-    )
+
+    slice: str
+    n: int
+    metrics: Values
+    last_blessed: Values
 
 
-def read_metrics(evaluation_directory):
-    """Returns the overall metrics that an evaluation wrote, a dict from name to float;
-    undefined ones are None.
+def read_metrics(evaluation_directory: str | os.PathLike[str]) -> Values:
+    """Returns the overall metrics that an evaluation wrote.
 
     Those of a bucket are among them, as `word_f1_by_length/10-19`.
 
@@ -109,16 +55,13 @@ def read_metrics(evaluation_directory):
     return _values(result.get_metrics_for_slice(()))
 
 
-def read_slices(evaluation_directory):
+def read_slices(evaluation_directory: str | os.PathLike[str]) -> list[SliceResult]:
     """Returns what an evaluation found on each slice: [] where the recipe asks for none.
+
+    They are in the order of the slices' names.
 
     Args:
         evaluation_directory: the Evaluator's `evaluation` artifact.
-
-    Returns:
-        A list of {"slice": `domain = law`, "n": number of pairs, "metrics": {name: float or None},
-        "last_blessed": the same of the last blessed model, {} where there was none to compare
-        with}, in the order of the slices' names.
     """
     directory = str(evaluation_directory)
     keys = (tfma.CANDIDATE_KEY, tfma.BASELINE_KEY) if _compared(directory) else (None,)
@@ -126,14 +69,14 @@ def read_slices(evaluation_directory):
         {_slice_name(key): metrics for key, metrics in _metrics_of_slices(directory, name) if key}
         for name in keys
     ]
-    slices = []
+    slices: list[SliceResult] = []
     for name in sorted(results[0], key=_natural_order):
         values, *others = (result[name] for result in results)
         values = {key: value for key, value in values.items() if tfma_metrics.BUCKET not in key}
         slices.append(
             {
                 "slice": name,
-                "n": int(values.pop(_EXAMPLE_COUNT, 0)),
+                "n": int(values.pop(_EXAMPLE_COUNT, 0) or 0),
                 "metrics": values,
                 "last_blessed": {key: other[key] for other in others for key in values},
             }
@@ -141,7 +84,9 @@ def read_slices(evaluation_directory):
     return slices
 
 
-def read_blessing(evaluation_directory, recipe=None):
+def read_blessing(
+    evaluation_directory: str | os.PathLike[str], recipe: Recipe | None = None
+) -> tuple[bool, str]:
     """Returns (blessed, reason): what the thresholds said about a model, the reason one sentence.
 
     Args:
@@ -173,20 +118,20 @@ def read_blessing(evaluation_directory, recipe=None):
     return False, f"Not pushed: {'; '.join(failures)}."
 
 
-def _compared(directory):
+def _compared(directory: str) -> bool:
     """Whether an evaluation had a last blessed model to compare with."""
     # The config as the Evaluator was given it has one model; what it wrote has the baseline too.
     config = tfma.load_eval_result(directory, model_name=tfma.CANDIDATE_KEY).config
     return any(spec.is_baseline for spec in config.model_specs)
 
 
-def _metrics_of_slices(directory, model_name):
+def _metrics_of_slices(directory: str, model_name: str | None) -> Iterator[tuple[SliceKey, Values]]:
     result = tfma.load_eval_result(directory, model_name=model_name)
     for key in result.get_slice_names():
         yield key, _values(result.get_metrics_for_slice(key))
 
 
-def _values(metrics):
+def _values(metrics: Mapping[str, Mapping[str, Any]]) -> Values:
     # With a baseline, TFMA puts beside each metric its difference.
     names = [name for name in metrics if not name.removesuffix("_diff").endswith(SLICE_GATE)]
     values = {
@@ -198,14 +143,12 @@ def _values(metrics):
     }
 
 
-def _slice_name(key):
+def _slice_name(key: SliceKey) -> str:
     return ", ".join(f"{name} = {value}" for name, value in key)
 
 
-def _slice_of(validation):
-    """Returns the name of the slice that a `MetricsValidationForSlice` is about;
-    empty for the whole split.
-    """
+def _slice_of(validation: validation_result_pb2.MetricsValidationForSlice) -> str:
+    """Returns the name of the slice that a validation is about; empty for the whole split."""
     parts = []
     for key in validation.slice_key.single_slice_keys:
         value = getattr(key, key.WhichOneof("kind"))
@@ -213,62 +156,12 @@ def _slice_of(validation):
     return _slice_name(parts)
 
 
-def _natural_order(name):
-    """Sorts `source_length = 9` before `source_length = 10-19`."""
+def _natural_order(name: str) -> list[tuple[int, str]]:
+    """Returns a key that sorts `source_length = 9` before `source_length = 10-19`."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
-def _given(section):
-    return {name: bound for name, bound in vars(section).items() if bound is not None}
-
-
-def _demanding(thresholds):
-    """Returns the bounds of a section that demand something: a share of at least 0 does not."""
-    bounds = _given(thresholds)
-    return {
-        name: bound
-        for name, bound in bounds.items()
-        if bound or registry.metric_class(name).lower_is_better
-    }
-
-
-def _can_gate(name):
-    """Whether a metric always has a value, and one of at least 0 that is better the higher it is."""
-    return (
-        registry.metric_class(name).always_defined
-        and not registry.metric_class(name).lower_is_better
-    )
-
-
-def _metric_config(name, options):
-    class_name = tfma_metrics.CLASSES[name].__name__
-    return tfma.MetricConfig(
-        class_name=class_name, module=METRICS_MODULE, config=json.dumps(options)
-    )
-
-
-def _threshold(name, bound, change):
-    """Returns the `MetricThreshold` of an absolute bound and of one on the change from the last
-    blessed model; None for none.
-    """
-    threshold = tfma.MetricThreshold()
-    lower_is_better = registry.metric_class(name).lower_is_better
-    if bound is not None:
-        getattr(
-            threshold.value_threshold, "upper_bound" if lower_is_better else "lower_bound"
-        ).value = bound
-    if change is not None:
-        direction = (
-            tfma.MetricDirection.LOWER_IS_BETTER
-            if lower_is_better
-            else tfma.MetricDirection.HIGHER_IS_BETTER
-        )
-        threshold.change_threshold.direction = direction
-        threshold.change_threshold.absolute.value = change
-    return threshold
-
-
-def _failure_sentence(failure, slice_name):
+def _failure_sentence(failure: validation_result_pb2.ValidationFailure, slice_name: str) -> str:
     name = failure.metric_key.name.removesuffix(SLICE_GATE)
     label = registry.LABELS.get(name, name)
     where = f"on the slice {slice_name}, " if slice_name else ""
@@ -280,8 +173,7 @@ def _failure_sentence(failure, slice_name):
             return f"{where}the change of {label} from the last blessed model is undefined"
         return (
             f"{where}{label} is {abs(value):.4g} {'above' if value > 0 else 'below'} that of the "
-            "last blessed model, and a change of at "
-            f"{side} {change.absolute.value:+g} is demanded"
+            f"last blessed model, and a change of at {side} {change.absolute.value:+g} is demanded"
         )
     threshold = failure.metric_threshold.value_threshold
     at_most = threshold.HasField("upper_bound")
@@ -289,8 +181,7 @@ def _failure_sentence(failure, slice_name):
     if math.isnan(value):
         return (
             f"{where}{label} is undefined (nothing in the test split to measure it on), and at "
-            f"{'most' if at_most else 'least'} "
-            f"{bound:g} is demanded"
+            f"{'most' if at_most else 'least'} {bound:g} is demanded"
         )
     return (
         f"{where}{label} is {value:.4g}, {'above' if at_most else 'below'} the {bound:g} demanded"

@@ -1,6 +1,6 @@
-"""Perplexity of an exported language model over passages:
-for TensorFlow Model Analysis, and what the Evaluator demands of it.
+"""Perplexity of an exported language model over passages, and what the Evaluator demands of it.
 
+It is a metric for TensorFlow Model Analysis.
 Any worker can measure any passage; on the whole stream, states carried,
 `pipeline.evaluation.perplexity_of_text` measures.
 
@@ -12,14 +12,18 @@ context alone. The sum is exact, so it is the same in whatever order workers add
 
 import json
 import math
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import tensorflow_model_analysis as tfma
+from numpy.typing import ArrayLike
 from tensorflow_model_analysis.metrics import metric_types
 
 from pipeline.metrics.base import exact_parts
 from pipeline.metrics.perplexity import perplexity_of
+from pipeline.recipes.recipe import Recipe
 
 NAME = "passage_perplexity"
 SIGNATURE = "score"
@@ -27,8 +31,11 @@ CONTEXT_FEATURE = "context"
 # TFX blesses nothing where no threshold is set; one that every finite perplexity meets.
 _NO_THRESHOLD = 1e30
 
+#: The exact sum of log-probabilities in two parts, and the number of words.
+Sums = tuple[float, float, int]
 
-def statistics(log_probability, token_count, context):
+
+def statistics(log_probability: ArrayLike, token_count: int, context: int) -> tuple[float, int]:
     """Returns (sum of log-probabilities, number of words) of the new words of one passage.
 
     Args:
@@ -43,14 +50,14 @@ def statistics(log_probability, token_count, context):
 class _Combiner(beam.CombineFn):
     """Sums log-probabilities and words over passages, wherever Beam reads them."""
 
-    def __init__(self, key, model_name=""):
+    def __init__(self, key: metric_types.MetricKey, model_name: str = "") -> None:
         self._key = key
         self._model_name = model_name
 
-    def create_accumulator(self):
+    def create_accumulator(self) -> Sums:
         return (0.0, 0.0, 0)
 
-    def add_input(self, accumulator, element):
+    def add_input(self, accumulator: Sums, element: metric_types.StandardMetricInputs) -> Sums:
         # Of several models, each has its own.
         predictions = element.predictions.get(self._model_name, element.predictions)
         log_probability, token_count = (
@@ -60,28 +67,38 @@ class _Combiner(beam.CombineFn):
         new, words = statistics(log_probability, token_count[0], context)
         return self.merge_accumulators([accumulator, (*exact_parts(new), words)])
 
-    def merge_accumulators(self, accumulators):
-        return tuple(map(sum, zip(*accumulators)))
+    def merge_accumulators(self, accumulators: Iterable[Sums]) -> Sums:
+        coarse, fine, words = map(sum, zip(*accumulators))
+        return coarse, fine, words
 
-    def extract_output(self, accumulator):
+    def extract_output(self, accumulator: Sums) -> dict[metric_types.MetricKey, float]:
         coarse, fine, words = accumulator
         value = perplexity_of(coarse + fine, words)
         return {self._key: math.nan if value is None else value}
 
 
-def _dense(feature):
+def _dense(feature: Any) -> Any:
+    """Returns the values of a feature, which may be sparse."""
     return getattr(feature, "values", feature)
 
 
 class Perplexity(metric_types.Metric):
-    """Perplexity of a model whose signature `score` gives `log_probability` `[N, T]` and
-    `token_count` `[N]`.
+    """Perplexity of a language model.
+
+    Its signature `score` gives `log_probability` `[N, T]` and `token_count` `[N]`.
+
+    Args:
+        name: key under which TFMA reports it.
     """
 
-    def __init__(self, name=NAME):
+    def __init__(self, name: str = NAME) -> None:
         def create_computations(
-            name=name, eval_config=None, model_names=None, output_names=None, **unused
-        ):
+            name: str = name,
+            eval_config: tfma.EvalConfig | None = None,
+            model_names: Sequence[str] | None = None,
+            output_names: Sequence[str] | None = None,
+            **unused: Any,
+        ) -> list[metric_types.MetricComputation]:
             keys = [
                 metric_types.MetricKey(name=name, model_name=model_name, output_name=output_name)
                 for model_name in model_names or [""]
@@ -103,7 +120,7 @@ class Perplexity(metric_types.Metric):
 metric_types.register_metric(Perplexity)
 
 
-def build_eval_config(recipe):
+def build_eval_config(recipe: Recipe) -> tfma.EvalConfig:
     """Returns the `tfma.EvalConfig` of a recipe of the task `language_model`."""
     metric = tfma.MetricConfig(
         class_name=Perplexity.__name__, module=__name__, config=json.dumps({})

@@ -1,8 +1,7 @@
-"""Perplexity of an exported language model on a whole stream, its states and the pointer's window
-carried from word to word.
+"""Perplexity of an exported language model on a whole stream.
 
-Every word counts once, line ends among them. Words are the tokens of these models, so perplexity
-per token is perplexity per word.
+Its states and the pointer's window are carried from word to word. Every word counts once, line ends
+among them. Words are the tokens of these models, so perplexity per token is perplexity per word.
 
     perplexity             = exp(- 1/N sum_t log p(w_t | w_1 .. w_t-1))
     perplexity_with_copies = the same, where a word that the vocabulary lacks is credited with what
@@ -16,26 +15,71 @@ in the pointer's window, and that of `<unk>` elsewhere.
 import bisect
 import dataclasses
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pipeline.metrics import buckets, scoring
-from pipeline.metrics.base import DEFAULT_SEED
+from pipeline.metrics.base import MetricResult
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import DEFAULT_SEED, ScoringOptions
 from pipeline.readers import DataError, text_streams
+from pipeline.recipes.recipe import Recipe
+
+#: What `ServedLanguageModel.score_stream` returns, or the same as lists.
+WordScores = Mapping[str, Any]
 
 
-def measure(path, directory, recipe, say=print, samples=1000):
+class GainedSentence(TypedDict):
+    """A sentence that two models scored.
+
+    Attributes:
+        gain: sum over its words of log p_1 - log p_2, in nats.
+        words: its words.
+        probabilities: [p_1, p_2] of each word.
+    """
+
+    gain: float
+    words: list[str]
+    probabilities: list[list[float]]
+
+
+class Extremes(TypedDict):
+    """Sentences on which one model gains and loses most against another, the largest first."""
+
+    wins: list[GainedSentence]
+    losses: list[GainedSentence]
+
+
+class FrequencyPoint(TypedDict):
+    """How well a model predicts the words that training saw about as often.
+
+    Attributes:
+        seen: how often, a range.
+        log_perplexity: mean negative log-probability; None without words.
+        words: how many there are.
+    """
+
+    seen: str
+    log_perplexity: float | None
+    words: int
+
+
+def measure(
+    path: str, directory: str | os.PathLike[str], recipe: Recipe, samples: int = 1000
+) -> dict[str, MetricResult]:
     """Measures a model on a text file.
 
     Args:
         path: the file; its lines are the sentences.
         directory: the SavedModel.
         recipe: the `Recipe` that it was trained with.
-        say: function of one string, for people.
         samples: see `metrics_of`.
 
     Returns:
-        A dict from metric name to `pipeline.metrics.base.MetricResult`.
+        The results by the names of metrics.
 
     Raises:
         pipeline.readers.DataError: the file cannot be read, or is empty.
@@ -50,11 +94,12 @@ def measure(path, directory, recipe, say=print, samples=1000):
     from pipeline.export.served_language_model import ServedLanguageModel
 
     model = ServedLanguageModel(directory)
-    scored = model.score_stream(words, lambda done: say(f"scored {done} of {len(words)} words"))
-    return metrics_of(words, [scored], samples)[0][0]
+    return metrics_of(words, [model.score_stream(words)], samples)[0][0]
 
 
-def metrics_of(words, systems, samples=1000):
+def metrics_of(
+    words: Sequence[str], systems: Sequence[WordScores], samples: int = 1000
+) -> tuple[list[dict[str, MetricResult]], dict[str, float | None]]:
     """Measures one language model on a stream, or two and their difference.
 
     Args:
@@ -67,7 +112,8 @@ def metrics_of(words, systems, samples=1000):
         p-value of the first against the second, empty for one.
     """
     resampled = f"bs:{samples} sentences|seed:{DEFAULT_SEED}"
-    measured, p_values = [{} for _ in systems], {}
+    measured: list[dict[str, MetricResult]] = [{} for _ in systems]
+    p_values: dict[str, float | None] = {}
     for name, key, unknown in (
         ("perplexity", "log_probability", "all one word"),
         (
@@ -77,27 +123,24 @@ def metrics_of(words, systems, samples=1000):
         ),
     ):
         sentences = [_sentences(words, scored[key]) for scored in systems]
-        texts = [""] * len(sentences[0])
+        empty = [""] * len(sentences[0])
+        texts = [ScoredTexts(empty, empty, scores=of_system) for of_system in sentences]
+        options = ScoringOptions(bootstrap_samples=samples)
         if len(systems) == 2:
-            *found, compared = scoring.score_pair(
-                "perplexity", texts, texts, texts, scores=sentences, bootstrap_samples=samples
-            )
+            first, second, compared = scoring.score_pair("perplexity", texts[0], texts[1], options)
             p_values[name] = compared["perplexity"].p_value
+            all_results = [first, second]
         else:
-            found = [
-                scoring.score(
-                    "perplexity", texts, texts, scores=sentences[0], bootstrap_samples=samples
-                )
-            ]
-        for of_system, results, scored in zip(measured, found, systems):
+            all_results = [scoring.score("perplexity", texts[0], options)]
+        for of_system, results, scored in zip(measured, all_results, systems):
             details = {
                 "log_probability": results["perplexity"].details["log_probability"],
                 "words": len(words),
                 "unknown_words": int(np.sum(scored["unknown"])),
             }
             signature = (
-                f"{resampled}|per:token|line ends:counted|unknown words:{unknown}|one "
-                "stream, states and window carried"
+                f"{resampled}|per:token|line ends:counted|unknown words:{unknown}|one stream, "
+                "states and window carried"
             )
             of_system[name] = dataclasses.replace(
                 results["perplexity"], name=name, details=details, signature=signature
@@ -112,32 +155,26 @@ def metrics_of(words, systems, samples=1000):
     return measured, p_values
 
 
-def _beginnings(words):
+def _beginnings(words: Sequence[str]) -> list[int]:
     """Returns where each sentence begins, its line end included in it."""
     ends = [place + 1 for place, word in enumerate(words) if word == text_streams.LINE_END]
     return [0, *(end for end in ends if end < len(words))]
 
 
-def _sentences(words, log_probability):
+def _sentences(words: Sequence[str], log_probability: ArrayLike) -> list[tuple[float, int]]:
     """Returns (sum of log-probabilities, number of words) of each sentence."""
     begins = _beginnings(words)
     sums = np.add.reduceat(np.asarray(log_probability, "float64"), begins)
     return list(zip(sums.tolist(), np.diff([*begins, len(words)]).tolist()))
 
 
-def extremes(words, systems, count):
-    """Returns the sentences on which the first of two models gains and loses most against the
-    second.
+def extremes(words: Sequence[str], systems: Sequence[WordScores], count: int) -> Extremes:
+    """Returns the sentences on which the first of two models gains and loses most.
 
     Args:
         words: the stream, a list of strings.
         systems: for both models what `ServedLanguageModel.score_stream` returned of it.
         count: sentences of each kind, at most.
-
-    Returns:
-        {"wins": sentences, "losses": sentences}, the largest first, each {"gain": sum over its
-        words of log p_1 - log p_2, in nats,
-        "words": [str], "probabilities": [p_1, p_2] of each word}.
     """
     logs = np.stack(
         [np.asarray(scored["log_probability"], "float64") for scored in systems], axis=1
@@ -146,7 +183,7 @@ def extremes(words, systems, count):
     gains = np.add.reduceat(logs[:, 0] - logs[:, 1], begins)
     spans = list(zip(begins, [*begins[1:], len(words)]))
 
-    def sentences(sign):
+    def sentences(sign: int) -> list[GainedSentence]:
         order = [
             number
             for number in np.argsort(-sign * gains, kind="stable").tolist()
@@ -155,7 +192,7 @@ def extremes(words, systems, count):
         return [
             {
                 "gain": float(gains[number]),
-                "words": words[slice(*spans[number])],
+                "words": list(words[slice(*spans[number])]),
                 "probabilities": np.exp(logs[slice(*spans[number])]).tolist(),
             }
             for number in order[:count]
@@ -164,29 +201,30 @@ def extremes(words, systems, count):
     return {"wins": sentences(1), "losses": sentences(-1)}
 
 
-def by_frequency(words, scored, training_counts):
-    """Returns the mean negative log-probability of words by how often training saw them (figure A1
-    of Merity et al. 2016).
+def by_frequency(
+    words: Sequence[str], scored: WordScores, training_counts: Mapping[str, int]
+) -> list[FrequencyPoint]:
+    """Returns how well words are predicted by how often training saw them, rarest first.
+
+    After figure A1 of Merity et al. 2016.
 
     Args:
         words: the stream, a list of strings; line ends are left out.
         scored: what `ServedLanguageModel.score_stream` returned of it.
         training_counts: mapping from each word to how often the training text has it.
-
-    Returns:
-        List of {"seen": range, "log_perplexity": float or None, "words": int}, rarest first.
     """
-    totals = [[0.0, 0] for _ in buckets.FREQUENCY_BUCKETS]
+    sums, numbers = ([0.0] * len(buckets.FREQUENCY_BUCKETS), [0] * len(buckets.FREQUENCY_BUCKETS))
     for word, log_probability in zip(
         words, np.asarray(scored["log_probability"]).tolist(), strict=True
     ):
         if word != text_streams.LINE_END:
-            bucket = (
-                bisect.bisect_right(buckets.FREQUENCY_BUCKETS, training_counts.get(word, 0)) - 1
-            )
-            totals[bucket][0] -= log_probability
-            totals[bucket][1] += 1
+            seen = training_counts.get(word, 0)
+            bucket = bisect.bisect_right(buckets.FREQUENCY_BUCKETS, seen) - 1
+            sums[bucket] -= log_probability
+            numbers[bucket] += 1
     return [
-        {"seen": seen, "log_perplexity": total / number if number else None, "words": number}
-        for seen, (total, number) in zip(buckets.bucket_names(buckets.FREQUENCY_BUCKETS), totals)
+        {"seen": name, "log_perplexity": total / number if number else None, "words": number}
+        for name, total, number in zip(
+            buckets.bucket_names(buckets.FREQUENCY_BUCKETS), sums, numbers
+        )
     ]

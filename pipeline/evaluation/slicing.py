@@ -7,6 +7,7 @@ A slice by a column of the data needs nothing: the column is a feature of the ex
 import bisect
 import json
 import os
+from collections.abc import Set
 
 import tensorflow as tf
 
@@ -27,26 +28,26 @@ class SourceSlicer:
         vocabulary: set of the tokens that the source vocabulary has.
     """
 
-    def __init__(self, tokenizer, vocabulary=frozenset()):
+    def __init__(self, tokenizer: Tokenizer, vocabulary: Set[str] = frozenset()) -> None:
         self.tokenizer = tokenizer
         self._vocabulary = vocabulary
 
     @classmethod
-    def of_model(cls, model_path, needs_vocabulary=True):
-        """Returns that of an exported model, which holds its vocabulary and its recipe;
-        a model that names no recipe has the default.
+    def of_model(cls, model_path: str, needs_vocabulary: bool = True) -> "SourceSlicer":
+        """Returns that of an exported model, which holds its vocabulary and its recipe.
+
+        A model that names no recipe has the default.
         """
         facts = os.path.join(model_path, "assets.extra", "verbatim.json")
         recipe = json.loads(_read(facts)).get("recipe") if tf.io.gfile.exists(facts) else None
         data = recipe_from_dict(recipe).data if recipe else sections.DataConfig()
-        vocabulary = ()
+        vocabulary: list[str] = []
         if needs_vocabulary:
-            vocabulary = _read(
-                os.path.join(model_path, "assets", preprocessing.SOURCE_VOCABULARY_FILE)
-            ).split("\n")
+            path = os.path.join(model_path, "assets", preprocessing.SOURCE_VOCABULARY_FILE)
+            vocabulary = _read(path).split("\n")
         return cls(Tokenizer.of(data, "source"), frozenset(vocabulary))
 
-    def features(self, source):
+    def features(self, source: str) -> dict[str, str]:
         """Returns the dict of computed features of a source, a string.
 
         `source_length` is the range of its number of tokens (`10-19`), and `unknown_words` whether
@@ -62,6 +63,7 @@ class SourceSlicer:
         }
 
 
-def _read(path):
+def _read(path: str) -> str:
     with tf.io.gfile.GFile(path) as file:
-        return file.read()
+        text: str = file.read()
+    return text

@@ -1,25 +1,62 @@
 """Padding to a fixed list of sizes, so that the number of compilations is known."""
 
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
 import tensorflow as tf
 
+from pipeline.recipes.sections import DecodingConfig
 
-def smallest_bucket(size, buckets):
+
+@dataclasses.dataclass(frozen=True)
+class Buckets:
+    """The sizes that rows are padded to, rising.
+
+    Attributes:
+        batch: numbers of rows; more rows than the last are done in chunks of it.
+        length: lengths of rows; longer ones are cut.
+    """
+
+    batch: Sequence[int]
+    length: Sequence[int]
+
+    @classmethod
+    def of(cls, config: DecodingConfig) -> "Buckets":
+        """Returns those of a recipe."""
+        return cls(config.batch_buckets, config.length_buckets)
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputSpec:
+    """What a function of padded rows returns.
+
+    Attributes:
+        types: from output name to dtype.
+        sequences: names of the outputs whose last axis goes with the length of the chunk; they are
+            padded with zeros.
+        length_of: function from a length bucket to the last axis of `sequences`; by default it is
+            that length.
+    """
+
+    types: Mapping[str, tf.DType]
+    sequences: Sequence[str] = ()
+    length_of: Callable[[tf.Tensor], tf.Tensor] | None = None
+
+
+def smallest_bucket(size: tf.Tensor, buckets: Sequence[int]) -> tf.Tensor:
     """Returns the smallest bucket that holds `size`, the largest if none does; int32 scalars."""
-    buckets = tf.constant(buckets, tf.int32)
-    index = tf.searchsorted(buckets, tf.expand_dims(size, 0))[0]
-    return buckets[tf.minimum(index, tf.size(buckets) - 1)]
+    sizes = tf.constant(buckets, tf.int32)
+    index = tf.searchsorted(sizes, tf.expand_dims(size, 0))[0]
+    return sizes[tf.minimum(index, tf.size(sizes) - 1)]
 
 
 def map_in_buckets(
-    function,
-    ragged,
-    batch_buckets,
-    length_buckets,
-    output_types,
-    sequences=(),
-    output_length=None,
-    widths=None,
-):
+    function: Callable[..., Mapping[str, tf.Tensor]],
+    ragged: Sequence[tf.RaggedTensor],
+    buckets: Buckets,
+    outputs: OutputSpec,
+    widths: Sequence[int] | None = None,
+) -> dict[str, tf.Tensor]:
     """Calls a function of dense tensors on ragged ones, padded to buckets and chunk by chunk.
 
     Rows of similar length share a chunk, so that short ones are not padded to the longest of all.
@@ -29,33 +66,28 @@ def map_in_buckets(
             (0 for rows that are padding); returns a dict of tensors `[batch, ...]`.
         ragged: list of ragged tensors `[N, (length)]`, int or bool, of the same row lengths; in all
             but the first a row may be a whole number of times as long, its width, and is padded to
-            so many times the bucket.
-        batch_buckets, length_buckets: rising lists. More rows than the last are done in chunks of
-            it; longer ones are cut.
-        output_types: dict from output name to dtype.
-        sequences: names of the outputs whose last axis goes with the length of the chunk; they are
-            padded with zeros.
-        output_length: function from a length of `length_buckets` to the last axis of `sequences`;
-            by default it is that length.
+            that many times the bucket.
+        buckets: the sizes to pad to.
+        outputs: what the function returns.
         widths: list of the widths of `ragged`; by default all are 1.
 
     Returns:
-        The function's outputs for the N rows; the last axis of `sequences` is that of the longest
+        The function's outputs for the N rows; the last axis of sequences is that of the longest
         row's bucket.
     """
-    output_length = output_length or (lambda length: length)
+    length_of = outputs.length_of or (lambda length: length)
     lengths = tf.cast(ragged[0].row_lengths(), tf.int32)
     number = tf.size(lengths)
-    batch = smallest_bucket(number, batch_buckets)
+    batch = smallest_bucket(number, buckets.batch)
     chunks = (number + batch - 1) // batch
     order = tf.argsort(lengths, stable=True)
-    longest = smallest_bucket(tf.reduce_max(lengths), length_buckets)
+    longest = smallest_bucket(tf.reduce_max(lengths), buckets.length)
 
-    def of_chunk(chunk):
+    def of_chunk(chunk: tf.Tensor) -> dict[str, tf.Tensor]:
         rows = order[chunk * batch : (chunk + 1) * batch]
         padding = batch - tf.size(rows)
         own = tf.gather(lengths, rows)
-        length = smallest_bucket(tf.reduce_max(own), length_buckets)
+        length = smallest_bucket(tf.reduce_max(own), buckets.length)
         padded = []
         for values, width in zip(ragged, widths or [1] * len(ragged), strict=True):
             # A text beyond the last bucket fails its check; cut here so that it cannot be compiled
@@ -63,17 +95,15 @@ def map_in_buckets(
             dense = tf.gather(values, rows)[:, : length * width].to_tensor()
             dense = tf.pad(dense, [[0, padding], [0, length * width - tf.shape(dense)[1]]])
             padded.append(tf.reshape(dense, [batch, length * width]))
-        outputs = function(*padded, tf.pad(tf.minimum(own, length), [[0, padding]]))
-        missing = output_length(longest) - output_length(length)
+        made = function(*padded, tf.pad(tf.minimum(own, length), [[0, padding]]))
+        missing = length_of(longest) - length_of(length)
         return {
-            name: tf.pad(value, [[0, 0]] * (value.shape.rank - 1) + [[0, missing]])
-            if name in sequences
-            else value
-            for name, value in outputs.items()
+            name: _pad_last(value, missing) if name in outputs.sequences else value
+            for name, value in made.items()
         }
 
     chunked = tf.map_fn(
-        of_chunk, tf.range(chunks), fn_output_signature=output_types, parallel_iterations=1
+        of_chunk, tf.range(chunks), fn_output_signature=dict(outputs.types), parallel_iterations=1
     )
     place = tf.math.invert_permutation(order)
     return {
@@ -84,7 +114,16 @@ def map_in_buckets(
     }
 
 
-def scatter_rows(outputs, rows, new, sequences=()):
+def _pad_last(value: tf.Tensor, missing: tf.Tensor) -> tf.Tensor:
+    return tf.pad(value, [[0, 0]] * (value.shape.rank - 1) + [[0, missing]])
+
+
+def scatter_rows(
+    outputs: Mapping[str, tf.Tensor],
+    rows: tf.Tensor,
+    new: Mapping[str, tf.Tensor],
+    sequences: Sequence[str] = (),
+) -> dict[str, tf.Tensor]:
     """Puts new rows in the place of some.
 
     Args:
@@ -100,7 +139,6 @@ def scatter_rows(outputs, rows, new, sequences=()):
     for name, value in outputs.items():
         replacing = new[name]
         if name in sequences:
-            missing = tf.shape(value)[-1] - tf.shape(replacing)[-1]
-            replacing = tf.pad(replacing, [[0, 0]] * (value.shape.rank - 1) + [[0, missing]])
+            replacing = _pad_last(replacing, tf.shape(value)[-1] - tf.shape(replacing)[-1])
         scattered[name] = tf.tensor_scatter_nd_update(value, rows[:, tf.newaxis], replacing)
     return scattered

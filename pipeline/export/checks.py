@@ -1,24 +1,23 @@
-"""Assertions of a served graph, whose failure ends in one sentence:
-a server answers INVALID_ARGUMENT with it.
+"""Assertions of a served graph, whose failure is one sentence.
 
-Without conditions in the graph, so that signatures need no AutoGraph, whose conversion takes longer
-than tracing.
+A server answers INVALID_ARGUMENT with it. There are no conditions in the graph, so that signatures
+need no AutoGraph, whose conversion takes longer than tracing.
 """
 
 import tensorflow as tf
 
 
-def check(condition, sentence, *values):
+def check(condition: tf.Tensor, sentence: str, *values: tf.Tensor) -> None:
     """Asserts a condition; the values take the places of `{}` in the sentence."""
     tf.debugging.Assert(condition, [tf.strings.format(sentence, values)], summarize=1)
 
 
-def with_last(values, last):
+def with_last(values: tf.Tensor, last: int) -> tf.Tensor:
     """Returns a vector with one more element, so that there is always one to look at."""
     return tf.concat([values, tf.constant([last], values.dtype)], axis=0)
 
 
-def check_lengths(name, unit, lengths, longest, note=""):
+def check_lengths(name: str, unit: str, lengths: tf.Tensor, longest: int, note: str = "") -> None:
     """Asserts that there are texts, that each has tokens, and that none has too many.
 
     Args:

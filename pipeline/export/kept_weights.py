@@ -1,11 +1,11 @@
-"""A Keras model inside a `tf.Module` that is saved:
-with weights that whoever loads the SavedModel finds.
-"""
+"""The weights of a Keras model inside a `tf.Module` that is saved."""
+
+import keras
+import tensorflow as tf
 
 
-def keep(module, model):
-    """Sets `module.model`, so that a SavedModel of the module holds the model's weights as plain
-    TensorFlow variables.
+def keep(module: tf.Module, model: keras.Model) -> None:
+    """Sets `module.model`, so that a SavedModel holds its weights as plain TensorFlow variables.
 
     A Keras 3 variable wraps TensorFlow's. Where the wrapper is what a SavedModel tracks, the graph
     restores a copy of the variable and computes with another, which nothing fills: Python's loader,

@@ -1,146 +1,177 @@
-"""An exported language model in this process:
-the same signatures that a server answers, without a server.
-"""
+"""An exported language model in this process, which answers as a server would."""
 
 import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pipeline.export.served_model import ModelError, ServedModel
+from pipeline.common import progress
+from pipeline.export.loaded_model import Arrays, LoadedModel, ModelError
 from pipeline.readers import text_streams
 from pipeline.text import tokenization
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _CONTINUED = {"text", "tokens", "copied_from", "copy_probability", "log_probability", "text_tokens"}
 _SCORED = {"log_probability", "tokens", "token_count"}
 _CARRIED = ("context", "states", "window")
 _STREAMED = {"log_probability", "log_probability_with_copies", "unknown", "token_count", *_CARRIED}
-_LONGEST_CHUNK = 512  # words that are scored at once; it changes memory and speed, no value
+# Words that are scored at once; it changes memory and speed, no value.
+_LONGEST_CHUNK = 512
 
 
-class ServedLanguageModel(ServedModel):
+class Continuation(TypedDict):
+    """How a model continues a text.
+
+    Attributes:
+        text: the continuation.
+        tokens: its tokens.
+        copied_from: for each token the position of the text's token that it copies, or -1.
+        copy_probability, log_probability: of each token.
+        text_tokens: the tokens of the text that is continued.
+    """
+
+    text: str
+    tokens: list[str]
+    copied_from: list[int]
+    copy_probability: list[float]
+    log_probability: list[float]
+    text_tokens: list[str]
+
+
+class StreamScores(TypedDict):
+    """What a model gives each word of a stream, arrays `[words]`.
+
+    Attributes:
+        log_probability: float32; a word that has no id counts as the unknown word.
+        log_probability_with_copies: float32; such a word counts with the probability that the
+            pointer gives the word itself, if it stands in the window.
+        unknown: bool, which words have no id.
+    """
+
+    log_probability: NDArray[np.float32]
+    log_probability_with_copies: NDArray[np.float32]
+    unknown: NDArray[np.bool_]
+
+
+class ServedLanguageModel(LoadedModel):
     """Loads the SavedModel of a language model and calls its signatures with lists of texts.
 
     Args:
         directory: a SavedModel, or a folder of numbered versions, of which the newest is taken.
 
     Raises:
-        pipeline.export.served_model.ModelError: no SavedModel, one that cannot be loaded, or one
-            without the signatures.
+        ModelError: no SavedModel, one that cannot be loaded, or one without the signatures.
     """
 
-    def _check_signatures(self):
-        self._signature("score", {"text"})
-        self._signature("continue", {"text"})
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        super().__init__(directory)
+        self._signature("score", {"text"}, _SCORED)
+        self._signature("continue", {"text"}, _CONTINUED)
 
-    @staticmethod
-    def _outputs_of(signature):
-        return {"score": _SCORED, "score_stream": _STREAMED}.get(signature, _CONTINUED)
-
-    def score(self, texts, progress=None):
-        """Log-probability of every word of texts.
+    def score(self, texts: Sequence[str]) -> list[tuple[list[str], NDArray[np.float32]]]:
+        """Returns the words of each text and their log-probabilities.
 
         Args:
             texts: list of strings; a line feed ends a sentence.
-            progress: called with the number of texts done after each batch.
-
-        Returns:
-            A list of (words, log-probabilities), a list of strings and a float32 array, one pair a
-            text.
 
         Raises:
-            pipeline.export.served_model.ModelError: a text is empty or too long.
+            ModelError: a text is empty or too long.
         """
-        function = self._signature("score", {"text"})
+        function = self._signature("score", {"text"}, _SCORED)
         scored = []
-        for outputs in self._batches(function, texts, progress):
+        for outputs in self._batches(function, texts):
             for row, count in enumerate(outputs["token_count"]):
                 words = [token.decode("utf-8") for token in outputs["tokens"][row, :count]]
                 scored.append((words, outputs["log_probability"][row, :count]))
         return scored
 
-    def score_stream(self, words, progress=None):
-        """Log-probability of every word of a text of any length:
+    def score_stream(self, words: Sequence[str]) -> StreamScores:
+        """Scores every word of a text of any length.
+
         LSTM states and the pointer's window are carried through it.
 
         Args:
-            words: iterable of strings; `text_streams.LINE_END` ends a sentence.
-            progress: called with the number of words done after each chunk.
-
-        Returns:
-            Dict of arrays `[words]`: float32 `log_probability`, where a word that has no id counts
-            as the unknown word; float32 `log_probability_with_copies`, where it counts with the
-            probability that the pointer gives the word itself, if it stands in the window; bool
-            `unknown`, which words have no id.
+            words: list of strings; `text_streams.LINE_END` ends a sentence.
 
         Raises:
-            pipeline.export.served_model.ModelError: there is no word, or the model cannot be used.
+            ModelError: there is no word, or the model cannot be used.
         """
-        function = self._signature("score_stream", {"text", *_CARRIED})
-        shapes = {
-            name: spec.shape[1:] for name, spec in function.structured_input_signature[1].items()
-        }
+        function = self._signature("score_stream", {"text", *_CARRIED}, _STREAMED)
+        specs = function.structured_input_signature[1]
         # A text begins as if a sentence had just ended.
-        carry = {"context": [tokenization.END]}
-        carry.update(
-            {name: np.zeros([1, *shapes[name]], np.float32) for name in ("states", "window")}
-        )
-        parts = {name: [] for name in ("log_probability", "log_probability_with_copies", "unknown")}
-        words, done = iter(words), 0
-        while chunk := list(
-            itertools.islice(words, min(_LONGEST_CHUNK, self.facts["length_buckets"][-1]))
-        ):
-            outputs = self._call(function, text=[text_streams.join_words(chunk)], **carry)
-            if outputs["token_count"][0] != len(chunk):
-                raise ModelError(
-                    f"The model {self.directory} cuts {len(chunk)} words into "
-                    f"{outputs['token_count'][0]} tokens: the text must be "
-                    "cut as its recipe says."
-                )
-            carry = {name: outputs[name] for name in _CARRIED}
-            for name, values in parts.items():
-                values.append(outputs[name][0])
-            done += len(chunk)
-            if progress:
-                progress(done)
-        if not done:
+        carry: dict[str, Any] = {"context": [tokenization.END]}
+        for name in ("states", "window"):
+            carry[name] = np.zeros([1, *specs[name].shape[1:]], np.float32)
+        parts = []
+        description = f"scoring with {self.facts.get('head', 'model')}"
+        with progress.counted(description, len(words), "words") as advance:
+            for chunk in _chunks(words, min(_LONGEST_CHUNK, self.facts["length_buckets"][-1])):
+                outputs = self._call(function, text=[text_streams.join_words(chunk)], **carry)
+                if outputs["token_count"][0] != len(chunk):
+                    raise ModelError(
+                        f"The model {self.directory} cuts {len(chunk)} words into "
+                        f"{outputs['token_count'][0]} tokens: the text must be cut as its recipe "
+                        "says."
+                    )
+                carry = {name: outputs[name] for name in _CARRIED}
+                parts.append(outputs)
+                advance(len(chunk))
+        if not parts:
             raise ModelError("There is no text to score: give words.")
-        return {name: np.concatenate(values) for name, values in parts.items()}
+        return {
+            "log_probability": _joined(parts, "log_probability"),
+            "log_probability_with_copies": _joined(parts, "log_probability_with_copies"),
+            "unknown": _joined(parts, "unknown"),
+        }
 
-    def continue_text(self, texts, signature="continue"):
-        """How the model goes on after texts.
+    def continue_text(
+        self, texts: Sequence[str], signature: str = "continue"
+    ) -> list[Continuation]:
+        """Returns how the model continues texts.
 
         Args:
             texts: list of strings.
             signature: `"continue"` or `"continue_no_xla"`.
 
-        Returns:
-            A list of dicts, one a text: `text` (the continuation), `tokens`, `copied_from`,
-            `copy_probability`, `log_probability`, `text_tokens`.
-
         Raises:
-            pipeline.export.served_model.ModelError: a text is empty or too long.
+            ModelError: a text is empty or too long.
         """
-        function = self._signature(signature, {"text"})
-        answers = []
-        for outputs in self._batches(function, texts):
-            for row in range(len(outputs["text"])):
-                answers.append(
-                    {
-                        "text": outputs["text"][row].decode("utf-8"),
-                        "tokens": [token.decode("utf-8") for token in outputs["tokens"][row]],
-                        "copied_from": outputs["copied_from"][row].tolist(),
-                        "copy_probability": outputs["copy_probability"][row].tolist(),
-                        "log_probability": outputs["log_probability"][row].tolist(),
-                        "text_tokens": [
-                            token.decode("utf-8") for token in outputs["text_tokens"][row] if token
-                        ],
-                    }
-                )
-        return answers
+        function = self._signature(signature, {"text"}, _CONTINUED)
+        return [
+            _continuation({name: value[row] for name, value in outputs.items()})
+            for outputs in self._batches(function, texts)
+            for row in range(len(outputs["text"]))
+        ]
 
-    def _batches(self, function, texts, progress=None):
-        batch = max(self.facts.get("batch_buckets", [32]))
+    def _batches(
+        self, function: "tf.types.experimental.ConcreteFunction", texts: Sequence[str]
+    ) -> Iterator[Arrays]:
+        batch = self._largest_batch
         for start in range(0, len(texts), batch):
             yield self._call(function, text=texts[start : start + batch])
-            if progress:
-                progress(min(start + batch, len(texts)))
+
+
+def _chunks(words: Iterable[str], size: int) -> Iterator[list[str]]:
+    words = iter(words)
+    while chunk := list(itertools.islice(words, size)):
+        yield chunk
+
+
+def _joined(parts: Sequence[Arrays], name: str) -> NDArray[Any]:
+    return np.concatenate([part[name][0] for part in parts])
+
+
+def _continuation(row: dict[str, Any]) -> Continuation:
+    return {
+        "text": row["text"].decode("utf-8"),
+        "tokens": [token.decode("utf-8") for token in row["tokens"]],
+        "copied_from": row["copied_from"].tolist(),
+        "copy_probability": row["copy_probability"].tolist(),
+        "log_probability": row["log_probability"].tolist(),
+        "text_tokens": [token.decode("utf-8") for token in row["text_tokens"] if token],
+    }

@@ -1,152 +1,146 @@
-"""An exported model in this process: the same signatures that a server answers, without a server."""
+"""An exported model in this process, which answers as a server would."""
 
 import concurrent.futures
-import json
-import pathlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pipeline.common.errors import VerbatimError
+from pipeline.common import progress
+from pipeline.export.loaded_model import Arrays, LoadedModel
+from pipeline.export.loaded_model import ModelError as ModelError
+from pipeline.export.loaded_model import read_facts as read_facts
+from pipeline.export.loaded_model import version_directory as version_directory
 
-_OUTPUTS = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
+if TYPE_CHECKING:
+    import tensorflow as tf
 
+_ANSWER = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
+_SCORE = {"log_probability", "token_count"}
 # Pairs of a batch that is scored.
 _SCORED = 32
 
-# What must be a number wherever it is given.
-_SCORES = {"score", "log_probability", "log_probability_with_copies"}
+
+class _Answer(TypedDict):
+    text: str
+    score: float
+    tokens: list[str]
+    copied_from: list[int]
+    copy_probability: list[float]
+    source_tokens: list[str]
 
 
-class ModelError(VerbatimError, ValueError):
-    """A model that cannot be used; its message is one sentence for the user."""
+class Answer(_Answer, total=False):
+    """What a model says to a text, without padding.
 
-
-def version_directory(directory):
-    """Returns the folder of the SavedModel: the directory itself, or its highest numbered version.
-
-    Raises:
-        ModelError: neither is there.
+    Attributes:
+        text: the answer.
+        score: its score.
+        tokens: its tokens.
+        copied_from: for each token the position of the source token that it copies, or -1.
+        copy_probability: for each token, that it is copied.
+        source_tokens: the source's tokens.
+        attention: of the signature `explain`: for each token, weights of the source's tokens.
     """
-    path = pathlib.Path(directory)
-    if (path / "saved_model.pb").is_file():
-        return path
-    if not path.exists():
-        raise ModelError(f"The model folder {path} does not exist.")
-    if not path.is_dir():
-        raise ModelError(
-            f"The model folder {path} is a file: give the folder that holds numbered SavedModels."
-        )
-    versions = [
-        child
-        for child in path.iterdir()
-        if child.name.isdigit() and (child / "saved_model.pb").is_file()
-    ]
-    if not versions:
-        raise ModelError(
-            f"The model folder {path} holds no version: give the folder that holds numbered "
-            "SavedModels."
-        )
-    return max(versions, key=lambda child: int(child.name))
+
+    attention: list[list[float]]
 
 
-def read_facts(directory):
-    """Returns what the export wrote about a model into `assets.extra/verbatim.json`; {} if that is
-    not there.
-
-    Raises:
-        ModelError: the file cannot be understood.
-    """
-    path = pathlib.Path(directory) / "assets.extra" / "verbatim.json"
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise ModelError(f"The facts of the model, {path}, cannot be read: {error}.") from None
-    if not isinstance(facts, dict):
-        raise ModelError(f"The facts of the model, {path}, must be one JSON object.")
-    return facts
-
-
-class ServedModel:
-    """Loads a SavedModel and calls its signatures with lists of texts.
+class ServedModel(LoadedModel):
+    """Loads the SavedModel of a sequence-to-sequence model and calls its signatures.
 
     Args:
         directory: a SavedModel, or a folder of numbered versions, of which the newest is taken.
         at_once: how many batches are computed at the same time, where there is no GPU: as many as
             `serving.processors.compute_each_batch_on` says, so that each has cores of its own.
 
+    Attributes:
+        source_features: columns of tags that the model takes.
+
     Raises:
         ModelError: no SavedModel, one that cannot be loaded, or one without the signatures.
     """
 
-    def __init__(self, directory, at_once=1):
+    def __init__(self, directory: str | os.PathLike[str], at_once: int = 1) -> None:
         import tensorflow as tf
-        import tensorflow_text  # noqa: F401 (registers the operations that the graph uses)
 
-        self.directory = version_directory(directory)
-        self.facts = read_facts(self.directory)
-        try:
-            self._loaded = tf.saved_model.load(str(self.directory))
-        except Exception as error:  # whatever TensorFlow finds wrong with the files
-            reason = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise ModelError(
-                f"The model {self.directory} cannot be loaded ({reason.rstrip('.')}): copy or "
-                "export it anew."
-            ) from error
+        super().__init__(directory)
         # A GPU computes one batch after the other; more of them would only take its memory.
         self._at_once = 1 if tf.config.list_physical_devices("GPU") else at_once
-        self._constant = tf.constant
-        self._invalid_argument = tf.errors.InvalidArgumentError
         self.source_features = self.facts.get("source_features", [])
-        self._check_signatures()
+        self._answering("serving_default")
 
-    def _check_signatures(self):
-        self._signature("serving_default", {"source", *self.source_features})
+    def predict(
+        self,
+        texts: Sequence[str],
+        signature: str = "serving_default",
+        features: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[Answer]:
+        """Answers texts in the largest batches that the model compiles for.
 
-    def _signature(self, name, inputs):
-        """Returns a signature, once it is sure that it takes these texts and gives what Verbatim's
-        gives.
+        Args:
+            texts: list of strings.
+            signature: `"serving_default"`, `"serving_default_no_xla"` or `"explain"`.
+            features: dict from each column of tags that the model takes to a list of strings, one
+                for each text.
+
+        Raises:
+            ModelError: a text is empty or too long, its tags are missing, the model lacks the
+                signature, or its scores are NaN.
         """
-        function = self._loaded.signatures.get(name)
-        if function is None:
-            raise ModelError(
-                f"The model {self.directory} has no signature '{name}': it is not one of "
-                "Verbatim's, or of an older version; "
-                "export it anew."
-            )
-        outputs = self._outputs_of(name)
-        taken, given = set(function.structured_input_signature[1]), set(function.structured_outputs)
-        if taken != inputs or not outputs <= given:
-            raise ModelError(
-                f"The signature '{name}' of the model {self.directory} takes "
-                f"{', '.join(sorted(taken)) or 'nothing'} and gives "
-                f"{', '.join(sorted(given)) or 'nothing'}: it is not one of Verbatim's."
-            )
-        return function
+        function = self._answering(signature)
+        columns = {"source": texts, **self._features_of(features, len(texts))}
+        batch = self._largest_batch
+        # Texts of similar length together, so that short ones do not wait for long ones.
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index].split()))
+        parts = [order[start : start + batch] for start in range(0, len(order), batch)]
+        # What takes longest begins first: no core is left alone with it at the end.
+        parts.reverse()
+        answers: dict[int, Answer] = {}
+        description = f"decoding with {self.facts.get('head', 'model')}"
+        with progress.counted(description, len(texts), "texts") as advance:
+            for part, outputs in zip(parts, self._answers_of(function, columns, parts)):
+                for row, index in enumerate(part):
+                    answers[index] = _unpad({name: value[row] for name, value in outputs.items()})
+                advance(len(part))
+        return [answers[index] for index in range(len(texts))]
 
-    @staticmethod
-    def _outputs_of(signature):
-        return {"log_probability", "token_count"} if signature == "score" else _OUTPUTS
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        features: Mapping[str, Sequence[str]] | None = None,
+    ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+        """Returns `[pairs]` log-probabilities of targets, and their numbers of tokens.
 
-    def _call(self, function, **texts):
-        try:
-            outputs = function(**{name: self._constant(values) for name, values in texts.items()})
-        except self._invalid_argument as error:
-            from serving.servable import human_sentence
+        Args:
+            sources, targets: lists of strings.
+            features: as in `predict`.
+        """
+        function = self._signature("score", {"source", "target", *self.source_features}, _SCORE)
+        columns = {
+            "source": sources,
+            "target": targets,
+            **self._features_of(features, len(sources)),
+        }
+        rows = range(len(sources))
+        parts = [rows[start : start + _SCORED] for start in range(0, len(sources), _SCORED)]
+        outputs = list(self._answers_of(function, columns, parts))
+        log_probability, token_count = (
+            np.concatenate([one[name] for one in outputs])
+            for name in ("log_probability", "token_count")
+        )
+        return log_probability, token_count
 
-            raise ModelError(human_sentence(error.message)) from None
-        arrays = {name: value.numpy() for name, value in outputs.items()}
-        for name in _SCORES & set(arrays):
-            if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
-                raise ModelError(
-                    f"The model {self.directory} gives '{name}' that is not a number: it is "
-                    "damaged, or its training diverged."
-                )
-        return arrays
+    def _answering(self, signature: str) -> "tf.types.experimental.ConcreteFunction":
+        return self._signature(signature, {"source", *self.source_features}, _ANSWER)
 
-    def _features_of(self, features, number):
-        """Returns the tags for each column that the model takes, dict of lists.
+    def _features_of(
+        self, features: Mapping[str, Sequence[str]] | None, number: int
+    ) -> Mapping[str, Sequence[str]]:
+        """Returns the tags for each column that the model takes.
 
         Raises:
             ModelError: tags are missing, superfluous, or not as many as there are texts.
@@ -166,7 +160,12 @@ class ServedModel:
                 )
         return features
 
-    def _answers_of(self, function, columns, parts):
+    def _answers_of(
+        self,
+        function: "tf.types.experimental.ConcreteFunction",
+        columns: Mapping[str, Sequence[str]],
+        parts: Sequence[Sequence[int]],
+    ) -> Iterator[Arrays]:
         """Calls a signature with parts of the texts, some of them at the same time.
 
         Args:
@@ -175,83 +174,27 @@ class ServedModel:
             parts: list of lists of numbers of texts.
 
         Yields:
-            The outputs of each part, dicts of arrays, in their order.
+            The outputs of each part, in their order.
         """
 
-        def answer(part):
+        def answer(part: Sequence[int]) -> Arrays:
             return self._call(
                 function,
                 **{name: [values[row] for row in part] for name, values in columns.items()},
             )
 
-        if (
-            self._at_once == 1
-        ):  # no thread is needed, and a single sentence would wait for its start
+        # No thread is needed, and a single sentence would wait for its start.
+        if self._at_once == 1:
             yield from map(answer, parts)
             return
         with concurrent.futures.ThreadPoolExecutor(self._at_once) as pool:
             yield from pool.map(answer, parts)
 
-    def predict(self, texts, signature="serving_default", progress=None, features=None):
-        """Answers texts in the largest batches that the model compiles for.
 
-        Args:
-            texts: list of strings.
-            signature: `"serving_default"`, `"serving_default_no_xla"` or `"explain"`.
-            progress: called with the number of texts done after each batch.
-            features: dict from each column of tags that the model takes to a list of strings, one
-                for each text.
-
-        Returns:
-            A list of dicts, one for each text: `text`, `score`, `tokens`, `copied_from`,
-            `copy_probability`, `source_tokens` (and `attention` of `"explain"`), without padding.
-
-        Raises:
-            ModelError: a text is empty or too long, its tags are missing, the model lacks the
-                signature, or its scores are NaN.
-        """
-        function = self._signature(signature, {"source", *self.source_features})
-        columns = {"source": texts, **self._features_of(features, len(texts))}
-        batch = max(self.facts.get("batch_buckets", [32]))
-        # Texts of similar length together, so that short ones do not wait for long ones.
-        order = sorted(range(len(texts)), key=lambda index: len(texts[index].split()))
-        parts = [order[start : start + batch] for start in range(0, len(order), batch)]
-        # What takes longest begins first: no core is left alone with it at the end.
-        parts.reverse()
-        answers, done = [None] * len(texts), 0
-        for part, outputs in zip(parts, self._answers_of(function, columns, parts)):
-            for row, index in enumerate(part):
-                answers[index] = _unpad({name: value[row] for name, value in outputs.items()})
-            done += len(part)
-            if progress:
-                progress(done)
-        return answers
-
-    def score(self, sources, targets, features=None):
-        """Returns two arrays `[pairs]`: log-probability of each target, and its number of tokens;
-        `features` as in `predict`.
-        """
-        function = self._signature("score", {"source", "target", *self.source_features})
-        columns = {
-            "source": sources,
-            "target": targets,
-            **self._features_of(features, len(sources)),
-        }
-        parts = [
-            range(len(sources))[start : start + _SCORED]
-            for start in range(0, len(sources), _SCORED)
-        ]
-        outputs = list(self._answers_of(function, columns, parts))
-        return tuple(
-            np.concatenate([one[name] for one in outputs])
-            for name in ("log_probability", "token_count")
-        )
-
-
-def _unpad(row):
+def _unpad(row: Mapping[str, Any]) -> Answer:
     tokens = [token.decode("utf-8") for token in row["tokens"] if token]
     source_tokens = [token.decode("utf-8") for token in row["source_tokens"] if token]
-    answer = {
+    answer: Answer = {
         "text": row["text"].decode("utf-8"),
         "score": float(row["score"]),
         "tokens": tokens,
@@ -260,7 +203,6 @@ def _unpad(row):
         "source_tokens": source_tokens,
     }
     if "attention" in row:
-        answer["attention"] = np.round(
-            row["attention"][: len(tokens), : len(source_tokens)], 4
-        ).tolist()
+        attention = row["attention"][: len(tokens), : len(source_tokens)]
+        answer["attention"] = np.round(attention, 4).tolist()
     return answer

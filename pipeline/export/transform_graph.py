@@ -1,6 +1,9 @@
 """The Transform graph of the training features as part of a served model."""
 
+from collections.abc import Mapping
+
 import tensorflow as tf
+import tensorflow_transform as tft
 
 
 class TransformGraph(tf.Module):
@@ -13,7 +16,7 @@ class TransformGraph(tf.Module):
         transform_output: `tft.TFTransformOutput`.
     """
 
-    def __init__(self, transform_output):
+    def __init__(self, transform_output: tft.TFTransformOutput) -> None:
         super().__init__(name="transform")
         self._graph = tf.saved_model.load(transform_output.transform_savedmodel_dir)
         functions = getattr(
@@ -21,7 +24,7 @@ class TransformGraph(tf.Module):
         )
         ((self._specs,), _) = functions[0].structured_input_signature
 
-    def __call__(self, raw):
+    def __call__(self, raw: Mapping[str, tf.Tensor]) -> dict[str, tf.SparseTensor]:
         """Returns the dict of features of a dict of raw tensors `[batch, 1]`.
 
         What is not given, such as the line of the file that a training pair stood in, is empty, and
@@ -31,10 +34,11 @@ class TransformGraph(tf.Module):
         missing = {
             name: _empty(spec, batch) for name, spec in self._specs.items() if name not in raw
         }
-        return self._graph.transform_fn({**raw, **missing})
+        features: dict[str, tf.SparseTensor] = self._graph.transform_fn({**raw, **missing})
+        return features
 
 
-def _empty(spec, batch):
+def _empty(spec: tf.TypeSpec, batch: tf.Tensor) -> tf.Tensor | tf.SparseTensor:
     if isinstance(spec, tf.SparseTensorSpec):
         return tf.sparse.from_dense(tf.zeros([batch, 0], spec.dtype))
     return tf.fill(

@@ -1,18 +1,27 @@
-"""The user's lexicon files:
-word to translation (`data.dictionary`), phrase to entity (`data.copy_lexicon`).
+"""The user's lexicon files: words to translations, and phrases to entities.
 
-Plain Python, so that a faulty file is reported before TensorFlow is imported. The Vocabulary
-component writes what it read into its artifact, in the form that the graph's tables load.
+The keys `data.dictionary` and `data.copy_lexicon` name them. Plain Python, so that a faulty file is
+reported before TensorFlow is imported. The Vocabulary component writes what it read into its
+artifact, in the form that the graph's tables load.
 """
 
+import os
 import typing
+from collections.abc import Iterable, Iterator
+from typing import IO
 
+from pipeline.common.whole_files import is_remote
 from pipeline.readers import DataError
+from pipeline.recipes.recipe_keys import RecipeKeys
+from pipeline.text.tokenization import Tokenizer
 
 # In the Vocabulary artifact.
-SOURCES_FILE = "dictionary_sources.tsv"  # target word, its source words parted by spaces
-TARGETS_FILE = "dictionary_targets.tsv"  # source word, its first target word
-COPY_LEXICON_FILE = "copy_lexicon.tsv"  # phrase, the tokens parted by spaces; entity
+# Target word, its source words separated by spaces.
+SOURCES_FILE = "dictionary_sources.tsv"
+# Source word, its first target word.
+TARGETS_FILE = "dictionary_targets.tsv"
+# Phrase, its tokens separated by spaces; entity.
+COPY_LEXICON_FILE = "copy_lexicon.tsv"
 
 _ENTITY_MARK = ":-"
 
@@ -20,43 +29,47 @@ _ENTITY_MARK = ":-"
 class Dictionary(typing.NamedTuple):
     """A dictionary of single words.
 
-    pairs: list of (source word, target word), in the file's order.
-    entries: how many translations the file has.
-    skipped: how many of them are not one plain word on either side.
-    lines: how many lines the file has, empty ones not counted.
-    malformed: list of (number, what is wrong) of the lines that are no entry at all.
+    Attributes:
+        pairs: (source word, target word), in the file's order.
+        entries: how many translations the file has.
+        skipped: how many of them are not one plain word on either side.
+        lines: how many lines the file has, without empty ones.
+        malformed: (number, what is wrong) of the lines that are no entry at all.
     """
 
-    pairs: list
+    pairs: list[tuple[str, str]]
     entries: int
     skipped: int
     lines: int
-    malformed: list
+    malformed: list[tuple[int, str]]
 
 
 class CopyLexicon(typing.NamedTuple):
     """Phrases and what a copy of them writes.
 
-    phrases: dict from phrase, as the file has it, to entity; the first of several entities.
-    ambiguous: how many entries name another entity for a phrase that has one.
+    Attributes:
+        phrases: from phrase, as the file has it, to entity; the first of several entities.
+        ambiguous: how many entries name another entity for a phrase that has one.
     """
 
-    phrases: dict
+    phrases: dict[str, str]
     ambiguous: int
 
 
-def _lines(path, what):
-    """Yields (number, text) of the lines of a file that are not empty;
-    the text of one that is not UTF-8 is None.
+def _lines(path: str, what: str) -> Iterator[tuple[int, str | None]]:
+    """Yields (number, text) of the lines of a file that are not empty.
+
+    The text of a line that is not UTF-8 is None.
 
     Raises:
         DataError: the file cannot be read.
     """
     # TFX's file system knows buckets too, but takes seconds to import.
-    if "://" in str(path):
+    opened: IO[bytes]
+    if is_remote(path):
         from tfx.dsl.io import fileio
 
-        opened = fileio.open(str(path), "rb")
+        opened = fileio.open(path, "rb")
     else:
         try:
             opened = open(path, "rb")
@@ -75,32 +88,31 @@ def _lines(path, what):
                 yield number, text
 
 
-def read_dictionary(path, tokenizer):
-    """Reads a dictionary:
-    source word TAB target word, or word TAB reading TAB meaning TAB level (JLPT lists).
+def read_dictionary(path: str | os.PathLike[str], tokenizer: Tokenizer) -> Dictionary:
+    """Reads a dictionary; a malformed line costs that line alone.
+
+    A line is source word TAB target word, or word TAB reading TAB meaning TAB level (JLPT lists).
 
     Args:
         path: the file.
-        tokenizer: the recipe's `tokenization.Tokenizer`; only entries of one token on either side
-            can be pointed at. Placeholders and their like are kept as they are, so they are no
-            entries either.
-
-    Returns:
-        A `Dictionary`; a malformed line costs that line alone.
+        tokenizer: the recipe's; only entries of one token on either side can be pointed at.
+            Protected tokens such as placeholders stay as they are, so they are no entries either.
 
     Raises:
         DataError: the file cannot be read.
     """
 
-    def is_plain_word(text):
+    def is_plain_word(text: str) -> bool:
         return (
             tokenizer.count(text) == 1
             and tokenizer.words(text) == [text]
             and not tokenizer.protected_tokens(text)
         )
 
-    pairs, entries, lines, malformed = [], 0, 0, []
-    for number, text in _lines(path, "data.dictionary"):
+    pairs: list[tuple[str, str]] = []
+    malformed: list[tuple[int, str]] = []
+    entries = lines = 0
+    for number, text in _lines(os.fspath(path), "data.dictionary"):
         lines += 1
         if text is None:
             malformed.append((number, "it is not valid UTF-8"))
@@ -112,12 +124,11 @@ def read_dictionary(path, tokenizer):
                 (
                     number,
                     "it must be a source word, a tab and a target word (or four columns: word, "
-                    "reading, meaning, level); "
-                    f"got {text[:80]!r}",
+                    f"reading, meaning, level); got {text[:80]!r}",
                 )
             )
             continue
-        # A meaning column lists synonyms, parted by commas: `limit, restriction`.
+        # A meaning column lists synonyms, separated by commas: `limit, restriction`.
         translations = cells[chosen[1]].split(",") if len(cells) == 4 else [cells[chosen[1]]]
         for translation in translations:
             entries += 1
@@ -129,37 +140,33 @@ def read_dictionary(path, tokenizer):
     return Dictionary(pairs, entries, entries - len(pairs), lines, malformed)
 
 
-def describe_malformed(dictionary, path):
-    """Returns what people are told of a dictionary's malformed lines, without a full stop; "" where
-    there are none.
-    """
+def describe_malformed(dictionary: Dictionary, path: str | os.PathLike[str]) -> str:
+    """Returns a sentence about malformed lines, without a full stop; "" if there are none."""
     if not dictionary.malformed:
         return ""
     number, reason = dictionary.malformed[0]
     return (
         f"{len(dictionary.malformed)} of {dictionary.lines} lines of {path} (data.dictionary) are "
-        "malformed; the first is line "
-        f"{number}: {reason}"
+        f"malformed; the first is line {number}: {reason}"
     )
 
 
-def read_copy_lexicon(path, tokenizer):
-    """Reads a copy lexicon: `phrase :- CATEGORY :
-    name:type`, which a target writes `name:_type`, or phrase TAB entity.
+def read_copy_lexicon(path: str | os.PathLike[str], tokenizer: Tokenizer) -> CopyLexicon:
+    """Reads a copy lexicon.
+
+    A line is `phrase :- CATEGORY : name:type`, which a target writes `name:_type`, or phrase TAB
+    entity.
 
     Args:
         path: the file.
-        tokenizer: the recipe's `tokenization.Tokenizer`; an entity must be one token, for one
-            source position copies it.
-
-    Returns:
-        A `CopyLexicon`.
+        tokenizer: the recipe's; an entity must be one token, for one source position copies it.
 
     Raises:
         DataError: the file is missing, or a line is malformed; the sentence names the line.
     """
-    phrases, ambiguous = {}, 0
-    for number, text in _lines(path, "data.copy_lexicon"):
+    phrases: dict[str, str] = {}
+    ambiguous = 0
+    for number, text in _lines(os.fspath(path), "data.copy_lexicon"):
         if text is None:
             raise DataError(
                 f"Line {number} of {path} (data.copy_lexicon) is not valid UTF-8: mend the file."
@@ -169,20 +176,19 @@ def read_copy_lexicon(path, tokenizer):
         if not phrase or not entity:
             raise DataError(
                 f"Line {number} of {path} (data.copy_lexicon) must be a phrase, a tab and an "
-                "entity, or "
-                f"'phrase :- NP : name:type'; got {text[:80]!r}."
+                f"entity, or 'phrase :- NP : name:type'; got {text[:80]!r}."
             )
         if tokenizer.count(entity) != 1:
             raise DataError(
-                f"The entity {entity!r} in line {number} of {path} (data.copy_lexicon) must be "
-                "one token, as it stands in the targets."
+                f"The entity {entity!r} in line {number} of {path} (data.copy_lexicon) must be one "
+                "token, as it stands in the targets."
             )
         if phrases.setdefault(phrase, entity) != entity:
             ambiguous += 1
     return CopyLexicon(phrases, ambiguous)
 
 
-def _phrase_and_entity(text):
+def _phrase_and_entity(text: str) -> tuple[str, str]:
     if _ENTITY_MARK not in text:
         phrase, separator, entity = text.partition("\t")
         return (phrase, entity) if separator and "\t" not in entity else ("", "")
@@ -192,24 +198,21 @@ def _phrase_and_entity(text):
     return phrase, f"{name}:_{kind}" if colon and name and kind else ""
 
 
-def check(recipe):
+def check(recipe: RecipeKeys) -> None:
     """Reads the lexicon files that a recipe names, so that a fault is known before anything runs.
 
     Raises:
         DataError: see `read_dictionary` and `read_copy_lexicon`; or more lines of a dictionary are
             malformed than `data.max_rejected_share` allows, or nothing in it can be used.
     """
-    from pipeline.text import tokenization
-
-    tokenizer = tokenization.Tokenizer.of(recipe.data)
+    tokenizer = Tokenizer.of(recipe.data)
     if path := recipe.data.dictionary:
         dictionary = read_dictionary(path, tokenizer)
         allowed = recipe.data.max_rejected_share
         if len(dictionary.malformed) > allowed * dictionary.lines:
             raise DataError(
                 f"{describe_malformed(dictionary, path)}. That is above data.max_rejected_share "
-                f"({allowed:.1%}): mend the file or raise "
-                "the share."
+                f"({allowed:.1%}): mend the file or raise the share."
             )
         if not dictionary.pairs:
             raise DataError(
@@ -220,9 +223,10 @@ def check(recipe):
             raise DataError(f"The file {recipe.data.copy_lexicon} (data.copy_lexicon) is empty.")
 
 
-def dictionary_tables(pairs):
-    """Returns the lines of `SOURCES_FILE` and of `TARGETS_FILE`, two lists."""
-    sources, targets = {}, {}
+def dictionary_tables(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Returns the lines of `SOURCES_FILE` and of `TARGETS_FILE`."""
+    sources: dict[str, dict[str, None]] = {}
+    targets: dict[str, str] = {}
     for source, target in pairs:
         sources.setdefault(target, {})[source] = None
         targets.setdefault(source, target)

@@ -1,5 +1,4 @@
-"""Probabilities p(e | f) of translations: learned, listed by hand, or both;
-what of them is kept, and the file they are kept in.
+"""Probabilities p(e | f) of translations, learned, listed by hand, or both, and their files.
 
     manual:  p_m(e | f) = 1 / |K_f| for e in K_f, the translations that the dictionary lists for f
     hybrid:  p_h(e | f) = p_a(e | f) if the learned lexicon covers f, else p_m(e | f)
@@ -10,8 +9,14 @@ Source: Arthur 2018, "Learning Lexical Representations for Neural Machine Transl
 
 import json
 import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+
+#: From source token to target token to probability.
+Lexicon: TypeAlias = dict[str, dict[str, float]]
 
 # Source token, target token, probability; tokens as JSON, because one may hold a line break.
 LEXICON_FILE = "lexicon.tsv"
@@ -20,37 +25,35 @@ FACTS_FILE = "facts.json"
 # break has no row.
 # Source token, JSON object from target token to probability; row n is on line n - FIRST_ROW.
 ROWS_FILE = "rows.tsv"
-BEST_FILE = "best.tsv"  # source token, its likeliest target token
+# Source token, its likeliest target token.
+BEST_FILE = "best.tsv"
 # The key of what a table holds where the lexicon is empty, because TensorFlow reads no empty file.
 _NO_TOKEN = " "
 PADDING_ROW, UNCOVERED_ROW, FIRST_ROW = range(3)
 
 
-def manual_lexicon(pairs):
-    """Returns the lexicon of a dictionary:
-    dict from source word to dict from target word to probability, uniform.
+def manual_lexicon(pairs: Iterable[tuple[str, str]]) -> Lexicon:
+    """Returns the lexicon of a dictionary, with uniform probabilities.
 
     Args:
-        pairs: list of (source word, target word); one that is listed twice counts once.
+        pairs: each a (source word, target word); one that is listed twice counts once.
     """
-    listed = {}
+    listed: dict[str, dict[str, None]] = {}
     for source, target in pairs:
         listed.setdefault(source, {})[target] = None
     return {source: dict.fromkeys(targets, 1 / len(targets)) for source, targets in listed.items()}
 
 
-def fill_up(learned, manual):
-    """Returns the hybrid lexicon:
-    the learned translations of each word that has some, else the listed ones.
-    """
+def fill_up(learned: Lexicon, manual: Lexicon) -> Lexicon:
+    """Returns the hybrid lexicon: a word's learned translations, or the listed ones without any."""
     return {**manual, **{source: targets for source, targets in learned.items() if targets}}
 
 
-def prune(lexicon, top_k, min_probability):
+def prune(lexicon: Lexicon, top_k: int, min_probability: float) -> Lexicon:
     """Keeps the likeliest translations of each word, and makes them sum to 1 again.
 
     Args:
-        lexicon: dict from source word to dict from target word to probability.
+        lexicon: the translations.
         top_k: the most translations that a word keeps; of equal ones the first by code point.
         min_probability: rarer translations are left out, but for a word's likeliest.
 
@@ -67,13 +70,15 @@ def prune(lexicon, top_k, min_probability):
     return pruned
 
 
-def coverage(lexicon, counts):
-    """Returns the shares of the training text's distinct words and of its running words that the
-    lexicon covers.
+def coverage(lexicon: Lexicon, counts: Mapping[str, int]) -> tuple[float, float]:
+    """Returns the shares of the training text that the lexicon covers.
 
     Args:
-        lexicon: dict keyed by source word.
-        counts: dict from source word to its count; nothing to cover gives 0 and 0.
+        lexicon: the translations.
+        counts: from source word to its count; nothing to cover gives 0 and 0.
+
+    Returns:
+        (share of the distinct words, share of the running words).
     """
     covered = [word for word in counts if word in lexicon]
     running = sum(counts.values())
@@ -83,11 +88,11 @@ def coverage(lexicon, counts):
     )
 
 
-def write(folder, lexicon, facts):
+def write(folder: str, lexicon: Lexicon, facts: Mapping[str, Any]) -> None:
     """Writes all the files above into a folder that exists, or an address."""
     from tfx.dsl.io import fileio
 
-    def write_lines(name, lines):
+    def write_lines(name: str, lines: Sequence[str]) -> None:
         # In one call, even of nothing: a file that nothing is written to is not made.
         with fileio.open(os.path.join(folder, name), "w") as file:
             file.write("".join(f"{line}\n" for line in lines))
@@ -104,7 +109,7 @@ def write(folder, lexicon, facts):
             target: float(f"{probability:.6g}") for target, probability in lexicon[word].items()
         }
         rows.append(f"{word}\t{json.dumps(targets, ensure_ascii=False)}")
-        likeliest = max(lexicon[word], key=lexicon[word].get)
+        likeliest = max(lexicon[word], key=lexicon[word].__getitem__)
         if not _breaks_line(likeliest):
             best.append(f"{word}\t{likeliest}")
     write_lines(ROWS_FILE, rows or [f"{_NO_TOKEN}\t{json.dumps({_NO_TOKEN: 1.0})}"])
@@ -113,13 +118,13 @@ def write(folder, lexicon, facts):
         file.write(json.dumps(facts, indent=1) + "\n")
 
 
-def read(folder):
+def read(folder: str) -> Lexicon:
     """Returns the lexicon that `write` wrote."""
     from tfx.dsl.io import fileio
 
-    lexicon = {}
+    lexicon: Lexicon = {}
     with fileio.open(os.path.join(folder, LEXICON_FILE), "r") as file:
-        # Not splitlines: JSON leaves U+2028 and its like as they are.
+        # Not splitlines: JSON leaves U+2028 and similar characters as they are.
         for line in file.read().split("\n"):
             if line:
                 source, target, probability = line.split("\t")
@@ -127,16 +132,18 @@ def read(folder):
     return lexicon
 
 
-def _breaks_line(word):
+def _breaks_line(word: str) -> bool:
     return any(character in word for character in "\t\n\r")
 
 
-def read_rows(path, target_ids, unknown_id):
+def read_rows(
+    path: str, target_ids: Mapping[str, int], unknown_id: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """Reads `ROWS_FILE` as what a model's `set_lexicon` takes.
 
     Args:
         path: the file, or its copy in a Transform graph.
-        target_ids: dict from target token to its id; tokens that it lacks are `[UNK]` (Arthur 2018,
+        target_ids: from target token to its id; tokens that it lacks are `[UNK]` (Arthur 2018,
             eq. 3.5).
         unknown_id: the id of `[UNK]`.
 
@@ -151,7 +158,7 @@ def read_rows(path, target_ids, unknown_id):
         for line in file.read().split("\n"):
             if not line:
                 continue
-            row = {}
+            row: dict[int, float] = {}
             for target, probability in json.loads(line.partition("\t")[2]).items():
                 target_id = target_ids.get(target, unknown_id)
                 row[target_id] = row.get(target_id, 0.0) + probability

@@ -1,41 +1,42 @@
 """How often outputs are right: as a whole, token by token, and by what they answer when run."""
 
+import os
 import sqlite3
+from typing import Any
 
-from pipeline.metrics import sql_execution
+from pipeline.metrics import sql_child, sql_execution
 from pipeline.metrics.base import (
-    DEFAULT_SEED,
-    Metric,
+    DenseMetric,
+    FloatArray,
+    Row,
     ScoringError,
     Share,
-    join_signature,
     ratio,
     share_or_one,
 )
+from pipeline.metrics.scored_texts import Segment
+from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.text.tokenization import Tokenizer
 
 
 class ExactMatch(Share):
-    """Share of the outputs that equal a reference;
-    how much white space stands where makes no difference.
-    """
+    """Share of the outputs that equal a reference, up to runs of white space."""
 
     counted = ("n", "matches")
 
-    def __init__(self, **unused):
+    def __init__(self, options: ScoringOptions) -> None:
         pass
 
-    def statistics(self, hypothesis, references, source):
-        found = hypothesis.split()
-        return [any(found == reference.split() for reference in references), 1]
+    def statistics(self, segment: Segment) -> Row:
+        words = segment.hypothesis.split()
+        return [any(words == reference.split() for reference in segment.references), 1]
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature("case:mixed|space:runs are one", samples, seed, references)
+    def own_signature(self) -> str:
+        return "case:mixed|space:runs are one"
 
 
 class TokenAccuracy(Share):
-    """Share of the positions at which output and reference hold the same token, of those that the
-    longer one has.
+    """Share of the longer text's positions at which output and reference have the same token.
 
         sum over segments of |{i: output_i = reference_i}| / sum over segments of max(output tokens,
         reference tokens)
@@ -46,29 +47,27 @@ class TokenAccuracy(Share):
 
     counted = ("positions", "equal")
 
-    def __init__(self, tokenization="text", **unused):
-        self._tokens = Tokenizer(tokenization).tokens
-        self._tokenization = tokenization
+    def __init__(self, options: ScoringOptions) -> None:
+        self._tokens = Tokenizer(options.tokenization).tokens
+        self._tokenization = options.tokenization
 
-    def statistics(self, hypothesis, references, source):
-        found = self._tokens(hypothesis)
-        counts = []
-        for wanted in map(self._tokens, references):
-            counts.append(
-                [
-                    sum(one == other for one, other in zip(found, wanted)),
-                    max(len(found), len(wanted)),
-                ]
-            )
+    def statistics(self, segment: Segment) -> Row:
+        output = self._tokens(segment.hypothesis)
+        counts = [
+            [
+                sum(one == other for one, other in zip(output, reference)),
+                max(len(output), len(reference)),
+            ]
+            for reference in map(self._tokens, segment.references)
+        ]
         return max(counts, key=share_or_one)
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature(f"case:mixed|tok:{self._tokenization}", samples, seed, references)
+    def own_signature(self) -> str:
+        return f"case:mixed|tok:{self._tokenization}"
 
 
-class ExecutionAccuracy(Metric):
-    """Share of the outputs that, run as SQL, answer what a reference answers
-    (`pipeline.metrics.sql_execution`).
+class ExecutionAccuracy(DenseMetric):
+    """Share of the outputs that, run as SQL by `sql_execution`, answer what a reference answers.
 
     Rows are compared as a multiset, in their order where the reference orders them. An output that
     fails, harms or does not end is wrong. A segment no reference of which can be run says nothing
@@ -79,25 +78,27 @@ class ExecutionAccuracy(Metric):
     unit = "share"
     always_defined = False
 
-    def __init__(self, database=None, **unused):
-        if not database:
+    def __init__(self, options: ScoringOptions) -> None:
+        if not options.database:
             raise ScoringError(
                 "The metric 'execution_accuracy' runs queries on a database: name it with "
                 "evaluation.database, or --database."
             )
-        self._database = database
+        self._database = os.fspath(options.database)
 
-    def statistics(self, hypothesis, references, source):
-        executor = sql_execution.executor_of(str(self._database))
-        answers = {executor.same_answer(hypothesis, reference) for reference in references}
+    def statistics(self, segment: Segment) -> Row:
+        executor = sql_execution.executor_of(self._database)
+        answers = {
+            executor.same_answer(segment.hypothesis, reference) for reference in segment.references
+        }
         return [True in answers, answers != {None}, answers == {None}]
 
-    def value(self, sums):
+    def value(self, sums: FloatArray) -> float | None:
         return ratio(sums[0], sums[1])
 
-    def details(self, sums):
+    def details(self, sums: FloatArray) -> dict[str, Any]:
         return {"n": int(sums[1]), "correct": int(sums[0]), "gold_failed": int(sums[2])}
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        version = f"sqlite:{sqlite3.sqlite_version}|seconds:{sql_execution.TIME_LIMIT_SECONDS:g}"
-        return join_signature(f"rows:multiset unless ordered|{version}", samples, seed, references)
+    def own_signature(self) -> str:
+        version = f"sqlite:{sqlite3.sqlite_version}|seconds:{sql_child.TIME_LIMIT_SECONDS:g}"
+        return f"rows:multiset unless ordered|{version}"

@@ -2,18 +2,20 @@
 
 import collections
 import itertools
+from typing import Any
 
-from pipeline.metrics.base import DEFAULT_SEED, Metric, Share, join_signature, ratio
+from pipeline.metrics.base import DenseMetric, FloatArray, Row, Share, ratio
+from pipeline.metrics.scored_texts import Segment, TrainingWords
+from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.text.tokenization import Tokenizer
 
 
-class Fidelity(Metric):
-    """Share of the outputs that hold exactly the source's tokens of one kind, each as often as the
-    source does.
+class Fidelity(DenseMetric):
+    """Share of the outputs that hold exactly the source's tokens of one kind.
 
-    The share is over the segments whose source holds at least one; `details` has it over all
-    segments too, where a token that the output invented counts as broken. Order does not matter:
-    languages order things differently.
+    An output must have each as often as its source. The share is over the segments whose source
+    holds at least one; `details` has it over all segments too, where a token that the output
+    invented counts as broken. Order does not matter: languages order things differently.
     """
 
     size = 4
@@ -21,23 +23,23 @@ class Fidelity(Metric):
     needs_sources = True
     always_defined = False
 
-    def __init__(self, kind, tokenization="text", **unused):
-        tokenizer = Tokenizer(tokenization)
+    def __init__(self, kind: str, options: ScoringOptions) -> None:
+        tokenizer = Tokenizer(options.tokenization)
         self._find = {
             "placeholders": tokenizer.placeholders,
             "protected": tokenizer.protected_tokens,
         }[kind]
         self._kind = kind
 
-    def statistics(self, hypothesis, references, source):
-        wanted = collections.Counter(self._find(source))
-        kept = collections.Counter(self._find(hypothesis)) == wanted
-        return [bool(wanted) and kept, bool(wanted), kept, 1]
+    def statistics(self, segment: Segment) -> Row:
+        tokens = collections.Counter(self._find(segment.source))
+        is_faithful = collections.Counter(self._find(segment.hypothesis)) == tokens
+        return [bool(tokens) and is_faithful, bool(tokens), is_faithful, 1]
 
-    def value(self, sums):
+    def value(self, sums: FloatArray) -> float | None:
         return ratio(sums[0], sums[1])
 
-    def details(self, sums):
+    def details(self, sums: FloatArray) -> dict[str, Any]:
         return {
             "n": int(sums[1]),
             "broken": int(sums[1] - sums[0]),
@@ -46,8 +48,8 @@ class Fidelity(Metric):
             "invented": int((sums[3] - sums[1]) - (sums[2] - sums[0])),
         }
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature(f"tokens:{self._kind}|equal:multiset", samples, seed, references)
+    def own_signature(self) -> str:
+        return f"tokens:{self._kind}|equal:multiset"
 
 
 class UnseenCopies(Share):
@@ -63,24 +65,24 @@ class UnseenCopies(Share):
     needs_training_words = True
     always_defined = False
 
-    def __init__(self, training_words=frozenset(), tokenization="text", **unused):
+    def __init__(self, options: ScoringOptions, training_words: TrainingWords) -> None:
         self._training_words = training_words
-        self._words = Tokenizer(tokenization).words
+        self._words = Tokenizer(options.tokenization).words
 
-    def statistics(self, hypothesis, references, source):
-        shared = set(self._words(source)).intersection(
-            itertools.chain(*map(self._words, references))
+    def statistics(self, segment: Segment) -> Row:
+        shared = set(self._words(segment.source)).intersection(
+            itertools.chain(*map(self._words, segment.references))
         )
         unseen = {word for word in shared if word not in self._training_words}
-        return [len(unseen.intersection(self._words(hypothesis))) if unseen else 0, len(unseen)]
+        copied = unseen.intersection(self._words(segment.hypothesis)) if unseen else ()
+        return [len(copied), len(unseen)]
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature("case:mixed|words:distinct per segment", samples, seed, references)
+    def own_signature(self) -> str:
+        return "case:mixed|words:distinct per segment"
 
 
 class CopyRate(Share):
-    """Share of the output's words that stand in the source:
-    how much a system copies, rightly or not.
+    """Share of the output's words that stand in the source: how much a system copies.
 
         sum over segments of |{i: output_i in source}| / sum over segments of output words
 
@@ -92,20 +94,21 @@ class CopyRate(Share):
     needs_sources = True
     always_defined = False
 
-    def __init__(self, tokenization="text", **unused):
-        self._words = Tokenizer(tokenization).words
+    def __init__(self, options: ScoringOptions) -> None:
+        self._words = Tokenizer(options.tokenization).words
 
-    def statistics(self, hypothesis, references, source):
-        found, offered = self._words(hypothesis), set(self._words(source))
-        return [sum(word in offered for word in found), len(found)]
+    def statistics(self, segment: Segment) -> Row:
+        words, in_source = self._words(segment.hypothesis), set(self._words(segment.source))
+        return [sum(word in in_source for word in words), len(words)]
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature("case:mixed|words:running", samples, seed, references)
+    def own_signature(self) -> str:
+        return "case:mixed|words:running"
 
 
 class CopyPrecision(Share):
-    """Share of the output's words that stand in the source which a reference holds too:
-    how much of the copying is right.
+    """Share of the output's words from the source that a reference holds too.
+
+    It says how much of the copying is right.
 
         sum over segments and words w of the source of min(count in output, count in reference)
         / the same sum of counts in output
@@ -118,14 +121,18 @@ class CopyPrecision(Share):
     needs_sources = True
     always_defined = False
 
-    def __init__(self, tokenization="text", **unused):
-        self._words = Tokenizer(tokenization).words
+    def __init__(self, options: ScoringOptions) -> None:
+        self._words = Tokenizer(options.tokenization).words
 
-    def statistics(self, hypothesis, references, source):
-        offered = set(self._words(source))
-        copied = collections.Counter(word for word in self._words(hypothesis) if word in offered)
-        right = (copied & collections.Counter(self._words(reference)) for reference in references)
+    def statistics(self, segment: Segment) -> Row:
+        in_source = set(self._words(segment.source))
+        copied = collections.Counter(
+            word for word in self._words(segment.hypothesis) if word in in_source
+        )
+        right = (
+            copied & collections.Counter(self._words(reference)) for reference in segment.references
+        )
         return [max(sum(words.values()) for words in right), sum(copied.values())]
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature("case:mixed|words:running, clipped", samples, seed, references)
+    def own_signature(self) -> str:
+        return "case:mixed|words:running, clipped"

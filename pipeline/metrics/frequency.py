@@ -1,15 +1,17 @@
-"""How well words come out:
-rare ones, and all by how often training saw them and by the length of their sentence.
-"""
+"""Recall of rare words, and F1 of words by their training count and by the length of the text."""
 
 import bisect
 import collections
 import functools
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pipeline.metrics.base import DEFAULT_SEED, Metric, Share, join_signature, ratio, share_or_one
+from pipeline.metrics.base import DenseMetric, FloatArray, Row, Share, ratio, share_or_one
 from pipeline.metrics.buckets import FREQUENCY_BUCKETS, LENGTH_BUCKETS, bucket_names
+from pipeline.metrics.scored_texts import Segment
+from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.text.tokenization import Tokenizer
 
 #: Words that training saw less often are rare (Arthur et al., 2016).
@@ -17,8 +19,9 @@ RARE_BELOW = 8
 
 
 class RareWordRecall(Share):
-    """Share of the references' rare words that the outputs hold;
-    rare is what training saw less than 8 times.
+    """Share of the references' rare words that the outputs hold.
+
+    A word is rare if training saw it less than 8 times.
 
         sum over segments and rare words w of min(count of w in output, count in reference)
         / sum over segments and rare words w of count in reference
@@ -33,84 +36,81 @@ class RareWordRecall(Share):
     needs_training_counts = True
     always_defined = False
 
-    def __init__(self, training_words=None, tokenization="text", **unused):
+    def __init__(self, options: ScoringOptions, training_words: Mapping[str, int]) -> None:
         self._counts = training_words
-        self._words = Tokenizer(tokenization).words
+        self._words = Tokenizer(options.tokenization).words
 
-    def statistics(self, hypothesis, references, source):
-        found = collections.Counter(self._words(hypothesis))
-        shares = []
-        for reference in references:
+    def statistics(self, segment: Segment) -> Row:
+        words = collections.Counter(self._words(segment.hypothesis))
+        shares: list[list[int]] = []
+        for reference in segment.references:
             rare = collections.Counter(
                 word for word in self._words(reference) if self._counts.get(word, 0) < RARE_BELOW
             )
             if rare:
-                shares.append([(found & rare).total(), rare.total()])
+                shares.append([(words & rare).total(), rare.total()])
         return max(shares, key=share_or_one, default=[0, 0])
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature(
-            f"case:mixed|rare:<{RARE_BELOW}|words:running, clipped", samples, seed, references
-        )
+    def own_signature(self) -> str:
+        return f"case:mixed|rare:<{RARE_BELOW}|words:running, clipped"
 
 
-class _WordF1(Metric):
+class _WordF1(DenseMetric):
     """F1 of words, and in `details` the same for buckets of words.
 
-        precision = matches / output words, recall = matches / reference words, F1 = their harmonic
-        mean matches = sum over segments and words w of min(count of w in output, count in
-        reference)
+        matches = sum over segments and words w of min(count of w in output, count in reference)
+        precision = matches / output words, recall = matches / reference words
+        F1 = the harmonic mean of precision and recall
 
     Words and protected tokens count, punctuation does not. Of several references a segment takes
     the one with the best F1 of all words.
+
+    Attributes:
+        bounds: where the buckets begin.
+        detail, category: the names of the list in `details`, and of a bucket in it.
     """
 
     unit = "share"
     always_defined = False
-    bounds = None  # where the buckets begin
-    detail, category = (
-        "",
-        "",
-    )  # what the list in `details`, and the name of a bucket in it, are called
+    bounds: ClassVar[tuple[int, ...]] = ()
+    detail: ClassVar[str] = ""
+    category: ClassVar[str] = ""
 
-    def __init__(self, tokenization="text", **unused):
-        self._words = Tokenizer(tokenization).words
+    def __init__(self, options: ScoringOptions) -> None:
+        self._words = Tokenizer(options.tokenization).words
         self.size = 3 * len(self.bounds)
         self.buckets = bucket_names(self.bounds)
 
-    def _place(self, word, reference):
-        """Returns what decides the bucket of a word of a segment whose reference is a Counter of
-        words.
-        """
+    def _place(self, word: str, reference: collections.Counter[str]) -> int:
+        """Returns the number that decides the bucket of a word of a segment."""
         raise NotImplementedError
 
-    def statistics(self, hypothesis, references, source):
-        found = collections.Counter(self._words(hypothesis))
+    def statistics(self, segment: Segment) -> Row:
+        words = collections.Counter(self._words(segment.hypothesis))
         best = max(
-            (collections.Counter(self._words(reference)) for reference in references),
-            key=functools.partial(_f1, found),
+            (collections.Counter(self._words(reference)) for reference in segment.references),
+            key=functools.partial(_f1, words),
         )
         table = np.zeros((len(self.bounds), 3))
-        for column, counts in enumerate((found & best, found, best)):
+        for column, counts in enumerate((words & best, words, best)):
             for word, count in counts.items():
-                table[bisect.bisect_right(self.bounds, self._place(word, best)) - 1, column] += (
-                    count
-                )
+                bucket = bisect.bisect_right(self.bounds, self._place(word, best)) - 1
+                table[bucket, column] += count
         return table.ravel()
 
-    def value(self, sums):
+    def value(self, sums: FloatArray) -> float | None:
         return self._f1_of(sums.reshape(-1, 3).sum(axis=0))
 
     @staticmethod
-    def _f1_of(counts):
+    def _f1_of(counts: FloatArray) -> float | None:
         return ratio(2 * counts[0], counts[1] + counts[2])
 
-    def by_bucket(self, sums):
+    def by_bucket(self, sums: FloatArray) -> dict[str, float | None]:
         return {
             name: self._f1_of(counts) for name, counts in zip(self.buckets, sums.reshape(-1, 3))
         }
 
-    def details(self, sums):
+    def details(self, sums: FloatArray) -> dict[str, Any]:
         return {
             self.detail: [
                 {
@@ -124,42 +124,46 @@ class _WordF1(Metric):
             ]
         }
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature("case:mixed|words:running, clipped", samples, seed, references)
+    def own_signature(self) -> str:
+        return "case:mixed|words:running, clipped"
 
 
 class WordF1ByFrequency(_WordF1):
-    """F1 of words, and in `details` the same for words of like frequency in training (Neubig et
-    al., 2019, compare-mt).
+    """F1 of words, and in `details` the same for words of like frequency in training.
 
-    See `_WordF1`. A bucket counts only its own words, so precision is of the bucket's words in the
-    output.
+    It is compare-mt's (Neubig et al., 2019); see `_WordF1`. A bucket counts only its own words, so
+    precision is of the bucket's words in the output.
     """
 
     needs_training_words = True
     needs_training_counts = True
-    bounds, detail, category = FREQUENCY_BUCKETS, "by_frequency", "seen"
+    bounds = FREQUENCY_BUCKETS
+    detail = "by_frequency"
+    category = "seen"
 
-    def __init__(self, training_words=None, **options):
-        super().__init__(**options)
+    def __init__(self, options: ScoringOptions, training_words: Mapping[str, int]) -> None:
+        super().__init__(options)
         self._counts = training_words
 
-    def _place(self, word, reference):
+    def _place(self, word: str, reference: collections.Counter[str]) -> int:
         return self._counts.get(word, 0)
 
 
 class WordF1ByLength(_WordF1):
-    """F1 of words, and in `details` the same for segments of like reference length, in words;
-    see `_WordF1`.
+    """F1 of words, and in `details` the same for segments of like reference length, in words.
+
+    See `_WordF1`.
     """
 
-    bounds, detail, category = LENGTH_BUCKETS, "f1_by_length", "words"
+    bounds = LENGTH_BUCKETS
+    detail = "f1_by_length"
+    category = "words"
 
-    def _place(self, word, reference):
+    def _place(self, word: str, reference: collections.Counter[str]) -> int:
         return reference.total()
 
 
-def _f1(one, other):
+def _f1(one: collections.Counter[str], other: collections.Counter[str]) -> float:
     """Returns the F1 of two Counters; 1 for two empty ones."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 1.0

@@ -2,27 +2,30 @@
 
 import collections
 import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from pipeline.metrics.base import DEFAULT_SEED, SparseMetric, join_signature
+from pipeline.metrics.base import FloatArray, Key, SparseMetric
 from pipeline.metrics.sacrebleu_metrics import sacrebleu_bleu
+from pipeline.metrics.scored_texts import Segment
+from pipeline.metrics.scoring_options import ScoringOptions
 
 _NIST_ORDER = 5
 
 
 class Nist(SparseMetric):
-    """NIST (Doddington, 2002), from 0 up, some 10 for good systems:
-    n-gram precisions weighted by information.
+    """NIST (Doddington, 2002), from 0 up, some 10 for good systems.
 
         NIST = penalty * sum over n = 1..5 of
-            sum over output n-grams w that a reference holds (clipped) of info(w) / number of output
-            n-grams
-        info(w_1 ... w_n) = log2(count of w_1 ... w_n-1 / count of w_1 ... w_n), counts of all
-        references
-            (for n = 1 the first is the number of reference words)
-        penalty = exp(ln 0.5 * (ln(output length / reference length) / ln 1.5)^2) for outputs that
-        are shorter, else 1
+            sum over output n-grams w that a reference holds (clipped) of info(w)
+            / number of output n-grams
+        info(w_1 ... w_n) = log2(count of w_1 ... w_n-1 / count of w_1 ... w_n)
+        penalty = exp(ln 0.5 * (ln(output length / reference length) / ln 1.5)^2)
+
+    The counts of info are those of all references; for n = 1 the first is the number of reference
+    words. The penalty is of outputs that are shorter than the references, else 1.
 
     It is what `nltk.translate.nist_score.corpus_nist` computes, with BLEU's words: of several
     references, a segment takes for each n the one that gives it most (the longest of several such).
@@ -34,23 +37,27 @@ class Nist(SparseMetric):
     bootstrap interval lies somewhat low, and may not hold the value.
     """
 
-    def __init__(self, language="en", tokenize=None, tokenization="text", **unused):
-        scorer, self._tokenize = sacrebleu_bleu(language, tokenize, tokenization)
-        self._words = lambda text: scorer.tokenizer(text.rstrip()).split()
+    def __init__(self, options: ScoringOptions) -> None:
+        self._scorer, self._tokenize = sacrebleu_bleu(options)
 
-    def statistics(self, hypothesis, references, source):
-        found, references = self._words(hypothesis), list(map(self._words, references))
-        counts = collections.Counter()
+    def _words(self, text: str) -> list[str]:
+        words: list[str] = self._scorer.tokenizer(text.rstrip()).split()
+        return words
+
+    def statistics(self, segment: Segment) -> collections.Counter[Key]:
+        words = self._words(segment.hypothesis)
+        references = list(map(self._words, segment.references))
+        counts: collections.Counter[Key] = collections.Counter()
         for order in range(1, _NIST_ORDER + 1):
-            output = collections.Counter(_ngrams(found, order))
+            output = collections.Counter(_ngrams(words, order))
             counts["output", order] = output.total()
-            lengths = {}
-            for wanted in references:
-                ngrams = collections.Counter(_ngrams(wanted, order))
+            lengths: dict[Key, int] = {}
+            for reference in references:
+                ngrams = collections.Counter(_ngrams(reference, order))
                 for ngram, count in ngrams.items():
                     counts["reference", ngram] += count
                 matched = tuple((output & ngrams).items())
-                lengths[matched] = max(len(wanted), lengths.get(matched, 0))
+                lengths[matched] = max(len(reference), lengths.get(matched, 0))
             if len(lengths) > 1:
                 counts["best", order, tuple(lengths.items())] = 1
                 continue
@@ -60,7 +67,7 @@ class Nist(SparseMetric):
                     counts["match", ngram] += count
         return counts
 
-    def evaluator(self, keys):
+    def evaluator(self, keys: Sequence[Key]) -> Callable[[FloatArray], float]:
         position = {key: index for index, key in enumerate(keys)}
         ngrams = {
             key[1]: number
@@ -88,7 +95,7 @@ class Nist(SparseMetric):
         ).reshape(-1, 3)
         chosen_among = np.unique(parts[:, 1])
 
-        def evaluate(sums):
+        def evaluate(sums: FloatArray) -> float:
             counts = sums[reference]
             total = counts[prefix < 0].sum()
             if not total:
@@ -118,7 +125,7 @@ class Nist(SparseMetric):
 
         return evaluate
 
-    def details(self, sums):
+    def details(self, sums: collections.Counter[Key]) -> dict[str, Any]:
         return {
             "hypothesis_length": int(sums["output", 1]),
             "reference_words": int(
@@ -130,17 +137,15 @@ class Nist(SparseMetric):
             ),
         }
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature(
-            f"case:mixed|n:{_NIST_ORDER}|tok:{self._tokenize}", samples, seed, references
-        )
+    def own_signature(self) -> str:
+        return f"case:mixed|n:{_NIST_ORDER}|tok:{self._tokenize}"
 
 
-def _ngrams(words, order):
+def _ngrams(words: Sequence[str], order: int) -> Iterable[tuple[str, ...]]:
     return zip(*(words[begin:] for begin in range(order)))
 
 
-def _nist_penalty(length, reference_length):
+def _nist_penalty(length: float, reference_length: float) -> float:
     if not length:
         return 0.0
     # An output of two thirds of the reference's length loses half.

@@ -1,12 +1,15 @@
 """How surprised a model is by the references."""
 
 import math
+from typing import Any
 
-from pipeline.metrics.base import DEFAULT_SEED, Metric, exact_parts, join_signature
+from pipeline.metrics.base import DenseMetric, FloatArray, Row, exact_parts
+from pipeline.metrics.scored_texts import Segment
+from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.text.tokenization import Tokenizer
 
 
-class Perplexity(Metric):
+class Perplexity(DenseMetric):
     """Perplexity of the references by a model, from 1 up: for each token, or for each word.
 
         perplexity = exp(- sum over segments of log p(reference | source) / sum over segments of N)
@@ -22,32 +25,31 @@ class Perplexity(Metric):
     lower_is_better = True
     needs_scores = True
 
-    def __init__(self, per, tokenization="text", **unused):
+    def __init__(self, per: str, options: ScoringOptions) -> None:
         self._per = per
-        self._count = Tokenizer(tokenization).count
+        self._count = Tokenizer(options.tokenization).count
 
-    def statistics(self, hypothesis, references, source):
-        log_probability, tokens = hypothesis
+    def statistics(self, segment: Segment) -> Row:
+        log_probability, tokens = segment.score
         return [
             *exact_parts(log_probability),
-            tokens if self._per == "token" else self._count(references[0]) + 1,
+            tokens if self._per == "token" else self._count(segment.references[0]) + 1,
         ]
 
-    def value(self, sums):
+    def value(self, sums: FloatArray) -> float | None:
         return perplexity_of(sums[0] + sums[1], sums[2])
 
-    def details(self, sums):
+    def details(self, sums: FloatArray) -> dict[str, Any]:
         return {"log_probability": float(sums[0] + sums[1]), f"{self._per}s": int(sums[2])}
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature(
-            f"per:{self._per}|end:counted|unknown:copied else [UNK]", samples, seed, references
-        )
+    def own_signature(self) -> str:
+        return f"per:{self._per}|end:counted|unknown:copied else [UNK]"
 
 
-def perplexity_of(log_probability, count):
-    """Returns exp(- log_probability / count):
-    infinite beyond all numbers, NaN of NaN (which meets no threshold), None where `count` is 0.
+def perplexity_of(log_probability: float, count: float) -> float | None:
+    """Returns exp(- log_probability / count), None where `count` is 0.
+
+    It is infinite where it exceeds all numbers, and NaN (which meets no threshold) of NaN.
     """
     if not count:
         return None

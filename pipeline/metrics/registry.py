@@ -1,10 +1,17 @@
-"""The metrics by their names: what they are called, what makes them, and what they need."""
+"""The metrics by their names: what people call them, what makes them, and what they need.
 
+A new metric is a class in a module of this package, a line in `_METRICS`, and a line in
+`pipeline.recipes.choices.METRIC_RANGES` if the Evaluator measures it.
+"""
+
+import dataclasses
 import difflib
 import functools
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from pipeline.metrics.accuracy import ExactMatch, ExecutionAccuracy, TokenAccuracy
-from pipeline.metrics.base import ScoringError
+from pipeline.metrics.base import AnyMetric, ScoringError
 from pipeline.metrics.copying import CopyPrecision, CopyRate, Fidelity, UnseenCopies
 from pipeline.metrics.frequency import RareWordRecall, WordF1ByFrequency, WordF1ByLength
 from pipeline.metrics.nist import Nist
@@ -12,33 +19,60 @@ from pipeline.metrics.perplexity import Perplexity
 from pipeline.metrics.repetition import RepetitionRate
 from pipeline.metrics.rouge import Rouge
 from pipeline.metrics.sacrebleu_metrics import Bleu, BleuByLength, Chrf, Ter
+from pipeline.metrics.scored_texts import TrainingWords
+from pipeline.metrics.scoring_options import DEFAULT_OPTIONS, ScoringOptions
 
-_FACTORIES = {
-    "bleu": Bleu,
-    "chrf": Chrf,
-    "bleu_by_length": BleuByLength,
-    "nist": Nist,
-    "ter": Ter,
-    "rouge1": functools.partial(Rouge, "rouge1"),
-    "rouge2": functools.partial(Rouge, "rouge2"),
-    "rougeL": functools.partial(Rouge, "rougeL"),
-    "rouge1_recall": functools.partial(Rouge, "rouge1", "recall"),
-    "rouge2_recall": functools.partial(Rouge, "rouge2", "recall"),
-    "rougeL_recall": functools.partial(Rouge, "rougeL", "recall"),
-    "exact_match": ExactMatch,
-    "token_accuracy": TokenAccuracy,
-    "execution_accuracy": ExecutionAccuracy,
-    "placeholder_fidelity": functools.partial(Fidelity, "placeholders"),
-    "protected_fidelity": functools.partial(Fidelity, "protected"),
-    "copy_rate": CopyRate,
-    "copy_precision": CopyPrecision,
-    "unseen_copies": UnseenCopies,
-    "rare_word_recall": RareWordRecall,
-    "word_f1_by_frequency": WordF1ByFrequency,
-    "word_f1_by_length": WordF1ByLength,
-    "repetition_rate": RepetitionRate,
-    "perplexity": functools.partial(Perplexity, "token"),
-    "word_perplexity": functools.partial(Perplexity, "word"),
+
+@dataclasses.dataclass(frozen=True)
+class _Entry:
+    """One metric.
+
+    Attributes:
+        label: what people call it.
+        make: makes it of `ScoringOptions`, and of training words where it needs them.
+    """
+
+    label: str
+    make: Callable[..., AnyMetric]
+
+    @property
+    def kind(self) -> type[AnyMetric]:
+        """Its class."""
+        make: Any = self.make
+        kind: type[AnyMetric] = getattr(make, "func", make)
+        return kind
+
+
+_METRICS = {
+    "bleu": _Entry("BLEU", Bleu),
+    "chrf": _Entry("chrF", Chrf),
+    "bleu_by_length": _Entry("BLEU (by length)", BleuByLength),
+    "nist": _Entry("NIST", Nist),
+    "ter": _Entry("TER", Ter),
+    "rouge1": _Entry("ROUGE-1 F1", functools.partial(Rouge, "rouge1", "f1")),
+    "rouge2": _Entry("ROUGE-2 F1", functools.partial(Rouge, "rouge2", "f1")),
+    "rougeL": _Entry("ROUGE-L F1", functools.partial(Rouge, "rougeL", "f1")),
+    "rouge1_recall": _Entry("ROUGE-1 recall", functools.partial(Rouge, "rouge1", "recall")),
+    "rouge2_recall": _Entry("ROUGE-2 recall", functools.partial(Rouge, "rouge2", "recall")),
+    "rougeL_recall": _Entry("ROUGE-L recall", functools.partial(Rouge, "rougeL", "recall")),
+    "exact_match": _Entry("Exact match", ExactMatch),
+    "token_accuracy": _Entry("Token accuracy", TokenAccuracy),
+    "execution_accuracy": _Entry("Execution accuracy", ExecutionAccuracy),
+    "placeholder_fidelity": _Entry(
+        "Placeholder fidelity", functools.partial(Fidelity, "placeholders")
+    ),
+    "protected_fidelity": _Entry(
+        "Protected-token fidelity", functools.partial(Fidelity, "protected")
+    ),
+    "copy_rate": _Entry("Copy rate", CopyRate),
+    "copy_precision": _Entry("Copy precision", CopyPrecision),
+    "unseen_copies": _Entry("Unseen words copied", UnseenCopies),
+    "rare_word_recall": _Entry("Rare-word recall", RareWordRecall),
+    "word_f1_by_frequency": _Entry("Word F1", WordF1ByFrequency),
+    "word_f1_by_length": _Entry("Word F1 (by length)", WordF1ByLength),
+    "repetition_rate": _Entry("Repetition rate", RepetitionRate),
+    "perplexity": _Entry("Perplexity", functools.partial(Perplexity, "token")),
+    "word_perplexity": _Entry("Perplexity per word", functools.partial(Perplexity, "word")),
 }
 _GROUPS = {"rouge": ("rouge1", "rouge2", "rougeL")}
 
@@ -49,36 +83,12 @@ METRICS = (
     "chrf",
     "ter",
     "rouge",
-    *(name for name in _FACTORIES if name not in ("bleu", "chrf", "ter")),
+    *(name for name in _METRICS if name not in ("bleu", "chrf", "ter")),
 )
 
 #: What people call each metric.
 LABELS = {
-    "bleu": "BLEU",
-    "chrf": "chrF",
-    "bleu_by_length": "BLEU (by length)",
-    "nist": "NIST",
-    "ter": "TER",
-    "rouge1": "ROUGE-1 F1",
-    "rouge2": "ROUGE-2 F1",
-    "rougeL": "ROUGE-L F1",
-    "rouge1_recall": "ROUGE-1 recall",
-    "rouge2_recall": "ROUGE-2 recall",
-    "rougeL_recall": "ROUGE-L recall",
-    "exact_match": "Exact match",
-    "token_accuracy": "Token accuracy",
-    "execution_accuracy": "Execution accuracy",
-    "placeholder_fidelity": "Placeholder fidelity",
-    "protected_fidelity": "Protected-token fidelity",
-    "copy_rate": "Copy rate",
-    "copy_precision": "Copy precision",
-    "unseen_copies": "Unseen words copied",
-    "rare_word_recall": "Rare-word recall",
-    "word_f1_by_frequency": "Word F1",
-    "word_f1_by_length": "Word F1 (by length)",
-    "repetition_rate": "Repetition rate",
-    "perplexity": "Perplexity",
-    "word_perplexity": "Perplexity per word",
+    **{name: entry.label for name, entry in _METRICS.items()},
     # Measured by `pipeline.reporting.results`, from a model's attention.
     "attention_entropy": "Attention entropy, bits",
     # Of language models alone; measured by `pipeline.evaluation.perplexity_of_text`, not here.
@@ -91,60 +101,56 @@ LABELS = {
 NEUTRAL = ("attention_entropy", "copy_rate")
 
 
-def create_metric(name, **options):
+def metric_names() -> tuple[str, ...]:
+    """Returns the names of all single metrics."""
+    return tuple(_METRICS)
+
+
+def create_metric(
+    name: str,
+    options: ScoringOptions = DEFAULT_OPTIONS,
+    training_words: TrainingWords | None = None,
+) -> AnyMetric:
     """Returns the `Metric` of a name.
 
     Args:
         name: a name out of `METRICS`, groups (`rouge`) excepted.
-        **options: `language`, `tokenize`, `tokenization`, `database`, `training_words`; a metric
-            ignores those that it has no use for.
+        options: how outputs are scored.
+        training_words: the words seen in training, for a metric that needs them; none by default.
 
     Raises:
         ScoringError: there is no such metric or tokenizer.
     """
-    if name not in _FACTORIES:
+    if name not in _METRICS:
         raise _unknown_metric(name)
-    return _FACTORIES[name](**options)
+    entry = _METRICS[name]
+    if entry.kind.needs_training_words:
+        return entry.make(options, {} if training_words is None else training_words)
+    return entry.make(options)
 
 
-def _unknown_metric(name):
+def _unknown_metric(name: str) -> ScoringError:
     by_lower_case = {known.lower(): known for known in METRICS}
-    close = [
-        by_lower_case[found]
-        for found in difflib.get_close_matches(name.lower(), by_lower_case, n=1)
-    ]
-    meant = f"did you mean '{close[0]}'? The" if close else "the"
+    close = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    meant = f"did you mean '{by_lower_case[close[0]]}'? The" if close else "the"
     return ScoringError(f"There is no metric '{name}'; {meant} metrics are {', '.join(METRICS)}.")
 
 
-def options_of(recipe):
-    """Returns the options, for `pipeline.metrics.scoring.score` and `create_metric`, with which a
-    recipe's outputs are measured.
-    """
-    return {
-        "language": recipe.data.target_language,
-        "tokenization": recipe.data.tokenization,
-        "database": recipe.evaluation.database or None,
-    }
+def metric_class(name: str) -> type[AnyMetric]:
+    """Returns the class of a metric, which says what it needs; Bleu for an unknown name."""
+    return _METRICS[name].kind if name in _METRICS else Bleu
 
 
-def metric_class(name):
-    """Returns the class of a metric: what it needs, its unit and direction;
-    Bleu for an unknown name.
-    """
-    factory = _FACTORIES.get(name, Bleu)
-    return getattr(factory, "func", factory)
+def unit_and_direction(name: str) -> tuple[str, bool]:
+    """Returns (`points` or `share`, whether lower is better) of a metric.
 
-
-def unit_and_direction(name):
-    """Returns (`points` or `share`, whether lower is better) of a metric;
-    those of BLEU for an unknown name.
+    For an unknown name they are those of BLEU.
     """
     return metric_class(name).unit, metric_class(name).lower_is_better
 
 
-def expand_metric_names(names):
-    """Returns single metric names in order, once each, with groups such as `rouge` taken apart.
+def expand_metric_names(names: str | Iterable[str]) -> list[str]:
+    """Returns single metric names in order, each once, with groups such as `rouge` expanded.
 
     Args:
         names: names, or one string with commas.
@@ -154,10 +160,10 @@ def expand_metric_names(names):
     """
     if isinstance(names, str):
         names = names.split(",")
-    expanded = []
+    expanded: list[str] = []
     for name in filter(None, (name.strip() for name in names)):
         for single in _GROUPS.get(name, (name,)):
-            if single not in _FACTORIES:
+            if single not in _METRICS:
                 raise _unknown_metric(single)
             if single not in expanded:
                 expanded.append(single)

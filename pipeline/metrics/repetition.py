@@ -1,33 +1,36 @@
 """How often outputs stutter."""
 
-from pipeline.metrics.base import DEFAULT_SEED, Share, join_signature
+from collections.abc import Sequence
+
+from pipeline.metrics.base import Row, Share
+from pipeline.metrics.scored_texts import Segment
+from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.text.tokenization import Tokenizer
 
 _LONGEST_REPEATED_RUN = 4
 
 
 class RepetitionRate(Share):
-    """Share of the outputs that say a run of one to four words twice in a row, where no reference
-    does.
+    """Share of the outputs that repeat a run of one to four words at once, and no reference does.
 
-    It is the stutter of attention models that coverage is to cure (See et al., 2017).
+    Coverage is meant to cure this stutter of attention models (See et al., 2017).
     """
 
     counted = ("n", "repeating")
     lower_is_better = True
 
-    def __init__(self, tokenization="text", **unused):
-        self._words = Tokenizer(tokenization).words
+    def __init__(self, options: ScoringOptions) -> None:
+        self._words = Tokenizer(options.tokenization).words
 
-    def statistics(self, hypothesis, references, source):
-        excused = any(_has_repeated_run(self._words(reference)) for reference in references)
-        return [_has_repeated_run(self._words(hypothesis)) and not excused, 1]
+    def statistics(self, segment: Segment) -> Row:
+        excused = any(_has_repeated_run(self._words(reference)) for reference in segment.references)
+        return [_has_repeated_run(self._words(segment.hypothesis)) and not excused, 1]
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
-        return join_signature(f"run:1-{_LONGEST_REPEATED_RUN} words", samples, seed, references)
+    def own_signature(self) -> str:
+        return f"run:1-{_LONGEST_REPEATED_RUN} words"
 
 
-def _has_repeated_run(tokens):
+def _has_repeated_run(tokens: Sequence[str]) -> bool:
     for size in range(1, _LONGEST_REPEATED_RUN + 1):
         for begin in range(len(tokens) - 2 * size + 1):
             if tokens[begin : begin + size] == tokens[begin + size : begin + 2 * size]:

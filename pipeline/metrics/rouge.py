@@ -1,28 +1,32 @@
 """ROUGE-1, -2 and -L."""
 
 import functools
+from typing import Any
 
 import regex
 
 from pipeline.metrics.base import (
-    DEFAULT_SEED,
-    Metric,
+    DenseMetric,
+    FloatArray,
+    Row,
     exact_parts,
-    join_signature,
     primary_language,
     ratio,
 )
+from pipeline.metrics.scored_texts import Segment
+from pipeline.metrics.scoring_options import ScoringOptions
 
 _NO_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}"
 _UNICODE_WORD = regex.compile(rf"[{_NO_SPACES}]|(?:(?![{_NO_SPACES}])[\p{{L}}\p{{M}}\p{{N}}])+")
 
 
-class Rouge(Metric):
-    """ROUGE-1, -2 or -L (Lin, 2004), 0 to 100, mean over segments, by Google's `rouge-score`:
-    F1, or recall.
+class Rouge(DenseMetric):
+    """ROUGE-1, -2 or -L (Lin, 2004), 0 to 100, mean over segments, by Google's `rouge-score`.
 
-        recall = matched n-grams / reference n-grams;  F1 = 2 * precision * recall / (precision +
-        recall)
+    It is F1, or recall:
+
+        recall = matched n-grams / reference n-grams
+        F1 = 2 * precision * recall / (precision + recall)
 
     with the longest common subsequence for n-grams in ROUGE-L. Of several references a segment
     takes the one with the best F1, for recall too, as `rouge-score` does.
@@ -35,17 +39,17 @@ class Rouge(Metric):
 
     size = 7
 
-    def __init__(self, kind, measure="f1", language="en", **unused):
+    def __init__(self, kind: str, measure: str, options: ScoringOptions) -> None:
         from rouge_score import rouge_scorer
 
         self._kind = kind
         self._measure = measure
-        self._english = primary_language(language) == "en"
+        self._english = primary_language(options.language) == "en"
         tokenizer = _RougeTokenizer(self._english)
         self._scorer = rouge_scorer.RougeScorer([kind], tokenizer=tokenizer)
 
-    def statistics(self, hypothesis, references, source):
-        score = self._scorer.score_multi(references, hypothesis)[self._kind]
+    def statistics(self, segment: Segment) -> Row:
+        score = self._scorer.score_multi(segment.references, segment.hypothesis)[self._kind]
         return [
             *exact_parts(score.fmeasure),
             *exact_parts(score.recall),
@@ -53,47 +57,50 @@ class Rouge(Metric):
             1,
         ]
 
-    def value(self, sums):
-        return self.details(sums)[self._measure]
+    def value(self, sums: FloatArray) -> float | None:
+        value: float | None = self.details(sums)[self._measure]
+        return value
 
-    def details(self, sums):
+    def details(self, sums: FloatArray) -> dict[str, Any]:
         parts = (sums[place] + sums[place + 1] for place in (0, 2, 4))
         return {
             name: ratio(100.0 * part, sums[6])
             for name, part in zip(("f1", "recall", "precision"), parts)
         }
 
-    def signature(self, samples=0, seed=DEFAULT_SEED, references=1):
+    def own_signature(self) -> str:
         from importlib import metadata
 
         tokens = "a-z0-9|stem:porter" if self._english else "unicode|stem:no"
         version = metadata.version("rouge-score")
-        return join_signature(
-            f"{self._measure}|tok:{tokens}|rouge-score:{version}", samples, seed, references
-        )
+        return f"{self._measure}|tok:{tokens}|rouge-score:{version}"
 
 
 class _RougeTokenizer:
-    """ROUGE's words. Each text is cut once for ROUGE-1, -2 and -L together:
-    Porter stemming is slow.
+    """ROUGE's words.
+
+    Each text is cut once for ROUGE-1, -2 and -L together: Porter stemming is slow.
     """
 
-    def __init__(self, english):
+    def __init__(self, english: bool) -> None:
         self._english = english
 
-    def tokenize(self, text):
+    def tokenize(self, text: str) -> list[str]:
         return _rouge_tokens(text, self._english)
 
 
 @functools.lru_cache(maxsize=65536)
-def _rouge_tokens(text, english):
-    if english:
-        return _english_rouge_tokenizer().tokenize(text)
-    return _UNICODE_WORD.findall(text.lower())
+def _rouge_tokens(text: str, english: bool) -> list[str]:
+    tokens: list[str] = (
+        _english_rouge_tokenizer().tokenize(text)
+        if english
+        else _UNICODE_WORD.findall(text.lower())
+    )
+    return tokens
 
 
 @functools.lru_cache(maxsize=1)
-def _english_rouge_tokenizer():
+def _english_rouge_tokenizer() -> Any:
     from rouge_score import tokenizers
 
     return tokenizers.DefaultTokenizer(use_stemmer=True)

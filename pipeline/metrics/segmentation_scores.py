@@ -1,12 +1,53 @@
 """How well words were found: found words against the words of a text that has spaces."""
 
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, TypedDict, cast
+
 EXAMPLES = 12
 
 
-def _spans(words):
-    """Returns the set of (first, behind the last) character places of words, white space not
-    counted.
+class WordScores(TypedDict):
+    """How well words were found.
+
+    Attributes:
+        word_f1: the F1 of words that are found whole, the field's measure of segmentation (Sproat
+            and Emerson 2003), with `word_precision` and `word_recall`.
+        boundary_f1: that of the boundaries between words, without a text's ends.
+        mean_length, expected_mean_length: characters of a found word, and of the text's own.
     """
+
+    word_f1: float
+    word_precision: float
+    word_recall: float
+    boundary_f1: float
+    mean_length: float
+    expected_mean_length: float
+
+
+class Example(TypedDict):
+    """The words found in one text, and its own; None where no text has spaces."""
+
+    found: list[str]
+    expected: list[str] | None
+
+
+class SegmentationScores(WordScores, total=False):
+    """How well a model found the words of its sources.
+
+    Those of `WordScores` are missing where no source has a space.
+
+    Attributes:
+        left_out: the number of texts whose characters are not those of what was found: they were
+            normalized, or cut.
+        examples: of the first texts.
+    """
+
+    left_out: int
+    examples: list[Example]
+
+
+def _spans(words: Sequence[str]) -> set[tuple[int, int]]:
+    """Returns the (first, behind the last) character places of words, without white space."""
     spans, place = set(), 0
     for word in words:
         spans.add((place, place + len(word)))
@@ -14,28 +55,27 @@ def _spans(words):
     return spans
 
 
-def _f1(common, found, expected):
+def _f1(common: int, found: int, expected: int) -> float:
     return 2 * common / (found + expected) if found + expected else 0.0
 
 
-def score(found, expected):
-    """Compares segmentations of the same texts.
+def _add(totals: list[int], found: Set[object], expected: Set[object]) -> None:
+    totals[0] += len(found & expected)
+    totals[1] += len(found)
+    totals[2] += len(expected)
 
-    word_f1 is the F1 of words that are found whole, the field's measure of segmentation (Sproat and
-    Emerson 2003); boundary_f1 that of the boundaries between words, a text's ends left out. Both
-    are of all texts together.
+
+def score(found: Sequence[Sequence[str]], expected: Sequence[Sequence[str]]) -> WordScores:
+    """Compares segmentations of the same texts; the scores are of all texts together.
 
     Args:
-        found, expected: lists of lists of words, each pair the same characters.
-
-    Returns:
-        dict: `word_f1`, `word_precision`, `word_recall`, `boundary_f1`, `mean_length` and
-            `expected_mean_length` (characters of a word).
+        found, expected: the words of each text; each pair has the same characters.
 
     Raises:
         ValueError: two segmentations are of different texts.
     """
-    words = [0, 0, 0]  # in common, found, expected
+    # In common, found, expected.
+    words = [0, 0, 0]
     bounds = [0, 0, 0]
     characters = 0
     for one, other in zip(found, expected, strict=True):
@@ -45,10 +85,8 @@ def score(found, expected):
             )
         spans = _spans(one), _spans(other)
         ends = [{last for _, last in group} - {len("".join(one))} for group in spans]
-        for totals, (mine, yours) in ((words, spans), (bounds, ends)):
-            totals[0] += len(mine & yours)
-            totals[1] += len(mine)
-            totals[2] += len(yours)
+        _add(words, *spans)
+        _add(bounds, *ends)
         characters += len("".join(one))
     return {
         "word_f1": _f1(*words),
@@ -60,8 +98,8 @@ def score(found, expected):
     }
 
 
-def describe(scores):
-    """Returns one line that says the scores."""
+def describe(scores: SegmentationScores) -> str:
+    """Returns the scores as one line."""
     number = scores.get("left_out", 0)
     left_out = (
         f"; {number} texts left out, whose characters normalization or limits changed"
@@ -70,24 +108,19 @@ def describe(scores):
     )
     return (
         f"F1 of words {100 * scores['word_f1']:.1f} %, of boundaries "
-        f"{100 * scores['boundary_f1']:.1f} %; {scores['mean_length']:.2f} characters "
-        f"a word (the text's own have {scores['expected_mean_length']:.2f}){left_out}"
+        f"{100 * scores['boundary_f1']:.1f} %; {scores['mean_length']:.2f} characters a word (the "
+        f"text's own have {scores['expected_mean_length']:.2f}){left_out}"
     )
 
 
-def of_answers(sources, answers):
-    """Compares the words that a model found with those of its sources, where these have spaces.
+def of_answers(sources: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> SegmentationScores:
+    """Compares the words that a model found with those of its sources, if these have spaces.
 
     Args:
-        sources: list of strings.
+        sources: the texts.
         answers: what the model answered, with `source_tokens`.
-
-    Returns:
-        `score`'s dict (without it where no source has a space), `left_out`, the number of texts
-        whose characters are not those of what was found (they were normalized, or cut), and
-        `examples`, a list of {"found", "expected"} of the first texts.
     """
-    # Parted by white space, but for the text inside a placeholder or tag, which is one token.
+    # Separated by white space, except for the text inside a placeholder or tag, which is one token.
     found = [answer["source_tokens"] for answer in answers]
     compared = [
         ([word.replace(" ", "") for word in words], source.split())
@@ -95,11 +128,10 @@ def of_answers(sources, answers):
     ]
     compared = [pair for pair in compared if "".join(pair[0]) == "".join(pair[1])]
     has_spaces = any(len(expected) > 1 for _, expected in compared)
-    return {
-        **(score(*zip(*compared)) if has_spaces else {}),
-        "left_out": len(answers) - len(compared),
-        "examples": [
-            {"found": one, "expected": other if has_spaces else None}
-            for one, other in compared[:EXAMPLES]
-        ],
-    }
+    scores = cast(SegmentationScores, score(*zip(*compared)) if has_spaces else {})
+    scores["left_out"] = len(answers) - len(compared)
+    scores["examples"] = [
+        {"found": one, "expected": other if has_spaces else None}
+        for one, other in compared[:EXAMPLES]
+    ]
+    return scores

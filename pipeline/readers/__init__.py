@@ -6,8 +6,8 @@ claims two). Each record comes out of `formats.read_unit` either as a `records.P
 `records.Reject` with its file, line and reason; nothing is skipped silently.
 
 The splits are either divided by a hash of the source, or given by files (`data.train_files` and its
-like). A given eval or test file is held as it is: no record of it is dropped as a duplicate, and a
-training pair that stands in it is turned away from training instead.
+like). A given eval or test file is read as it is: no record of it is dropped as a duplicate, and a
+training pair that stands in it is rejected from training instead.
 
 This package is plain Python (polib for gettext), so the command line can check a user's data with
 `planning.plan_inputs` before TFX is imported. The Beam work is in

@@ -1,31 +1,33 @@
-"""Files, their paths and their lines:
-local files need Python alone, addresses with a scheme go through TFX, imported only then.
+"""Files, their paths and their lines.
+
+Local files need Python alone; addresses with a scheme go through TFX, imported only then.
 """
 
 import codecs
 import os
+from collections.abc import Iterator, Sequence
+from typing import IO, Protocol
+
+from pipeline.common.whole_files import is_remote
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLOCK = 1 << 20
 
 
-def resolve_data_path(data_path):
+def resolve_data_path(data_path: str | os.PathLike[str]) -> str:
     """Makes a data path absolute, so that it means the same in every process.
 
     Args:
         data_path: a file, a folder, or two files separated by a comma; remote addresses
             (`scheme://...`) stay.
-
-    Returns:
-        The path as a string.
     """
-    data_path = os.fspath(data_path)
-    if "," in data_path and not os.path.exists(data_path):
-        return ",".join(_absolute(part.strip()) for part in data_path.split(","))
-    return _absolute(data_path)
+    path = os.fspath(data_path)
+    if "," in path and not os.path.exists(path):
+        return ",".join(_absolute(part.strip()) for part in path.split(","))
+    return _absolute(path)
 
 
-def split_base(paths):
+def split_base(paths: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Splits absolute paths, or remote addresses, into what they have in common and the rest.
 
     Args:
@@ -38,62 +40,89 @@ def split_base(paths):
     base = os.path.commonprefix(
         [os.path.dirname(path).rstrip("/") + "/" for path in paths]
     ).rpartition("/")[0]
-    if not base or base.endswith(":/"):  # nothing in common but the root, or the scheme
+    # Nothing in common but the root, or the scheme.
+    if not base or base.endswith(":/"):
         base += "/"
     return base, tuple(path[len(base) :].lstrip("/") for path in paths)
 
 
-def files_for(path):
-    """Returns the file system of a path or an address, with `is_directory`, `exists`, `list` and
-    `open` (for reading bytes).
-    """
-    return RemoteFiles() if _is_remote(path) else LocalFiles()
+class Files(Protocol):
+    """A file system, for reading."""
+
+    def is_directory(self, path: str) -> bool:
+        """Whether a path is a folder."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a path is a file or folder."""
+
+    def names_in(self, path: str) -> Sequence[str]:
+        """Returns the names of the files and folders in a folder."""
+
+    def open(self, path: str) -> IO[bytes]:
+        """Opens a file for reading bytes."""
+
+
+def files_for(path: str) -> Files:
+    """Returns the file system of a path or an address."""
+    return RemoteFiles() if is_remote(path) else LocalFiles()
 
 
 class LocalFiles:
     """The local file system."""
 
-    is_directory = staticmethod(os.path.isdir)
-    exists = staticmethod(os.path.exists)
-    list = staticmethod(os.listdir)
+    def is_directory(self, path: str) -> bool:
+        """See `Files`."""
+        return os.path.isdir(path)
 
-    @staticmethod
-    def open(path):
+    def exists(self, path: str) -> bool:
+        """See `Files`."""
+        return os.path.exists(path)
+
+    def names_in(self, path: str) -> Sequence[str]:
+        """See `Files`."""
+        return os.listdir(path)
+
+    def open(self, path: str) -> IO[bytes]:
+        """See `Files`."""
         return open(path, "rb")
 
 
 class RemoteFiles:
     """The file systems that TFX has plug-ins for."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         from tfx.dsl.io import fileio
 
         self._fileio = fileio
-        self.exists = fileio.exists
-        self.is_directory = fileio.isdir
 
-    def list(self, path):
+    def is_directory(self, path: str) -> bool:
+        """See `Files`."""
+        return bool(self._fileio.isdir(path))
+
+    def exists(self, path: str) -> bool:
+        """See `Files`."""
+        return bool(self._fileio.exists(path))
+
+    def names_in(self, path: str) -> Sequence[str]:
+        """See `Files`."""
         return [name.rstrip("/") for name in self._fileio.listdir(path)]
 
-    def open(self, path):
-        return self._fileio.open(path, "rb")
+    def open(self, path: str) -> IO[bytes]:
+        """See `Files`."""
+        file: IO[bytes] = self._fileio.open(path, "rb")
+        return file
 
 
-def _is_remote(path):
-    return "://" in path
+def _absolute(path: str) -> str:
+    return path if is_remote(path) else os.path.abspath(path)
 
 
-def _absolute(path):
-    return path if _is_remote(path) else os.path.abspath(path)
-
-
-def raw_lines(path, files=None):
-    """Yields (line number from 1, bytes without line end) of a file;
-    a leading byte order mark is dropped.
+def raw_lines(path: str, files: Files | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yields (line number from 1, bytes without line end) of a file, without a byte order mark.
 
     Args:
         path: the file.
-        files: its file system, as `files_for` gives it; looked up where it is not given.
+        files: its file system; by default that of `files_for`.
     """
     with (files or files_for(path)).open(path) as handle:
         for number, raw in enumerate(handle, 1):
@@ -102,7 +131,7 @@ def raw_lines(path, files=None):
             yield number, raw.rstrip(b"\r\n")
 
 
-def count_lines(path, files):
+def count_lines(path: str, files: Files) -> int:
     """Returns how many lines a file has; a last one without a line end counts."""
     count, last = 0, b"\n"
     with files.open(path) as handle:
@@ -112,9 +141,10 @@ def count_lines(path, files):
     return count + (last != b"\n")
 
 
-def is_utf16(path, files):
-    """Whether a file is UTF-16 text:
-    by its byte order mark, or because a quarter of its first bytes, or more, are NUL.
+def is_utf16(path: str, files: Files) -> bool:
+    """Whether a file is UTF-16 text.
+
+    It is by its byte order mark, or if at least a quarter of its first bytes are NUL.
     """
     with files.open(path) as handle:
         head = handle.read(4096)
@@ -123,7 +153,7 @@ def is_utf16(path, files):
     ) <= 4 * head.count(b"\0")
 
 
-def decode(raw):
+def decode(raw: bytes) -> str | None:
     """Returns the text, or None where the bytes are not UTF-8."""
     try:
         return raw.decode("utf-8")

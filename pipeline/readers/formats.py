@@ -1,40 +1,72 @@
-"""The formats by their names, and reading a plan's files by them."""
+"""The formats by their names, and reading a plan's files by them.
 
-from pipeline.readers.aligned_lines import read_lines
-from pipeline.readers.delimited import read_csv, read_tsv
-from pipeline.readers.files import files_for
-from pipeline.readers.gettext_catalogues import read_gettext
-from pipeline.readers.json_lines import read_jsonl
+A new format is a module of this package, a line in `FORMATS`, and its name in
+`pipeline.recipes.choices.FORMATS`.
+"""
 
-# A format is a function of (unit, config, files) that yields each record as a `Pair` or a `Reject`.
-_READERS = {
-    "tsv": read_tsv,
-    "csv": read_csv,
-    "jsonl": read_jsonl,
-    "lines": read_lines,
-    "gettext": read_gettext,
+import dataclasses
+from collections.abc import Callable, Iterator
+
+from pipeline.readers.aligned_lines import check_lines, read_lines
+from pipeline.readers.delimited import check_csv, check_tsv, read_csv, read_tsv
+from pipeline.readers.files import Files, files_for
+from pipeline.readers.gettext_catalogues import check_gettext, read_gettext
+from pipeline.readers.input_plan import InputPlan, InputUnit
+from pipeline.readers.json_lines import check_jsonl, read_jsonl
+from pipeline.readers.records import Record
+from pipeline.recipes.sections import DataConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """One format of files.
+
+    Attributes:
+        suffixes: those of its files.
+        check: raises `DataError` if a unit of files cannot be read at all; they are not empty.
+        read: yields each record of a unit as a `Pair` or a `Reject`.
+        has_columns: whether there can be columns besides source and target.
+        is_utf8: whether its files must be UTF-8; else they name their charset themselves.
+    """
+
+    suffixes: tuple[str, ...]
+    check: Callable[[InputUnit, DataConfig, Files], None]
+    read: Callable[[InputUnit, DataConfig, Files], Iterator[Record]]
+    has_columns: bool = True
+    is_utf8: bool = True
+
+
+#: By the recipe's name. Line-aligned files have the languages as suffixes.
+FORMATS = {
+    "tsv": Format((".tsv", ".txt"), check_tsv, read_tsv),
+    "csv": Format((".csv",), check_csv, read_csv),
+    "jsonl": Format((".jsonl", ".json"), check_jsonl, read_jsonl),
+    "lines": Format((), check_lines, read_lines, has_columns=False),
+    "gettext": Format(
+        (".po", ".mo"), check_gettext, read_gettext, has_columns=False, is_utf8=False
+    ),
 }
 
 
-def read_unit(unit, data_config):
+def read_unit(unit: InputUnit, data_config: DataConfig) -> Iterator[Record]:
     """Reads the records of one unit, in order.
 
     Args:
-        unit: an `InputUnit` of a plan.
-        data_config: the `DataConfig` that the plan was made with.
+        unit: one of a plan.
+        data_config: the one that the plan was made with.
 
     Yields:
         A `Pair` or a `Reject` for each record. Duplicates are not known here: they are found over
         all units.
 
     Raises:
-        DataError: the unit cannot be read at all (what `plan_inputs` would have said).
+        DataError: the unit cannot be read at all (what `plan_inputs` would have reported).
     """
     files = files_for(unit.paths[0])
-    return _READERS[unit.format](unit, data_config, files)
+    return FORMATS[unit.format].read(unit, data_config, files)
 
 
-def read_plan(plan, data_config):
+def read_plan(plan: InputPlan, data_config: DataConfig) -> Iterator[Record]:
     """Yields the records of all units in order, `Pair` or `Reject`, duplicates included."""
     for unit in plan.units:
         yield from read_unit(unit, data_config)

@@ -1,13 +1,19 @@
-"""gettext catalogues, .po and .mo: a record an entry, or two where it has a plural."""
+"""gettext catalogues, .po and .mo: one record per entry, or two if it has a plural."""
 
 import re
 import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from pipeline.readers import DataError
-from pipeline.readers.records import judge, reject
+from pipeline.readers.files import Files
+from pipeline.readers.input_plan import InputUnit
+from pipeline.readers.records import Record, judge, reject
+from pipeline.recipes.sections import DataConfig
 
 _MO_MAGICS = (b"\xde\x12\x04\x95", b"\x95\x04\x12\xde")
-_MSGID_OR_MSGSTR = re.compile(r"\s*(?:#~\s*)?(msgid|msgstr)\b")  # \b: not msgid_plural
+# \b: not msgid_plural.
+_MSGID_OR_MSGSTR = re.compile(r"\s*(?:#~\s*)?(msgid|msgstr)\b")
 _DEFAULT = re.compile(
     r'^Default:\s*"((?:[^"\\]|\\.)*)"[ \t]*((?:\n\s*"(?:[^"\\]|\\.)*"[ \t]*)*)', re.MULTILINE
 )
@@ -21,13 +27,14 @@ class _CatalogueText(str):
     message.
     """
 
-    def splitlines(self, keepends=False):
+    def splitlines(self, keepends: bool = False) -> list[str]:
+        """Cuts at line feeds."""
         del keepends
         return self.split("\n")
 
 
-def parse_catalogue(path, files):
-    """Parses a .po or .mo file, told apart by their first bytes.
+def _parse_catalogue(path: str, files: Files) -> tuple[Sequence[Any], Callable[[str], str]]:
+    """Parses a .po or .mo file, whichever its first bytes show.
 
     Returns:
         (polib's entries, function that undoes how their strings were decoded). A string that is not
@@ -46,30 +53,23 @@ def parse_catalogue(path, files):
         try:
             # Latin-1 takes every byte: the real charset is applied string by string, below.
             entries = polib.mofile(content, encoding="latin-1")
-        except (
-            OSError,
-            ValueError,
-            IndexError,
-            OverflowError,
-            struct.error,
-        ):  # all of these come out of polib
+        # All of these come out of polib.
+        except (OSError, ValueError, IndexError, OverflowError, struct.error):
             raise DataError(
                 f"{path} is not a readable .mo file: compile it again with msgfmt."
             ) from None
         return entries, lambda text: text.encode("latin-1").decode(charset, "surrogateescape")
     try:
         text = content.decode(charset, "surrogateescape").replace("\r\n", "\n")
-    except (
-        UnicodeError,
-        LookupError,
-    ):  # a charset that cannot carry bad bytes along, or is none for text
+    # A charset that cannot carry bad bytes along, or is none for text.
+    except (UnicodeError, LookupError):
         raise DataError(
             f"{path} is not valid in its charset {charset}: convert it to UTF-8 with msgconv."
         ) from None
     _check_entries_complete(text, path)
     try:
-        # polib forgets the last entry where the file ends in certain comments; a plain comment
-        # makes it remember.
+        # polib drops the last entry if the file ends in certain comments; a plain comment prevents
+        # it.
         entries = polib.pofile(_CatalogueText(text + "\n# end"), encoding=charset)
     except OSError as error:
         line = re.search(r"\(line (\d+)\)", str(error))
@@ -82,9 +82,9 @@ def parse_catalogue(path, files):
     return entries, lambda text: text
 
 
-def _check_entries_complete(text, path):
-    """Refuses a msgid without msgstr (a file cut short): polib would drop the entry without a word."""
-    pending = None
+def _check_entries_complete(text: str, path: str) -> None:
+    """Refuses a msgid without msgstr (a truncated file), which polib would drop silently."""
+    pending: int | None = None
     for number, line in enumerate(text.split("\n"), 1):
         keyword = _MSGID_OR_MSGSTR.match(line)
         if keyword and keyword.group(1) == "msgstr":
@@ -99,7 +99,7 @@ def _check_entries_complete(text, path):
         )
 
 
-def _default_text(comment):
+def _default_text(comment: str) -> str | None:
     """Returns the English text that Plone's tools keep in an extracted comment, or None.
 
     There the msgid is an identifier, and the comment says `Default: "text"`, perhaps over several
@@ -111,13 +111,19 @@ def _default_text(comment):
     if not match:
         return None
     parts = [match.group(1), *_QUOTED.findall(match.group(2))]
-    return polib.unescape("".join(parts))
+    text: str = polib.unescape("".join(parts))
+    return text
 
 
-def read_gettext(unit, config, files):
+def check_gettext(unit: InputUnit, config: DataConfig, files: Files) -> None:
+    """Raises `DataError` if the catalogue's syntax is broken: see `formats`."""
+    _parse_catalogue(unit.paths[0], files)
+
+
+def read_gettext(unit: InputUnit, config: DataConfig, files: Files) -> Iterator[Record]:
     """Yields the records of a .po or .mo file: see `formats`."""
     (name,), (path,) = unit.names, unit.paths
-    entries, restore = parse_catalogue(path, files)
+    entries, restore = _parse_catalogue(path, files)
     for number, entry in enumerate(entries, 1):
         line = getattr(entry, "linenum", None)
         line = number if line is None else max(1, line)

@@ -1,72 +1,39 @@
 """Finding the files that a data path stands for, and checking them before any work is done."""
 
-import dataclasses
 import fnmatch
 import itertools
 import os
+from collections.abc import Sequence
 
 from pipeline.readers import DataError
-from pipeline.readers.delimited import csv_rows, find_columns
 from pipeline.readers.files import (
-    count_lines,
-    decode,
+    Files,
     files_for,
     is_utf16,
     raw_lines,
     resolve_data_path,
     split_base,
 )
-from pipeline.readers.gettext_catalogues import parse_catalogue
+from pipeline.readers.formats import FORMATS
+from pipeline.readers.input_plan import InputPlan, InputUnit
 from pipeline.readers.splits import SPLITS
+from pipeline.recipes.sections import DataConfig
 
-_EXTENSIONS = {
-    ".tsv": "tsv",
-    ".txt": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".json": "jsonl",
-    ".po": "gettext",
-    ".mo": "gettext",
+# A .txt file is only one if it has tabs.
+_WITH_TABS = ".txt"
+_FORMAT_OF_SUFFIX = {
+    suffix: name for name, format_ in FORMATS.items() for suffix in format_.suffixes
 }
-_READABLE = ".tsv, .txt with tabs, .csv, .jsonl, .json, .po, .mo, or two files .{0} and .{1}"
+_READABLE = (
+    ", ".join(
+        f"{suffix} with tabs" if suffix == _WITH_TABS else suffix for suffix in _FORMAT_OF_SUFFIX
+    )
+    + ", or two files .{0} and .{1}"
+)
 
 
-@dataclasses.dataclass(frozen=True)
-class InputUnit:
-    """What is read in one go: a file, or two line-aligned files (source, target).
-
-    Attributes:
-        format: one of `pipeline.recipes.choices.FORMATS`.
-        names: the files as the user knows them, relative to the plan's base directory.
-        paths: the same files as they are opened.
-        split: the split that the recipe gives these files to; empty where all files are divided.
-    """
-
-    format: str
-    names: tuple[str, ...]
-    paths: tuple[str, ...]
-    split: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class InputPlan:
-    """What a data path stands for.
-
-    Attributes:
-        base_directory: the folder that all names are relative to.
-        units: the `InputUnit`s, in the order of their names, or of the recipe where it names them.
-        ignored_files: names of files in the folder whose type is unknown. Hidden files, and a .mo
-            file beside the .po file that it was made from, are not listed.
-    """
-
-    base_directory: str
-    units: tuple[InputUnit, ...]
-    ignored_files: tuple[str, ...] = ()
-
-
-def aligned_partners(path, data_config):
-    """Returns (source path, target path) if the path ends in a language of the recipe, else
-    (path,).
+def aligned_partners(path: str, data_config: DataConfig) -> tuple[str, ...]:
+    """Returns (source path, target path) if a path ends in a language of the recipe, else (path,).
 
     `train.en` and `train.fr` both give `("train.en", "train.fr")` for English to French. No file is
     looked up.
@@ -78,7 +45,7 @@ def aligned_partners(path, data_config):
     return stem + extensions[0], stem + extensions[1]
 
 
-def plan_inputs(data_path, data_config):
+def plan_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> InputPlan:
     """Finds the files that a data path stands for and checks them, before any work is done.
 
     The check is quick but real: headers are read, lines of aligned files counted, catalogues
@@ -88,70 +55,69 @@ def plan_inputs(data_path, data_config):
         data_path: a file, a folder (its files, not its sub-folders), or two line-aligned files
             `a.en,a.fr`. Addresses with a scheme (`gs://...`) are read through TFX's file system
             plug-ins, which need TFX.
-        data_config: a `pipeline.recipes.sections.DataConfig`. Where it names files, the path is
-            their folder and no others are read.
+        data_config: the recipe's. If it names files, the path is their folder and no others are
+            read.
 
     Returns:
-        An `InputPlan` with one unit or more.
+        A plan with one unit or more.
 
     Raises:
         DataError: nothing readable is there, a partner file or a column is missing, aligned files
             differ in length, or a catalogue's syntax is broken.
     """
-    data_path = resolve_data_path(data_path)
-    files = files_for(data_path)
+    path = resolve_data_path(data_path)
+    files = files_for(path)
     try:
         if data_config.train_files:
-            plan = _plan_given_files(data_path, data_config, files)
-        elif files.is_directory(data_path):
-            plan = _plan_directory(data_path, data_config, files)
-        elif files.exists(data_path):
-            plan = _plan_file(data_path, data_config, files)
-        elif "," in data_path:
-            plan = _plan_two_files(data_path, data_config, files)
+            plan = _plan_given_files(path, data_config, files)
+        elif files.is_directory(path):
+            plan = _plan_directory(path, data_config, files)
+        elif files.exists(path):
+            plan = _plan_file(path, data_config, files)
+        elif "," in path:
+            plan = _plan_two_files(path, data_config, files)
         else:
-            raise DataError(
-                f"There is no file or folder {data_path}: check the path given as data."
-            )
+            raise DataError(f"There is no file or folder {path}: check the path given as data.")
         for unit in plan.units:
             _check_unit(unit, data_config, files)
     except OSError as error:
         reason = error.strerror or error
         raise DataError(
-            f"{error.filename or data_path} cannot be read ({reason}): check its permissions."
+            f"{error.filename or path} cannot be read ({reason}): check its permissions."
         ) from None
     return plan
 
 
-def _unit(format_, base, names, split=""):
+def _unit(format_: str, base: str, names: Sequence[str], split: str = "") -> InputUnit:
     # A file name may hold bytes that are not UTF-8; its label in the outputs must.
     labels = tuple(name.encode("utf-8", "backslashreplace").decode("utf-8") for name in names)
     return InputUnit(format_, labels, tuple(os.path.join(base, name) for name in names), split)
 
 
-def _format_of(path, config, files):
+def _format_of(path: str, config: DataConfig, files: Files) -> str | None:
     """Returns the format by the file's extension, or None where it is unknown."""
     if len(aligned_partners(path, config)) == 2:
         return "lines"
     extension = os.path.splitext(path)[1].lower()
-    format_ = _EXTENSIONS.get(extension)
-    if extension == ".txt" and config.format == "auto" and not _has_tabs(path, files):
+    format_ = _FORMAT_OF_SUFFIX.get(extension)
+    if extension == _WITH_TABS and config.format == "auto" and not _has_tabs(path, files):
         return None
     return format_
 
 
-def _has_tabs(path, files):
+def _has_tabs(path: str, files: Files) -> bool:
     return any(b"\t" in line for _, line in itertools.islice(raw_lines(path, files), 100))
 
 
-def _plan_given_files(base, config, files):
+def _plan_given_files(base: str, config: DataConfig, files: Files) -> InputPlan:
     if not files.is_directory(base):
         raise DataError(
             f"The recipe names its files (data.train_files), and {base} is not a folder: give the "
-            "folder that holds them, or "
-            "set data.train_files, data.eval_files and data.test_files to []."
+            "folder that holds them, or set data.train_files, data.eval_files and data.test_files "
+            "to []."
         )
-    units, taken = [], {}
+    units: list[InputUnit] = []
+    taken: dict[tuple[str, ...], str] = {}
     for split in SPLITS:
         for entry in getattr(config, f"{split}_files"):
             for names in _names_of_entry(entry, f"data.{split}_files", base, files):
@@ -165,18 +131,15 @@ def _plan_given_files(base, config, files):
                 if names in taken:
                     raise DataError(
                         f"The file {names[0]} is named in data.{taken[names]}_files and in "
-                        f"data.{split}_files: a file "
-                        "belongs to one split, once."
+                        f"data.{split}_files: a file belongs to one split, once."
                     )
                 taken[names] = split
                 units.append(_unit(unit.format, base, names, split))
     return InputPlan(base, tuple(units))
 
 
-def _names_of_entry(entry, key, base, files):
-    """Returns the files that an entry of a recipe stands for:
-    a list of tuples of one name, or of two aligned ones.
-    """
+def _names_of_entry(entry: str, key: str, base: str, files: Files) -> list[tuple[str, ...]]:
+    """Returns the files that an entry of a recipe stands for: one name each, or two aligned."""
     parts = (
         [entry]
         if files.exists(os.path.join(base, entry))
@@ -187,49 +150,43 @@ def _names_of_entry(entry, key, base, files):
             f"The entry '{entry}' of {key} names {len(parts)} files: give one, or two as "
             "'source,target'."
         )
-    found = []
+    matches: list[list[str]] = []
     for part in parts:
         folder, name = os.path.split(part)
         if files.exists(os.path.join(base, part)):
-            found.append([part])
+            matches.append([part])
         elif files.is_directory(os.path.join(base, folder)):
-            present = sorted(files.list(os.path.join(base, folder)))
-            found.append(
-                [
-                    os.path.join(folder, other)
-                    for other in present
-                    if fnmatch.fnmatchcase(other, name)
-                ]
-            )
+            present = sorted(files.names_in(os.path.join(base, folder)))
+            matching = (other for other in present if fnmatch.fnmatchcase(other, name))
+            matches.append([os.path.join(folder, other) for other in matching])
         else:
-            found.append([])
-        if not found[-1]:
+            matches.append([])
+        if not matches[-1]:
             raise DataError(
-                f"The recipe names {part} in {key}, but {base} holds no such file: correct the "
-                "key or the path."
+                f"The recipe names {part} in {key}, but {base} holds no such file: correct the key "
+                "or the path."
             )
-    if len(found[0]) != len(found[-1]):
+    if len(matches[0]) != len(matches[-1]):
         raise DataError(
-            f"The entry '{entry}' of {key} matches {len(found[0])} source and {len(found[-1])} "
-            "target files: each needs a "
-            "partner."
+            f"The entry '{entry}' of {key} matches {len(matches[0])} source and {len(matches[-1])} "
+            "target files: each needs a partner."
         )
-    return list(zip(*found))
+    return list(zip(*matches))
 
 
-def _plan_file(path, config, files):
+def _plan_file(path: str, config: DataConfig, files: Files) -> InputPlan:
     base, name = os.path.split(path)
-    found = _format_of(path, config, files)
-    format_ = found if config.format == "auto" else config.format
+    by_name = _format_of(path, config, files)
+    format_ = by_name if config.format == "auto" else config.format
     if format_ is None:
         raise DataError(
             f"The type of {path} is unknown: give "
-            f"{_READABLE.format(config.source_language, config.target_language)}, "
-            "or name its type with data.format."
+            f"{_READABLE.format(config.source_language, config.target_language)}, or name its type "
+            "with data.format."
         )
     if format_ != "lines":
         return InputPlan(base, (_unit(format_, base, (name,)),))
-    if found != "lines":
+    if by_name != "lines":
         raise DataError(
             f"{path} is one file and data.format is 'lines': give two files separated by a comma, "
             "source then target."
@@ -237,8 +194,8 @@ def _plan_file(path, config, files):
     return InputPlan(base, (_unit("lines", base, _partners(name, config, base, files)),))
 
 
-def _partners(name, config, base, files):
-    """Returns (source name, target name) of line-aligned files, given either."""
+def _partners(name: str, config: DataConfig, base: str, files: Files) -> tuple[str, ...]:
+    """Returns (source name, target name) of line-aligned files by either name."""
     names = aligned_partners(name, config)
     missing = names[1] if name == names[0] else names[0]
     if not files.exists(os.path.join(base, missing)):
@@ -249,7 +206,7 @@ def _partners(name, config, base, files):
     return names
 
 
-def _plan_two_files(data_path, config, files):
+def _plan_two_files(data_path: str, config: DataConfig, files: Files) -> InputPlan:
     paths = data_path.split(",")
     if len(paths) != 2:
         raise DataError(
@@ -267,14 +224,15 @@ def _plan_two_files(data_path, config, files):
     return InputPlan(base, (_unit("lines", base, names),))
 
 
-def _plan_directory(base, config, files):
+def _plan_directory(base: str, config: DataConfig, files: Files) -> InputPlan:
     names = sorted(
         name
-        for name in files.list(base)
+        for name in files.names_in(base)
         if not name.startswith(".") and not files.is_directory(os.path.join(base, name))
     )
     present = set(names)
-    units, ignored = {}, []
+    units: dict[tuple[str, ...], InputUnit] = {}
+    ignored = []
     for name in names:
         format_ = _format_of(os.path.join(base, name), config, files)
         if format_ is None or config.format not in ("auto", format_):
@@ -283,7 +241,8 @@ def _plan_directory(base, config, files):
             partners = _partners(name, config, base, files)
             units[partners] = _unit("lines", base, partners)
         elif name.lower().endswith(".mo") and name[:-3] + ".po" in present:
-            continue  # the .po says the same and more: fuzzy entries, comments, lines
+            # The .po has the same and more: fuzzy entries, comments, lines.
+            continue
         else:
             units[(name,)] = _unit(format_, base, (name,))
     if not names:
@@ -292,44 +251,29 @@ def _plan_directory(base, config, files):
             "it."
         )
     if not units:
-        wanted = _READABLE.format(config.source_language, config.target_language)
+        readable = _READABLE.format(config.source_language, config.target_language)
         which = (
             ""
             if config.format == "auto"
             else f" of the type '{config.format}' that data.format asks for"
         )
         raise DataError(
-            f"The folder {base} holds no readable file{which}: what can be read is {wanted}."
+            f"The folder {base} holds no readable file{which}: what can be read is {readable}."
         )
     return InputPlan(base, tuple(units[key] for key in sorted(units)), tuple(ignored))
 
 
-def _check_unit(unit, config, files):
+def _check_unit(unit: InputUnit, config: DataConfig, files: Files) -> None:
+    format_ = FORMATS[unit.format]
     for path in unit.paths:
-        if unit.format != "gettext" and is_utf16(path, files):
+        if format_.is_utf8 and is_utf16(path, files):
             raise DataError(f"{path} is UTF-16 text: convert it to UTF-8.")
-    if unit.format == "lines":
-        counts = [count_lines(path, files) for path in unit.paths]
-        if counts[0] != counts[1]:
-            raise DataError(
-                f"{unit.paths[0]} has {counts[0]} lines but {unit.paths[1]} has {counts[1]}: "
-                "line-aligned files must have the same number of lines."
-            )
-    first = next(raw_lines(unit.paths[0], files), None)
-    if first is None:
+    if next(raw_lines(unit.paths[0], files), None) is None:
         raise DataError(f"{unit.paths[0]} is empty: fill it or take it away.")
-    if config.extra_columns and unit.format in ("lines", "gettext"):
+    if config.extra_columns and not format_.has_columns:
         key = "data.source_features" if config.source_features else "data.slice_features"
         raise DataError(
             f"{unit.paths[0]} has no columns for {key}: give TSV, CSV or JSON Lines, or leave the "
             "key out."
         )
-    if unit.format == "tsv":
-        find_columns((decode(first[1]) or "").split("\t"), config, unit.paths[0])
-    elif unit.format == "csv":
-        _, cells, _ = next(csv_rows(unit.paths[0], files))
-        find_columns(cells or [], config, unit.paths[0])
-    elif unit.format == "jsonl" and first[1].lstrip().startswith(b"["):
-        raise DataError(f"{unit.paths[0]} is one JSON array: write JSON Lines, one object a line.")
-    elif unit.format == "gettext":
-        parse_catalogue(unit.paths[0], files)
+    format_.check(unit, config, files)

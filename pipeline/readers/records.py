@@ -3,6 +3,7 @@
 import re
 import typing
 
+from pipeline.recipes.sections import DataConfig
 from pipeline.text import tokenization
 
 REJECT_COLUMNS = ("file", "line", "reason", "text")
@@ -18,15 +19,16 @@ _HELD_BACK = "also in a given "
 
 
 class Pair(typing.NamedTuple):
-    """A source and its target, stripped of white space at both ends, in lower case where
-    `data.lowercase` asks for it.
+    """A source and its target, stripped of white space at both ends.
 
-    `file` is relative to the plan's base directory (for aligned files, the source file); `line`
-    counts from
-    1. An entry of a .mo file has no line: there, `line` is the entry's number. `features` holds,
-      for each of
-    `data.source_features`, the tags of the source's tokens, parted by one space, and then the value
-    of each of `data.slice_features`.
+    They are in lower case if `data.lowercase` is set.
+
+    Attributes:
+        source, target: the texts.
+        file: relative to the plan's base directory; for aligned files, the source file.
+        line: counts from 1. An entry of a .mo file has no line, so it is the entry's number.
+        features: for each of `data.source_features` the tags of the source's tokens, separated by
+            one space, and then the value of each of `data.slice_features`.
     """
 
     source: str
@@ -37,7 +39,7 @@ class Pair(typing.NamedTuple):
 
 
 class Reject(typing.NamedTuple):
-    """A record that was turned away: where it stands, why, and its text (shortened, unescaped)."""
+    """A record that was rejected: where it stands, why, and its text (shortened, unescaped)."""
 
     file: str
     line: int
@@ -45,9 +47,20 @@ class Reject(typing.NamedTuple):
     text: str
 
 
-def judge(source, target, file, line, config, features=()):
+#: What comes out of a file.
+Record: typing.TypeAlias = Pair | Reject
+
+
+def judge(
+    source: str,
+    target: str,
+    file: str,
+    line: int,
+    config: DataConfig,
+    features: tuple[str, ...] = (),
+) -> Record:
     """Returns the `Pair`, or the `Reject` that says what is wrong with it."""
-    reason = None
+    reason = ""
     texts = (source, target, *features)
     if any(map(_SURROGATE.search, texts)):
         reason = "not valid UTF-8"
@@ -78,42 +91,43 @@ def judge(source, target, file, line, config, features=()):
     return Pair(source, target, file, line, features)
 
 
-def reject(file, line, reason, text):
+def reject(file: str, line: int, reason: str, text: str | bytes) -> Reject:
     """Returns the `Reject` of a record; `text` may be bytes, and of any length."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
     return Reject(file, line, reason, shorten(text))
 
 
-def reject_duplicate(pair, first_file, first_line):
+def reject_duplicate(pair: Pair, first_file: str, first_line: int) -> Reject:
     """Returns the `Reject` of a pair that was already seen at `first_file`, line `first_line`."""
     text = shorten(f"{pair.source}\t{pair.target}")
     return Reject(pair.file, pair.line, f"duplicate of {first_file}:{first_line}", text)
 
 
-def reject_held_back(pair, split, file, line):
+def reject_held_back(pair: Pair, split: str, file: str, line: int) -> Reject:
     """Returns the `Reject` of a training pair that also stands in a file that was given as `split`."""
     text = shorten(f"{pair.source}\t{pair.target}")
     return Reject(pair.file, pair.line, f"{_HELD_BACK}{split} file: {file}:{line}", text)
 
 
-def reason_kind(reason):
+def reason_kind(reason: str) -> str:
     """Returns the reason without its particulars, for counting: all duplicates are of one kind."""
     if reason.startswith("duplicate of "):
         return "duplicate"
     return reason.partition(": ")[0] if reason.startswith(_HELD_BACK) else reason
 
 
-def format_reject(reject):
-    """Returns a line for `rejects.tsv`, no line end;
-    tab, line end and backslash are escaped in every column.
+def format_reject(reject: Reject) -> str:
+    """Returns a line for `rejects.tsv`, without its end.
+
+    Tab, line end and backslash are escaped in every column.
     """
     return "\t".join(
         _ESCAPED.sub(lambda match: _ESCAPES[match.group()], str(field)) for field in reject
     )
 
 
-def shorten(text):
+def shorten(text: str) -> str:
     """Returns a text that UTF-8 can hold and a person can take in."""
     # A lone surrogate (undecodable byte, or a bad JSON escape) cannot be written as UTF-8.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")

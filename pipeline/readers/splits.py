@@ -3,10 +3,12 @@
 import hashlib
 import unicodedata
 
+from pipeline.recipes.sections import DataConfig
+
 SPLITS = ("train", "eval", "test")
 
 
-def normalize_source(source):
+def normalize_source(source: str) -> str:
     """Returns the form under which near-identical sources are the same.
 
     Compatibility characters, case, runs of white space and trailing punctuation make no difference.
@@ -19,17 +21,17 @@ def normalize_source(source):
     return text[:end]
 
 
-def divided_shares(data_config):
-    """Returns (eval share, test share) by which the training files are divided: 0 for a split that
-    has files of its own.
+def divided_shares(data_config: DataConfig) -> tuple[float, float]:
+    """Returns (eval share, test share) by which the training files are divided.
+
+    A split that has files of its own has a share of 0.
     """
-    return tuple(
-        0.0 if getattr(data_config, f"{split}_files") else getattr(data_config, f"{split}_share")
-        for split in SPLITS[1:]
-    )
+    eval_share = 0.0 if data_config.eval_files else data_config.eval_share
+    test_share = 0.0 if data_config.test_files else data_config.test_share
+    return eval_share, test_share
 
 
-def split_of(source, salt, eval_share, test_share):
+def split_of(source: str, salt: str, eval_share: float, test_share: float) -> str:
     """Chooses the split of a pair by its source alone, the same on every machine and in every run.
 
     Args:

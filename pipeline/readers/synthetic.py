@@ -5,17 +5,22 @@ Each is a function `(directory, sizes, seed)`; the same seed gives the same byte
 
 import bisect
 import itertools
+import os
 import pathlib
 import random
+from collections.abc import Mapping
+
+from pipeline.common.whole_files import write_text
 
 SPLIT_SIZES = {"train": 200_000, "eval": 2_000, "test": 5_000}
 RAREST_WORD_VOCABULARY = 600
-RAREST_WORD_RATIO = 0.995  # of a word's probability to that of the next more frequent one
+# Of a word's probability to that of the next more frequent one.
+RAREST_WORD_RATIO = 0.995
 ORDER_VOCABULARY = 100
 
 
-def rarest_word(generator):
-    """One pair of the rarest-word task (Gulcehre et al. 2016, section 5.1).
+def rarest_word(generator: random.Random) -> tuple[str, str]:
+    """Returns one pair of the rarest-word task (Gulcehre et al. 2016, section 5.1).
 
     Seven words out of 600, drawn from a geometric distribution, p(k) proportional to 0.995^k (the
     paper does not print its ratio); the target is the word of the lowest probability. Words are
@@ -25,9 +30,10 @@ def rarest_word(generator):
     return " ".join(f"w{rank:03d}" for rank in ranks), f"w{max(ranks):03d}"
 
 
-def order_tokens(generator):
-    """One pair of the ordering task (Vinyals et al. 2015, section 4.1 in words): 3 to 9 different
-    numbers, and the same sorted.
+def order_tokens(generator: random.Random) -> tuple[str, str]:
+    """Returns one pair of the ordering task (Vinyals et al. 2015, section 4.1 in words).
+
+    It is 3 to 9 different numbers, and the same sorted.
     """
     numbers = generator.sample(range(ORDER_VOCABULARY), generator.randint(3, 9))
     return " ".join(f"{number:02d}" for number in numbers), " ".join(
@@ -41,27 +47,31 @@ _CUMULATED = list(
 TASKS = {"rarest_word": rarest_word, "order_tokens": order_tokens}
 
 
-def write_task(name, directory, seed, sizes=None):
-    """Writes `train.tsv`, `eval.tsv` and `test.tsv` of a task, unless they are there with the same
-    content.
+def write_task(
+    name: str,
+    directory: str | os.PathLike[str],
+    seed: int,
+    sizes: Mapping[str, int] | None = None,
+) -> pathlib.Path:
+    """Writes `train.tsv`, `eval.tsv` and `test.tsv` of a task, unless they are there unchanged.
 
     Args:
         name: a key of `TASKS`.
         directory: where to.
         seed: whole number.
-        sizes: dict from split to number of pairs; default `SPLIT_SIZES`.
+        sizes: from split to number of pairs; default `SPLIT_SIZES`.
 
     Returns:
-        The directory, a `pathlib.Path`.
+        The directory.
     """
-    directory = pathlib.Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
+    folder = pathlib.Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
     for split, size in (sizes or SPLIT_SIZES).items():
         generator = random.Random(f"{name} {split} {seed}")
         lines = ["source\ttarget", *("\t".join(TASKS[name](generator)) for _ in range(size))]
         content = "".join(f"{line}\n" for line in lines)
-        path = directory / f"{split}.tsv"
+        path = folder / f"{split}.tsv"
         # An unchanged file keeps its modification time, by which the pipeline's cache knows it.
         if not path.is_file() or path.read_text(encoding="utf-8") != content:
-            path.write_text(content, encoding="utf-8")
-    return directory
+            write_text(path, content)
+    return folder

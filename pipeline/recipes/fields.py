@@ -1,44 +1,46 @@
-"""Fields of a recipe with their choices and limits, and building sections of dicts, every key and
-value checked.
-"""
+"""The fields of a recipe with their choices and limits, and the check of every key and value."""
 
 import dataclasses
 import difflib
 import math
 import types
 import typing
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from pipeline.common.errors import VerbatimError
+
+_Section = TypeVar("_Section")
+_Value = TypeVar("_Value")
+_Number = TypeVar("_Number", int, float, float | None)
 
 
 class RecipeError(VerbatimError, ValueError):
     """A recipe that cannot be used; its message is one sentence for the user."""
 
 
-def choice(*values, default):
+def choice(*values: str, default: str) -> str:
     """Returns a dataclass field that takes one of the values."""
     return dataclasses.field(default=default, metadata={"choices": values})
 
 
-def number(default, low=None, high=None):
+def number(default: _Number, low: float | None = None, high: float | None = None) -> _Number:
     """Returns a dataclass field that takes a number from `low` to `high`; None is no limit."""
     return dataclasses.field(default=default, metadata={"low": low, "high": high})
 
 
-def read_by(function):
-    """Returns a dataclass field whose value, a dict, is what a function of key and value makes of
-    that in the recipe.
-    """
-    # A dict has no hash; without it equal recipes have equal ones still.
+def read_by(function: Callable[[str, Any], dict[str, _Value]]) -> dict[str, _Value]:
+    """Returns a dataclass field for a dict, made by a function of the recipe's key and value."""
+    # A dict has no hash. Without it equal recipes still have equal hashes.
     return dataclasses.field(default_factory=dict, hash=False, metadata={"read": function})
 
 
-def build(cls, tree, prefix):
-    """Builds a section, or a whole recipe, of nested dicts.
+def build(cls: type[_Section], tree: Any, prefix: str) -> _Section:
+    """Builds a section, or a whole recipe, from nested dicts.
 
     Args:
         cls: its dataclass.
-        tree: dict from key to value.
+        tree: what the recipe says, a dict from key to value.
         prefix: the keys that lead to it, each with a dot, for messages.
 
     Raises:
@@ -48,9 +50,9 @@ def build(cls, tree, prefix):
         raise RecipeError(
             f"The recipe key '{prefix.rstrip('.')}' must be a section with keys of its own."
         )
-    fields = {field.name: field for field in dataclasses.fields(cls)}
+    fields = {field.name: field for field in dataclasses.fields(typing.cast(Any, cls))}
     hints = typing.get_type_hints(cls)
-    values = {}
+    values: dict[str, Any] = {}
     for key, value in tree.items():
         if key not in fields:
             raise RecipeError(
@@ -67,7 +69,7 @@ def build(cls, tree, prefix):
     return cls(**values)
 
 
-def check_value(key, value, hint, metadata: types.MappingProxyType):
+def check_value(key: str, value: Any, hint: Any, metadata: types.MappingProxyType[Any, Any]) -> Any:
     """Returns a key's value, checked, as its dataclass has it.
 
     Args:
@@ -94,11 +96,10 @@ def check_value(key, value, hint, metadata: types.MappingProxyType):
             return None
         hint = float
     if typing.get_origin(hint) is tuple:
-        good = isinstance(value, (list, tuple)) and value
-        good = good and all(
+        are_numbers = isinstance(value, (list, tuple)) and all(
             isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in value
         )
-        if not good or list(value) != sorted(set(value)):
+        if not are_numbers or not value or list(value) != sorted(set(value)):
             raise RecipeError(
                 f"The recipe key '{key}' must be a rising list of positive whole numbers; got "
                 f"{value!r}."
@@ -124,9 +125,7 @@ def check_value(key, value, hint, metadata: types.MappingProxyType):
     return value
 
 
-def suggestion(word, known):
-    """Returns the end of a sentence about an unknown word:
-    the known one that looks most like it, if one does.
-    """
-    close = difflib.get_close_matches(word, known, n=1)
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Returns the end of a sentence about an unknown word: the most similar known one, if any."""
+    close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean '{close[0]}'?" if close else "."

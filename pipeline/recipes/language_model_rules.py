@@ -1,24 +1,37 @@
-"""Rules of the task `language_model`; the functions are those of `pipeline.recipes.seq2seq_rules`."""
+"""The rules of the task `language_model`; see `pipeline.recipes.task_rules.TaskRules`."""
 
 from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.recipe_keys import RecipeKeys
+from pipeline.recipes.settings import TaskTextSettings
 
 #: Keys of `SEARCHED_SECTIONS` that a language model reads and a trial may change.
 _SEARCHED_KEYS = (
-    *("model.embedding_size", "model.hidden_size", "model.dropout"),
-    *("training.learning_rate", "training.gradient_clip_norm", "training.mixed_precision"),
+    "model.embedding_size",
+    "model.hidden_size",
+    "model.dropout",
+    "training.learning_rate",
+    "training.gradient_clip_norm",
+    "training.mixed_precision",
 )
 
 
-def check_together(recipe):
+def check_together(recipe: RecipeKeys) -> None:
     """Checks a recipe of this task by the rules that span several keys.
 
     Raises:
         RecipeError: keys do not fit together.
     """
-    settings = recipe.language_model
     for key in ("workers", "accumulated_batches"):
         if getattr(recipe.training, key) != 1:
             raise RecipeError(f"The recipe key 'training.{key}' must be 1 for a language model.")
+    _check_data(recipe)
+    _check_model(recipe)
+    if recipe.training.learning_rate <= 0:
+        raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
+
+
+def _check_data(recipe: RecipeKeys) -> None:
+    """Checks what is read: a text that is tokenized already, in one language."""
     if recipe.lexicon.kind != "none":
         raise RecipeError(
             "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in "
@@ -50,7 +63,11 @@ def check_together(recipe):
                 f"The recipe key 'data.{split}_files' must name the {split} text of a language "
                 "model."
             )
-    for key, head in (("model.head", recipe.model.head), ("baseline.head", recipe.baseline.head)):
+
+
+def _check_model(recipe: RecipeKeys) -> None:
+    settings = recipe.language_model
+    for key, head in recipe.heads.items():
         if head not in ("softmax", "pointer_sentinel", ""):
             raise RecipeError(
                 f"The recipe key '{key}' must be one of 'softmax', 'pointer_sentinel' for a "
@@ -59,41 +76,37 @@ def check_together(recipe):
     if not settings.carry and settings.stride > settings.window:
         raise RecipeError(
             f"The recipe key 'language_model.stride' ({settings.stride}) cannot exceed "
-            "'language_model.window' "
-            f"({settings.window}) where 'language_model.carry' is false."
+            f"'language_model.window' ({settings.window}) where 'language_model.carry' is false."
         )
     if recipe.decoding.length_buckets[-1] <= settings.window:
         raise RecipeError(
             f"The last of 'decoding.length_buckets' ({recipe.decoding.length_buckets[-1]}) must "
-            "exceed "
-            f"'language_model.window' ({settings.window}): a passage is measured after a window's "
-            "words of context."
+            f"exceed 'language_model.window' ({settings.window}): a passage is measured after a "
+            "window's words of context."
         )
     if settings.tie_weights and recipe.model.embedding_size != recipe.model.hidden_size:
         raise RecipeError(
             "The recipe key 'language_model.tie_weights' needs 'model.embedding_size' and "
             "'model.hidden_size' to be equal."
         )
-    if recipe.training.learning_rate <= 0:
-        raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
 
 
-def text_settings(recipe):
+def text_settings(recipe: RecipeKeys) -> TaskTextSettings:
     """Returns what `pipeline.recipes.views.text_settings` has for this task alone."""
     return {"task": recipe.task, "unknown_word": recipe.language_model.unknown_word}
 
 
-def composes(recipe):
+def composes(recipe: RecipeKeys) -> bool:
     """Whether the vectors of source words are composed of their characters: there is no source."""
     return False
 
 
-def compares_with_last_blessed(recipe):
+def compares_with_last_blessed(recipe: RecipeKeys) -> bool:
     """Whether the Evaluator needs the last blessed model too."""
     return recipe.language_model.max_perplexity_change is not None
 
 
-def check_searched(key):
+def check_searched(key: str) -> None:
     """Refuses a key that `tuning.space` cannot name.
 
     Raises:

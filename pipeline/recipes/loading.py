@@ -9,6 +9,8 @@ import dataclasses
 import os
 import pathlib
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -16,17 +18,17 @@ else:
     import tomli as tomllib
 
 from pipeline.recipes.fields import RecipeError, suggestion
-from pipeline.recipes.recipe import recipe_from_dict
+from pipeline.recipes.recipe import Recipe, recipe_from_dict
 
 RECIPES_DIRECTORY = pathlib.Path(__file__).parent
 
 
-def available_recipes():
+def available_recipes() -> list[str]:
     """Returns the names of the recipes that come with Verbatim."""
     return sorted(path.stem for path in RECIPES_DIRECTORY.glob("*.toml"))
 
 
-def load_recipe(name_or_path, overrides=()):
+def load_recipe(name_or_path: str | os.PathLike[str], overrides: Iterable[str] = ()) -> Recipe:
     """Reads a recipe by name (`localization_en_fr`) or from a `.toml` file, then applies overrides.
 
     Args:
@@ -45,9 +47,8 @@ def load_recipe(name_or_path, overrides=()):
         if not path.is_file():
             raise RecipeError(
                 "There is no recipe named "
-                f"'{name_or_path}'{suggestion(str(name_or_path), available_recipes())} "
-                f"The recipes are: {', '.join(available_recipes())}; or give the path of a .toml "
-                "file."
+                f"'{name_or_path}'{suggestion(str(name_or_path), available_recipes())} The recipes "
+                f"are: {', '.join(available_recipes())}; or give the path of a .toml file."
             )
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -61,9 +62,10 @@ def load_recipe(name_or_path, overrides=()):
     return recipe_from_dict(tree)
 
 
-def with_database_path(recipe, data_path):
-    """Returns the recipe with the paths of its database and lexicons absolute, or as addresses:
-    where they lie beside the data.
+def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
+    """Returns the recipe with its database and lexicons looked for beside the data.
+
+    Their paths become absolute, or addresses.
 
     Args:
         recipe: a `Recipe`.
@@ -72,7 +74,7 @@ def with_database_path(recipe, data_path):
     is_folder = recipe.data.train_files or "://" in data_path or os.path.isdir(data_path)
     folder = data_path if is_folder else os.path.dirname(data_path.split(",")[0])
 
-    def beside(path):
+    def beside(path: str) -> str:
         return (
             path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
         )
@@ -87,7 +89,7 @@ def with_database_path(recipe, data_path):
     )
 
 
-def _apply_override(tree, override):
+def _apply_override(tree: dict[str, Any], override: str) -> None:
     key, separator, text = override.partition("=")
     key = key.strip()
     if not separator or not key:

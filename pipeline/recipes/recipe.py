@@ -1,75 +1,52 @@
-"""A recipe:
-one typed, frozen dataclass tree that says everything that makes one run differ from another.
-"""
+"""A recipe: one typed, frozen dataclass tree with everything that tells one run from another."""
 
 import dataclasses
 import json
+from typing import Any, TypeVar
 
-from pipeline.recipes.choices import TASKS
-from pipeline.recipes.fields import build, choice
+from pipeline.recipes.fields import build
+from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.rules import check_together
-from pipeline.recipes.sections import (
-    BaselineConfig,
-    DataConfig,
-    DecodingConfig,
-    EvaluationConfig,
-    LanguageModelConfig,
-    LexiconConfig,
-    ModelConfig,
-    SegmentationConfig,
-    TrainingConfig,
-    TuningConfig,
-    VocabularyConfig,
-)
+from pipeline.recipes.sections import TuningConfig
 from pipeline.recipes.tuning_rules import check_tuning
+
+_Section = TypeVar("_Section")
 
 
 @dataclasses.dataclass(frozen=True)
-class Recipe:
-    """All of a run's choices; `name` is the model's name when served."""
+class Recipe(RecipeKeys):
+    """All of a run's choices, which fit together.
 
-    name: str
-    description: str = ""
-    licence: str = ""  # of the data, in words, for the model card
-    task: str = choice(*TASKS, default="seq2seq")
-    data: DataConfig = DataConfig()
-    vocabulary: VocabularyConfig = VocabularyConfig()
-    lexicon: LexiconConfig = LexiconConfig()
-    model: ModelConfig = ModelConfig()
-    segmentation: SegmentationConfig = SegmentationConfig()
-    training: TrainingConfig = TrainingConfig()
-    decoding: DecodingConfig = DecodingConfig()
-    evaluation: EvaluationConfig = EvaluationConfig()
-    baseline: BaselineConfig = BaselineConfig()
-    language_model: LanguageModelConfig = LanguageModelConfig()
-    tuning: TuningConfig = dataclasses.field(default_factory=TuningConfig)
+    Raises:
+        RecipeError: they do not.
+    """
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_together(self)
         check_tuning(self)
 
-    def to_dict(self):
-        """Returns the recipe as plain dicts, lists and scalars;
-        without `tuning` where that is as in a recipe that does not say.
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the recipe as plain dicts, lists and scalars.
 
-        So what was trained before there was such a section is found in the cache.
+        `tuning` is missing if it has its defaults, so that the cache still has what was trained
+        before there was such a section.
         """
-        tree = json.loads(json.dumps(dataclasses.asdict(self)))
+        tree: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
         if self.tuning == TuningConfig():
             del tree["tuning"]
         return tree
 
-    def to_json(self):
+    def to_json(self) -> str:
         """Returns the recipe as one JSON string: how it travels into TFX components."""
         return json.dumps(self.to_dict(), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text: str) -> "Recipe":
         """Reads what `to_json` wrote."""
         return recipe_from_dict(json.loads(text))
 
 
-def recipe_from_dict(tree):
+def recipe_from_dict(tree: Any) -> Recipe:
     """Builds a `Recipe` from nested dicts, checking every key and value.
 
     Raises:
@@ -78,7 +55,7 @@ def recipe_from_dict(tree):
     return build(Recipe, tree, prefix="")
 
 
-def section_from_json(section_class, text):
+def section_from_json(section_class: type[_Section], text: str) -> _Section:
     """Reads one section of a recipe, such as a `DataConfig`, that travelled as JSON.
 
     Raises:

@@ -1,9 +1,10 @@
-"""The search space of a recipe's tuning:
-which values of which keys trials may have, and what a search found.
-"""
+"""The search space of a recipe's tuning: the values that trials may try, and a search's result."""
 
 import dataclasses
+import types
 import typing
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict
 
 from pipeline.recipes.fields import RecipeError, check_value, choice, suggestion
 
@@ -36,7 +37,30 @@ class Range:
     scale: str = choice("linear", "log", default="linear")
 
 
-def read(prefix, tree, sections):
+#: The value of a key that can be searched.
+Value: TypeAlias = bool | int | float | str | tuple[int, ...]
+#: From dotted key to the values to try.
+Space: TypeAlias = dict[str, tuple[Value, ...] | Range]
+
+
+class SearchResult(TypedDict):
+    """What a search found.
+
+    Attributes:
+        values: from dotted key to value, of the best trial.
+        algorithm: how it searched.
+        trials, failed: how many trials it made, and how many of them failed.
+        eval_loss: that of the best trial.
+    """
+
+    values: dict[str, Value]
+    algorithm: str
+    trials: int
+    failed: int
+    eval_loss: float
+
+
+def read(prefix: str, tree: Any, sections: Mapping[str, type[Any]]) -> Space:
     """Reads a search space.
 
     Args:
@@ -63,13 +87,13 @@ def read(prefix, tree, sections):
         for name, cls in sections.items()
         for key, hint in typing.get_type_hints(cls).items()
     }
-    space = {}
+    space: Space = {}
     for key, values in _dotted(tree, sections):
         if key not in fields:
             raise RecipeError(
                 f"The recipe key '{prefix}' names an unknown key '{key}'{suggestion(key, fields)} "
-                "It can name keys of the sections "
-                f"{' and '.join(sections)}, such as 'training.learning_rate'."
+                f"It can name keys of the sections {' and '.join(sections)}, such as "
+                "'training.learning_rate'."
             )
         if key in FIXED:
             raise RecipeError(f"The recipe key '{prefix}' cannot name '{key}': {FIXED[key]}.")
@@ -78,7 +102,7 @@ def read(prefix, tree, sections):
     return space
 
 
-def _dotted(tree, sections):
+def _dotted(tree: dict[str, Any], sections: Mapping[str, type[Any]]) -> Iterator[tuple[str, Any]]:
     for key, values in tree.items():
         if key in sections and isinstance(values, dict):
             yield from ((f"{key}.{inner}", of_inner) for inner, of_inner in values.items())
@@ -86,7 +110,9 @@ def _dotted(tree, sections):
             yield key, values
 
 
-def _read_list(key, values, hint, metadata):
+def _read_list(
+    key: str, values: Any, hint: Any, metadata: types.MappingProxyType[Any, Any]
+) -> tuple[Value, ...]:
     if not isinstance(values, (list, tuple)) or not values:
         raise RecipeError(
             f"The recipe key '{key}' must be a list of values to try, or a range such as {{low = "
@@ -98,7 +124,9 @@ def _read_list(key, values, hint, metadata):
     return values
 
 
-def _read_range(key, values, hint, metadata):
+def _read_range(
+    key: str, values: dict[str, Any], hint: Any, metadata: types.MappingProxyType[Any, Any]
+) -> Range:
     if hint not in (int, float):
         raise RecipeError(
             f"The recipe key '{key}' must be a list of values to try: only numbers have a range."
@@ -132,39 +160,36 @@ def _read_range(key, values, hint, metadata):
     return Range(low, high, scale)
 
 
-def examples(values):
-    """Returns the values of a key that stand for all: those of a list;
-    of a range its ends and, of whole numbers, the one after `low`.
+def examples(values: tuple[Value, ...] | Range) -> Sequence[Value]:
+    """Returns the values of a key that stand for all.
 
-    Where both that and `low` can be divided by a number, every one between the ends can.
+    Of a list they are its values; of a range its ends and, of whole numbers, the one after `low`:
+    a number that divides both that and `low` divides every one between the ends.
     """
     if not isinstance(values, Range):
         return values
     return (values.low, *([values.low + 1] if isinstance(values.low, int) else []), values.high)
 
 
-def read_found(config):
+def read_found(config: Mapping[str, Any]) -> SearchResult:
     """Returns what a search found.
 
     Args:
         config: keras-tuner's, of the best hyper-parameters: what TFX hands to a Trainer.
-
-    Returns:
-        Dict with `values` (from dotted key to value), `algorithm`, `trials` (how many were made),
-        `failed` (of them) and `eval_loss` (of the best); `pipeline.entry_points.tuner` put them
-        there.
+            `pipeline.entry_points.tuner` put the rest there.
     """
     values = config["values"]
     return {
         # keras-tuner's own names, and those of the facts, have a slash; a recipe's keys have none.
         "values": {key: value for key, value in values.items() if "/" not in key},
-        **{
-            name: values[f"tuner/{name}"] for name in ("algorithm", "trials", "failed", "eval_loss")
-        },
+        "algorithm": values["tuner/algorithm"],
+        "trials": values["tuner/trials"],
+        "failed": values["tuner/failed"],
+        "eval_loss": values["tuner/eval_loss"],
     }
 
 
-def describe(values):
+def describe(values: Mapping[str, Value]) -> str:
     """Returns values of a recipe's keys as text."""
     return ", ".join(
         f"{key} = {value:.4g}" if isinstance(value, float) else f"{key} = {value}"
@@ -172,11 +197,10 @@ def describe(values):
     )
 
 
-def summary(found):
+def summary(found: SearchResult) -> str:
     """Returns what `read_found` gave as a sentence."""
     failed = f", {found['failed']} of them failed" if found["failed"] else ""
     return (
-        f"Found by {found['trials']} trials ({found['algorithm']} search{failed}), at an eval "
-        f"loss of {found['eval_loss']:.4f}: "
-        f"{describe(found['values'])}."
+        f"Found by {found['trials']} trials ({found['algorithm']} search{failed}), at an eval loss "
+        f"of {found['eval_loss']:.4f}: {describe(found['values'])}."
     )

@@ -1,5 +1,4 @@
-"""The card of a pushed model:
-what it is, what it was made of, how good it is and where it ends (Mitchell et al., 2019).
+"""The card of a pushed model: its data, its quality and its limits (Mitchell et al., 2019).
 
 A card is made when a run has measured its model, that is after the push. It lies beside the
 version's folder, as `model_card_VERSION.json` and `.md`: a version that is being served is not
@@ -8,13 +7,19 @@ touched, and servers look at folders named by numbers alone.
 
 import dataclasses
 import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, cast
 
+from pipeline.common.whole_files import write_text
 from pipeline.metrics import registry
 from pipeline.metrics.base import MetricResult
 from pipeline.recipes import search_space
 from pipeline.reporting import score_tables
+from pipeline.reporting.facts import MetricFacts, RunFacts, SliceFacts, metric_result
 
-_MOST_SLICES = 20  # in the text; the JSON has them all
+# In the text; the JSON has them all.
+_MOST_SLICES = 20
 _MEASURED_ON = (
     "The metrics hold for texts like those of the test split; for other texts, measure "
     "with `verbatim evaluate` first."
@@ -34,16 +39,64 @@ class ModelUse:
     limits: tuple[str, ...]
 
 
-def write_model_card(models_directory, version, facts, use):
-    """Writes the card of a version, each file in one step.
+class CardModel(TypedDict):
+    """What a card says of the model itself."""
+
+    task: str
+    copy_mechanism: str
+    parameters: int | None
+    training_seconds: float | None
+    updates: int | None
+    tuning: Mapping[str, Any]
+    versions: dict[str, str]
+
+
+class ModelCard(TypedDict):
+    """A card.
+
+    Attributes:
+        name, version, description: the model's.
+        model: its head and its training.
+        data: languages, files and counts.
+        metrics: of the model.
+        baselines: metrics by other system.
+        p_values: of the model against its baseline, by metric.
+        slices: quality by slice of the test split.
+        gate: why the model was pushed, one sentence.
+        limits: what one must know before trusting the model.
+        licence: of the data and of the software.
+        recipe: the whole recipe.
+    """
+
+    name: str
+    version: str
+    description: str
+    model: CardModel
+    data: dict[str, Any]
+    metrics: dict[str, MetricFacts]
+    baselines: dict[str, dict[str, MetricFacts]]
+    p_values: dict[str, float | None]
+    slices: list[SliceFacts]
+    gate: str
+    limits: list[str]
+    licence: dict[str, str]
+    recipe: dict[str, Any]
+
+
+def write_model_card(
+    models_directory: str | os.PathLike[str],
+    version: str | int,
+    facts: RunFacts,
+    use: ModelUse,
+) -> str:
+    """Writes the card of a version.
 
     Args:
         models_directory: the folder that holds the version's folder, on this machine or in a
             bucket.
         version: its name, a number.
-        facts: the facts of the run, as `pipeline.reporting.report.write_report` takes them, with
-            `recipe` and `systems`.
-        use: the `ModelUse` of the recipe's task.
+        facts: the facts of the run, with `recipe` and `systems`.
+        use: what the recipe's task says of it.
 
     Returns:
         The path of the Markdown file.
@@ -51,11 +104,12 @@ def write_model_card(models_directory, version, facts, use):
     card = make_card(version, facts, use)
     path = f"{str(models_directory).rstrip('/')}/model_card_{version}"
     _write(f"{path}.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
-    return _write(f"{path}.md", to_markdown(card))
+    _write(f"{path}.md", to_markdown(card))
+    return f"{path}.md"
 
 
-def make_card(version, facts, use):
-    """Returns the card as a dict that JSON can hold; arguments as for `write_model_card`."""
+def make_card(version: str | int, facts: RunFacts, use: ModelUse) -> ModelCard:
+    """Returns the card; arguments as for `write_model_card`."""
     recipe, system = facts["recipe"], facts["systems"][0]
     data, counts = recipe["data"], facts["counts"]
     others = facts["systems"][1:]
@@ -93,25 +147,39 @@ def make_card(version, facts, use):
     }
 
 
-def to_markdown(card):
+def to_markdown(card: ModelCard) -> str:
     """Returns a card as Markdown."""
-    model, data = card["model"], card["data"]
     lines = [f"# Model card: {card['name']}, version {card['version']}", ""]
     lines += [card["description"], ""] if card["description"] else []
-    lines += ["## Model", ""]
-    lines += [f"- Task: {model['task']}; copy mechanism: {model['copy_mechanism']}"]
+    lines += ["## Model", "", *_model_lines(card["model"])]
+    lines += ["", "## Data", "", *_data_lines(card["data"])]
+    lines += ["", "## Metrics", "", *_metrics_table(card), "", card["gate"]]
+    if card["slices"]:
+        lines += ["", "### Slices of the test split", "", *_slices_table(card["slices"])]
+    lines += ["", "## Limits", "", *(f"- {limit}" for limit in card["limits"])]
+    licence = (f"- {key.capitalize()}: {text}" for key, text in card["licence"].items())
+    lines += ["", "## Licence", "", *licence]
+    recipe = json.dumps(card["recipe"], indent=1, ensure_ascii=False)
+    lines += ["", "## Recipe", "", "```json", recipe, "```", ""]
+    return "\n".join(lines)
+
+
+def _model_lines(model: CardModel) -> list[str]:
+    lines = [f"- Task: {model['task']}; copy mechanism: {model['copy_mechanism']}"]
     if model["parameters"]:
         lines.append(f"- {model['parameters']:,} parameters")
     if model["training_seconds"]:
         updates = f" and {model['updates']:,} updates" if model["updates"] else ""
         lines.append(f"- Trained for {model['training_seconds']:.0f} s{updates}")
     if model["tuning"]:
-        lines.append(f"- Hyper-parameters: {_inline(search_space.summary(model['tuning']))}")
-    lines.append(
-        "- Made with "
-        + ", ".join(f"{name} {version}" for name, version in model["versions"].items())
-    )
-    lines += ["", "## Data", ""]
+        tuning = search_space.summary(cast(search_space.SearchResult, model["tuning"]))
+        lines.append(f"- Hyper-parameters: {_inline(tuning)}")
+    versions = ", ".join(f"{name} {version}" for name, version in model["versions"].items())
+    return [*lines, f"- Made with {versions}"]
+
+
+def _data_lines(data: Mapping[str, Any]) -> list[str]:
+    lines = []
     if "source_language" in data:
         lines.append(f"- From `{data['source_language']}` to `{data['target_language']}`")
     for key in ("train_files", "eval_files", "test_files"):
@@ -133,29 +201,10 @@ def to_markdown(card):
         )
     for reason, count in (counts.get("by_reason") or {}).items():
         lines.append(f"- rejected, {_inline(reason)}: {count:,}")
-    lines += ["", "## Metrics", "", *_metrics_table(card), "", card["gate"]]
-    if card["slices"]:
-        lines += ["", "### Slices of the test split", "", *_slices_table(card["slices"])]
-    lines += ["", "## Limits", "", *(f"- {limit}" for limit in card["limits"])]
-    lines += [
-        "",
-        "## Licence",
-        "",
-        *(f"- {key.capitalize()}: {text}" for key, text in card["licence"].items()),
-    ]
-    lines += [
-        "",
-        "## Recipe",
-        "",
-        "```json",
-        json.dumps(card["recipe"], indent=1, ensure_ascii=False),
-        "```",
-        "",
-    ]
-    return "\n".join(lines)
+    return lines
 
 
-def _metrics_table(card):
+def _metrics_table(card: ModelCard) -> list[str]:
     systems = {card["model"]["copy_mechanism"]: card["metrics"], **card["baselines"]}
     names = list(dict.fromkeys(name for metrics in systems.values() for name in metrics))
     with_p = bool(card["p_values"])
@@ -164,7 +213,7 @@ def _metrics_table(card):
     for name in names:
         row = [registry.LABELS.get(name, name)]
         for metrics in systems.values():
-            row.append(_cell(metrics[name]) if name in metrics else "–")
+            row.append(_cell(name, metrics[name]) if name in metrics else "–")
         if with_p:
             p_value = card["p_values"].get(name)
             row.append("–" if p_value is None else f"{p_value:.3g}")
@@ -180,8 +229,8 @@ def _metrics_table(card):
     return [*lines, *(["", "Signatures:", "", *signatures] if signatures else [])]
 
 
-def _cell(facts):
-    result = MetricResult(**facts)
+def _cell(name: str, facts: MetricFacts) -> str:
+    result = metric_result(name, facts)
     text = score_tables.format_value(result)
     if result.low is not None:
         text += (
@@ -191,7 +240,7 @@ def _cell(facts):
     return text
 
 
-def _slices_table(slices):
+def _slices_table(slices: Sequence[SliceFacts]) -> list[str]:
     names = list(dict.fromkeys(name for one in slices for name in one["metrics"]))
     rows = [
         ["slice", "pairs", *(registry.LABELS.get(name, name) for name in names)],
@@ -210,11 +259,11 @@ def _slices_table(slices):
     return [*_table(rows), *(["", f"{more} more slices are in the JSON."] if more > 0 else [])]
 
 
-def _table(rows):
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(_inline(cell) for cell in row) + " |" for row in rows]
 
 
-def _inline(text):
+def _inline(text: str) -> str:
     """Returns a text that comes from data as plain text in a line of Markdown."""
     text = " ".join(text.split())
     return "".join(
@@ -222,10 +271,6 @@ def _inline(text):
     )
 
 
-def _write(path, text):
-    from tfx.dsl.io import fileio  # models may be pushed to a bucket
-
-    with fileio.open(f"{path}.partial", "wb") as file:
-        file.write(text.encode("utf-8", errors="replace"))
-    fileio.rename(f"{path}.partial", path, overwrite=True)
-    return path
+def _write(path: str, text: str) -> None:
+    # What is not valid text, such as a lone surrogate, came from the data.
+    write_text(path, text.encode("utf-8", errors="replace").decode("utf-8"))

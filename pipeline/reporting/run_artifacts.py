@@ -5,8 +5,12 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class SystemArtifacts:
-    """Folders of one system:
-    the model as it is served, the network as it was trained, and the training's own facts.
+    """Folders of one system.
+
+    Attributes:
+        model: the model as it is served.
+        trained_model: the network as it was trained.
+        model_run: the training's own facts.
     """
 
     model: str
@@ -18,8 +22,10 @@ class SystemArtifacts:
 class RunArtifacts:
     """Folders of a run.
 
-    `counts` holds how many records were read and kept; `systems` the run's own system first, then
-    its baseline, if there is one.
+    Attributes:
+        examples, vocabulary, evaluation: the artifacts of these names.
+        counts: how many records were read and kept.
+        systems: the run's own system first, then its baseline, if there is one.
     """
 
     examples: str

@@ -1,13 +1,18 @@
 """Scores and comparisons as plain-text tables, for people."""
 
+from collections.abc import Mapping, Sequence
+
 from pipeline.metrics import resampling
 from pipeline.metrics.base import MetricResult
 from pipeline.metrics.registry import LABELS, unit_and_direction
+from pipeline.metrics.resampling import Comparison
+from pipeline.reporting import breakdowns
 
 
-def format_value(result, value=None):
-    """Returns a metric's value as people read it:
-    two decimals for points, percent for shares, `n/a` where undefined.
+def format_value(result: MetricResult, value: float | None = None) -> str:
+    """Returns a metric's value as people read it.
+
+    Points have two decimals, shares are in percent, and what is undefined is `n/a`.
 
     Args:
         result: a `MetricResult`.
@@ -24,9 +29,14 @@ def format_value(result, value=None):
 _MARKS = {"better": " ▲", "worse": " ▼", "": ""}
 
 
-def format_table(results_by_system, p_values=None, baseline=None):
-    """Returns a plain-text table:
-    a row for each metric, a column for each system, intervals in brackets, wins marked.
+def format_table(
+    results_by_system: Mapping[str, Mapping[str, MetricResult]],
+    p_values: Mapping[str, Mapping[str, float | None]] | None = None,
+    baseline: str | None = None,
+) -> str:
+    """Returns a plain-text table with a row for each metric and a column for each system.
+
+    Intervals are in brackets, and wins are marked.
 
     Args:
         results_by_system: dict from a system's name to the dict that `score` returns.
@@ -55,7 +65,7 @@ def format_table(results_by_system, p_values=None, baseline=None):
                 cell += f" [{low.removesuffix(' %')}, {high}]"
             if result.unit == "share" and "n" in result.details:
                 cell += f" n={result.details['n']}"
-            other = results_by_system.get(baseline, {}).get(name)
+            other = results_by_system.get(baseline, {}).get(name) if baseline else None
             p_value = p_values.get(system, {}).get(name)
             row.append(cell + _MARKS[resampling.verdict(result, other, p_value)])
         rows.append(row)
@@ -71,65 +81,45 @@ def format_table(results_by_system, p_values=None, baseline=None):
     return "\n".join(lines) + "\n"
 
 
-def format_breakdowns(results_by_system):
-    """Returns plain-text tables of what metrics' details say by length and by frequency;
-    an empty text where none does.
+def format_breakdowns(results_by_system: Mapping[str, Mapping[str, MetricResult]]) -> str:
+    """Returns plain-text tables of quality by length and by frequency.
+
+    It is an empty text where no metric measured them.
 
     Args:
         results_by_system: as for `format_table`.
     """
     tables = []
-    for metric, key, category, value, weight, title in (
-        (
-            "bleu_by_length",
-            "by_length",
-            "words",
-            "bleu",
-            "reference_length",
-            "BLEU by words of the reference",
-        ),
-        (
-            "word_f1_by_length",
-            "f1_by_length",
-            "words",
-            "f1",
-            "reference_words",
-            "Word F1 by words of the reference",
-        ),
-        (
-            "word_f1_by_frequency",
-            "by_frequency",
-            "seen",
-            "f1",
-            "reference_words",
-            "Word F1 by how often training saw it",
-        ),
-    ):
+    for breakdown in breakdowns.TABLES:
         parts = {
-            system: {part[category]: part for part in results[metric].details[key]}
+            system: {
+                part.name: part
+                for part in breakdowns.parts_of(breakdown, results[breakdown.metric].details)
+            }
             for system, results in results_by_system.items()
-            if metric in results
+            if breakdown.metric in results
         }
         if not parts:
             continue
-        unit = unit_and_direction(metric)[0]
-        rows = [[title, *parts, "reference words"]]
+        unit = unit_and_direction(breakdown.metric)[0]
+        rows = [[breakdown.title, *parts, "reference words"]]
         for name in next(iter(parts.values())):
             # Of several references, each system has its own closest one.
-            words = max(of_system[name][weight] for of_system in parts.values())
+            words = max(of_system[name].weight for of_system in parts.values())
             cells = (
-                MetricResult(value, of_system[name][value], unit=unit)
+                format_value(MetricResult(breakdown.value, of_system[name].value, unit=unit))
                 for of_system in parts.values()
             )
             if words:
-                rows.append([f"  {name}", *map(format_value, cells), str(words)])
+                rows.append([f"  {name}", *cells, str(words)])
         tables.append("\n".join(_aligned(rows)) + "\n")
     return "\n".join(tables)
 
 
-def format_comparisons(comparisons):
-    """Returns a plain-text table:
-    a row for each metric, with difference, its interval, p-value, and whether that is clear.
+def format_comparisons(comparisons: Mapping[str, Comparison]) -> str:
+    """Returns a plain-text table with a row for each metric.
+
+    It says the difference, its interval, its p-value, and whether that is clear.
 
     Args:
         comparisons: the dict that `paired_bootstrap` or `paired_randomisation` returns.
@@ -143,20 +133,20 @@ def format_comparisons(comparisons):
         )
         interval = "" if comparison.low is None else f" [{low.removesuffix(' %')}, {high}]"
         p_value = "n/a" if comparison.p_value is None else f"{comparison.p_value:.4f}"
-        results = (
+        own, other = (
             MetricResult(name, value, lower_is_better=lower_is_better)
             for value in (comparison.difference, 0.0)
         )
         clear = comparison.p_value is not None and comparison.p_value < resampling.SIGNIFICANT
-        said = resampling.verdict(*results, comparison.p_value) or (
+        verdict = resampling.verdict(own, other, comparison.p_value) or (
             "differs" if clear else "not clear"
         )
-        rows.append([LABELS[name], difference + interval, p_value, said])
+        rows.append([LABELS[name], difference + interval, p_value, verdict])
     tests = dict.fromkeys(comparison.signature for comparison in comparisons.values())
     return "\n".join([*_aligned(rows), *tests]) + "\n"
 
 
-def _aligned(rows):
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Returns the lines of a plain-text table, a rule under its first row."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [

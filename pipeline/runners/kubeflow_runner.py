@@ -2,11 +2,16 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from pipeline.common.whole_files import write_text
 from pipeline.recipes import loading
 from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.recipe import Recipe
 
 DEFAULT_IMAGE = "verbatim-text:latest"
 DEFAULT_ROOT = "gs://your-bucket/verbatim"
@@ -51,43 +56,54 @@ class Secret:
 TRAINER_RESOURCES = Resources(cpu=4.0, memory=16.0)
 
 
-def compile_pipeline(
-    recipe,
-    output,
-    data_path,
-    pipeline_root=DEFAULT_ROOT,
-    image=DEFAULT_IMAGE,
-    component_images=None,
-    gpu_count=1,
-    gpu_type=DEFAULT_GPU,
-    resources=None,
-    retries=2,
-    enable_cache=True,
-    data_parameter=False,
-    secrets=(),
-    beam_args=(),
-):
-    """Compiles the pipeline with TFX's KubeflowV2DagRunner, and adds what that does not know of.
+@dataclasses.dataclass(frozen=True)
+class ClusterSettings:
+    """How a pipeline runs on a cluster.
 
-    Args:
-        recipe: a `Recipe`.
-        output: the `.yaml` or `.json` file to write; JSON has no place for secrets.
-        data_path: the data as the cluster sees it, such as `gs://bucket/pairs.tsv`.
+    Attributes:
         pipeline_root: folder of the artifacts, as the cluster sees it; models are pushed to
             `ROOT/models/NAME`.
         image: container image of all components, built with the project's Dockerfile.
-        component_images: dict from component id (`"Trainer"`) to another image.
+        component_images: by component id (`"Trainer"`) another image.
         gpu_count: GPUs of each Trainer, and of the Tuner; 0 for none.
         gpu_type: the cluster's name of the GPU.
-        resources: dict from component id to `Resources`; Trainers and the Tuner have
+        resources: by component id what it may use; Trainers and the Tuner have
             `TRAINER_RESOURCES` by default.
-        retries: how often a task that failed is tried again; a training goes on from its
+        retries: how often a task that failed is tried again; a training resumes from its
             checkpoint.
         enable_cache: whether tasks of which nothing changed are taken from an earlier run.
         data_parameter: whether the data are a parameter of the pipeline, asked for when a run is
-            started, `data_path` being its default; they are then a folder.
-        secrets: `Secret`s.
+            started, with the given path as its default; they are then a folder.
+        secrets: what every container sees.
         beam_args: options for Beam, such as `--runner=DataflowRunner`.
+    """
+
+    pipeline_root: str = DEFAULT_ROOT
+    image: str = DEFAULT_IMAGE
+    component_images: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    gpu_count: int = 1
+    gpu_type: str = DEFAULT_GPU
+    resources: Mapping[str, Resources] = dataclasses.field(default_factory=dict)
+    retries: int = 2
+    enable_cache: bool = True
+    data_parameter: bool = False
+    secrets: Sequence[Secret] = ()
+    beam_args: Sequence[str] = ()
+
+
+def compile_pipeline(
+    recipe: Recipe,
+    output: str | os.PathLike[str],
+    data_path: str,
+    settings: ClusterSettings = ClusterSettings(),  # noqa: B008 (it cannot be changed)
+) -> pathlib.Path:
+    """Compiles the pipeline with TFX's KubeflowV2DagRunner, and adds what that does not know of.
+
+    Args:
+        recipe: the recipe.
+        output: the `.yaml` or `.json` file to write; JSON has no place for secrets.
+        data_path: the data as the cluster sees it, such as `gs://bucket/pairs.tsv`.
+        settings: how it runs there.
 
     Returns:
         The path written.
@@ -96,47 +112,42 @@ def compile_pipeline(
         RecipeError: an image or resources for a component that the pipeline does not have, fewer
             than 0 GPUs or retries, a file as a parameter, secrets in JSON.
     """
-    output = pathlib.Path(output)
-    _check(recipe, output, data_path, gpu_count, retries, data_parameter, secrets)
+    path = pathlib.Path(output)
+    _check(recipe, path, data_path, settings)
     from tfx.orchestration import data_types
     from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
     from components.last_pushed_model.component import LastPushedModel
     from pipeline import graph
 
-    push_directory = f"{pipeline_root.rstrip('/')}/models/{recipe.name}"
-    accelerator = {"type": gpu_type, "count": str(gpu_count)} if gpu_count else None
+    root = settings.pipeline_root.rstrip("/")
+    push_directory = f"{root}/models/{recipe.name}"
     recipe = loading.with_database_path(recipe, data_path)
-    if data_parameter:
-        data_path = data_types.RuntimeParameter(name=DATA_PARAMETER, ptype=str, default=data_path)
     tfx_pipeline = graph.create_pipeline(
-        # Kubeflow allows lower-case letters, digits and dashes.
-        pipeline_name=recipe.name.lower().replace("_", "-"),
-        pipeline_root=pipeline_root,
-        recipe=recipe,
-        data_path=data_path,
-        push_directory=push_directory,
-        beam_args=beam_args,
-        enable_cache=enable_cache,
-        # Each run has folders of its own there; a training is known by what it is made from,
-        # whichever run began it.
-        checkpoint_directory=f"{pipeline_root.rstrip('/')}/checkpoints",
-        # Kubeflow's own back end has no Resolvers.
-        resolve_blessed=lambda candidate: LastPushedModel(candidate, push_directory),
+        recipe,
+        data_types.RuntimeParameter(name=DATA_PARAMETER, ptype=str, default=data_path)
+        if settings.data_parameter
+        else data_path,
+        graph.PipelineSettings(
+            # Kubeflow allows lower-case letters, digits and dashes.
+            name=recipe.name.lower().replace("_", "-"),
+            root=settings.pipeline_root,
+            push_directory=push_directory,
+            beam_args=settings.beam_args,
+            enable_cache=settings.enable_cache,
+            # Each run has folders of its own there; a training is known by what it is made from,
+            # whichever run began it.
+            checkpoint_directory=f"{root}/checkpoints",
+            # Kubeflow's own back end has no Resolvers.
+            resolve_blessed=lambda candidate: LastPushedModel(candidate, push_directory),
+        ),
     )
     ids = [component.id for component in tfx_pipeline.components]
-    images = {kubeflow_v2_dag_runner._DEFAULT_IMAGE_PATH_KEY: image, **(component_images or {})}
-    trainers = [name for name in ids if name.split(".")[0] in ("Trainer", "Tuner")]
-    limits = {**dict.fromkeys(trainers, TRAINER_RESOURCES), **(resources or {})}
-    for option, named in (
-        ("--component-image", component_images or {}),
-        ("--resources", resources or {}),
-    ):
-        for component in named:
-            if component not in ids:
-                raise RecipeError(
-                    f"{option} names '{component}', but the pipeline has {', '.join(ids)}."
-                )
+    _check_components(settings, ids)
+    images = {
+        kubeflow_v2_dag_runner._DEFAULT_IMAGE_PATH_KEY: settings.image,
+        **settings.component_images,
+    }
     runner = kubeflow_v2_dag_runner.KubeflowV2DagRunner(
         # Kubeflow's own back end reads the constants of the newer schema alone; Vertex AI reads
         # both.
@@ -146,71 +157,82 @@ def compile_pipeline(
     )
     job = runner.run(tfx_pipeline, write_out=False)
     spec = job["pipelineSpec"]
-    labels = {name: component["executorLabel"] for name, component in spec["components"].items()}
-    executors = spec["deploymentSpec"]["executors"]
-    for name, label in labels.items():
-        _limit(
-            executors[label]["container"],
-            limits.get(name),
-            accelerator if name in trainers else None,
-        )
+    _limit_components(spec, settings)
     for task in spec["root"]["dag"]["tasks"].values():
-        if retries:
-            task["retryPolicy"] = {"maxRetryCount": retries, **_RETRY}
+        if settings.retries:
+            task["retryPolicy"] = {"maxRetryCount": settings.retries, **_RETRY}
     # Where Kubeflow keeps artifacts by itself TensorFlow may be unable to read.
-    spec["defaultPipelineRoot"] = pipeline_root
-    if data_parameter:
+    spec["defaultPipelineRoot"] = settings.pipeline_root
+    if settings.data_parameter:
         # TFX leaves its default to who starts a run.
         spec["root"]["inputDefinitions"]["parameters"][DATA_PARAMETER].update(
             {
-                "defaultValue": data_path.default,
+                "defaultValue": data_path,
                 "isOptional": True,
                 "description": "the folder of the data",
             }
         )
-    _write(output, job, _platform(executors, secrets))
-    return output
+    _write(path, job, _platform(spec["deploymentSpec"]["executors"], settings.secrets))
+    return path
 
 
-def _check(recipe, output, data_path, gpu_count, retries, data_parameter, secrets):
-    if gpu_count < 0:
-        raise RecipeError(f"The number of GPUs must be 0 or more; got {gpu_count}.")
-    if retries < 0:
-        raise RecipeError(f"The number of retries must be 0 or more; got {retries}.")
-    if output.suffix == ".json" and secrets:
+def _check(recipe: Recipe, output: pathlib.Path, data_path: str, settings: ClusterSettings) -> None:
+    """Refuses what is wrong before the slow imports."""
+    if settings.gpu_count < 0:
+        raise RecipeError(f"The number of GPUs must be 0 or more; got {settings.gpu_count}.")
+    if settings.retries < 0:
+        raise RecipeError(f"The number of retries must be 0 or more; got {settings.retries}.")
+    if output.suffix == ".json" and settings.secrets:
         raise RecipeError(
             "Secrets stand in a part of the file that JSON has no place for: write "
             f"{output.stem}.yaml."
         )
-    if data_parameter and not recipe.data.train_files and re.search(r"[.,][^/]*$", data_path):
+    if (
+        settings.data_parameter
+        and not recipe.data.train_files
+        and re.search(r"[.,][^/]*$", data_path)
+    ):
         raise RecipeError(
             f"As a parameter of the pipeline the data must be a folder; {data_path} reads like "
             "files."
         )
 
 
-def _limit(container, resources, accelerator):
-    """Puts the limits of a component in its container."""
-    limits = {}
-    if resources is not None:
-        limits = {"cpuLimit": float(resources.cpu), "memoryLimit": float(resources.memory)}
-    limits = {key: value for key, value in limits.items() if value}
-    if accelerator:
-        limits["accelerator"] = accelerator
-    if limits:
-        container["resources"] = limits
+def _check_components(settings: ClusterSettings, ids: Sequence[str]) -> None:
+    """Refuses an image or resources for a component that the pipeline does not have."""
+    for option, named in (
+        ("--component-image", settings.component_images),
+        ("--resources", settings.resources),
+    ):
+        for component in named:
+            if component not in ids:
+                raise RecipeError(
+                    f"{option} names '{component}', but the pipeline has {', '.join(ids)}."
+                )
 
 
-def _platform(executors, secrets):
-    """Returns the part of the file that only Kubernetes understands, or None where there is nothing
-    to say.
-    """
+def _limit_components(spec: Mapping[str, Any], settings: ClusterSettings) -> None:
+    """Puts the limits of each component in its container."""
+    executors = spec["deploymentSpec"]["executors"]
+    for name, component in spec["components"].items():
+        trains = name.split(".")[0] in ("Trainer", "Tuner")
+        resources = settings.resources.get(name, TRAINER_RESOURCES if trains else Resources())
+        numbers = {"cpuLimit": float(resources.cpu), "memoryLimit": float(resources.memory)}
+        limits: dict[str, Any] = {key: number for key, number in numbers.items() if number}
+        if trains and settings.gpu_count:
+            limits["accelerator"] = {"type": settings.gpu_type, "count": str(settings.gpu_count)}
+        if limits:
+            executors[component["executorLabel"]]["container"]["resources"] = limits
+
+
+def _platform(executors: Iterable[str], secrets: Sequence[Secret]) -> dict[str, Any] | None:
+    """Returns the part of the file that only Kubernetes understands; None without secrets."""
     if not secrets:
         return None
-    given = {}
+    shown: dict[str, Any] = {}
     variables = [secret for secret in secrets if secret.variable]
     if variables:
-        given["secretAsEnv"] = [
+        shown["secretAsEnv"] = [
             {
                 "secretName": secret.name,
                 "keyToEnv": [{"secretKey": secret.key, "envVar": secret.variable}],
@@ -219,17 +241,17 @@ def _platform(executors, secrets):
         ]
     mounted = [secret for secret in secrets if secret.path]
     if mounted:
-        given["secretAsVolume"] = [
+        shown["secretAsVolume"] = [
             {"secretName": secret.name, "mountPath": secret.path} for secret in mounted
         ]
     return {
         "platforms": {
-            "kubernetes": {"deploymentSpec": {"executors": dict.fromkeys(executors, given)}}
+            "kubernetes": {"deploymentSpec": {"executors": dict.fromkeys(executors, shown)}}
         }
     }
 
 
-def _write(output, job, platform):
+def _write(output: pathlib.Path, job: dict[str, Any], platform: dict[str, Any] | None) -> None:
     """Writes the file: YAML with a document for the pipeline and one for the platform, or JSON."""
     output.parent.mkdir(parents=True, exist_ok=True)
     if output.suffix == ".json":
@@ -240,33 +262,32 @@ def _write(output, job, platform):
         class Dumper(yaml.SafeDumper):
             """Writes out what stands in several places, instead of referring to the first."""
 
-            def ignore_aliases(self, data):
+            def ignore_aliases(self, data: Any) -> bool:
                 return True
 
         documents = [job["pipelineSpec"], *([platform] if platform else [])]
         text = yaml.dump_all(documents, Dumper=Dumper, sort_keys=True, allow_unicode=True)
-    output.write_text(text, encoding="utf-8")
+    write_text(output, text)
 
 
-def parse_resources(text):
+def parse_resources(text: str) -> tuple[str, Resources]:
     """Returns (component id, `Resources`) of `Trainer=cpu:8,memory:32`.
 
     Raises:
         RecipeError: it does not read like that.
     """
     component, separator, limits = text.partition("=")
-    found = dict(re.findall(r"(?:^|,)(cpu|memory):([0-9]+(?:\.[0-9]+)?)(?=,|$)", limits))
-    if not separator or not component or not found or len(found) != limits.count(",") + 1:
+    amounts = dict(re.findall(r"(?:^|,)(cpu|memory):([0-9]+(?:\.[0-9]+)?)(?=,|$)", limits))
+    if not separator or not component or not amounts or len(amounts) != limits.count(",") + 1:
         raise RecipeError(
             "--resources needs ID=cpu:CORES,memory:GB, for example Trainer=cpu:8,memory:32; got "
             f"'{text}'."
         )
-    return component, Resources(**{key: float(value) for key, value in found.items()})
+    return component, Resources(**{key: float(value) for key, value in amounts.items()})
 
 
-def parse_secret(text):
-    """Returns the `Secret` of `VARIABLE=NAME/KEY`, an environment variable, or of `/path=NAME`, a
-    folder.
+def parse_secret(text: str) -> Secret:
+    """Returns the secret of `VARIABLE=NAME/KEY`, a variable, or of `/path=NAME`, a folder.
 
     Raises:
         RecipeError: it does not read like either.

@@ -1,12 +1,14 @@
 """Where the outputs of a pipeline's last run lie, from ML Metadata."""
 
+from typing import Any
+
 from ml_metadata import metadata_store
 from ml_metadata.proto import metadata_store_pb2
 
 _DONE = (metadata_store_pb2.Execution.COMPLETE, metadata_store_pb2.Execution.CACHED)
 
 
-def latest_outputs(metadata_config, pipeline_name):
+def latest_outputs(metadata_config: Any, pipeline_name: str) -> dict[str, dict[str, str]]:
     """Returns the output folders of each component's last finished execution, cached ones included.
 
     Args:
@@ -14,7 +16,7 @@ def latest_outputs(metadata_config, pipeline_name):
         pipeline_name: the pipeline's name.
 
     Returns:
-        Dict from component id (`"Trainer"`) to a dict from output key (`"model"`) to URI.
+        By component id (`"Trainer"`) and output key (`"model"`) the URI.
     """
     store = metadata_store.MetadataStore(metadata_config)
     outputs = {}

@@ -1,21 +1,18 @@
-"""What differs between the tasks of a recipe:
-a module for each, with the same functions, chosen here.
+"""What differs between the tasks of a recipe: a class for each, chosen here."""
 
-The modules import what only their task needs where they need it, so that choosing costs nothing.
-What a task decides about the recipe itself is in `pipeline.recipes.task_rules`, below everything
-else.
-"""
+from pipeline.recipes.recipe import Recipe
+from pipeline.tasks.language_model_task import LanguageModelTask
+from pipeline.tasks.seq2seq_task import Seq2SeqTask
+from pipeline.tasks.task import Task
 
-from pipeline.tasks import language_model, seq2seq
-
-_TASKS = {"seq2seq": seq2seq, "language_model": language_model}
+_TASKS: dict[str, Task] = {"seq2seq": Seq2SeqTask(), "language_model": LanguageModelTask()}
 
 
-def task_named(name):
-    """Returns the module of a task by the recipe's name for it."""
+def task_named(name: str) -> Task:
+    """Returns a task by the recipe's name for it."""
     return _TASKS[name]
 
 
-def task_of(recipe):
-    """Returns the module of a recipe's task."""
+def task_of(recipe: Recipe) -> Task:
+    """Returns a recipe's task."""
     return task_named(recipe.task)

@@ -4,27 +4,30 @@ A character is what `tokenization.CHARACTER` says. An unseen placeholder, tag, U
 single character, its class, so that all of a kind look alike.
 """
 
+from collections.abc import Mapping
+
 import tensorflow as tf
 
 from pipeline.text import tokenization
 
 CHARACTERS_FILE = "source_characters.txt"
 FEATURE = "source_characters"
-# A line each before the characters themselves: padding, unknown characters, and the classes of
+# The lines before the characters themselves: padding, unknown characters, and the classes of
 # protected tokens in the order of their ids.
 _FIRST_CLASS = tokenization.END_ID + 1
 SPECIALS = (tokenization.PAD, tokenization.UNK, *tokenization.SPECIAL_TOKENS[_FIRST_CLASS:-1])
 
-_BREAK = "\x1f"  # white space, which no token holds
+# White space, which no token holds.
+_BREAK = "\x1f"
 
 
-def count(words):
+def count(words: Mapping[str, int]) -> dict[str, int]:
     """Returns a dict from character to how often the words hold it.
 
     Args:
         words: dict from word to count; protected tokens count as no characters.
     """
-    counts = {}
+    counts: dict[str, int] = {}
     for word, number in words.items():
         if not tokenization.is_protected(word):
             for character in tokenization.split_characters(word):
@@ -32,9 +35,8 @@ def count(words):
     return counts
 
 
-def choose(counts, size, min_count):
-    """Returns the lines of `CHARACTERS_FILE`:
-    the specials, then characters by falling count, `size` lines at most.
+def choose(counts: Mapping[str, int], size: int, min_count: int) -> list[str]:
+    """Returns the lines of `CHARACTERS_FILE`: the specials, then characters by falling count.
 
     Args:
         counts: what `count` returned.
@@ -50,8 +52,8 @@ def choose(counts, size, min_count):
     return [*SPECIALS, *chosen][:size]
 
 
-def split_tokens(tokens):
-    """The characters of tokens, in the graph.
+def split_tokens(tokens: tf.Tensor) -> tf.RaggedTensor:
+    """Returns the characters of tokens, in the graph.
 
     Args:
         tokens: string `[tokens]`.
@@ -63,13 +65,18 @@ def split_tokens(tokens):
     return tf.strings.split(marked, _BREAK)[:, :-1]
 
 
-def class_lines(class_ids):
-    """Returns the lines of protected classes, of which the ids in a word vocabulary are given."""
+def class_lines(class_ids: tf.Tensor) -> tf.Tensor:
+    """Returns the lines of protected classes, by their ids in a word vocabulary."""
     return class_ids - _FIRST_CLASS + SPECIALS.index(tokenization.SPECIAL_TOKENS[_FIRST_CLASS])
 
 
-def character_ids(tokens, table, classes, word_characters):
-    """Ids of the characters of tokens, in as many places for each.
+def character_ids(
+    tokens: tf.Tensor,
+    table: tf.lookup.StaticHashTable,
+    classes: tf.Tensor,
+    word_characters: int,
+) -> tf.Tensor:
+    """Returns the ids of the characters of tokens, in as many places for each.
 
     Args:
         tokens: string `[tokens]`.

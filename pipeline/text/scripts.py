@@ -8,11 +8,12 @@ __all__ = ("FEATURE", "script_ends")
 
 # Valid for RE2. A character of none of them, such as punctuation, stands alone.
 _SCRIPTS = (r"\p{Han}|々", r"\p{Hiragana}", r"\p{Katakana}|ー", r"\p{N}", r"\p{L}")
-_HIRAGANA = 2  # which of them, from 1
+# Which of them, from 1.
+_HIRAGANA = 2
 
 
-def script_ends(characters, kana_alone=False):
-    """Tells where a run of one script ends.
+def script_ends(characters: tf.RaggedTensor, kana_alone: bool = False) -> tf.RaggedTensor:
+    """Returns where a run of one script ends.
 
     Kanji, hiragana, katakana, digits and other letters are a script each; marks count as their
     letter does.
@@ -28,8 +29,8 @@ def script_ends(characters, kana_alone=False):
     flat = characters.flat_values
     script = tf.zeros(tf.shape(flat), tf.int64)
     for number, pattern in reversed(list(enumerate(_SCRIPTS, start=1))):
-        found = tf.strings.regex_full_match(flat, rf"(?:{pattern})[\p{{M}}\x{{200D}}]*")
-        script = tf.where(found, tf.constant(number, tf.int64), script)
+        matches = tf.strings.regex_full_match(flat, rf"(?:{pattern})[\p{{M}}\x{{200D}}]*")
+        script = tf.where(matches, tf.constant(number, tf.int64), script)
     places = tf.range(tf.size(flat, out_type=tf.int64))
     last = tf.gather(characters.row_limits(), characters.value_rowids()) - 1
     following = tf.concat([script[1:], [0]], axis=0)

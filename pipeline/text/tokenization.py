@@ -1,9 +1,8 @@
-"""Text to tokens and back, inside a TensorFlow graph (tf.text) and with the same patterns in
-Python.
+"""Text to tokens and back, in a TensorFlow graph and, with the same patterns, in Python.
 
 A text is cut into protected tokens (placeholders, tags, URLs, options: never cut further), words,
-and single characters of punctuation. Where two tokens touch, the joiner says so, on the punctuation
-side, or as a token of its own between two tokens that must stay clean because they may be copied:
+and single characters of punctuation. Where two tokens touch, a joiner marks it: on the punctuation,
+or as a token of its own between two tokens that must stay clean because they may be copied:
 
     "Hello, %(name)s!"  ->  Hello ￭, %(name)s ￭!
     "%s%s"              ->  %s ￭ %s
@@ -12,20 +11,27 @@ Joining the tokens gives the text back, up to runs of white space. Two character
 joiner that stands in the text itself is read as `■`, which Unicode calls its equivalent, and NUL,
 at which tf.text would end the text, as white space.
 
-A text that is tokenized already is cut at white space alone and joined with one space, without
-joiners (kind `whitespace`). Kind `characters` cuts into characters and says nothing of the white
-space between them, so that a model which is to find words (`model.encoder = "segmenting"`) is not
-told where they are. A `Tokenizer` is one of the three ways, as a recipe chooses it; the functions
-are those of the first.
+A text that is already tokenized is cut at white space alone and joined with one space, without
+joiners (kind `whitespace`). Kind `characters` cuts into characters and drops the white space
+between them, so that a model which must find words (`model.encoder = "segmenting"`) is not told
+where they are. A recipe chooses one of the three kinds, as a `Tokenizer`; the functions are those
+of the first.
 """
 
 import dataclasses
 import functools
+from typing import TYPE_CHECKING
 
 import regex
 
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from pipeline.recipes.sections import DataConfig
+
 JOINER = "￭"
-JOINER_IN_TEXT = "■"  # what a joiner in the text becomes; as long in UTF-8
+# What a joiner in the text becomes; as long in UTF-8.
+JOINER_IN_TEXT = "■"
 
 # Ids 0 to 3 are fixed by the design; the classes of protected tokens follow, then the joiner.
 PAD, UNK, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
@@ -71,29 +77,32 @@ _ELISION = r"(?i:(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’])"
 _PUNCTUATION = rf"«{_NBSP}|{_NBSP}[»:;!?%]|[^{_SPACE}]"
 
 _PROTECTED = "|".join(pattern for _, pattern in PROTECTED_PATTERNS)
-_CLEAN = f"{_PROTECTED}|{_WORD}"  # tokens that may be copied, so never carry a joiner
+# Tokens that may be copied, so never carry a joiner.
+_CLEAN = f"{_PROTECTED}|{_WORD}"
 _TOKEN = f"{_PROTECTED}|{_ELISION}|{_WORD}|{_PUNCTUATION}"
 
 # A character as a reader takes it: a letter with the marks that belong to it, whatever the script
 # (a grapheme cluster, as far as Unicode's categories tell: marks follow their base, and what a
 # zero-width joiner joins is one).
 CHARACTER = r"\P{M}(?:\p{M}|\x{200D}\P{M})*|\p{M}+"
-_BREAK = "\x1f"  # white space, which no token holds
+# White space, which no token holds.
+_BREAK = "\x1f"
 
 
 @functools.cache
-def _compiled(pattern):
+def _compiled(pattern: str) -> "regex.Pattern[str]":
     return regex.compile(pattern)
 
 
-def _cut(text):
-    return _compiled(_TOKEN).findall(text.replace(JOINER, JOINER_IN_TEXT).replace("\0", " "))
+def _cut(text: str) -> list[str]:
+    tokens: list[str] = _compiled(_TOKEN).findall(
+        text.replace(JOINER, JOINER_IN_TEXT).replace("\0", " ")
+    )
+    return tokens
 
 
-def count_tokens(text):
-    """Returns how many tokens `tokenize` makes of a text, joiners that are tokens of their own
-    included.
-    """
+def count_tokens(text: str) -> int:
+    """Returns how many tokens `tokenize` makes of a text, single joiners among them."""
     text = text.replace(JOINER, JOINER_IN_TEXT).replace("\0", " ")
     clean = _compiled(_CLEAN)
     count, end, clean_before = 0, -1, False
@@ -104,46 +113,39 @@ def count_tokens(text):
     return count
 
 
-def _split(text):
+def _split(text: str) -> list[str]:
     """Python's counterpart of `_split_at_white_space`."""
     return text.replace("\0", " ").split()
 
 
-def words(text):
-    """Returns the words and protected tokens of a text in order, without punctuation.
-
-    Args:
-        text: a string.
-
-    Returns:
-        A list of strings: what `tokenize` would give, less punctuation and joiners.
-    """
+def words(text: str) -> list[str]:
+    """Returns what `tokenize` makes of a text, without punctuation and joiners."""
     clean = _compiled(_CLEAN)
     return [token for token in _cut(text) if clean.fullmatch(token)]
 
 
-def protected_tokens(text):
+def protected_tokens(text: str) -> list[str]:
     """Returns the placeholders, tags, URLs and options of a text in order."""
     protected = _compiled(_PROTECTED)
     return [token for token in _cut(text) if protected.fullmatch(token)]
 
 
-def protected_pattern():
+def protected_pattern() -> str:
     """Returns the pattern of all protected tokens, valid for RE2 and for `regex`."""
     return _PROTECTED
 
 
-def is_protected(token):
+def is_protected(token: str) -> bool:
     """Whether a token is a placeholder, tag, URL or option."""
     return _compiled(_PROTECTED).fullmatch(token) is not None
 
 
-def placeholders(text):
+def placeholders(text: str) -> list[str]:
     """Returns the placeholders of a text in order: `%(name)s`, `%s`, `{0}`, `{{ x }}`, `${x}`, …"""
     return Tokenizer().placeholders(text)
 
 
-def tokenize(texts):
+def tokenize(texts: "tf.Tensor") -> "tf.RaggedTensor":
     """Cuts texts into tokens, in a TensorFlow graph.
 
     Args:
@@ -189,7 +191,7 @@ def tokenize(texts):
     )
 
 
-def detokenize(tokens):
+def detokenize(tokens: "tf.RaggedTensor") -> "tf.Tensor":
     """Joins tokens into texts: the inverse of `tokenize`, in a TensorFlow graph.
 
     Args:
@@ -204,29 +206,30 @@ def detokenize(tokens):
     return tf.strings.regex_replace(joined, f" ?{JOINER} ?", "")
 
 
-def split_characters(text):
-    """Returns the characters of a text, a list of strings."""
-    return _compiled(CHARACTER.replace(r"\x{200D}", "\u200d")).findall(text)
+def split_characters(text: str) -> list[str]:
+    """Returns the characters of a text."""
+    characters: list[str] = _compiled(CHARACTER.replace(r"\x{200D}", "\u200d")).findall(text)
+    return characters
 
 
-def _split_into_characters(texts):
+def _split_into_characters(texts: "tf.Tensor") -> "tf.RaggedTensor":
     """Protected tokens and characters of string `[batch]`, without white space."""
     import tensorflow as tf
 
     packed = tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " ")
-    # White space parts protected tokens; behind them it is dropped.
+    # White space separates protected tokens; behind them it is dropped.
     marked = tf.strings.regex_replace(packed, f"({_PROTECTED}|{CHARACTER})", rf"\1{_BREAK}")
     pieces = tf.strings.split(marked, _BREAK)
     return tf.ragged.boolean_mask(pieces, (pieces != " ") & (pieces != ""))
 
 
-def _cut_into_characters(text):
+def _cut_into_characters(text: str) -> list[str]:
     """Python's counterpart of `_split_into_characters`."""
     pattern = f"{_PROTECTED}|{CHARACTER}".replace(r"\x{200D}", "\u200d")
     return [piece for piece in _compiled(pattern).findall(" ".join(_split(text))) if piece != " "]
 
 
-def _split_at_white_space(texts):
+def _split_at_white_space(texts: "tf.Tensor") -> "tf.RaggedTensor":
     import tensorflow as tf
 
     # tf.strings.split knows the white space of ASCII alone.
@@ -239,7 +242,7 @@ class Tokenizer:
 
     Attributes:
         kind: `text` (words, punctuation and protected tokens, marked with joiners), `whitespace`
-            (the text is tokenized already) or `characters` (characters and protected tokens, white
+            (the text is already tokenized) or `characters` (characters and protected tokens, white
             space forgotten).
         lowercase: whether texts are lower-cased first, by Unicode's rules; protected tokens too.
     """
@@ -248,14 +251,14 @@ class Tokenizer:
     lowercase: bool = False
 
     @classmethod
-    def of(cls, data_config, side="target"):
+    def of(cls, data_config: "DataConfig", side: str = "target") -> "Tokenizer":
         """Returns the tokenizer that a recipe's data section asks for, on that side."""
         kind = data_config.source_tokenization if side == "source" else ""
         return cls(kind or data_config.tokenization, data_config.lowercase)
 
     # In a TensorFlow graph.
 
-    def tokenize(self, texts):
+    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
         """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`."""
         import tensorflow as tf
 
@@ -270,9 +273,10 @@ class Tokenizer:
         }
         return cut[self.kind](texts)
 
-    def detokenize(self, tokens):
-        """Returns the texts of ragged tokens, string `[batch]`:
-        the inverse of `tokenize`, case aside.
+    def detokenize(self, tokens: "tf.RaggedTensor") -> "tf.Tensor":
+        """Returns the texts of ragged tokens, string `[batch]`.
+
+        It is the inverse of `tokenize`, case aside.
         """
         import tensorflow as tf
 
@@ -284,33 +288,34 @@ class Tokenizer:
 
     # In Python, of texts in their final case (`normalize`).
 
-    def normalize(self, text):
+    def normalize(self, text: str) -> str:
         """Returns a text as the graph reads it: in lower case where that is asked for."""
         return text.lower() if self.lowercase else text
 
-    def count(self, text):
+    def count(self, text: str) -> int:
         """Returns how many tokens `tokenize` makes of a text."""
         return count_tokens(text) if self.kind == "text" else len(self.tokens(text))
 
-    def tokens(self, text):
+    def tokens(self, text: str) -> list[str]:
         """Returns the tokens of a text, without joiners."""
         cut = {"text": _cut, "whitespace": _split, "characters": _cut_into_characters}
         return cut[self.kind](text)
 
-    def words(self, text):
-        """Returns the tokens that may be copied whole, without joiners:
-        all tokens but for kind `text`.
+    def words(self, text: str) -> list[str]:
+        """Returns the tokens that may be copied whole, without joiners.
+
+        They are all tokens except for kind `text`.
         """
         return words(text) if self.kind == "text" else self.tokens(text)
 
-    def protected_tokens(self, text):
+    def protected_tokens(self, text: str) -> list[str]:
         """Returns the placeholders, tags, URLs and options among a text's tokens, in order."""
         if self.kind == "text":
             return protected_tokens(text)
         protected = _compiled(_PROTECTED)
         return [token for token in self.tokens(text) if protected.fullmatch(token)]
 
-    def placeholders(self, text):
+    def placeholders(self, text: str) -> list[str]:
         """Returns the placeholders among a text's tokens, in order."""
         placeholder = _compiled(dict(PROTECTED_PATTERNS)[PLACEHOLDER])
         return [token for token in self.protected_tokens(text) if placeholder.fullmatch(token)]

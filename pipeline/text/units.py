@@ -1,5 +1,6 @@
-"""Tokens cut into smaller units:
-characters, or subwords of a unigram language model, and bytes where neither knows a character.
+"""Tokens cut into smaller units: characters, or subwords of a unigram language model.
+
+A character that the model does not know is cut into bytes.
 
 A model of sentencepiece (Kudo 2018) cuts each word by itself. A unit that continues a word touches
 what is before it, so it carries the joiner as punctuation does: `Zanzibar` may become `Zan ￭zi
@@ -10,12 +11,17 @@ spells it.
 
 import hashlib
 import os
+from typing import TYPE_CHECKING, TypeAlias
 
 import regex
 
+from pipeline.recipes.settings import TextSettings
 from pipeline.text import tokenization
 
-# In the Subwords artifact, one for each side.
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# In the Subwords artifact, one per side.
 MODEL_FILES = {"source": "source.model", "target": "target.model"}
 _BYTES = [f"<0x{number:02X}>" for number in range(256)]
 # A token may touch what is before it, and what is behind it.
@@ -24,14 +30,15 @@ _MARKS = [
 ]
 
 
-def model_type(units):
+def model_type(units: str) -> str:
     """Returns what sentencepiece calls a recipe's units."""
     return {"characters": "char", "subwords": "unigram"}[units]
 
 
-def split_marks(token):
-    """Returns (joiner before or "", the bare token, joiner behind or "");
-    a joiner that stands alone is a bare token.
+def split_marks(token: str) -> tuple[str, str, str]:
+    """Returns (joiner before or "", the bare token, joiner behind or "").
+
+    A joiner that stands alone is a bare token.
     """
     joiner = tokenization.JOINER
     if token == joiner:
@@ -41,15 +48,16 @@ def split_marks(token):
     return before, token[len(before) : len(token) - len(behind)], behind
 
 
-def read_model(folder, side):
+def read_model(folder: str, side: str) -> bytes:
     """Returns the model of a side, as bytes."""
     from tfx.dsl.io import fileio
 
     with fileio.open(os.path.join(folder, MODEL_FILES[side]), "rb") as file:
-        return file.read()
+        model: bytes = file.read()
+    return model
 
 
-def possible_units(model, touching=True):
+def possible_units(model: bytes, touching: bool = True) -> list[str]:
     """Returns what a word may be cut into: every piece, at a word's beginning and behind it.
 
     A byte may touch what follows, too, and so may a piece that ends like punctuation.
@@ -57,7 +65,7 @@ def possible_units(model, touching=True):
     Args:
         model: the bytes of a sentencepiece model.
         touching: whether punctuation is cut off words, which it then touches: not in texts that are
-            tokenized already.
+            already tokenized.
     """
     import sentencepiece
 
@@ -74,35 +82,33 @@ def possible_units(model, touching=True):
     ]
 
 
-def word_tokenizer(settings, side):
-    """Returns what cuts a side's texts where they are not cut into units:
-    a `tokenization.Tokenizer`, by `configs.text_settings`.
-    """
+def word_tokenizer(settings: TextSettings, side: str) -> tokenization.Tokenizer:
+    """Returns what cuts a side's texts into words."""
     own = settings.get("source_tokenizer") if side == "source" else None
     return tokenization.Tokenizer(**(own or settings["tokenizer"]))
 
 
-def cuts(settings, side):
-    """Whether a side's words are cut into units, by `configs.text_settings`."""
+def cuts(settings: TextSettings, side: str) -> bool:
+    """Whether a side's words are cut into units."""
     return bool(settings.get("units")) and not (
         side == "source" and settings.get("source_units") == "words"
     )
 
 
-def tokenizer_of(settings, folder, side):
+def tokenizer_of(settings: TextSettings, folder: str | None, side: str) -> "GraphTokenizer":
     """Returns what cuts a side's texts: a `SegmentingTokenizer`, or the side's own tokenizer.
 
     Args:
-        settings: what `configs.text_settings` gives.
+        settings: those of the recipe's texts.
         folder: the Subwords artifact; None where the units are words.
         side: `"source"` or `"target"`.
     """
     tokenizer = word_tokenizer(settings, side)
-    return (
-        SegmentingTokenizer(tokenizer, read_model(folder, side))
-        if cuts(settings, side)
-        else tokenizer
-    )
+    if not cuts(settings, side):
+        return tokenizer
+    if folder is None:
+        raise ValueError("Units other than words need the folder that Subwords wrote.")
+    return SegmentingTokenizer(tokenizer, read_model(folder, side))
 
 
 class SegmentingTokenizer:
@@ -113,7 +119,7 @@ class SegmentingTokenizer:
         model: the bytes of a sentencepiece model.
     """
 
-    def __init__(self, tokenizer, model):
+    def __init__(self, tokenizer: tokenization.Tokenizer, model: bytes) -> None:
         import tensorflow_text as tf_text
 
         self._tokenizer = tokenizer
@@ -123,7 +129,7 @@ class SegmentingTokenizer:
         name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:32]}"
         self._pieces = tf_text.SentencepieceTokenizer(model=model, out_type="string", name=name)
 
-    def tokenize(self, texts):
+    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
         """Returns the units of string `[batch]`, ragged string `[batch, (units)]`."""
         import tensorflow as tf
 
@@ -137,7 +143,7 @@ class SegmentingTokenizer:
         splits = tf.gather(units.row_splits, tokens.row_splits)
         return tf.RaggedTensor.from_row_splits(units.flat_values, splits, validate=False)
 
-    def _cut(self, tokens):
+    def _cut(self, tokens: "tf.Tensor") -> "tf.RaggedTensor":
         """string `[tokens]` to ragged string `[tokens, (units)]`."""
         import tensorflow as tf
 
@@ -150,12 +156,12 @@ class SegmentingTokenizer:
         pieces = self._pieces.tokenize(tf.where(protected | alone, "", bare))
         # What sentencepiece makes nothing of stays as it is.
         whole = pieces.row_lengths() == 0
-        kept = tf.RaggedTensor.from_row_lengths(
+        unchanged = tf.RaggedTensor.from_row_lengths(
             tf.boolean_mask(tf.where(alone | protected, tokens, bare), whole),
             tf.cast(whole, tf.int64),
             validate=False,
         )
-        units = tf.concat([kept, pieces], axis=1)
+        units = tf.concat([unchanged, pieces], axis=1)
         rows = units.value_rowids()
         places = tf.range(tf.size(rows, tf.int64))
         first = places == tf.gather(units.row_starts(), rows)
@@ -166,11 +172,15 @@ class SegmentingTokenizer:
         return units.with_flat_values(flat)
 
 
-def byte_table():
-    """Returns the lookup table from `<0xE3>` and its like, with the joiners they may carry, to the
-    byte; "" for other units.
+#: What cuts texts in a TensorFlow graph.
+GraphTokenizer: TypeAlias = tokenization.Tokenizer | SegmentingTokenizer
 
-    Who exports a function that joins units keeps it, as SavedModels demand of tables.
+
+def byte_table() -> "tf.lookup.StaticHashTable":
+    """Returns the lookup table from units such as `<0xE3>`, with their joiners, to the byte.
+
+    Other units give "". An exported function that joins units must keep the table, as SavedModels
+    demand.
     """
     import tensorflow as tf
 
@@ -184,10 +194,10 @@ def byte_table():
     return tf.lookup.StaticHashTable(initializer, default_value="")
 
 
-def detokenize(tokens, table):
+def detokenize(tokens: "tf.RaggedTensor", table: "tf.lookup.StaticHashTable") -> "tf.Tensor":
     """Returns the texts of ragged units, string `[batch]`; it needs no model.
 
-    Bytes that make no character, which a model may say, become U+FFFD.
+    Bytes that make no character, which a model may output, become U+FFFD.
 
     Args:
         tokens: ragged string `[batch, (units)]`.
@@ -195,8 +205,9 @@ def detokenize(tokens, table):
     """
     import tensorflow as tf
 
-    found = table.lookup(tokens.flat_values)
+    units = tokens.flat_values
+    in_bytes = table.lookup(units)
     texts = tokenization.detokenize(
-        tokens.with_flat_values(tf.where(found == "", tokens.flat_values, found))
+        tokens.with_flat_values(tf.where(in_bytes == "", units, in_bytes))
     )
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")

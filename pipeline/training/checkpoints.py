@@ -1,5 +1,4 @@
-"""Checkpoints of a training:
-written whole or not at all, checked when they are read, and used by the same training alone.
+"""Checkpoints of a training: written whole or not at all, and used by the same training alone.
 
 A checkpoint is a state: dicts, lists, scalars and arrays. What belongs to it, the trainers know.
 """
@@ -10,26 +9,35 @@ import io
 import json
 import os
 import time
+from collections.abc import Iterable
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-SECONDS = 120.0  # of training between two checkpoints
+from pipeline.common import progress, whole_files
+
+# Of training, between two checkpoints.
+SECONDS = 120.0
 # Times as long as the last one took to write: of a training's time, no more than a fiftieth goes
 # into checkpoints.
 TIMES_WRITING = 50.0
-KEPT = 2  # the last one, and the one before for where that is damaged
+# The last one, and the one before for where that is damaged.
+KEPT = 2
 _MAGIC = b"verbatim checkpoint 1 "
 _SUFFIX = ".checkpoint"
-_ARRAY = "array number"  # stands in the JSON for an array that is stored beside it
+# Stands in the JSON for an array that is stored beside it.
+_ARRAY = "array number"
 
 
-def digest_of(*parts):
-    """Returns a text of 32 hexadecimal digits for what a training is made from:
-    bytes, arrays, and what JSON can hold.
+def digest_of(*parts: Any) -> str:
+    """Returns a text of 32 hexadecimal digits for what a training is made from.
 
     The versions of Keras and TensorFlow take part: another one may compute other weights.
+
+    Args:
+        *parts: bytes, arrays, and what JSON can hold.
     """
     digest = hashlib.sha256()
     for part in (*parts, [keras.__version__, tf.__version__]):
@@ -42,10 +50,8 @@ def digest_of(*parts):
     return digest.hexdigest()[:32]
 
 
-def shapes_of(model):
-    """Returns the shape and type of each of a model's variables:
-    what a checkpoint's values must fit.
-    """
+def shapes_of(model: keras.Model) -> list[list[Any]]:
+    """Returns the shape and type of each of a model's variables, which a state's must fit."""
     return [[list(variable.shape), variable.dtype] for variable in model.variables]
 
 
@@ -55,7 +61,6 @@ class Checkpoints:
     Args:
         directory: folder, or address, of the checkpoints of all trainings; made when it is needed.
             None keeps none.
-        say: function of one sentence for people.
         writes: whether this process writes and removes them; where several train together, one
             does, and the others read.
 
@@ -63,35 +68,30 @@ class Checkpoints:
         directory: this training's own, known after `load`; None keeps none.
     """
 
-    def __init__(
-        self, directory=None, say=lambda sentence: print(f"  {sentence}", flush=True), writes=True
-    ):
-        self.directory = None
+    def __init__(self, directory: str | None = None, writes: bool = True) -> None:
+        self.directory: str | None = None
         self._writes = writes
         self._of_all = directory
-        self._say = say
         self._written = time.monotonic()
         self._took = 0.0
         self._failed = False
 
-    def load(self, digest):
-        """Returns the state in the newest checkpoint that is whole, or None;
-        says which ones are not.
+    def load(self, digest: str) -> dict[str, Any] | None:
+        """Returns the state in the newest checkpoint that is whole, or None; says which are not.
 
         Args:
             digest: what `digest_of` returned for this training: the name of its folder. Checkpoints
                 of another one are never read.
         """
         self.directory = os.path.join(self._of_all, digest) if self._of_all else None
-        for name in reversed(self._names()):
-            path = os.path.join(self.directory, name)
+        for path in reversed(self._paths()):
             try:
                 with tf.io.gfile.GFile(path, "rb") as file:
                     return _unpack(file.read())
             except (ValueError, OSError, tf.errors.OpError) as error:
                 if not self._writes:
                     continue
-                self._say(
+                progress.warn(
                     f"The checkpoint {path} cannot be used ({_reason(error)}): the training goes "
                     "on from the one before, or begins anew."
                 )
@@ -100,75 +100,86 @@ class Checkpoints:
                     tf.io.gfile.remove(path)
         return None
 
-    def due(self, at_epoch_end=False):
-        """Whether it is time for a checkpoint: `SECONDS` after the last, at an epoch's end sooner;
-        never so often that writing costs much.
+    def due(self, at_epoch_end: bool = False) -> bool:
+        """Whether it is time for a checkpoint: never so often that writing costs much.
+
+        That is `SECONDS` after the last one, at an epoch's end sooner.
         """
         if not self.directory or not self._writes:
             return False
         least = 0.0 if at_epoch_end else SECONDS
         return time.monotonic() - self._written >= max(least, TIMES_WRITING * self._took)
 
-    def save(self, state):
+    def save(self, state: dict[str, Any]) -> None:
         """Writes a checkpoint and removes those before the last.
 
-        One that cannot be written costs the training nothing: it is said once.
+        If one cannot be written the training goes on, and a warning says so one time.
 
         Args:
             state: dicts with text keys, lists, scalars and arrays.
         """
+        assert self.directory is not None, "load the checkpoints before one is saved"
         started = time.monotonic()
-        names = self._names()
-        number = int(names[-1].removesuffix(_SUFFIX)) + 1 if names else 1
+        paths = self._paths()
+        number = _number(paths[-1]) + 1 if paths else 1
         try:
             tf.io.gfile.makedirs(self.directory)
             _write(os.path.join(self.directory, f"{number:08d}{_SUFFIX}"), _pack(state))
-            for name in names[: 1 - KEPT]:
-                tf.io.gfile.remove(os.path.join(self.directory, name))
+            for path in paths[: 1 - KEPT]:
+                tf.io.gfile.remove(path)
             self._failed = False
         except (OSError, tf.errors.OpError) as error:
             if not self._failed:
-                self._say(
+                lost = "what it does from now on" if paths else "all of it"
+                progress.warn(
                     f"No checkpoint can be written to {self.directory} ({_reason(error)}); the "
-                    "training goes on, but if it is stopped, "
-                    f"{'what it does from now on' if names else 'all of it'} is to be done again: "
-                    "make room there."
+                    f"training goes on, but if it is stopped, {lost} is to be done again: make "
+                    "room there."
                 )
             self._failed = True
         self._written = time.monotonic()
         self._took = self._written - started
 
-    def clear(self):
+    def clear(self) -> None:
         """Removes them all: the training has ended and its model is kept."""
-        if self._writes and self.directory and tf.io.gfile.isdir(self.directory):
+        if not self._writes or not self._of_all or not self.directory:
+            return
+        if tf.io.gfile.isdir(self.directory):
             tf.io.gfile.rmtree(self.directory)
-            if "://" not in self._of_all:
+            if not whole_files.is_remote(self._of_all):
                 # An empty folder says nothing; one with another training's stays.
                 with contextlib.suppress(OSError):
                     os.rmdir(self._of_all)
 
-    def _names(self):
+    def _paths(self) -> list[str]:
+        """Returns the paths of this training's checkpoints, the oldest first."""
         if not self.directory or not tf.io.gfile.isdir(self.directory):
             return []
-        names = tf.io.gfile.listdir(self.directory)
-        return sorted(
+        names = [
             name
-            for name in names
+            for name in tf.io.gfile.listdir(self.directory)
             if name.endswith(_SUFFIX) and name.removesuffix(_SUFFIX).isdigit()
-        )
+        ]
+        return [os.path.join(self.directory, name) for name in sorted(names)]
 
 
-def _reason(error):
+def _number(path: str) -> int:
+    return int(os.path.basename(path).removesuffix(_SUFFIX))
+
+
+def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
 
 
-def _pack(state):
-    """A state as bytes:
-    the digest of what follows, then NumPy's `.npz` of the arrays, the rest among them as JSON.
+def _pack(state: dict[str, Any]) -> Iterable[bytes | memoryview]:
+    """Returns a state as the parts of a file.
+
+    They are the digest of what follows, then NumPy's `.npz` of the arrays, the rest among them as
+    JSON.
     """
     arrays = []
 
-    def plain(value):
+    def plain(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: plain(item) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
@@ -180,12 +191,13 @@ def _pack(state):
 
     facts = np.frombuffer(json.dumps(plain(state)).encode(), "uint8")
     buffer = io.BytesIO()
-    np.savez(buffer, facts=facts, **{str(number): array for number, array in enumerate(arrays)})
+    numbered = {str(number): array for number, array in enumerate(arrays)}
+    np.savez(buffer, facts=facts, **numbered)
     content = buffer.getbuffer()
     return [_MAGIC + hashlib.sha256(content).hexdigest().encode() + b"\n", content]
 
 
-def _unpack(content):
+def _unpack(content: bytes) -> dict[str, Any]:
     """Returns the state that `_pack` was given; a tuple is a list.
 
     Raises:
@@ -196,41 +208,19 @@ def _unpack(content):
         raise ValueError("it is not whole")
     arrays = np.load(io.BytesIO(content), allow_pickle=False)
 
-    def full(value):
+    def full(value: Any) -> Any:
         if isinstance(value, dict):
-            return (
-                arrays[str(value[_ARRAY])]
-                if _ARRAY in value
-                else {key: full(item) for key, item in value.items()}
-            )
+            if _ARRAY in value:
+                return arrays[str(value[_ARRAY])]
+            return {key: full(item) for key, item in value.items()}
         return [full(item) for item in value] if isinstance(value, list) else value
 
-    return full(json.loads(arrays["facts"].tobytes()))
+    state: dict[str, Any] = full(json.loads(arrays["facts"].tobytes()))
+    return state
 
 
-def _write(path, parts):
-    """Writes a file, whole or not at all."""
-    temporary = f"{path}.tmp"
-    try:
-        if "://" in path:
-            with tf.io.gfile.GFile(temporary, "wb") as file:
-                for part in parts:
-                    file.write(bytes(part))
-            tf.io.gfile.rename(temporary, path, overwrite=True)
-            return
-        with open(temporary, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if tf.io.gfile.exists(temporary):
-            tf.io.gfile.remove(temporary)
-        raise
-    # Else a power cut could take back the renaming.
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def _write(path: str, parts: Iterable[bytes | memoryview]) -> None:
+    with whole_files.whole_file(path, "wb", durable=True) as file:
+        for part in parts:
+            # TensorFlow writes nothing but bytes.
+            file.write(bytes(part) if whole_files.is_remote(path) else part)

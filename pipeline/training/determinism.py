@@ -1,26 +1,26 @@
 """Trainings that end with the same bits each time, for what speed they cost."""
 
 import contextlib
+from collections.abc import Iterator
 
 import tensorflow as tf
 
 
 @contextlib.contextmanager
-def same_bits(wanted=True):
-    """Within it, what TensorFlow computes in this thread is the same each time on the same machine,
-    to the last bit.
+def same_bits(enabled: bool = True) -> Iterator[None]:
+    """Within it, what TensorFlow computes in this thread is the same each time, to the last bit.
 
-    Two things are not so otherwise. Some kernels, most of them a GPU's, add in the order in which
-    their threads come; TensorFlow has others in their place. And `AddN`, which adds up gradients,
-    begins with whichever of its inputs nobody else reads any more: that depends on which of two
-    operations came first. So operations run one after the other, each still on all cores. Not where
-    there is a GPU: what runs there and here at once may wait for each other, so there the second
-    reason stays.
+    That holds on the same machine. Two things are not so otherwise. Some kernels, most of them a
+    GPU's, add in the order in which their threads come; TensorFlow has others in their place. And
+    `AddN`, which adds up gradients, begins with whichever of its inputs nobody else reads any more:
+    that depends on which of two operations came first. So operations run one after the other, each
+    still on all cores. Not where there is a GPU: what runs there and here at once may wait for each
+    other, so there the second reason stays.
 
     Args:
-        wanted: False changes nothing.
+        enabled: False changes nothing.
     """
-    if not wanted:
+    if not enabled:
         yield
         return
     # Stays on in the process; TensorFlow has no public way back.

@@ -1,19 +1,28 @@
-"""Training of the task `language_model`: transformed passages to one stream, the stream to a model."""
+"""Training of the task `language_model`: passages to one stream, the stream to a model."""
 
 import math
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+import tensorflow_transform as tft
+from numpy.typing import NDArray
 
 from keras_models import language_modeling
 from keras_models.models import LanguageModel
-from pipeline.features import language_model_preprocessing, preprocessing
-from pipeline.training import checkpoints, determinism, heat_maps
+from pipeline.common import progress
+from pipeline.recipes.recipe import Recipe
+from pipeline.training import determinism, heat_maps
+from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
+from pipeline.training.language_model_inputs import LanguageModelInputs
+from pipeline.training.trainer_arguments import TrainerArguments
+from pipeline.training.trainer_outputs import CurvePoint, TrainingFacts
 
 
-def build_model(recipe, vocabulary_size):
+def build_model(recipe: Recipe, vocabulary_size: int) -> LanguageModel:
     """Builds the untrained network that a recipe describes."""
     settings = recipe.language_model
     return LanguageModel(
@@ -31,7 +40,7 @@ def build_model(recipe, vocabulary_size):
     )
 
 
-def fit_options(recipe):
+def fit_options(recipe: Recipe) -> language_modeling.FitOptions:
     """Returns the `FitOptions` of a recipe."""
     settings = recipe.language_model
     return language_modeling.FitOptions(
@@ -51,7 +60,7 @@ def fit_options(recipe):
     )
 
 
-def read_stream(file_patterns):
+def read_stream(file_patterns: Sequence[str]) -> NDArray[np.int32]:
     """Reads transformed passages back into the stream that they were cut from.
 
     Args:
@@ -68,95 +77,66 @@ def read_stream(file_patterns):
     files = tf.data.Dataset.list_files(file_patterns, shuffle=False)
     records = tf.data.TFRecordDataset(files, compression_type="GZIP")
     passages = []
-    for parsed in records.map(
-        lambda record: tf.io.parse_single_example(record, features)
-    ).as_numpy_iterator():
-        passages.append(
-            (int(parsed["order"]), parsed["ids"][int(parsed["context"]) :].astype("int32"))
-        )
+    parsed_records = records.map(lambda record: tf.io.parse_single_example(record, features))
+    for parsed in parsed_records.as_numpy_iterator():
+        new = parsed["ids"][int(parsed["context"]) :].astype("int32")
+        passages.append((int(parsed["order"]), new))
     # Beam keeps no order.
     passages.sort(key=lambda passage: passage[0])
     return np.concatenate([ids for _, ids in passages]) if passages else np.zeros(0, "int32")
 
 
 def train(
-    recipe, train_files, eval_files, vocabulary_size, log_directory=None, vocabulary=None, kept=None
-):
+    recipe: Recipe, inputs: LanguageModelInputs, checkpoints: Checkpoints | None = None
+) -> tuple[LanguageModel, TrainingFacts]:
     """Trains a recipe's model, from its last checkpoint if it was stopped before.
 
     Args:
         recipe: a `Recipe` of the task `language_model`.
-        train_files, eval_files: lists of file patterns of transformed examples.
-        vocabulary_size: V.
-        log_directory: where TensorBoard's logs go, if given.
-        vocabulary: the words by id, for the tokens beside TensorBoard's heat maps.
-        kept: the `checkpoints.Checkpoints` to go on from and to write; None keeps none.
+        inputs: files, and the vocabulary.
+        checkpoints: those to resume from and to write; None keeps none.
 
     Returns:
-        The model with the weights of its best epoch, and a dict of facts: `head`, `curve`,
-        `parameters`, `seconds`, `words`, `validation_perplexity`.
+        The model with the weights of its best epoch, and the facts of its training.
 
     Raises:
         ValueError: the text is too short, or no epoch ended with a finite perplexity.
     """
     keras.utils.set_random_seed(recipe.training.seed)
-    train_ids, eval_ids = read_stream(train_files), read_stream(eval_files)
-    model = build_model(recipe, vocabulary_size)
+    train_ids, eval_ids = read_stream(inputs.train_files), read_stream(inputs.eval_files)
+    model = build_model(recipe, inputs.vocabulary_size)
     options = fit_options(recipe)
-    writer = tf.summary.create_file_writer(log_directory) if log_directory else None
-    words = [vocabulary[number] if vocabulary else str(number) for number in eval_ids.tolist()]
-    # Some words of the eval text, evenly from its end, for the heat maps.
-    shown = (
-        range(len(eval_ids) - 1, 0, -max(1, len(eval_ids) // heat_maps.SHOWN))
-        if model.points
-        else ()
-    )
-
-    def on_epoch(entry):
-        if writer:
-            with writer.as_default(step=entry["epoch"]):
-                tf.summary.scalar("loss", entry["loss"])
-                tf.summary.scalar("validation_perplexity", entry["perplexity"])
-                for number, end in enumerate(shown):
-                    found = heat_maps.pointer_map(model, eval_ids, words, end)
-                    heat_maps.write_summary(f"pointer/{number + 1}", found, step=entry["epoch"])
-        print(
-            f"  {recipe.model.head}: epoch {entry['epoch']}/{options.max_epochs}  loss "
-            f"{entry['loss']:.3f}  "
-            f"validation perplexity {entry['perplexity']:.2f}  learning rate "
-            f"{entry['learning_rate']:.2g}  "
-            f"{entry['seconds']:.0f} s",
-            flush=True,
-        )
-
-    kept = kept or checkpoints.Checkpoints()
-    made_from = (recipe.to_dict(), train_ids, eval_ids, checkpoints.shapes_of(model))
-    state = kept.load(checkpoints.digest_of(*made_from))
+    checkpoints = checkpoints or Checkpoints()
+    state = checkpoints.load(digest_of(recipe.to_dict(), train_ids, eval_ids, shapes_of(model)))
+    done = state["done"] if state else 0
     if state:
-        print(
-            f"  {recipe.model.head}: goes on from a checkpoint, after {state['done']} updates.",
-            flush=True,
-        )
-
-    def checkpoint(state_now, at_epoch_end):
-        if kept.due(at_epoch_end):
-            kept.save(state_now())
-
+        progress.say(f"{recipe.model.head}: goes on from a checkpoint, after {done} updates.")
+    watcher = _EpochWatcher(recipe, model, eval_ids, inputs)
     started = time.monotonic() - (state["seconds"] if state else 0.0)
     try:
-        with determinism.same_bits(recipe.training.deterministic):
+        total = _most_updates(model, train_ids, options)
+        label = f"training {recipe.model.head}"
+        with (
+            determinism.same_bits(recipe.training.deterministic),
+            progress.counted(label, total, "updates", done) as advance,
+        ):
+
+            def after_update(state_now: Callable[[], dict[str, Any]], at_epoch_end: bool) -> None:
+                advance(1)
+                if checkpoints.due(at_epoch_end):
+                    checkpoints.save(state_now())
+
             history = language_modeling.fit(
-                model, train_ids, eval_ids, options, on_epoch, state, checkpoint
+                model, train_ids, eval_ids, options, watcher, state, after_update
             )
     except ValueError:
         # Another attempt would end as this one.
-        kept.clear()
+        checkpoints.clear()
         raise
-    facts = {
+    finite = [entry for entry in history if math.isfinite(entry["loss"] + entry["perplexity"])]
+    facts: TrainingFacts = {
         "head": recipe.model.head,
-        "curve": [
-            _point(entry) for entry in history if math.isfinite(entry["loss"] + entry["perplexity"])
-        ],
+        "curve": [_point(entry) for entry in finite],
         "parameters": int(model.count_params()),
         "seconds": round(time.monotonic() - started, 1),
         "updates": history[-1]["updates"],
@@ -166,25 +146,79 @@ def train(
     return model, facts
 
 
-def _point(entry):
-    """An epoch's point on the curve. (One whose loss is not finite has none:
-    JSON has no word for it.)
+def train_transformed(
+    recipe: Recipe,
+    arguments: TrainerArguments,
+    transform_output: tft.TFTransformOutput,
+    checkpoints: Checkpoints | None = None,
+) -> tuple[LanguageModel, TrainingFacts]:
+    """Trains on the files of TFX's Trainer; returns what `train` does."""
+    return train(recipe, LanguageModelInputs.of(arguments, transform_output), checkpoints)
+
+
+class _EpochWatcher:
+    """Says how each epoch ended, and writes its numbers and heat maps to TensorBoard."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        model: LanguageModel,
+        eval_ids: NDArray[np.int32],
+        inputs: LanguageModelInputs,
+    ) -> None:
+        self._recipe = recipe
+        self._model = model
+        self._eval_ids = eval_ids
+        self._writer = None
+        if inputs.log_directory:
+            self._writer = tf.summary.create_file_writer(inputs.log_directory)
+        vocabulary = inputs.vocabulary
+        self._words = [
+            vocabulary[number] if vocabulary else str(number) for number in eval_ids.tolist()
+        ]
+        # Some words of the eval text, evenly from its end, for the heat maps.
+        step = max(1, len(eval_ids) // heat_maps.SHOWN)
+        self._shown = range(len(eval_ids) - 1, 0, -step) if model.points else range(0)
+
+    def __call__(self, entry: dict[str, Any]) -> None:
+        if self._writer:
+            with self._writer.as_default(step=entry["epoch"]):
+                self._write(entry)
+        progress.say(
+            f"{self._recipe.model.head}: epoch {entry['epoch']}/{self._recipe.training.epochs}  "
+            f"loss {entry['loss']:.3f}  validation perplexity {entry['perplexity']:.2f}  "
+            f"learning rate {entry['learning_rate']:.2g}  {entry['seconds']:.0f} s"
+        )
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        tf.summary.scalar("loss", entry["loss"])
+        tf.summary.scalar("validation_perplexity", entry["perplexity"])
+        for number, end in enumerate(self._shown):
+            heat_map = heat_maps.pointer_map(self._model, self._eval_ids, self._words, end)
+            heat_maps.write_summary(f"pointer/{number + 1}", heat_map, step=entry["epoch"])
+
+
+def _most_updates(
+    model: LanguageModel, train_ids: NDArray[np.int32], options: language_modeling.FitOptions
+) -> int:
+    """Returns how many updates all epochs have; patience may end the training sooner.
+
+    Raises:
+        ValueError: the text is too short.
     """
-    point = {key: entry[key] for key in ("epoch", "seconds", "loss", "learning_rate", "perplexity")}
-    return {**point, "eval_loss": float(np.log(entry["perplexity"]))}
+    rows, _ = language_modeling.rows_of(train_ids, options.batch_size)
+    stride = options.stride or model.window
+    walk = language_modeling.updates_of(rows.shape[1], model.window, stride, options.carry)
+    return len(walk) * options.max_epochs
 
 
-def train_transformed(recipe, fn_args, transform_output, kept=None):
-    """Trains on the files of TFX's `fn_args`; returns what `train` does."""
-    vocabulary = preprocessing.read_vocabulary(
-        transform_output, language_model_preprocessing.VOCABULARY_FILE
-    )
-    files = (fn_args.train_files, fn_args.eval_files)
-    return train(
-        recipe,
-        *files,
-        len(vocabulary),
-        log_directory=fn_args.model_run_dir,
-        vocabulary=vocabulary,
-        kept=kept,
-    )
+def _point(entry: dict[str, Any]) -> CurvePoint:
+    """Returns an epoch's point on the curve."""
+    return {
+        "epoch": entry["epoch"],
+        "seconds": entry["seconds"],
+        "loss": entry["loss"],
+        "learning_rate": entry["learning_rate"],
+        "perplexity": entry["perplexity"],
+        "eval_loss": float(np.log(entry["perplexity"])),
+    }

@@ -1,16 +1,21 @@
-"""Scheduled sampling:
-how likely training feeds the gold token, update by update (Bengio et al. 2015).
+"""Scheduled sampling: how likely training feeds the gold token, update by update.
+
+After Bengio et al. 2015.
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import keras
+
+from pipeline.recipes.sections import TrainingConfig
 
 SCHEDULES = ("none", "linear", "exponential", "inverse_sigmoid")
 
 
-def gold_probability(step, schedule, half_life, floor=0.0):
-    """The probability of feeding the gold token at an update (Bengio et al. 2015, section 2.4).
+def gold_probability(step: int, schedule: str, half_life: float, floor: float = 0.0) -> float:
+    """Returns the probability of feeding the gold token at an update (section 2.4).
 
         linear:           1 - c i
         exponential:      k^i
@@ -24,9 +29,6 @@ def gold_probability(step, schedule, half_life, floor=0.0):
         schedule: one of `SCHEDULES`; `"none"` always feeds the gold token.
         half_life: number of updates, at least 1.
         floor: the least probability.
-
-    Returns:
-        A float.
 
     Raises:
         ValueError: an unknown schedule.
@@ -50,8 +52,9 @@ def gold_probability(step, schedule, half_life, floor=0.0):
     return max(floor, probability)
 
 
-def inverse_sigmoid_constant(half_life):
-    """The k of k ln k = half_life, by Newton's method:
+def inverse_sigmoid_constant(half_life: float) -> float:
+    """Returns the k of k ln k = half_life, by Newton's method.
+
     k / (k + exp(i / k)) is one half where i = k ln k.
     """
     k = max(math.e, half_life)
@@ -67,14 +70,15 @@ class ScheduledSampling(keras.callbacks.Callback):
         config: the recipe's training section.
     """
 
-    remembered = ("step",)  # by a checkpoint
+    # By a checkpoint, under the name of this class.
+    remembered = ("step",)
 
-    def __init__(self, config):
+    def __init__(self, config: TrainingConfig) -> None:
         super().__init__()
         self.config = config
         self.step = 0
 
-    def on_train_batch_begin(self, batch, logs=None):
+    def on_train_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         config = self.config
         probability = gold_probability(
             self.step // config.accumulated_batches,

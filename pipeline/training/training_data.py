@@ -1,23 +1,28 @@
 """Transformed examples to padded batches of similar length."""
 
 import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from pipeline.features import preprocessing
 
 LABELS = "target_extended_ids"
 SURFACES = "source_tokens"
-_READ_AT_ONCE = 4096  # records
+# Records.
+_READ_AT_ONCE = 4096
 
 
-def batch_size(length, batch_tokens):
+def batch_size(length: int, batch_tokens: int) -> int:
     """Returns how many pairs of a bucket fill `batch_tokens`, padding included, at least 1."""
     return max(1, batch_tokens // (2 * length))
 
 
-def read_examples(file_patterns, names=preprocessing.ID_FEATURES):
+def read_examples(
+    file_patterns: Sequence[str], names: Sequence[str] = preprocessing.ID_FEATURES
+) -> tf.data.Dataset:
     """Reads transformed tf.Examples, in an order that depends on what they hold alone.
 
     Beam writes them in another order each time; with this one, the same data and seed make the same
@@ -34,35 +39,37 @@ def read_examples(file_patterns, names=preprocessing.ID_FEATURES):
     return read_examples_and_digest(file_patterns, names)[0]
 
 
-def read_examples_and_digest(file_patterns, names=preprocessing.ID_FEATURES):
-    """Returns what `read_examples` does, and bytes that are the same where the examples are, in
-    whatever order they were written.
+def read_examples_and_digest(
+    file_patterns: Sequence[str], names: Sequence[str] = preprocessing.ID_FEATURES
+) -> tuple[tf.data.Dataset, bytes]:
+    """Returns what `read_examples` does, and a digest of the examples.
+
+    The digest is the same where the examples are, in whatever order they were written.
     """
-    columns = {name: [] for name in names}
+    columns: dict[str, list[tf.RaggedTensor]] = {name: [] for name in names}
     for parsed in _read_batches(file_patterns, names):
         for name in names:
             columns[name].append(parsed[name])
     if not columns[names[0]]:
-        return _pairs(_read_batches(file_patterns, names).unbatch()), b""  # there are none
-    columns = {name: tf.concat(parts, axis=0) for name, parts in columns.items()}
-    digests = _digests(columns.values())
+        # There are none.
+        return _pairs(_read_batches(file_patterns, names).unbatch()), b""
+    whole = {name: tf.concat(parts, axis=0) for name, parts in columns.items()}
+    digests = _digests(whole.values())
     order = np.argsort(digests, kind="stable")
     ordered = tf.data.Dataset.from_tensor_slices(
-        {name: tf.gather(rows, order) for name, rows in columns.items()}
+        {name: tf.gather(rows, order) for name, rows in whole.items()}
     )
     return _pairs(ordered), digests[order].tobytes()
 
 
-def _read_batches(file_patterns, names):
-    """Reads examples as they come:
-    a tf.data.Dataset of dicts of ragged tensors, `_READ_AT_ONCE` rows each.
-    """
+def _read_batches(file_patterns: Sequence[str], names: Sequence[str]) -> tf.data.Dataset:
+    """Reads examples as they come, as dicts of ragged tensors of `_READ_AT_ONCE` rows."""
     dtypes = {
         name: (tf.string, tf.string) if name == SURFACES else (tf.int64, tf.int32) for name in names
     }
     features = {name: tf.io.RaggedFeature(stored) for name, (stored, _) in dtypes.items()}
 
-    def parse(serialized):
+    def parse(serialized: tf.Tensor) -> dict[str, tf.RaggedTensor]:
         parsed = tf.io.parse_example(serialized, features)
         return {name: tf.cast(parsed[name], dtype) for name, (_, dtype) in dtypes.items()}
 
@@ -70,16 +77,17 @@ def _read_batches(file_patterns, names):
     return tf.data.TFRecordDataset(files, compression_type="GZIP").batch(_READ_AT_ONCE).map(parse)
 
 
-def _pairs(rows):
-    """Single rows of ragged tensors as dicts of `[length]` tensors."""
+def _pairs(rows: tf.data.Dataset) -> tf.data.Dataset:
+    """Returns single rows of ragged tensors as dicts of `[length]` tensors."""
     return rows.map(
         lambda pair: {name: tf.ensure_shape(value, [None]) for name, value in pair.items()}
     )
 
 
-def _digests(columns):
-    """Returns a number for each row of some ragged tensors that depends on what it holds:
-    their order looks drawn, and is the same always.
+def _digests(columns: Iterable[tf.RaggedTensor]) -> NDArray[np.uint64]:
+    """Returns a number for each row of some ragged tensors that depends on what it holds.
+
+    Their order looks drawn, and is the same always.
     """
     parts = []
     for column in columns:
@@ -90,12 +98,12 @@ def _digests(columns):
     return np.array([int.from_bytes(row, "little") for row in rows], "uint64")
 
 
-def pair_length(pair):
+def pair_length(pair: Mapping[str, tf.Tensor]) -> tf.Tensor:
     """Returns the longer of source and target length, a scalar."""
     return tf.maximum(tf.shape(pair["source_ids"])[0], tf.shape(pair[LABELS])[0])
 
 
-def count_too_long(examples, bucket_lengths):
+def count_too_long(examples: tf.data.Dataset, bucket_lengths: Sequence[int]) -> tuple[int, int]:
     """Returns how many pairs no bucket holds, and how many there are."""
     longest = bucket_lengths[-1]
     zero = tf.constant(0, tf.int64)
@@ -106,7 +114,13 @@ def count_too_long(examples, bucket_lengths):
     return int(too_long), int(total)
 
 
-def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None, epoch=0):
+def make_batches(
+    examples: tf.data.Dataset,
+    bucket_lengths: Sequence[int],
+    batch_tokens: int,
+    shuffle_seed: int | None = None,
+    epoch: int = 0,
+) -> tf.data.Dataset:
     """Groups pairs of similar length into padded batches.
 
     Args:
@@ -144,7 +158,7 @@ def make_batches(examples, bucket_lengths, batch_tokens, shuffle_seed=None, epoc
     return batches.map(lambda inputs: (inputs, inputs[LABELS])).prefetch(8).with_options(options)
 
 
-def check_head(head, file_patterns, split):
+def check_head(head: str, file_patterns: Sequence[str], split: str) -> None:
     """Makes sure before a training that the head can output the targets.
 
     Args:
@@ -174,8 +188,8 @@ def check_head(head, file_patterns, split):
     if head != "pointer_network":
         return
 
-    def lacking(pair):
-        """Which words of the target, its end aside, do not stand in the source."""
+    def lacking(pair: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """Returns which words of the target, its end aside, do not stand in the source."""
         words = pair[LABELS][:-1]
         return tf.reduce_all(words[:, tf.newaxis] != pair["source_extended_ids"], axis=1)
 
@@ -184,8 +198,6 @@ def check_head(head, file_patterns, split):
         text = b" ".join(pair[SURFACES].numpy()).decode("utf-8", errors="replace")
         raise ValueError(
             f"Head pointer_network outputs words of the source alone, but in the {split} pair "
-            f"with the source {text[:200]!r}, "
-            f"word {place + 1} of the target does not stand there: mend the data, or choose a "
-            "head with a vocabulary, such as "
-            "joint_copy."
+            f"with the source {text[:200]!r}, word {place + 1} of the target does not stand there: "
+            "mend the data, or choose a head with a vocabulary, such as joint_copy."
         )

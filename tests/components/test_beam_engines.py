@@ -1,12 +1,12 @@
-"""Our own Beam work on several engines:
-the same records, and the same bytes of what is made of them.
-"""
+"""Our own Beam work on several engines: the same records, and the same bytes of the files."""
 
 import pytest
 
-from components.lexicon import component as lexicon
-from components.vocabulary import component as vocabulary
-from pipeline.recipes import loading
+from components.lexicon import executor as lexicon_executor
+from components.lexicon.component import Lexicon
+from components.vocabulary import executor as vocabulary_executor
+from components.vocabulary.component import Vocabulary
+from pipeline.recipes import loading, views
 from tests.components.test_parallel_text_example_gen import run as run_ingest
 
 RECIPE = loading.load_recipe(
@@ -53,19 +53,21 @@ def work(data, output, beam_args):
     examples.uri, examples.split_names = str(output / "examples"), '["train", "eval", "test"]'
     given = {"examples": [examples]}
     components = {
-        "vocabulary": lambda channels: vocabulary.Vocabulary(*channels, RECIPE.to_json()),
-        "lexicon": lambda channels: lexicon.Lexicon(*channels, RECIPE.to_json()),
+        "vocabulary": (Vocabulary, RECIPE.vocabulary, vocabulary_executor),
+        "lexicon": (Lexicon, RECIPE.lexicon, lexicon_executor),
     }
     files = {}
-    for (name, make), module in zip(components.items(), (vocabulary, lexicon)):
+    for name, (component_class, config, module) in components.items():
         artifact = simple_artifacts.File()
         artifact.uri = str(output / name)
-        component = make([Channel(type=type(artifacts[0])) for artifacts in given.values()])
-        executor = module.executor.Executor
-        context = executor.Context(
+        channels = [Channel(type=type(artifacts[0])) for artifacts in given.values()]
+        component = component_class(
+            *channels, config=config, settings=views.vocabulary_settings(RECIPE)
+        )
+        context = module.Executor.Context(
             beam_pipeline_args=list(beam_args), tmp_dir=str(output), unique_id="1"
         )
-        executor(context).Do(given, {name: [artifact]}, component.exec_properties)
+        module.Executor(context).Do(given, {name: [artifact]}, component.exec_properties)
         given[name] = [artifact]
         files.update(
             {f"{name}/{path.name}": path.read_bytes() for path in sorted((output / name).iterdir())}

@@ -58,7 +58,8 @@ def run(tmp_path):
 
 
 @pytest.mark.parametrize("pushed", [False, True])
-def test_what_is_found_is_copied(tmp_path, pushed, capsys):
+def test_what_is_found_is_copied(tmp_path, pushed, caplog):
+    caplog.set_level("INFO", logger="verbatim.progress")
     save(tmp_path / "exported" / "Format-Serving", b"own")
     if pushed:
         save(tmp_path / "pushed" / "7", b"other")
@@ -67,7 +68,7 @@ def test_what_is_found_is_copied(tmp_path, pushed, capsys):
     assert copied == (
         {"Format-Serving/saved_model.pb", "Format-Serving/fingerprint.pb"} if pushed else set()
     )
-    assert ("nothing to compare with" in capsys.readouterr().out) is not pushed
+    assert ("nothing to compare with" in caplog.text) is not pushed
 
 
 @pytest.mark.parametrize("found", [False, True])

@@ -157,7 +157,8 @@ def test_what_is_learned_does_not_depend_on_the_shards(tmp_path, symmetrization)
     assert facts["coverage_of_text"] == 1 and facts["learned_words"] == 8
 
 
-def test_a_listed_lexicon_is_uniform_and_says_what_it_covers(tmp_path, capsys):
+def test_a_listed_lexicon_is_uniform_and_says_what_it_covers(tmp_path, caplog):
+    caplog.set_level("INFO", logger="verbatim.progress")
     dictionary = [
         ("red", "rouge"),
         ("red", "rousse"),
@@ -169,7 +170,7 @@ def test_a_listed_lexicon_is_uniform_and_says_what_it_covers(tmp_path, capsys):
     assert lexicon == {"red": {"rouge": 0.5, "rousse": 0.5}, "moon": {"lune": 1.0}}
     assert (facts["skipped_entries"], facts["listed_words"]) == (1, 2)
     assert facts["coverage_of_words"] == pytest.approx(1 / 8)
-    said = capsys.readouterr().out
+    said = caplog.text
     assert (
         "8.3 % of the training text's source words" in said and "below lexicon.min_coverage" in said
     )
@@ -182,7 +183,8 @@ def test_faulty_lines_and_other_encodings_are_counted_and_the_others_used(tmp_pa
 
 
 @pytest.mark.parametrize("dictionary", [[("zebra", "zèbre")], [("ice cream", "glace")], []])
-def test_a_lexicon_that_covers_nothing_is_warned_of_with_the_number(tmp_path, capsys, dictionary):
+def test_a_lexicon_that_covers_nothing_is_warned_of_with_the_number(tmp_path, caplog, dictionary):
+    caplog.set_level("INFO", logger="verbatim.progress")
     import tensorflow as tf
 
     from pipeline.features import copy_lexicon, preprocessing
@@ -191,7 +193,7 @@ def test_a_lexicon_that_covers_nothing_is_warned_of_with_the_number(tmp_path, ca
     assert facts["coverage_of_text"] == 0.0 and len(lexicon) == (
         dictionary[:1] == [("zebra", "zèbre")]
     )
-    said = capsys.readouterr().out
+    said = caplog.text
     assert (
         "0.0 % of the training text's source words" in said
         and "below lexicon.min_coverage (20.0 %)" in said

@@ -1,4 +1,4 @@
-"""The component that learns units: a model for each side, and a look at what could not be served."""
+"""The component that learns units: a model for each side, and a check of the test split."""
 
 import json
 

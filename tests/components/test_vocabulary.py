@@ -159,13 +159,16 @@ def test_the_component_depends_on_what_decides_the_words_alone():
     from tfx.types import standard_artifacts
 
     from components.vocabulary.component import Vocabulary
+    from pipeline.recipes import views
     from pipeline.recipes.recipe import Recipe
     from pipeline.recipes.sections import DataConfig, TrainingConfig, VocabularyConfig
 
     def properties(**sections):
-        examples = types.Channel(type=standard_artifacts.Examples)
+        recipe = Recipe(name="x", **sections)
         return Vocabulary(
-            examples=examples, recipe_json=Recipe(name="x", **sections).to_json()
+            examples=types.Channel(type=standard_artifacts.Examples),
+            config=recipe.vocabulary,
+            settings=views.vocabulary_settings(recipe),
         ).exec_properties
 
     assert properties() == properties(
@@ -234,13 +237,17 @@ def test_a_changed_lexicon_is_read_again(tmp_path):
     from tfx.types import standard_artifacts
 
     from components.vocabulary.component import Vocabulary
+    from pipeline.recipes import views
     from pipeline.recipes.recipe import Recipe
     from pipeline.recipes.sections import DataConfig
 
     def properties(path):
-        examples = types.Channel(type=standard_artifacts.Examples)
         recipe = Recipe(name="x", data=DataConfig(dictionary=str(path)))
-        return Vocabulary(examples=examples, recipe_json=recipe.to_json()).exec_properties
+        return Vocabulary(
+            examples=types.Channel(type=standard_artifacts.Examples),
+            config=recipe.vocabulary,
+            settings=views.vocabulary_settings(recipe),
+        ).exec_properties
 
     (tmp_path / "d.tsv").write_text("a\tb\n")
     before = properties(tmp_path / "d.tsv")

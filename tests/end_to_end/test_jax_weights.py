@@ -42,7 +42,8 @@ def test_weights_trained_on_jax_are_served(tmp_path):
     from pipeline.export import seq2seq_export
     from pipeline.export.served_model import ServedModel
     from pipeline.features import preprocessing
-    from pipeline.training import trainer
+    from pipeline.training.model_building import build_model
+    from pipeline.training.model_inputs import ModelInputs
 
     # A search as wide and as long as that of `jax_training`.
     decoding = {
@@ -62,14 +63,13 @@ def test_weights_trained_on_jax_are_served(tmp_path):
     source_vocabulary, vocabulary = (
         preprocessing.read_vocabulary(transform_output, name) for name in files
     )
+    inputs = ModelInputs(len(source_vocabulary), len(vocabulary))
     config, data, network, answers = (
         str(tmp_path / name)
         for name in ("config.json", "arrays.npz", "network.keras", "answers.npz")
     )
     with open(config, "w", encoding="utf-8") as file:
-        json.dump(
-            trainer.build_model(recipe, len(source_vocabulary), len(vocabulary)).get_config(), file
-        )
+        json.dump(build_model(recipe, inputs).get_config(), file)
     np.savez(data, **arrays)
     command = [
         sys.executable,

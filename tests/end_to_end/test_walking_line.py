@@ -238,10 +238,10 @@ def test_evaluate_measures_a_pushed_model(finished_run, data_file, tmp_path, cap
 
 def test_serve_and_request(finished_run, capsys):
     from serving.client import Client, RequestError
-    from serving.server import ModelServer
+    from serving.server import ModelServer, ServerSettings
 
     facts, _ = finished_run
-    with ModelServer(facts["paths"]["models"], 0) as server:
+    with ModelServer(facts["paths"]["models"], ServerSettings(port=0)) as server:
         with Client(server.address, timeout=120) as client:
             answers = client.predict(
                 ["Delete page %(never_seen)s", "Open folder {{ nor.this }} now"]
@@ -341,11 +341,11 @@ def test_the_server_conforms_to_tensorflow_serving(finished_run):
     embedded server.
     """
     from serving.batching import Batching
-    from serving.server import ModelServer
+    from serving.server import ModelServer, ServerSettings
 
     facts, _ = finished_run
-    options = {"rest_port": 0, "batching": Batching(max_batch_size=4)}
-    with ModelServer(facts["paths"]["models"], 0, **options) as server:
+    settings = ServerSettings(port=0, rest_port=0, batching=Batching(max_batch_size=4))
+    with ModelServer(facts["paths"]["models"], settings) as server:
         arguments = [
             "--address",
             server.address,

@@ -1,6 +1,6 @@
-"""What tests need and `keras.ops` lacks:
-gradients, compilation and traced shapes on either backend.
-"""
+"""Gradients, compilation and traced shapes on either backend, which `keras.ops` lacks."""
+
+import gc
 
 import keras
 import numpy as np
@@ -15,16 +15,57 @@ def numpy(tree):
     )
 
 
-def examples(count):
-    """How many examples a test that decodes takes:
-    JAX compiles each search anew, some seconds each.
+# The programs of `shared`, by their keys.
+_programs = {}
+
+
+def shared(key, function, *arrays):
+    """Returns `function(*arrays)`, which on JAX is one compiled program for each key.
+
+    Without it JAX compiles each operation for its shapes, and each loop anew whenever it is called.
+    The program is that of the first function with the key: apart from the arrays, all that a
+    function reads must follow from its key. TensorFlow runs the operations one by one.
     """
-    return count if TENSORFLOW else max(2, count // 5)
+    if TENSORFLOW:
+        return function(*arrays)
+    import jax
+
+    if key not in _programs:
+        _programs[key] = jax.jit(function)
+    return _programs[key](*arrays)
+
+
+def shared_by_config(model, function, *arrays, key=()):
+    """As `shared`, for a function of `(model, *arrays)`.
+
+    Models with the same config share a program, which takes their weights as arguments.
+    """
+    if TENSORFLOW:
+        return function(model, *arrays)
+
+    def pure(values, *arrays):
+        with keras.StatelessScope(state_mapping=list(zip(model.variables, values))):
+            return function(model, *arrays)
+
+    config = {**model.get_config(), "name": ""}
+    key = (type(model), repr(config), key)
+    return shared(key, pure, [variable.value for variable in model.variables], *arrays)
+
+
+def forget_programs():
+    """Frees the programs that JAX has compiled."""
+    _programs.clear()
+    if not TENSORFLOW:
+        import jax
+
+        jax.clear_caches()
+        gc.collect()
 
 
 def compiled(function):
-    """`function` compiled by XLA, as exported models are:
-    without AutoGraph, which `keras.ops` does not need.
+    """Returns `function` compiled by XLA, as exported models are.
+
+    It is without AutoGraph, which `keras.ops` does not need.
     """
     if TENSORFLOW:
         import tensorflow as tf

@@ -5,7 +5,7 @@ Written from the papers' descriptions alone.
 """
 
 GENERATE, ARGMAX = -1, -2
-"""Instead of a source position: the word is generated; the position is the argmax of the attention."""
+"""Instead of a source position: the word is generated; attention's argmax is the position."""
 
 
 def longest_match_spans(source, target, max_span, min_span=1):

@@ -170,7 +170,7 @@ def test_a_training_goes_on_from_each_of_its_states():
     options = FitOptions(batch_size=2, stride=8, learning_rate=0.02, max_epochs=2)
 
     def train(state=None):
-        """Returns the states of a training, its history without the seconds, and its last weights."""
+        """Returns a training's states, its history without the seconds, and its last weights."""
         keras.utils.set_random_seed(0)
         model = LanguageModel(
             V, "softmax", window=4, embedding_size=4, hidden_size=4, recurrent_layers=1, dropout=0.5

@@ -19,7 +19,7 @@ from tests.keras_models.oracles import (
 
 
 def position_encoding(position, size):
-    """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / size)), PE(pos, 2i + 1) = cos of the same."""
+    """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / size)), PE(pos, 2i + 1) its cosine."""
     result = []
     for unit in range(size):
         angle = position / 10000 ** (2 * (unit // 2) / size)
@@ -96,7 +96,7 @@ def embed(ids, table):
 
 
 def place(embedded, projection):
-    """The embeddings, projected where there is a projection, plus the encodings of their positions."""
+    """The embeddings, projected if there is a projection, plus their positions' encodings."""
     states = [vector if projection is None else affine(vector, projection) for vector in embedded]
     return [state + position_encoding(i, len(state)) for i, state in enumerate(states)]
 

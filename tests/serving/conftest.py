@@ -1,8 +1,9 @@
-"""A tiny model with a Verbatim model's signatures: it shouts, and copies what begins with `%`."""
+"""A tiny model, servers that serve it, and a certificate, for all tests of this folder."""
 
-import pathlib
+import gc
 import shutil
 import subprocess
+import urllib.parse
 
 import pytest
 
@@ -12,79 +13,14 @@ from serving import protos
 # is none the worse.
 protos.load()
 
-import tensorflow as tf  # noqa: E402
-
-from serving.server import ModelServer  # noqa: E402
+from serving.limits import Limits  # noqa: E402
+from serving.server import ModelServer, ServerSettings  # noqa: E402
+from serving.tls import of_files  # noqa: E402
+from tests.browser import Browser  # noqa: E402
+from tests.serving.page_models import save_page_models  # noqa: E402
 from tests.serving.scripted_server import ScriptedServer  # noqa: E402
-
-MAX_TOKENS = 8
-
-
-class Shouter(tf.Module):
-    """Upper-cases words and copies placeholders; the second-best output is lower-cased.
-
-    The signature `count` tells how often it was called, so that a test can see a warm-up.
-    """
-
-    def __init__(self, mark):
-        super().__init__()
-        self.mark = tf.constant(mark)
-        self.calls = tf.Variable(0, dtype=tf.int32)
-
-    def _cut(self, source):
-        tokens = tf.strings.split(source).to_tensor("")
-        fits = tf.debugging.assert_less_equal(
-            tf.shape(tokens)[1],
-            MAX_TOKENS,
-            message='A text has more than 8 tokens; the model\'s limit is "8" – shorten it [now].',
-        )
-        with tf.control_dependencies([fits]):
-            return tf.identity(tokens)
-
-    def _answers(self, tokens, change):
-        copied = tf.strings.regex_full_match(tokens, "%.*")
-        out = tf.where(copied, tokens, change(tokens))
-        position = tf.broadcast_to(tf.range(tf.shape(tokens)[1])[None], tf.shape(tokens))
-        ragged = tf.RaggedTensor.from_tensor(out, padding="")
-        return {
-            "text": tf.strings.join(
-                [tf.strings.reduce_join(ragged, axis=1, separator=" "), self.mark]
-            ),
-            "score": -tf.cast(ragged.row_lengths(), tf.float32),
-            "tokens": out,
-            "copied_from": tf.where(copied, position, -1),
-            "copy_probability": tf.where(copied, 0.984, 0.0),
-        }
-
-    def best(self, source):
-        tokens = self._cut(source)
-        return {**self._answers(tokens, tf.strings.upper), "source_tokens": tokens}
-
-    def n_best(self, source):
-        tokens = self._cut(source)
-        both = [self._answers(tokens, change) for change in (tf.strings.upper, tf.strings.lower)]
-        return {
-            **{key: tf.stack([one[key] for one in both], axis=1) for key in both[0]},
-            "source_tokens": tokens,
-        }
-
-    def score(self, source, target):
-        self._cut(source)
-        count = tf.cast(tf.strings.split(target).row_lengths(), tf.int32) + 1
-        return {"log_probability": -0.5 * tf.cast(count, tf.float32), "token_count": count}
-
-    def count(self, source):
-        return {"calls": tf.fill(tf.shape(source), self.calls.assign_add(1))}
-
-    def save(self, path):
-        """Writes the SavedModel with its signatures."""
-        text = tf.TensorSpec([None], tf.string, name="source")
-        one = {name: tf.function(getattr(self, name)) for name in ("best", "n_best", "count")}
-        signatures = {name: function.get_concrete_function(text) for name, function in one.items()}
-        signatures["serving_default"] = signatures.pop("best")
-        target = tf.TensorSpec([None], tf.string, name="target")
-        signatures["score"] = tf.function(self.score).get_concrete_function(text, target)
-        tf.saved_model.save(self, str(path), signatures=signatures)
+from tests.serving.shouter import Shouter  # noqa: E402
+from tests.serving.support import ask_async, ask_sync  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -105,18 +41,24 @@ def model_folder(tmp_path, saved_models):
 
 
 @pytest.fixture(scope="session")
-def shared_server(tmp_path_factory, saved_models):
-    """A running server with version 7 of the model, for tests that change nothing on disk."""
-    folder = pathlib.Path(tmp_path_factory.mktemp("shared")) / "shouter"
+def shared_folder(tmp_path_factory, saved_models):
+    """`shouter` with version 7, for tests that change nothing on disk."""
+    folder = tmp_path_factory.mktemp("shared") / "shouter"
     shutil.copytree(saved_models / "plain", folder / "7")
-    options = {"poll_seconds": 0.05, "max_batch_size": 16, "max_text_bytes": 100, "rest_port": 0}
-    with ModelServer(folder, port=0, **options) as server:
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_server(shared_folder):
+    """A running server of `shared_folder`; a request may hold 16 texts of 100 bytes."""
+    limits = Limits(max_batch_size=16, max_text_bytes=100)
+    with ModelServer(shared_folder, ServerSettings(port=0, rest_port=0, limits=limits)) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
-    """A key and a self-signed certificate for localhost."""
+    """A key and a self-signed certificate for localhost, and a file that is neither."""
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("tls")
@@ -126,6 +68,7 @@ def certificate(tmp_path_factory):
     )
     command += " -addext subjectAltName=DNS:localhost"
     subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    (folder / "text.pem").write_text("hello")
     return folder
 
 
@@ -134,3 +77,72 @@ def scripted_server():
     """A running `ScriptedServer`."""
     with ScriptedServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def tls_server(shared_folder, certificate):
+    """A running server with TLS that asks clients for no certificate."""
+    tls = of_files(certificate / "key.pem", certificate / "cert.pem")
+    with ModelServer(shared_folder, ServerSettings(port=0, tls=tls)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mutual_tls_server(shared_folder, certificate):
+    """A running server with TLS and REST that asks clients for a certificate."""
+    own = certificate / "cert.pem"
+    tls = of_files(certificate / "key.pem", own, own)
+    with ModelServer(shared_folder, ServerSettings(port=0, rest_port=0, tls=tls)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def quick_collections():
+    """Spares the garbage collector what exists already, mostly modules.
+
+    A server collects garbage after each version that it retires, and here that takes longer than
+    all the rest.
+    """
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory):
+    """A browser with a page of 1200 by 900 pixels."""
+    with Browser(tmp_path_factory.mktemp("browser")) as running:
+        running.resize(1200, 900)
+        yield running
+
+
+@pytest.fixture(params=[ask_sync, ask_async], ids=["sync", "async"])
+def ask(request):
+    """Function of an address and texts; returns the texts of the answers.
+
+    `timeouts` is that of each call.
+    """
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def page_server(tmp_path_factory, saved_models):
+    """A running server of the models that the web page is tested with."""
+    configs = save_page_models(tmp_path_factory.mktemp("models"), saved_models)
+    settings = ServerSettings(port=0, rest_port=0, limits=Limits(max_text_bytes=200))
+    with ModelServer(configs, settings) as server:
+        yield server
+
+
+@pytest.fixture
+def open_page(chromium, page_server):
+    """Opens the page by a link that says what is asked; returns the browser."""
+
+    def open_with(**asked):
+        link = urllib.parse.urlencode({"model": "shouter", **asked})
+        chromium.open(f"http://{page_server.rest_address}/#{link}")
+        chromium.wait_for("document.querySelectorAll('#model option').length")
+        return chromium
+
+    return open_with

@@ -1,13 +1,9 @@
-"""Requests that come together are answered together:
-the same answers, in few runs, and one bad text spoils no other.
-"""
+"""Micro-batching: the same answers in fewer runs, and one bad text spoils no other."""
 
 import concurrent.futures
 import http.client
 import json
-import shutil
 import threading
-import time
 
 import grpc
 import numpy as np
@@ -20,7 +16,8 @@ from serving.batching_config import read_batching_file
 from serving.client import Client, RequestError
 from serving.errors import RequestRefused, ServeError, invalid
 from serving.servable import Servable
-from serving.server import ModelServer
+from serving.server import ModelServer, ServerSettings
+from tests.serving.support import wait_until
 
 WAIT = 20
 
@@ -201,20 +198,19 @@ def test_a_failure_reaches_everyone_and_the_next_batch_runs():
         batcher({"x": np.array([1])})
 
 
-def test_a_server_answers_the_same_with_and_without(model_folder, saved_models):
+def test_a_server_answers_the_same_with_and_without(shared_folder, shared_server):
     texts = [f"text {'%s ' * (number % 5)}{number}" for number in range(200)]
-    options = {"batching": Batching(max_batch_size=16, delay_seconds=0.02), "max_workers": 32}
-    shutil.copytree(saved_models / "plain", model_folder.parent / "alone" / "1")
+    batching = Batching(max_batch_size=16, delay_seconds=0.02)
+    settings = ServerSettings(port=0, batching=batching, max_workers=32)
     with (
-        ModelServer(model_folder, port=0, **options) as server,
-        ModelServer(model_folder.parent / "alone", port=0) as plain,
+        ModelServer(shared_folder, settings) as server,
         Client(server.address) as client,
-        Client(plain.address) as alone,
+        Client(shared_server.address, batch_size=1) as alone,
         concurrent.futures.ThreadPoolExecutor(32) as pool,
     ):
         bad = pool.submit(client.predict, "a " * 9)
         answers = [answer for (answer,) in pool.map(client.predict, texts)]
-        assert answers == [alone.predict(text)[0] for text in texts]
+        assert answers == alone.predict(texts)
         assert all(
             number == number_of
             for number, number_of in zip(range(200), (int(a.text.split()[-1]) for a in answers))
@@ -223,18 +219,18 @@ def test_a_server_answers_the_same_with_and_without(model_folder, saved_models):
             bad.result()
         # A second signature, with two inputs.
         scored = list(pool.map(lambda text: client.score(text, text), texts[:20]))
-        assert scored == [alone.score(text, text) for text in texts[:20]]
+        assert scored == [[score] for score in alone.score(texts[:20], texts[:20])]
 
 
-def test_a_server_does_not_compute_what_its_clients_gave_up(model_folder, monkeypatch):
+def test_a_server_does_not_compute_what_its_clients_gave_up(shared_folder, monkeypatch):
     original, entered, gate = Servable._run, threading.Event(), threading.Event()
     computed = []
 
-    def slow(self, name, inputs, wanted):
+    def slow(self, name, inputs, names):
         entered.set()
         assert gate.wait(WAIT)
         computed.append(inputs["source"].tolist())
-        return original(self, name, inputs, wanted)
+        return original(self, name, inputs, names)
 
     def request(text):
         message = predict_pb2.PredictRequest()
@@ -243,32 +239,25 @@ def test_a_server_does_not_compute_what_its_clients_gave_up(model_folder, monkey
         return message
 
     monkeypatch.setattr(Servable, "_run", slow)
+    settings = ServerSettings(port=0, rest_port=0, batching=Batching(delay_seconds=0))
     with (
-        ModelServer(
-            model_folder, port=0, rest_port=0, batching=Batching(delay_seconds=0)
-        ) as server,
+        ModelServer(shared_folder, settings) as server,
         grpc.insecure_channel(server.address) as channel,
     ):
         with server.models["shouter"].use() as servable:
             batcher = servable._batchers["count"]
 
-        def wait_for(condition):
-            end = time.monotonic() + WAIT
-            while not condition():
-                assert time.monotonic() < end, "waited in vain"
-                time.sleep(0.01)
-
         predict = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict
         try:
             first = predict.future(request("first"), timeout=WAIT)
             assert entered.wait(WAIT)
-            late = predict.future(request("late"), timeout=3)
+            late = predict.future(request("late"), timeout=1.5)
             left = predict.future(request("left"), timeout=WAIT)
             stays = predict.future(request("stays"), timeout=2 * WAIT)
             connection = http.client.HTTPConnection(server.rest_address)
             body = {"signature_name": "count", "instances": ["closed"]}
             connection.request("POST", "/v1/models/shouter:predict", json.dumps(body))
-            wait_for(lambda: batcher._queued == 5)
+            wait_until(lambda: batcher._queued == 5)
             (batch,) = batcher._open.values()
             left.cancel()
             connection.close()
@@ -281,7 +270,7 @@ def test_a_server_does_not_compute_what_its_clients_gave_up(model_folder, monkey
 
             # The client's clock sees a deadline first: for a moment the server knows of a cancelled
             # call alone.
-            wait_for(lambda: codes() == ["CANCELLED", "CANCELLED", "DEADLINE_EXCEEDED"])
+            wait_until(lambda: codes() == ["CANCELLED", "CANCELLED", "DEADLINE_EXCEEDED"])
         finally:
             gate.set()
         assert list(first.result().outputs["calls"].int_val) == [1]
@@ -289,8 +278,8 @@ def test_a_server_does_not_compute_what_its_clients_gave_up(model_folder, monkey
     assert computed == [[b"first"], [b"stays"]]
 
 
-def test_without_batching_what_nobody_waits_for_is_not_computed_either(model_folder):
-    servable = Servable(model_folder / "1", 1)
+def test_without_batching_what_nobody_waits_for_is_not_computed_either(saved_models):
+    servable = Servable(saved_models / "plain", 1)
     late = RequestRefused(grpc.StatusCode.DEADLINE_EXCEEDED, "late")
     message = predict_pb2.PredictRequest()
     message.model_spec.signature_name = "count"

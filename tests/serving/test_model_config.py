@@ -1,6 +1,4 @@
-"""Several models, versions and labels:
-the model config file, version policies, and a config that changes while serving.
-"""
+"""The model config: its file, version policies, and a config that changes while serving."""
 
 import shutil
 
@@ -19,8 +17,10 @@ from tensorflow_serving.apis import (
 
 from serving.errors import RequestRefused, ServeError
 from serving.model_config import ALL_VERSIONS, ModelConfig, VersionPolicy, read_config_file
-from serving.server import ModelServer
-from serving.versions import ModelVersions
+from serving.model_versions import ModelVersions
+from serving.server import ModelServer, ServerSettings
+
+pytestmark = pytest.mark.usefixtures("quick_collections")
 
 
 @pytest.fixture
@@ -51,10 +51,14 @@ def test_a_config_file_is_read_as_tensorflow_serving_reads_it(tmp_path):
         """
         model_config_list {
           config { name: "a" base_path: "/models/a" model_platform: "tensorflow" }
-          config { name: "b" base_path: "file:///models/b" model_version_policy { latest { num_versions: 2 } } }
+          config {
+            name: "b" base_path: "file:///models/b"
+            model_version_policy { latest { num_versions: 2 } }
+          }
           config { name: "c" base_path: "c" model_version_policy { all {} } }
           config {
-            name: "d" base_path: "/models/d" model_version_policy { specific { versions: 3 versions: 12 } }
+            name: "d" base_path: "/models/d"
+            model_version_policy { specific { versions: 3 versions: 12 } }
             version_labels { key: "stable" value: 3 }  # a comment
           }
         }"""
@@ -175,7 +179,7 @@ def server(folder, saved_models, tmp_path):
         ModelConfig("shouter", str(folder), VersionPolicy(latest=2), {"stable": 3, "canary": 12})
     ]
     with (
-        ModelServer(configs, port=0, poll_seconds=0.05) as server,
+        ModelServer(configs, ServerSettings(port=0, poll_seconds=0.05)) as server,
         grpc.insecure_channel(server.address) as channel,
     ):
         server.channel = channel

@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from pipeline.commands import main
-from serving.server import ModelServer
 
 
 @pytest.fixture
@@ -79,22 +78,18 @@ def test_targets_are_scored(said, shared_server, tmp_path):
     assert status == 1 and "as many targets as sources; got 1 sources and 2 targets" in err
 
 
-def test_a_client_that_shows_its_certificate(said, model_folder, certificate):
+def test_a_client_that_shows_its_certificate(said, mutual_tls_server, certificate):
     key, own = certificate / "key.pem", certificate / "cert.pem"
-    with ModelServer(
-        model_folder, port=0, tls_key=key, tls_certificate=own, tls_client_ca=own
-    ) as server:
-        arguments = ("--address", f"localhost:{server.port}", "a")
-        shown = ("--tls-key", key, "--tls-certificate", own)
-        assert said(*arguments, "--tls-ca", own, *shown) == (0, "A\n", "")
-        for refused in (("--tls-ca", own), shown, ("--tls",)):
-            status, out, err = said(*arguments, *refused, "--attempts", 1)
-            assert status == 1 and out == ""
-            assert err.startswith(
-                f"verbatim: No server answers at localhost:{server.port} over TLS; check "
-            )
-        status, out, err = said(*arguments, "--tls-key", key)
-        assert (status, out, err) == (1, "", "verbatim: TLS needs both a key and a certificate.\n")
+    address = f"localhost:{mutual_tls_server.port}"
+    arguments = ("--address", address, "a")
+    shown = ("--tls-key", key, "--tls-certificate", own)
+    assert said(*arguments, "--tls-ca", own, *shown) == (0, "A\n", "")
+    for refused in (("--tls-ca", own), shown, ("--tls",)):
+        status, out, err = said(*arguments, *refused, "--attempts", 1)
+        assert status == 1 and out == ""
+        assert err.startswith(f"verbatim: No server answers at {address} over TLS; check ")
+    status, out, err = said(*arguments, "--tls-key", key)
+    assert (status, out, err) == (1, "", "verbatim: TLS needs both a key and a certificate.\n")
 
 
 def test_retries_and_waiting(said, scripted_server):

@@ -6,6 +6,7 @@ import base64
 import http.client
 import json
 import logging
+import shutil
 
 import grpc
 import pytest
@@ -14,7 +15,7 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from serving import observing
 from serving.model_config import ALL_VERSIONS, ModelConfig
-from serving.server import ModelServer, ServeError
+from serving.server import ModelServer, ServeError, ServerSettings
 
 
 def call(server, method, path, body=None, headers=None):
@@ -88,11 +89,9 @@ def test_other_signatures(predict):
 
 
 def test_versions_and_labels_are_part_of_the_path(model_folder, saved_models):
-    import shutil
-
     shutil.copytree(saved_models / "starred", model_folder / "2")
     configs = [ModelConfig("shouter", str(model_folder), ALL_VERSIONS, {"stable": 1})]
-    with ModelServer(configs, port=0, rest_port=0) as server:
+    with ModelServer(configs, ServerSettings(port=0, rest_port=0)) as server:
         for path, text in (
             ("", "A*"),
             ("/versions/1", "A"),
@@ -192,11 +191,11 @@ def test_a_body_beyond_all_limits_is_not_read(shared_server):
     assert status == 429 and "larger than the server takes" in content["error"]
 
 
-def test_ports_that_cannot_be_used(model_folder, shared_server):
+def test_ports_that_cannot_be_used(shared_folder, shared_server):
     with pytest.raises(ServeError, match="REST port .* cannot be used"):
-        ModelServer(model_folder, port=0, rest_port=shared_server.rest_port)
+        ModelServer(shared_folder, ServerSettings(port=0, rest_port=shared_server.rest_port))
     with pytest.raises(ServeError, match="0 to 65535"):
-        ModelServer(model_folder, port=0, rest_port=-1)
+        ModelServer(shared_folder, ServerSettings(port=0, rest_port=-1))
 
 
 # What those see who run it
@@ -257,7 +256,10 @@ def test_prometheus_reads_the_numbers(shared_server):
         lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
         return {name: float(value) for name, _, value in lines}
 
-    answered = 'verbatim_requests_total{code="OK",method="rest_predict",model="shouter",protocol="http",signature="serving_default"}'
+    answered = (
+        'verbatim_requests_total{code="OK",method="rest_predict",model="shouter",'
+        'protocol="http",signature="serving_default"}'
+    )
     refused = answered.replace('"OK"', '"INVALID_ARGUMENT"').replace('"serving_default"', '""')
     before = read()
     assert call(shared_server, "POST", "/v1/models/shouter:predict", {"instances": ["a"]})[0] == 200

@@ -1,13 +1,15 @@
 """Step functions made of tables, and small models, for the searches."""
 
+import copy
+
 import keras
 import numpy as np
 from keras import ops
 
-from keras_models.decoding import StepOutput
+from keras_models.decoding import Protection, StepOutput
 from keras_models.decoding.actions import first_tokens, surfaces
 from keras_models.models import RecurrentSeq2Seq
-from tests.keras_models.backends import randomize
+from tests.keras_models.backends import randomize, shared
 
 PAD, UNK, START, END = 0, 1, 2, 3
 
@@ -27,6 +29,7 @@ class TableStep:
     """
 
     STATES = 101
+    TABLES = ("ids", "mask", "log_probs", "copy_log_probs", "attention")
 
     def __init__(self, seed, batch, vocabulary_size, source_length, sharpness=1.5):
         rng = np.random.default_rng(seed)
@@ -66,6 +69,11 @@ class TableStep:
             "state": np.arange(batch, dtype="int32"),
         }
 
+    @property
+    def sizes(self):
+        """What of the step a program depends on, besides its tables' shapes."""
+        return (self.size,)
+
     def next_state(self, state, token):
         return (state * 7 + token * 3 + 1) % self.STATES
 
@@ -96,18 +104,45 @@ class TableStep:
 
     def row(self, row):
         """The step function of one row alone."""
-        alone = object.__new__(TableStep)
-        alone.size = self.size
-        names = ("mask", "ids", "log_probs", "copy_log_probs", "attention")
-        alone.__dict__.update({name: getattr(self, name)[row : row + 1] for name in names})
+        alone = copy.copy(self)
+        vars(alone).update({name: getattr(self, name)[row : row + 1] for name in self.TABLES})
         alone.carry = {"row": np.zeros(1, "int32"), "state": self.carry["state"][row : row + 1]}
         return alone
 
     def search(self, search, max_length, **options):
-        carry = keras.tree.map_structure(ops.convert_to_tensor, self.carry)
+        """Runs a search, on JAX by the program of all steps of these sizes and options.
+
+        Options may be arrays, and `protection`; a function among them needs `run`.
+        """
+        arrays, fixed = {}, {}
+        for name, value in options.items():
+            is_fixed = value is None or isinstance(value, (bool, int, float, str))
+            (fixed if is_fixed else arrays)[name] = value
+        if arrays.get("protection") is not None:
+            # Its longest span is no tensor.
+            fixed["promised_span"] = arrays["protection"].max_span
+            arrays["protection"] = arrays["protection"][:2]
+
+        def run(tables, carry, arrays):
+            step = copy.copy(self)
+            vars(step).update(tables)
+            chosen = {**arrays, **fixed}
+            if "protection" in arrays:
+                chosen["protection"] = Protection(
+                    *arrays["protection"], chosen.pop("promised_span")
+                )
+            return step.run(search, max_length, carry=carry, **chosen)
+
+        key = (type(self), self.sizes, search, max_length, tuple(sorted(fixed.items())))
+        tables = {name: getattr(self, name) for name in self.TABLES}
+        return shared(key, run, tables, self.carry, arrays)
+
+    def run(self, search, max_length, carry=None, **options):
+        """Runs a search operation by operation."""
+        carry = self.carry if carry is None else carry
         return search(
             self,
-            carry,
+            keras.tree.map_structure(ops.convert_to_tensor, carry),
             ops.convert_to_tensor(self.ids),
             ops.convert_to_tensor(self.mask),
             self.size,
@@ -223,6 +258,10 @@ class SpanTableStep(TableStep):
         said = surfaces(ops.expand_dims(tokens, -1), ids, self.vocabulary_size)[:, 0]
         return super().__call__(said, carry, index)
 
+    @property
+    def sizes(self):
+        return self.size, self.vocabulary_size, self.max_span
+
     def distributions(self, row):
         """The function of a prefix that `decoding_oracles.span_derivations` takes."""
 
@@ -243,7 +282,7 @@ class SpanTableStep(TableStep):
             else int(self.ids[row, token - self.vocabulary_size])
         )
 
-    def search(self, search, max_length, **options):
-        return super().search(
+    def run(self, search, max_length, **options):
+        return super().run(
             search, max_length, **{"max_span": self.max_span, "merges": False, **options}
         )

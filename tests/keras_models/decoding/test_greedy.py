@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_models.decoding import greedy_search
 from tests.keras_models import oracles
-from tests.keras_models.backends import compiled, examples, numpy
+from tests.keras_models.backends import compiled, numpy
 from tests.keras_models.decoding.fakes import END, ScriptStep, TableStep, logs
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz "
@@ -71,14 +71,10 @@ def test_longest_and_shortest_output():
     assert spell(greedy_search, "abc", max_length=0).tokens.shape == (2, 1, 0)
 
 
-@settings(max_examples=examples(15))
-@given(
-    seed=st.integers(0, 10**6),
-    alpha=st.sampled_from([0.0, 0.6, 1.0]),
-    beta=st.sampled_from([0.0, 0.4]),
-    min_length=st.integers(0, 2),
-)
-def test_takes_the_likeliest_token_of_each_step(seed, alpha, beta, min_length):
+@pytest.mark.parametrize("alpha,beta,min_length", [(0.0, 0.4, 0), (0.6, 0.0, 2), (1.0, 0.4, 1)])
+@settings(max_examples=5)
+@given(seed=st.integers(0, 10**6))
+def test_takes_the_likeliest_token_of_each_step(alpha, beta, min_length, seed):
     step = TableStep(seed, batch=3, vocabulary_size=6, source_length=3)
     options = dict(
         length_alpha=alpha, coverage_beta=beta, min_length=min_length, return_attention=True
@@ -110,13 +106,13 @@ def test_takes_the_likeliest_token_of_each_step(seed, alpha, beta, min_length):
         assert (result.attention[row, 0, length:] == 0).all()
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_compiled_equals_uncompiled(alpha):
     step = TableStep(5, batch=4, vocabulary_size=7, source_length=4)
 
     def search():
         options = dict(length_alpha=alpha, coverage_beta=0.2, return_attention=True)
-        return step.search(greedy_search, 6, **options)._asdict()
+        return step.run(greedy_search, 6, **options)._asdict()
 
     plain, fast = numpy(search()), numpy(compiled(search)())
     for name in ("tokens", "lengths", "copied_from", "log_probs", "attention"):

@@ -119,7 +119,7 @@ def always(p, copies, ids, **options):
 
 
 def test_owed_tokens_may_repeat():
-    """The source holds the placeholder 5 twice: it is said twice, whatever the rule says of words."""
+    """The source holds the placeholder 5 twice: it is output twice, whatever the rule for words."""
     p = [0, 0, 0, 0.3, 0.4, 0.3, 0, 0]
     arguments = always(p, [0.1, 0.1], [5, 5])
     protection = Protection(ops.convert_to_tensor(np.arange(6) == 5), ops.ones((1, 2), "bool"))

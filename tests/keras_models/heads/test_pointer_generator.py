@@ -6,15 +6,9 @@ import pytest
 from keras_models.layers import PointerGenerator
 from tests.keras_models import oracles
 from tests.keras_models.backends import numpy, randomize
-from tests.keras_models.layers.head_cases import (
-    CONTEXT,
-    EMBEDDING,
-    HIDDEN,
-    STATE,
-    V,
-    dense,
-    example,
-)
+from tests.keras_models.heads.case_oracles import dense
+from tests.keras_models.heads.head_cases import example
+from tests.keras_models.heads.sizes import CONTEXT, EMBEDDING, HIDDEN, STATE, V
 
 
 def make(with_inputs=True, with_state=True):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from tests.keras_models.backends import numpy
-from tests.keras_models.layers.head_cases import CASES, END, V, example
+from tests.keras_models.heads.head_cases import CASES, example
+from tests.keras_models.heads.sizes import END, V
 
 
 def call_of(arrays):

@@ -9,15 +9,9 @@ from keras_models.heads.pointer_softmax import GENERATED, MOST_ATTENDED
 from keras_models.layers import PointerSoftmax
 from tests.keras_models import head_oracles, oracles
 from tests.keras_models.backends import numpy
-from tests.keras_models.layers.head_cases import (
-    CASES,
-    SHAPES,
-    V,
-    activation_of,
-    dense,
-    example,
-    step_arguments,
-)
+from tests.keras_models.heads.case_oracles import activation_of, dense
+from tests.keras_models.heads.head_cases import CASES, SHAPES, example, step_arguments
+from tests.keras_models.heads.sizes import V
 
 
 def call_of(arrays):

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from keras_models.layers import SpanCopy
-from tests.keras_models import head_oracles
+from tests.keras_models import span_copy_oracle
 from tests.keras_models.backends import numpy, value_and_gradients
-from tests.keras_models.layers.head_cases import CASES, V, example, span_copy_step, step_arguments
+from tests.keras_models.heads.case_oracles import span_copy_step
+from tests.keras_models.heads.head_cases import CASES, example, step_arguments
+from tests.keras_models.heads.sizes import V
 
 NAMES = ("inputs", "decoder_state", "context", "memory_states", "mask")
 
@@ -30,14 +32,14 @@ def test_a_sequence_costs_what_its_segments_cost(name):
     )
     steps = [span_copy_step(head, arrays, 0, t) for t in range(5)]
     np.testing.assert_allclose(
-        -log_prob.sum(), head_oracles.span_copy_loss(steps, segments), rtol=1e-5
+        -log_prob.sum(), span_copy_oracle.span_copy_loss(steps, segments), rtol=1e-5
     )
     assert log_prob[0, 2] == 0
     # Without labels of spans each copy is one of a single token, at its own position.
     alone = numpy(head(**call_of(arrays), targets=np.array([[4, V + 1, V + 2, V, 3]])))
     segments = [("generate", 4), *(("copy", j, j) for j in (1, 2, 0)), ("generate", 3)]
     np.testing.assert_allclose(
-        -alone.sum(), head_oracles.span_copy_loss(steps, segments), rtol=1e-5
+        -alone.sum(), span_copy_oracle.span_copy_loss(steps, segments), rtol=1e-5
     )
 
 

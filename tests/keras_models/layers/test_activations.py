@@ -41,7 +41,7 @@ def test_noisy_tanh_agrees_with_the_equation(alpha):
 
 
 def test_the_noise_of_training():
-    """Half-normal, where the function saturates and there alone; its mean is what inference uses."""
+    """Half-normal, only where the function saturates; its mean is what inference uses."""
     layer = NoisyTanh()
     x = np.tile(np.array([[-3.0, -0.4, 0.0, 0.7, 2.0]], "float32"), (20000, 1))
     noisy, quiet = numpy(layer(x, training=True)).astype("float64"), numpy(layer(x))

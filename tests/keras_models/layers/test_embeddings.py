@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from keras_models.layers.embeddings import token_embedding
-from keras_models.models.seq2seq import RecurrentSeq2Seq
-from keras_models.models.transformer import TransformerSeq2Seq
+from keras_models.models.recurrent_seq2seq import RecurrentSeq2Seq
+from keras_models.models.transformer_seq2seq import TransformerSeq2Seq
 
 
 @pytest.mark.parametrize("stddev", [1.0, 0.25])

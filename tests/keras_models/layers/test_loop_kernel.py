@@ -4,7 +4,7 @@ import pytest
 
 from keras_models.layers.loop_kernel import LoopKernel, multiply
 from keras_models.layers.recurrent import GRU, LSTM, FeedbackCell
-from keras_models.models.seq2seq import RecurrentSeq2Seq
+from keras_models.models.recurrent_seq2seq import RecurrentSeq2Seq
 from tests.keras_models.backends import numpy, randomize, value_and_gradients
 
 

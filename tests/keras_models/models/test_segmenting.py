@@ -74,9 +74,10 @@ def test_training_reduces_the_loss(settings, options, tmp_path):
     model.compile(
         keras.optimizers.Adam(0.02), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW
     )
-    measure = lambda: float(
-        losses.negative_log_likelihood(inputs["target_extended_ids"], model(inputs))
-    )  # noqa: E731
+
+    def measure():
+        return float(losses.negative_log_likelihood(inputs["target_extended_ids"], model(inputs)))
+
     before = measure()
     history = model.fit(
         inputs, inputs["target_extended_ids"], epochs=12, batch_size=16, verbose=0
@@ -115,7 +116,7 @@ def test_decoding(samples):
 
 
 def test_scores_are_those_of_the_likeliest_segmentation():
-    """What `score` returns does not depend on chance, nor on how many segmentations decoding tries."""
+    """What `score` returns depends neither on chance nor on decoding's segmentations."""
     model, several = (
         make(),
         make({"decoding_samples": 3, "samples": 2, "baseline": "samples", "epsilon": 0.5}),

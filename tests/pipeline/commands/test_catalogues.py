@@ -41,7 +41,7 @@ def make_wheel(folder, members=None):
 
 @pytest.fixture
 def requirements(tmp_path, monkeypatch):
-    """A requirements file for the wheel, and pip settings that make pip find it without a network."""
+    """A requirements file for the wheel; pip finds the wheel without a network."""
     wheel = make_wheel(tmp_path / "index")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
@@ -51,18 +51,21 @@ def requirements(tmp_path, monkeypatch):
     return path
 
 
-def fetch(directory, requirements):
-    said = []
-    assert (
-        catalogues.fetch_catalogues(directory, progress=said.append, requirements=requirements)
-        == directory
-    )
-    return said
+@pytest.fixture
+def fetch(caplog):
+    """Function of a folder and requirements: fetches, and returns the last sentence."""
+
+    def call(directory, requirements):
+        with caplog.at_level("INFO", logger="verbatim.progress"):
+            assert catalogues.fetch_catalogues(directory, requirements) == directory
+        return caplog.messages[-1]
+
+    return call
 
 
-def test_fetches_extracts_and_skips_what_is_complete(tmp_path, requirements, monkeypatch):
+def test_fetches_extracts_and_skips_what_is_complete(tmp_path, requirements, fetch, monkeypatch):
     directory = tmp_path / "demo" / "catalogues"
-    assert "3 catalogues" in fetch(directory, requirements)[-1]
+    assert "3 catalogues" in fetch(directory, requirements)
     assert sorted(path.name for path in directory.iterdir() if path.name[0] != ".") == [
         "words__app.locales__js.mo",
         "words__contrib.admin__django.po",
@@ -74,16 +77,16 @@ def test_fetches_extracts_and_skips_what_is_complete(tmp_path, requirements, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(catalogues, "_download", lambda *_: pytest.fail("downloaded again"))
-        assert "already" in fetch(directory, requirements)[-1]
+        assert "already" in fetch(directory, requirements)
 
     # A file gone, or other requirements: it is made again.
     (directory / "words__django.po").unlink()
-    assert "3 catalogues" in fetch(directory, requirements)[-1]
+    assert "3 catalogues" in fetch(directory, requirements)
     requirements.write_text("# changed\n" + requirements.read_text())
-    assert "3 catalogues" in fetch(directory, requirements)[-1]
+    assert "3 catalogues" in fetch(directory, requirements)
 
 
-def test_the_catalogues_are_readable_and_the_marker_is_not_data(tmp_path, requirements):
+def test_the_catalogues_are_readable_and_the_marker_is_not_data(tmp_path, requirements, fetch):
     directory = tmp_path / "catalogues"
     fetch(directory, requirements)
     (directory / "words__app.locales__js.mo").unlink()  # the test's .mo holds no catalogue
@@ -94,7 +97,7 @@ def test_the_catalogues_are_readable_and_the_marker_is_not_data(tmp_path, requir
 
 def fails(directory, requirements):
     with pytest.raises(catalogues.CatalogueError) as caught:
-        catalogues.fetch_catalogues(directory, progress=lambda _: None, requirements=requirements)
+        catalogues.fetch_catalogues(directory, requirements)
     message = str(caught.value)
     assert message.endswith(".") and "\n" not in message
     return message

@@ -10,9 +10,12 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 tfma = pytest.importorskip("tensorflow_model_analysis")
 
-from pipeline.evaluation import extractors, gate, tfma_metrics
+from pipeline.evaluation import eval_config, extractors, gate, tfma_metrics
+from pipeline.evaluation.sum_combiner import CombinedMetric, SumCombiner, one_text
 from pipeline.features import training_counts
 from pipeline.metrics import scoring
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.recipes.choices import METRICS
 from pipeline.recipes.recipe import recipe_from_dict
 from pipeline.text import tokenization
@@ -116,7 +119,7 @@ def _write(directory, pairs, shards):
 def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, **evaluation_keys):
     tree = {"name": "test", "evaluation": evaluation_keys}
     # The Evaluator stores its config as JSON and fills in defaults: the test goes the same way.
-    config = gate.build_eval_config(recipe_from_dict(tree))
+    config = eval_config.build_eval_config(recipe_from_dict(tree))
     from google.protobuf import json_format
 
     config = json_format.Parse(json_format.MessageToJson(config), tfma.EvalConfig())
@@ -139,7 +142,9 @@ def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, **evaluation_key
 def test_values_equal_scoring_in_any_number_of_shards(model_directory, tmp_path, shards):
     output = _evaluate(model_directory, tmp_path, shards=shards, metrics=NAMES)
     values = gate.read_metrics(output)
-    expected = scoring.score(NAMES, OUTPUTS, TARGETS, SOURCES, bootstrap_samples=0)
+    expected = scoring.score(
+        NAMES, ScoredTexts(OUTPUTS, TARGETS, SOURCES), ScoringOptions(bootstrap_samples=0)
+    )
     for name in NAMES:
         assert values[name] == expected[name].value, name
     assert values["placeholder_fidelity"] == pytest.approx(2 / 3)
@@ -162,14 +167,9 @@ def test_all_metrics_equal_scoring(model_directory, tmp_path):
     values = gate.read_metrics(output)
     outputs = [*OUTPUTS, "SELECT 1", "SELECT 3"]
     targets, sources = [pair[1] for pair in pairs], [pair[0] for pair in pairs]
-    options = {
-        "bootstrap_samples": 0,
-        "database": database,
-        "language": "fr",
-        "scores": scores_of(pairs),
-    }
-    options["training_words"] = COUNTS
-    expected = scoring.score(names, outputs, targets, sources, **options)
+    options = ScoringOptions(bootstrap_samples=0, database=database, language="fr")
+    texts = ScoredTexts(outputs, targets, sources, COUNTS, scores_of(pairs))
+    expected = scoring.score(names, texts, options)
     assert expected["execution_accuracy"].value == 0.5
     for name in names:
         # Probabilities are float32.
@@ -259,7 +259,7 @@ def test_undefined_fidelity_does_not_block_where_nothing_is_demanded(model_direc
 
 def test_config_names_the_target_language_and_how_texts_are_cut():
     recipe = recipe_from_dict({"name": "test", "data": {"target_language": "ja"}})
-    metrics = gate.build_eval_config(recipe).metrics_specs[0].metrics
+    metrics = eval_config.build_eval_config(recipe).metrics_specs[0].metrics
     assert json.loads(metrics[0].config) == {
         "language": "ja",
         "tokenization": "text",
@@ -272,7 +272,7 @@ def bounds(metrics, **thresholds):
         "name": "test",
         "evaluation": {"metrics": metrics, "thresholds": thresholds, "database": "/x.sqlite"},
     }
-    found = gate.build_eval_config(recipe_from_dict(tree)).metrics_specs[0].metrics
+    found = eval_config.build_eval_config(recipe_from_dict(tree)).metrics_specs[0].metrics
     sides = {}
     for metric in found:
         value = metric.threshold.value_threshold
@@ -309,7 +309,7 @@ def test_combiner_travels_and_merges(name):
     import dill
 
     key = tfma.metrics.MetricKey(name=name)
-    combiner = tfma_metrics._SumCombiner([key], name, {}, None, "", "")
+    combiner = SumCombiner(CombinedMetric(name, {}, [key]))
     combiner.create_accumulator()
     combiner = dill.loads(dill.dumps(combiner))
     parts = []
@@ -320,15 +320,18 @@ def test_combiner_travels_and_merges(name):
         parts.append(combiner.add_input(combiner.create_accumulator(), inputs))
     value = combiner.extract_output(combiner.merge_accumulators(dill.loads(dill.dumps(parts))))[key]
     assert value == pytest.approx(
-        scoring.score(name, OUTPUTS, TARGETS, bootstrap_samples=0)[name].value, abs=1e-9
+        scoring.score(name, ScoredTexts(OUTPUTS, TARGETS), ScoringOptions(bootstrap_samples=0))[
+            name
+        ].value,
+        abs=1e-9,
     )
     assert isinstance(value, float)
-    fidelity = tfma_metrics._SumCombiner([key], "placeholder_fidelity", {}, None, "", "")
+    fidelity = SumCombiner(CombinedMetric("placeholder_fidelity", {}, [key]))
     assert math.isnan(fidelity.extract_output(fidelity.create_accumulator())[key])
 
 
 def test_an_example_without_one_text_is_refused():
     with pytest.raises(ValueError, match="must be one string"):
-        tfma_metrics._text(None, "label")
+        one_text(None, "label")
     with pytest.raises(ValueError, match="must be one string"):
-        tfma_metrics._text([b"a", b"b"], "label")
+        one_text([b"a", b"b"], "label")

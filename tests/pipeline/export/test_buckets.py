@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipeline.export.buckets import map_in_buckets, scatter_rows, smallest_bucket
+from pipeline.export.buckets import (
+    Buckets,
+    OutputSpec,
+    map_in_buckets,
+    scatter_rows,
+    smallest_bucket,
+)
 
 BATCHES, LENGTHS = (1, 4), (2, 5, 9)
 
@@ -46,10 +52,12 @@ def run(lengths, output_length=None):
     twice = tf.ragged.constant(
         [[n for n in row for _ in range(2)] for row in rows], tf.int32, ragged_rank=1
     )
-    types = {"squares": tf.int32, "totals": tf.int32}
-    options = {"sequences": ("squares",), "output_length": output_length, "widths": [1, 2]}
+    outputs = OutputSpec(
+        {"squares": tf.int32, "totals": tf.int32}, ("squares",), length_of=output_length
+    )
+    buckets = Buckets(BATCHES, LENGTHS)
     found = tf.function(
-        lambda *inputs: map_in_buckets(function, inputs, BATCHES, LENGTHS, types, **options)
+        lambda *inputs: map_in_buckets(function, inputs, buckets, outputs, widths=[1, 2])
     )(ragged, twice)
     return rows, {name: value.numpy() for name, value in found.items()}, called
 

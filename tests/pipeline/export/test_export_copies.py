@@ -85,13 +85,16 @@ def test_tags_and_a_copy_lexicon_reach_the_served_model(tmp_path):
 
     # Over gRPC, and what the warm-up sends.
     from serving.client import Client, RequestError
-    from serving.server import ModelServer
+    from serving.server import ModelServer, ServerSettings
 
     assert warmup_signatures(tmp_path / "model") == [*DEFAULT * 2, "n_best", "score"]
     versions = tmp_path / "versions"
     versions.mkdir()
     os.rename(tmp_path / "model", versions / "1")
-    with ModelServer({"tiny": str(versions)}, port=0) as server, Client(server.address) as client:
+    with (
+        ModelServer({"tiny": str(versions)}, ServerSettings(port=0)) as server,
+        Client(server.address) as client,
+    ):
         (answer,) = client.predict(asked[1][0], features={"answer": asked[1][2]})
         assert answer.text == asked[1][1]
         assert (

@@ -31,7 +31,7 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
     others.
     """
     from serving.client import Client
-    from serving.server import ModelServer
+    from serving.server import ModelServer, ServerSettings
 
     model = {"head": head, "body": body, **SETTINGS.get(head, {})}
     if body == "transformer":
@@ -62,7 +62,10 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
     os.rename(model, versions / "1")
     source = "greet zoe and yan now"
     words = source.split()
-    with ModelServer({"tiny": str(versions)}, port=0) as server, Client(server.address) as client:
+    with (
+        ModelServer({"tiny": str(versions)}, ServerSettings(port=0)) as server,
+        Client(server.address) as client,
+    ):
         (answer,) = client.predict(source)
         assert len(answer.tokens) >= 2 and answer.text == " ".join(
             token.text for token in answer.tokens

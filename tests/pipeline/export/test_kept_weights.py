@@ -11,8 +11,9 @@ def test_the_graph_computes_with_the_weights_that_it_restores(tmp_path):
     import keras
     import tensorflow as tf
 
+    from serving.limits import Limits
     from serving.protos import load
-    from serving.servable import Limits, Servable
+    from serving.servable import Servable
 
     model = keras.Sequential([keras.layers.Dense(2)])
     model.build((None, 3))

@@ -163,12 +163,12 @@ def test_a_server_answers_over_grpc_with_warm_up(exported, capsys):
     from pipeline.commands import main
     from pipeline.export.served_language_model import ServedLanguageModel
     from serving.client import Client, RequestError
-    from serving.server import ModelServer
+    from serving.server import ModelServer, ServerSettings
 
     served = ServedLanguageModel(exported)
     (version,) = exported.iterdir()
     assert warmup_signatures(version) == [*["continue"] * 4, "serving_default", "score"]
-    with ModelServer(str(exported), 0) as server:
+    with ModelServer(str(exported), ServerSettings(port=0)) as server:
         with Client(server.address, timeout=120) as client:
             assert set(client.metadata().signatures) >= {
                 "serving_default",

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from pipeline.common import progress
 from tests.pipeline.export.tiny_models import export_tiny, make_recipe
 
 pytestmark = pytest.mark.slow
@@ -63,11 +64,13 @@ def check_same(first, second, within):
         assert one["score"] == pytest.approx(other["score"], abs=within)
 
 
-def test_batches_side_by_side_change_nothing(folder):
-    done = []
+def test_batches_side_by_side_change_nothing(folder, caplog, monkeypatch):
     alone = load(folder, 1).predict(TEXTS)
-    beside = load(folder, 3).predict(TEXTS, progress=done.append)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_STEPS", 0.0)
+    with caplog.at_level(progress.STEP, logger="verbatim.progress"):
+        beside = load(folder, 3).predict(TEXTS)
     check_same(alone, beside, 0)
+    done = [record.step.done for record in caplog.records if hasattr(record, "step")][1:-1]
     # The two longest texts come first, as the last batch of the sorted ones, and all are counted
     # once.
     assert done == [2, 6, 10, 14, 18, 22]

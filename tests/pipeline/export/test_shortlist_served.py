@@ -1,4 +1,4 @@
-"""A served model that answers with a shortlist of words, and asks all of them where it is not sure."""
+"""A served model that answers with a shortlist of words, or with all where it is not sure."""
 
 import pytest
 

@@ -56,10 +56,10 @@ def copy_all(model, inputs, max_length, n_best=1, **options):
     ],
 )
 def test_copied_units_are_the_surface_string(tmp_path, monkeypatch, units, joint, tokenization):
-    from pipeline.export import seq2seq_export
+    from keras_models import decoding
     from pipeline.export.served_model import ServedModel
 
-    monkeypatch.setattr(seq2seq_export.decoding, "decode", copy_all)
+    monkeypatch.setattr(decoding, "decode", copy_all)
     recipe = make_recipe(
         data={"units": units, "tokenization": tokenization},
         vocabulary={"joint": joint, "pieces": 300},

@@ -3,7 +3,6 @@
 import collections
 
 from pipeline.recipes import views
-from pipeline.recipes.choices import LEXICON_HEADS
 from pipeline.recipes.recipe import recipe_from_dict
 
 TINY = {
@@ -58,6 +57,9 @@ def export_tiny(
     from pipeline.lexicons import translation_lexicon
     from pipeline.text import characters, tokenization
     from pipeline.training import trainer
+    from pipeline.training.model_building import build_model
+    from pipeline.training.model_inputs import ModelInputs
+    from pipeline.training.training_inputs import TrainingInputs
 
     settings = views.vocabulary_settings(recipe)
     if recipe.data.units != "words":
@@ -106,22 +108,15 @@ def export_tiny(
         )
         _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
     output = tft.TFTransformOutput(str(folder / "transform"))
-    sizes = [
-        len(files[name])
-        for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
-    ]
-    features = preprocessing.encoder_feature_sizes(output, recipe)
-    read = preprocessing.read_lexicon(output) if recipe.model.head in LEXICON_HEADS else None
-    number = preprocessing.count_characters(output) if views.composes(recipe) else 0
-    options = {"source_features": features, "lexicon": read, "characters": number}
+    inputs = ModelInputs.of(recipe, output)
     if train:
         path = str(folder / "examples.gz")
         _write_examples(path, output, rows, names)
-        model, _ = trainer.train(recipe, [path], [path], *sizes, **options)
+        model, _ = trainer.train(recipe, TrainingInputs([path], [path], inputs))
     else:
         # As training does: the same weights in every process.
         keras.utils.set_random_seed(recipe.training.seed)
-        model = trainer.build_model(recipe, *sizes, **options)
+        model = build_model(recipe, inputs)
     seq2seq_export.export_model(
         model, output, recipe, str(folder / "model"), signatures or seq2seq_export.SIGNATURES
     )
@@ -179,10 +174,10 @@ def warmup_signatures(folder):
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
 
-    from pipeline.export import seq2seq_export
+    from pipeline.export import extra_files
 
     records = tf.data.TFRecordDataset(
-        str(folder / seq2seq_export.EXTRA_DIRECTORY / seq2seq_export.WARMUP_FILE)
+        str(folder / extra_files.EXTRA_DIRECTORY / extra_files.WARMUP_FILE)
     ).as_numpy_iterator()
     logs = map(prediction_log_pb2.PredictionLog.FromString, records)
     return [log.predict_log.request.model_spec.signature_name for log in logs]

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from pipeline.lexicons import translation_lexicon
+from pipeline.lexicons import alignment_files
 from pipeline.lexicons import word_alignment as wa
+from pipeline.lexicons.links import make_links, pair_keys, split_keys
 
 
 def corpus(seed=0, pairs=12, words=6, longest=5):
@@ -56,13 +58,13 @@ def slow_normalized(counts):
 
 
 def as_dict(keys, values):
-    return {(int(f), int(e)): float(v) for f, e, v in zip(*wa.split_keys(keys), values)}
+    return {(int(f), int(e)): float(v) for f, e, v in zip(*split_keys(keys), values)}
 
 
 @pytest.mark.parametrize("prior", [None, wa.Prior(), wa.Prior(0.3, 0.7)])
 def test_passes_equal_the_equations(prior):
     sources, targets = corpus()
-    links, table, slow = wa.make_links(sources, targets), None, lambda f, e: 1.0
+    links, table, slow = make_links(sources, targets), None, lambda f, e: 1.0
     for _ in range(4):
         counts = wa.expected_counts(links, table, prior)
         expected, likelihood, _ = slow_pass(sources, targets, slow, prior)
@@ -88,7 +90,7 @@ def test_model_1_is_nltks():
         for source, target in zip(sources, targets)
     ]
     theirs = IBMModel1(words, 7).translation_table
-    links, table = wa.make_links(sources, targets), None
+    links, table = make_links(sources, targets), None
     for _ in range(7):
         table = wa.normalize(wa.expected_counts(links, table))
     for (f, e), probability in as_dict(*table).items():
@@ -106,7 +108,7 @@ def test_a_pass_of_the_diagonal_model_is_nltks_model_2_with_that_alignment_table
 
     sources, targets = corpus(4, pairs=20)
     targets = [sorted(set(target)) for target in targets]  # see above
-    links = wa.make_links(sources, targets)
+    links = make_links(sources, targets)
     table = wa.normalize(wa.expected_counts(links))
     translations = collections.defaultdict(lambda: collections.defaultdict(float))
     for (f, e), probability in as_dict(*table).items():
@@ -138,7 +140,7 @@ def test_the_likelihood_never_falls_and_the_tension_finds_the_diagonal():
     sources = [rng.integers(1, 30, size=rng.integers(3, 9)).tolist() for _ in range(200)]
     targets = [[100 - word for word in source] for source in sources]
     for start in (None, wa.Prior()):
-        links, table, prior, curve = wa.make_links(sources, targets), None, start, []
+        links, table, prior, curve = make_links(sources, targets), None, start, []
         for _ in range(6):
             counts = wa.expected_counts(links, table, prior)
             table = wa.normalize(counts)
@@ -154,9 +156,9 @@ def test_the_likelihood_never_falls_and_the_tension_finds_the_diagonal():
 @pytest.mark.parametrize("cuts", [(4,), (1, 2, 9), (0, 12)])
 def test_shards_make_no_difference(prior, cuts):
     sources, targets = corpus(5)
-    whole, table = wa.make_links(sources, targets), None
+    whole, table = make_links(sources, targets), None
     bounds = list(zip((0, *cuts), (*cuts, len(sources))))
-    shards = [wa.make_links(sources[a:b], targets[a:b]) for a, b in bounds]
+    shards = [make_links(sources[a:b], targets[a:b]) for a, b in bounds]
     for _ in range(3):
         together = wa.expected_counts(whole, table, prior)
         added = wa.add_counts(wa.expected_counts(shard, table, prior) for shard in shards)
@@ -168,7 +170,7 @@ def test_shards_make_no_difference(prior, cuts):
 
 def test_agreement_multiplies_both_directions():
     sources, targets = corpus(7)
-    forward, backward = wa.make_links(sources, targets), wa.make_links(targets, sources)
+    forward, backward = make_links(sources, targets), make_links(targets, sources)
     t = wa.normalize(wa.expected_counts(forward, None, wa.Prior()))
     s = wa.normalize(wa.expected_counts(backward, None, wa.Prior()))
     weights = wa.agreement_weights(forward, backward, s, wa.Prior())
@@ -185,9 +187,9 @@ def test_agreement_multiplies_both_directions():
 
 
 def test_empty_sides_and_nothing_at_all():
-    links = wa.make_links([[1], [], [2]], [[3], [4], []])
+    links = make_links([[1], [], [2]], [[3], [4], []])
     assert as_dict(links.keys, links.keys).keys() == {(0, 3), (1, 3)}
-    nothing = wa.make_links([], [])
+    nothing = make_links([], [])
     counts = wa.expected_counts(nothing, None, wa.Prior())
     assert len(wa.normalize(counts).keys) == 0 and counts.log_likelihood == 0
     assert wa.update_prior(wa.Prior(), counts) == wa.Prior()
@@ -215,13 +217,17 @@ def assert_equal(found, expected):
 
 @pytest.mark.parametrize("pairs", [0, 1, 12])
 def test_files_hold_what_was_written(pairs):
-    links = wa.make_links(*corpus(pairs=pairs))
-    assert_equal(written_and_read(wa.write_links, wa.read_links, links), links)
+    links = make_links(*corpus(pairs=pairs))
+    assert_equal(
+        written_and_read(alignment_files.write_links, alignment_files.read_links, links), links
+    )
     counts = wa.expected_counts(links)
-    assert_equal(written_and_read(wa.write_counts, wa.read_counts, counts), counts)
+    assert_equal(
+        written_and_read(alignment_files.write_counts, alignment_files.read_counts, counts), counts
+    )
     for prior in (None, wa.Prior(0.1, 3.25)):
         table, read_prior = written_and_read(
-            wa.write_model, wa.read_model, wa.normalize(counts), prior
+            alignment_files.write_model, alignment_files.read_model, wa.normalize(counts), prior
         )
         assert_equal(table, wa.normalize(counts))
         assert read_prior == prior
@@ -241,7 +247,7 @@ def test_what_is_left_out_early_would_be_pruned(top_k, min_probability):
         (source, int(e[1:]), value) for source, row in words.items() for e, value in row.items()
     )
     sources, targets, values = map(np.array, zip(*entries))
-    table = wa.normalize(wa.Counts(wa.pair_keys(sources, targets), values, 0.0, 0.0, 0.0, {}))
+    table = wa.normalize(wa.Counts(pair_keys(sources, targets), values, 0.0, 0.0, 0.0, {}))
     left = wa.likeliest(table, top_k, min_probability)
 
     def pruned(table):

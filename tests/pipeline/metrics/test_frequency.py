@@ -6,28 +6,34 @@ import pytest
 
 from pipeline.metrics import scoring
 from pipeline.metrics.base import ScoringError
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
 
 
 def test_rare_word_recall_clips_and_takes_the_best_reference():
     training = {"often": 8, "seven": 7, "never": 0}
-    options = {"training_words": training, "bootstrap_samples": 0}
+    options = ScoringOptions(bootstrap_samples=0)
     outputs, references = (
         ["often seven new new", "x"],
         [["often seven seven new"], ["often", "often y x"]],
     )
-    result = scoring.score("rare_word_recall", outputs, references, **options)["rare_word_recall"]
+    result = scoring.score(
+        "rare_word_recall", ScoredTexts(outputs, references, training_words=training), options
+    )["rare_word_recall"]
     assert result.details == {"n": 5, "found": 3} and result.value == pytest.approx(0.6)
-    nothing = scoring.score("rare_word_recall", ["often"], ["often"], **options)["rare_word_recall"]
+    nothing = scoring.score(
+        "rare_word_recall", ScoredTexts(["often"], ["often"], training_words=training), options
+    )["rare_word_recall"]
     assert nothing.value is None
     with pytest.raises(ScoringError, match="how often each word"):
-        scoring.score("rare_word_recall", ["a"], ["a"], training_words={"a"})
+        scoring.score("rare_word_recall", ScoredTexts(["a"], ["a"], training_words={"a"}))
 
 
 def test_word_f1_by_frequency():
     training = {"one": 1, "six": 6, "many": 1000}
     outputs, references = ["many many six new", "six"], [["many six six gone"], ["many", "six"]]
-    options = {"training_words": training, "bootstrap_samples": 20}
-    result = scoring.score("word_f1_by_frequency", outputs, references, **options)[
+    texts = ScoredTexts(outputs, references, training_words=training)
+    result = scoring.score("word_f1_by_frequency", texts, ScoringOptions(bootstrap_samples=20))[
         "word_f1_by_frequency"
     ]
     assert result.value == pytest.approx(2 * 3 / (5 + 5))
@@ -49,9 +55,9 @@ def test_word_f1_by_length():
         ["a a b", f"{ten} more", "", "..."],
         [["a b c", "z"], [ten], ["x y"], ["!"]],
     )
-    result = scoring.score("word_f1_by_length", outputs, references, bootstrap_samples=20)[
-        "word_f1_by_length"
-    ]
+    result = scoring.score(
+        "word_f1_by_length", ScoredTexts(outputs, references), ScoringOptions(bootstrap_samples=20)
+    )["word_f1_by_length"]
     short, long, *rest = result.details["f1_by_length"]
     assert (short["words"], short["matches"], short["output_words"], short["reference_words"]) == (
         "0-9",

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from pipeline.metrics import scoring
-from pipeline.metrics.resampling import SegmentStatistics
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
+from pipeline.metrics.segment_statistics import SegmentStatistics
 from tests.pipeline.corpora import corpus
 
 
@@ -19,9 +21,9 @@ def _nist_by_nltk(outputs, references):
 @pytest.mark.parametrize("seed", range(5))
 def test_nist_equals_nltk(seed):
     references, good, bad = corpus(50, seed)
-    options = {"tokenization": "whitespace", "bootstrap_samples": 0}
+    options = ScoringOptions(tokenization="whitespace", bootstrap_samples=0)
     for outputs in (good, bad):
-        result = scoring.score("nist", outputs, references, **options)["nist"]
+        result = scoring.score("nist", ScoredTexts(outputs, references), options)["nist"]
         assert result.value == pytest.approx(
             _nist_by_nltk(outputs, [[text] for text in references]), abs=1e-9
         )
@@ -30,10 +32,10 @@ def test_nist_equals_nltk(seed):
             texts[: 1 + index % count]
             for index, texts in enumerate(zip(references, bad, references[::-1]))
         ]
-        result = scoring.score("nist", good, several, **options)["nist"]
+        result = scoring.score("nist", ScoredTexts(good, several), options)["nist"]
         assert result.value == pytest.approx(_nist_by_nltk(good, several), abs=1e-9)
     short = [" ".join(text.split()[:-2]) or "cat" for text in good]
-    result = scoring.score("nist", short, several, **options)["nist"]
+    result = scoring.score("nist", ScoredTexts(short, several), options)["nist"]
     assert result.value == pytest.approx(_nist_by_nltk(short, several), abs=1e-9)
 
 
@@ -41,7 +43,9 @@ def test_nist_of_resampled_test_sets_equals_nltk():
     references, outputs, others = corpus(20)
     several = list(zip(references, others))
     table = SegmentStatistics(
-        "nist", [outputs, others], several, None, None, {"tokenization": "whitespace"}
+        "nist",
+        [ScoredTexts(outputs, several), ScoredTexts(others, several)],
+        ScoringOptions(tokenization="whitespace"),
     )
     values = table.resample(10, 1)
     generator = np.random.default_rng(1)
@@ -55,17 +59,24 @@ def test_nist_of_resampled_test_sets_equals_nltk():
 
 def test_nist_of_almost_nothing():
     for outputs, references in ([""], ["a"]), (["a"], [""]), (["a b"], ["c d"]), ([""], [""]):
-        assert scoring.score("nist", outputs, references, bootstrap_samples=10)["nist"].value == 0
+        assert (
+            scoring.score(
+                "nist", ScoredTexts(outputs, references), ScoringOptions(bootstrap_samples=10)
+            )["nist"].value
+            == 0
+        )
     # Nothing but alternatives: each reference matches a word of its own.
     alternatives = scoring.score(
-        "nist", ["a b c d e"], [["a", "b"]], tokenization="whitespace", bootstrap_samples=10
+        "nist",
+        ScoredTexts(["a b c d e"], [["a", "b"]]),
+        ScoringOptions(tokenization="whitespace", bootstrap_samples=10),
     )
     assert (
         alternatives["nist"].value
         == pytest.approx(_nist_by_nltk(["a b c d e"], [["a", "b"]]), abs=1e-9)
         == 0.2
     )
-    result = scoring.score("nist", ["The cat."], ["The cat."])["nist"]
+    result = scoring.score("nist", ScoredTexts(["The cat."], ["The cat."]))["nist"]
     assert (
         result.details == {"hypothesis_length": 3, "reference_words": 3}
         and "tok:13a" in result.signature

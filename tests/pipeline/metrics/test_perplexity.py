@@ -6,6 +6,8 @@ import pytest
 from pipeline.metrics import scoring
 from pipeline.metrics.base import ScoringError
 from pipeline.metrics.perplexity import perplexity_of
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
 
 
 def test_perplexity_per_token_and_per_word():
@@ -13,8 +15,9 @@ def test_perplexity_per_token_and_per_word():
     what a model of words would have to reach is told by words alone.
     """
     references = ["le chat", "oui !"]
-    given = {"scores": [(-6.0, 5), (-3.0, 4)], "bootstrap_samples": 50}
-    found = scoring.score("perplexity,word_perplexity", ["", ""], references, **given)
+    texts = ScoredTexts(["", ""], references, scores=[(-6.0, 5), (-3.0, 4)])
+    options = ScoringOptions(bootstrap_samples=50)
+    found = scoring.score("perplexity,word_perplexity", texts, options)
     assert (
         found["perplexity"].value == pytest.approx(np.exp(9 / 9))
         and found["perplexity"].details["tokens"] == 9
@@ -29,15 +32,10 @@ def test_perplexity_per_token_and_per_word():
     )
     worse = [(-9.0, 5), (-5.0, 4)]
     *_, compared = scoring.score_pair(
-        "perplexity",
-        ["", ""],
-        ["", ""],
-        references,
-        scores=(given["scores"], worse),
-        bootstrap_samples=50,
+        "perplexity", texts, texts.with_outputs(["", ""], scores=worse), options
     )
     assert compared["perplexity"].difference == pytest.approx(np.e - np.exp(14 / 9))
     assert perplexity_of(-1e9, 1) == np.inf and perplexity_of(0.0, 0) is None
     assert np.isnan(perplexity_of(np.nan, 1))
     with pytest.raises(ScoringError, match="'perplexity' needs a model's probabilities"):
-        scoring.score("perplexity", [""], ["a"])
+        scoring.score("perplexity", ScoredTexts([""], ["a"]))

@@ -6,13 +6,14 @@ import random
 import pytest
 
 from pipeline.metrics import registry
+from pipeline.metrics.scored_texts import Segment
 from pipeline.recipes import sections
 from pipeline.recipes.choices import METRICS
 from tests.pipeline.corpora import corpus
 
 
 def test_recipes_know_the_metrics_by_the_same_names():
-    assert set(METRICS) == set(registry._FACTORIES) <= set(registry.LABELS)
+    assert set(METRICS) == set(registry.metric_names()) <= set(registry.LABELS)
     # Measured elsewhere: see `pipeline.evaluation.perplexity_of_text` and
     # `pipeline.reporting.results`.
     elsewhere = {
@@ -21,7 +22,7 @@ def test_recipes_know_the_metrics_by_the_same_names():
         "passage_perplexity",
         "validation_perplexity",
     }
-    assert set(registry.LABELS) - set(registry._FACTORIES) == elsewhere
+    assert set(registry.LABELS) - set(registry.metric_names()) == elsewhere
     assert set(METRICS) == set(vars(sections.ThresholdsConfig()))
 
 
@@ -40,7 +41,7 @@ def test_the_value_is_identical_however_segments_are_divided(name):
     metric = registry.create_metric(name, training_words=counts)
     segments = [
         metric.statistics(
-            (-len(reference) / 3, 7) if metric.needs_scores else output, (reference,), reference[5:]
+            Segment(output, (reference,), reference[5:], score=(-len(reference) / 3, 7))
         )
         for output, reference in zip(outputs, references)
     ]

@@ -4,16 +4,20 @@ import pytest
 import sacrebleu
 from sacrebleu.significance import PairedTest, _bootstrap_resample, estimate_ci
 
-from pipeline.metrics import resampling, scoring
+from pipeline.metrics import resampling, scoring, segment_statistics
 from pipeline.metrics.base import MetricResult, ScoringError
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
 from tests.pipeline.corpora import corpus
 
 
 def test_interval_is_from_sacrebleus_own_resamples(monkeypatch):
     # Small chunks: drawing the indices in pieces must not change them.
-    monkeypatch.setattr(resampling, "_BOOTSTRAP_CHUNK_ELEMENTS", 1000)
+    monkeypatch.setattr(segment_statistics, "_BOOTSTRAP_CHUNK_ELEMENTS", 1000)
     references, outputs, _ = corpus(61)
-    result = scoring.score(["bleu"], outputs, references, bootstrap_samples=200)["bleu"]
+    result = scoring.score(
+        ["bleu"], ScoredTexts(outputs, references), ScoringOptions(bootstrap_samples=200)
+    )["bleu"]
     metric = sacrebleu.BLEU()
     _, scores = _bootstrap_resample(
         metric._extract_corpus_statistics(outputs, [references]), metric, 200
@@ -30,7 +34,10 @@ def test_interval_is_from_sacrebleus_own_resamples(monkeypatch):
 def test_p_value_equals_sacrebleus_paired_test(seed):
     references, better, worse = corpus(40, seed)
     ours = scoring.paired_bootstrap(
-        ["bleu", "chrf"], better, worse, references, bootstrap_samples=300
+        ["bleu", "chrf"],
+        ScoredTexts(better, references),
+        ScoredTexts(worse, references),
+        ScoringOptions(bootstrap_samples=300),
     )
     test = PairedTest(
         [("baseline", worse), ("system", better)],
@@ -49,7 +56,7 @@ def test_p_value_equals_sacrebleus_paired_test(seed):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_randomisation_equals_sacrebleus(seed, monkeypatch):
     monkeypatch.setattr(
-        resampling, "_BOOTSTRAP_CHUNK_ELEMENTS", 3000
+        segment_statistics, "_BOOTSTRAP_CHUNK_ELEMENTS", 3000
     )  # several chunks must be the same trials
     references, better, worse = corpus(41, seed)
     both = list(zip(references, worse))
@@ -59,7 +66,10 @@ def test_randomisation_equals_sacrebleus(seed, monkeypatch):
         (better, better[:20] + worse[20:23] + better[23:], both, [references, worse]),
     ):
         ours = scoring.paired_randomisation(
-            "bleu,chrf,ter", first, second, texts, trials=200, bootstrap_samples=100
+            "bleu,chrf,ter",
+            ScoredTexts(first, texts),
+            ScoredTexts(second, texts),
+            ScoringOptions(trials=200, bootstrap_samples=100),
         )
         test = PairedTest(
             [("b", second), ("s", first)], metrics, streams, test_type="ar", n_samples=200
@@ -76,31 +86,49 @@ def test_randomisation_of_the_other_metrics():
     references, better, worse = corpus(30)
     names = "nist,exact_match,rouge1"
     found = scoring.paired_randomisation(
-        names, better, worse, references, trials=100, bootstrap_samples=0
+        names,
+        ScoredTexts(better, references),
+        ScoredTexts(worse, references),
+        ScoringOptions(trials=100, bootstrap_samples=0),
     )
     assert found["nist"].p_value == pytest.approx(1 / 101) and found["nist"].low is None
     # One segment of difference: every trial reaches it.
     almost = ["cat", *references[1:]]
-    found = scoring.paired_randomisation("exact_match", references, almost, references, trials=100)
+    found = scoring.paired_randomisation(
+        "exact_match",
+        ScoredTexts(references, references),
+        ScoredTexts(almost, references),
+        ScoringOptions(trials=100),
+    )
     assert found["exact_match"].p_value == 1
     undefined = scoring.paired_randomisation(
-        "placeholder_fidelity", ["a"], ["b"], ["a"], ["a"], trials=10
+        "placeholder_fidelity",
+        ScoredTexts(["a"], ["a"], ["a"]),
+        ScoredTexts(["b"], ["a"], ["a"]),
+        ScoringOptions(trials=10),
     )
     assert undefined["placeholder_fidelity"].p_value is None
     with pytest.raises(ScoringError, match="1000001 trials are too many: ask for 1000000 at most"):
         scoring.paired_randomisation(
-            "bleu", better, worse, references, trials=1_000_001, bootstrap_samples=0
+            "bleu",
+            ScoredTexts(better, references),
+            ScoredTexts(worse, references),
+            ScoringOptions(trials=1_000_001, bootstrap_samples=0),
         )
     with pytest.raises(ScoringError, match="at least 1 trial; got 0"):
-        scoring.paired_randomisation("bleu", better, worse, references, trials=0)
+        scoring.paired_randomisation(
+            "bleu",
+            ScoredTexts(better, references),
+            ScoredTexts(worse, references),
+            ScoringOptions(trials=0),
+        )
 
 
 @pytest.mark.parametrize("test", [scoring.paired_bootstrap, scoring.paired_randomisation])
 def test_two_equal_systems_do_not_differ(test):
     references, outputs, _ = corpus()
-    for result in test(
-        "bleu,exact_match,rouge", outputs, outputs, references, bootstrap_samples=50
-    ).values():
+    texts, options = ScoredTexts(outputs, references), ScoringOptions(bootstrap_samples=50)
+    for result in test("bleu,exact_match,rouge", texts, texts, options).values():
         assert (result.difference, result.p_value) == (0, 1.0)
 
 
@@ -108,7 +136,10 @@ def test_paired_test_of_shares():
     sources = ["open %s"] * 40
     good, bad = ["ouvrir %s"] * 40, ["ouvrir %s"] * 20 + ["ouvrir"] * 20
     result = scoring.paired_bootstrap(
-        ["placeholder_fidelity"], good, bad, good, sources, bootstrap_samples=500
+        ["placeholder_fidelity"],
+        ScoredTexts(good, good, sources),
+        ScoredTexts(bad, good, sources),
+        ScoringOptions(bootstrap_samples=500),
     )
     comparison = result["placeholder_fidelity"]
     assert comparison.difference == pytest.approx(0.5)
@@ -116,7 +147,10 @@ def test_paired_test_of_shares():
     assert 0.3 < comparison.low < 0.5 < comparison.high < 0.7
     almost = ["ouvrir %s"] * 39 + ["ouvrir"]
     result = scoring.paired_bootstrap(
-        ["placeholder_fidelity"], good, almost, good, sources, bootstrap_samples=500
+        ["placeholder_fidelity"],
+        ScoredTexts(good, good, sources),
+        ScoredTexts(almost, good, sources),
+        ScoringOptions(bootstrap_samples=500),
     )
     assert result["placeholder_fidelity"].p_value > 0.1
 

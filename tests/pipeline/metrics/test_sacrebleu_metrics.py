@@ -8,6 +8,8 @@ import sacrebleu
 from pipeline.metrics import scoring
 from pipeline.metrics.base import ScoringError
 from pipeline.metrics.sacrebleu_metrics import bleu_tokenizer, sacrebleu_bleu
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
 from tests.pipeline.corpora import corpus
 
 
@@ -21,7 +23,9 @@ from tests.pipeline.corpora import corpus
 )
 def test_values_equal_sacrebleu(name, oracle):
     references, outputs, _ = corpus()
-    result = scoring.score([name], outputs, references, bootstrap_samples=0)[name]
+    result = scoring.score(
+        [name], ScoredTexts(outputs, references), ScoringOptions(bootstrap_samples=0)
+    )[name]
     assert result.value == pytest.approx(oracle(outputs, [references]).score, abs=1e-9)
     assert (result.low, result.high) == (None, None)
     assert "version:" in result.signature and "nrefs:1" in result.signature
@@ -29,9 +33,9 @@ def test_values_equal_sacrebleu(name, oracle):
 
 def test_bleu_by_length_is_the_bleu_of_each_part():
     references, outputs, _ = corpus()
-    result = scoring.score("bleu_by_length", outputs, references, bootstrap_samples=20)[
-        "bleu_by_length"
-    ]
+    result = scoring.score(
+        "bleu_by_length", ScoredTexts(outputs, references), ScoringOptions(bootstrap_samples=20)
+    )["bleu_by_length"]
     assert result.value == pytest.approx(
         sacrebleu.corpus_bleu(outputs, [references]).score, abs=1e-9
     )
@@ -72,5 +76,5 @@ def test_a_tokenizer_that_cannot_be_had_is_one_sentence(monkeypatch, error, word
 
     monkeypatch.setattr(sacrebleu.BLEU, "__init__", fail)
     with pytest.raises(ScoringError) as caught:
-        sacrebleu_bleu("en", "flores200", "text")
+        sacrebleu_bleu(ScoringOptions(tokenize="flores200"))
     assert words in str(caught.value) and "\n" not in str(caught.value)

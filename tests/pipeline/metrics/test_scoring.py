@@ -10,6 +10,9 @@ import pytest
 from pipeline.metrics import scoring
 from pipeline.metrics.accuracy import ExactMatch
 from pipeline.metrics.base import ScoringError
+from pipeline.metrics.scored_files import ScoredFiles, score_files
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
 
 # Development data, which lies beside the checkout and is no part of it.
 CHECKS = pathlib.Path(__file__).parents[4] / "shared" / "data" / "metric_checks"
@@ -24,7 +27,9 @@ def _files(tmp_path, references="a b\nc d\n", hypotheses="a b\nc e\n"):
 def test_score_files(tmp_path):
     # A byte order mark, CRLF and a line separator inside a line must not shift the alignment.
     paths = _files(tmp_path, "\ufeffa b\r\nc\u2028d\r\n", "a b\nc\u2028d")
-    results = scoring.score_files(*paths, metrics="exact_match, chrf", bootstrap_samples=20)
+    results = score_files(
+        ScoredFiles(*paths), "exact_match, chrf", ScoringOptions(bootstrap_samples=20)
+    )
     assert list(results) == ["exact_match", "chrf"]
     assert results["exact_match"].value == 1
 
@@ -33,14 +38,10 @@ def test_score_files_reads_training_words(tmp_path):
     references, hypotheses = _files(tmp_path, "un Foo\n", "un Foo\n")
     (tmp_path / "sources").write_text("a Foo\n", encoding="utf-8")
     (tmp_path / "training").write_text("a\nun\n", encoding="utf-8")
-    results = scoring.score_files(
-        references,
-        hypotheses,
-        tmp_path / "sources",
-        "unseen_copies",
-        [tmp_path / "training"],
-        bootstrap_samples=0,
+    files = ScoredFiles(
+        references, hypotheses, tmp_path / "sources", training=[tmp_path / "training"]
     )
+    results = score_files(files, "unseen_copies", ScoringOptions(bootstrap_samples=0))
     assert results["unseen_copies"].details == {"n": 1, "copied": 1}
 
 
@@ -58,12 +59,12 @@ def test_score_files_reads_training_words(tmp_path):
             "'placeholder_fidelity' compares outputs with sources",
         ),
         (
-            {"metrics": "unseen_copies", "sources_path": "references"},
+            {"metrics": "unseen_copies", "sources": "references"},
             "'unseen_copies' needs the words seen in training",
         ),
-        ({"references_paths": "nothing"}, "references file .*nothing does not exist"),
-        ({"references_paths": "."}, "cannot be read: it is a folder; give a text file"),
-        ({"hypotheses_path": "one_blank"}, "one_blank holds no text: its only line is empty"),
+        ({"references": "nothing"}, "references file .*nothing does not exist"),
+        ({"references": "."}, "cannot be read: it is a folder; give a text file"),
+        ({"hypotheses": "one_blank"}, "one_blank holds no text: its only line is empty"),
         ({"metrics": "BLEU,rougel"}, "no metric 'BLEU'; did you mean 'bleu'"),
         ({"metrics": "rougel"}, "no metric 'rougel'; did you mean 'rougeL'"),
         ({"metrics": " , "}, "No metric is named"),
@@ -71,26 +72,26 @@ def test_score_files_reads_training_words(tmp_path):
             {"bootstrap_samples": 10**14},
             "100000000000000 resampled test sets are too many: ask for 1000000 at most",
         ),
-        ({"hypotheses_path": "latin1"}, "latin1 is not UTF-8: line 2 cannot be read; convert"),
+        ({"hypotheses": "latin1"}, "latin1 is not UTF-8: line 2 cannot be read; convert"),
         (
-            {"references_paths": "utf-16"},
+            {"references": "utf-16"},
             "references file .*utf-16 is UTF-16 text, or no text at all: convert",
         ),
         (
-            {"references_paths": "utf-16-le"},
+            {"references": "utf-16-le"},
             "references file .*utf-16-le is UTF-16 text, or no text at all: convert",
         ),
         (
-            {"hypotheses_path": "blank"},
+            {"hypotheses": "blank"},
             "hypotheses file .*blank holds no text: all of its 2 lines are empty",
         ),
         (
             {"metrics": "perplexity"},
             "'perplexity' needs a model's probabilities, .* measure the model itself",
         ),
-        ({"hypotheses_path": "long"}, "long has 3 lines, but the references file .* has 2 lines"),
-        ({"sources_path": "long"}, "sources file .*long has 3 lines"),
-        ({"hypotheses_path": "empty"}, "empty is empty"),
+        ({"hypotheses": "long"}, "long has 3 lines, but the references file .* has 2 lines"),
+        ({"sources": "long"}, "sources file .*long has 3 lines"),
+        ({"hypotheses": "empty"}, "empty is empty"),
         ({"tokenize": "nonsense"}, "no usable tokenizer 'nonsense'"),
     ],
 )
@@ -103,21 +104,22 @@ def test_errors_are_one_sentence(tmp_path, keys, words):
     (tmp_path / "one_blank").write_text("\n")
     for encoding in ("utf-16", "utf-16-le"):  # with a byte order mark, and without
         (tmp_path / encoding).write_bytes("a b\nc d\n".encode(encoding))
-    keys = {"references_paths": "references", "hypotheses_path": "hypotheses", **keys}
-    keys = {
-        key: tmp_path / value if key.endswith(("_path", "_paths")) else value
-        for key, value in keys.items()
-    }
+    keys = {"references": "references", "hypotheses": "hypotheses", **keys}
+    metrics = keys.pop("metrics", scoring.DEFAULT_METRICS)
+    options = ScoringOptions(
+        **{key: keys.pop(key) for key in ("bootstrap_samples", "tokenize") if key in keys}
+    )
+    files = ScoredFiles(**{key: tmp_path / value for key, value in keys.items()})
     with pytest.raises(ScoringError, match=words) as caught:
-        scoring.score_files(**keys)
+        score_files(files, metrics, options)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
 
 
 def test_lists_of_different_lengths_are_refused():
     with pytest.raises(ScoringError, match="1 hypotheses for 2 references"):
-        scoring.score(["bleu"], ["a"], ["a", "b"])
+        scoring.score(["bleu"], ScoredTexts(["a"], ["a", "b"]))
     with pytest.raises(ScoringError, match="empty"):
-        scoring.score(["bleu"], [], [])
+        scoring.score(["bleu"], ScoredTexts([], []))
 
 
 @pytest.mark.parametrize(
@@ -129,31 +131,38 @@ def test_lists_of_different_lengths_are_refused():
 )
 def test_scores_that_do_not_fit_are_refused(scores, words):
     with pytest.raises(ScoringError, match=words):
-        scoring.score("perplexity", ["", ""], ["a", "b"], scores=scores)
+        scoring.score("perplexity", ScoredTexts(["", ""], ["a", "b"], scores=scores))
     with pytest.raises(ScoringError, match=words):
         scoring.score_pair(
-            "perplexity", ["", ""], ["", ""], ["a", "b"], scores=([(-1.0, 2)] * 2, scores)
+            "perplexity",
+            ScoredTexts(["", ""], ["a", "b"], scores=[(-1.0, 2)] * 2),
+            ScoredTexts(["", ""], ["a", "b"], scores=scores),
         )
 
 
 def test_empty_outputs_score_zero():
     results = scoring.score(
-        ["bleu", "chrf", "rouge"], ["", ""], ["a b c d", "e f g h"], bootstrap_samples=20
+        ["bleu", "chrf", "rouge"],
+        ScoredTexts(["", ""], ["a b c d", "e f g h"]),
+        ScoringOptions(bootstrap_samples=20),
     )
     assert all(result.value == 0 for result in results.values())
 
 
 def test_tensorflow_is_not_imported():
     code = (
-        "import sys; from pipeline import scoring; from pipeline.metrics.registry import METRICS; "
-        "scoring.score(METRICS[:6], ['a'], ['a']); sys.exit('tensorflow' in sys.modules)"
+        "import sys; from pipeline.metrics import scoring; "
+        "from pipeline.metrics.registry import METRICS; "
+        "from pipeline.metrics.scored_texts import ScoredTexts; "
+        "scoring.score(METRICS[:6], ScoredTexts(['a'], ['a'])); "
+        "sys.exit('tensorflow' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[3])
 
 
 def test_a_segment_without_references_is_refused():
     with pytest.raises(ScoringError, match="Segment 1 has no reference"):
-        scoring.score("bleu", ["a", "b"], [["a"], []])
+        scoring.score("bleu", ScoredTexts(["a", "b"], [["a"], []]))
 
 
 def _published():
@@ -206,38 +215,41 @@ def test_published_scores_are_found_again(row, tmp_path):
 def test_texts_to_remove_and_several_files(tmp_path):
     paths = _files(tmp_path, "a@@ b c\nd e\n", "ab c\nx@@ y\n")
     (tmp_path / "second").write_text("\nxy\n")
-    result = scoring.score_files(
-        [paths[0], tmp_path / "second"], paths[1], metrics="exact_match", remove="@@ "
-    )
+    files = ScoredFiles([paths[0], tmp_path / "second"], paths[1], remove="@@ ")
+    result = score_files(files, "exact_match")
     assert result["exact_match"].details == {"n": 2, "matches": 2}
     assert "nrefs:var" in result["exact_match"].signature
     (tmp_path / "second").write_text("one\n")
     with pytest.raises(
         ScoringError, match="references file .*second has 1 line, but .*references has 2 lines"
     ):
-        scoring.score_files([paths[0], tmp_path / "second"], paths[1])
+        score_files(ScoredFiles([paths[0], tmp_path / "second"], paths[1]))
 
 
 def test_a_pair_is_scored_as_each_alone_from_one_reading(monkeypatch):
     references = [f"the file {number} is here" for number in range(30)]
     good, bad = references[:25] + ["x"] * 5, ["the file"] * 30
-    names, settings = ["bleu", "exact_match", "nist"], {"bootstrap_samples": 40}
+    names, options = ["bleu", "exact_match", "nist"], ScoringOptions(bootstrap_samples=40)
+    texts = ScoredTexts(good, references), ScoredTexts(bad, references)
     expected = (
-        scoring.score(names, good, references, **settings),
-        scoring.score(names, bad, references, **settings),
-        scoring.paired_bootstrap(names, good, bad, references, **settings),
+        scoring.score(names, texts[0], options),
+        scoring.score(names, texts[1], options),
+        scoring.paired_bootstrap(names, *texts, options),
     )
     read = []
     statistics = ExactMatch.statistics
     monkeypatch.setattr(
         ExactMatch,
         "statistics",
-        lambda self, *segment: read.append(segment) or statistics(self, *segment),
+        lambda self, segment: read.append(segment) or statistics(self, segment),
     )
-    assert scoring.score_pair(names, good, bad, references, **settings) == expected
+    assert scoring.score_pair(names, *texts, options) == expected
     assert len(read) == 60
     without, _, compared = scoring.score_pair(
-        names, good, bad, references, test="randomisation", trials=30, bootstrap_samples=0
+        names,
+        *texts,
+        ScoringOptions(trials=30, bootstrap_samples=0),
+        test="randomisation",
     )
     assert without["bleu"].low is None and without["bleu"].value == expected[0]["bleu"].value
     assert compared["bleu"].low is None and compared["bleu"].p_value < 0.1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.readers import DataError
 from pipeline.readers.formats import read_unit
-from pipeline.readers.planning import InputUnit
+from pipeline.readers.input_plan import InputUnit
 from pipeline.readers.records import Pair, format_reject
 from tests.pipeline.readers.data_files import config, write
 

@@ -5,7 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.readers.formats import read_unit
-from pipeline.readers.planning import InputUnit, plan_inputs
+from pipeline.readers.input_plan import InputUnit
+from pipeline.readers.planning import plan_inputs
 from pipeline.readers.records import Pair
 from tests.pipeline.readers.data_files import config, read, write
 

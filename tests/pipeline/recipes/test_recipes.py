@@ -598,7 +598,7 @@ def test_a_section_that_is_a_value_in_the_file(tmp_path):
 
 def test_tensorflow_is_not_imported():
     code = (
-        "import sys, pipeline.recipes.recipe as c; c.load_recipe('localization_en_fr'); "
+        "import sys, pipeline.recipes.loading as c; c.load_recipe('localization_en_fr'); "
         "sys.exit('tensorflow' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[3])

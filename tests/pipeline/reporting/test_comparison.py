@@ -8,7 +8,9 @@ import pytest
 
 from pipeline.commands import main
 from pipeline.metrics import scoring
-from pipeline.reporting import comparison, report, results
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
+from pipeline.reporting import comparison, outputs, report
 
 SOURCES = [f"Open file {number} now" for number in range(40)]
 REFERENCES = [f"Ouvrir le fichier {number} maintenant" for number in range(40)]
@@ -34,11 +36,13 @@ def make_run(directory, answers, head="pointer_generator", sources=SOURCES, hidd
     ]
     found = scoring.score(
         METRICS,
-        [answer["text"] for answer in answers],
-        REFERENCES,
-        sources=sources,
-        training_words={"Open"},
-        bootstrap_samples=50,
+        ScoredTexts(
+            [answer["text"] for answer in answers],
+            REFERENCES,
+            sources=sources,
+            training_words={"Open"},
+        ),
+        ScoringOptions(bootstrap_samples=50),
     )
     recipe = {
         "name": directory.name,
@@ -54,7 +58,7 @@ def make_run(directory, answers, head="pointer_generator", sources=SOURCES, hidd
     report.write_report(
         directory, {"systems": systems, "recipe": recipe, "versions": {"keras": "3"}}
     )
-    results.write_outputs(directory / "outputs", sources, REFERENCES, {head: answers})
+    outputs.write_outputs(directory / "outputs", sources, REFERENCES, {head: answers})
     return directory
 
 
@@ -70,9 +74,7 @@ def runs(tmp_path_factory):
 
 
 def test_runs_are_tested_where_their_test_sets_agree(runs):
-    facts = comparison.compare(
-        [runs["good"], runs["bad"], runs["good_again"]], 200, progress=lambda line: None
-    )
+    facts = comparison.compare([runs["good"], runs["bad"], runs["good_again"]], 200)
     names = [system["name"] for system in facts["systems"]]
     assert [name.split("/")[-1] for name in names] == ["good", "bad", "good"] and len(
         set(names)
@@ -80,10 +82,9 @@ def test_runs_are_tested_where_their_test_sets_agree(runs):
     assert facts["note"] == "The runs were measured on the same 40 pairs."
     expected = scoring.paired_bootstrap(
         ["bleu", "exact_match"],
-        [answer["text"] for answer in BAD],
-        [answer["text"] for answer in GOOD],
-        REFERENCES,
-        bootstrap_samples=200,
+        ScoredTexts([answer["text"] for answer in BAD], REFERENCES),
+        ScoredTexts([answer["text"] for answer in GOOD], REFERENCES),
+        ScoringOptions(bootstrap_samples=200),
     )
     # What takes the training text is not tested anew; its numbers stand in the table.
     assert facts["comparisons"][names[1]] == {
@@ -107,7 +108,7 @@ def test_runs_are_tested_where_their_test_sets_agree(runs):
 
 
 def test_other_test_sets_are_not_tested(runs, tmp_path):
-    facts = comparison.compare([runs["good"], runs["other"]], progress=lambda line: None)
+    facts = comparison.compare([runs["good"], runs["other"]])
     assert "different test sets" in facts["note"] and "comparisons" not in facts
     page = report.write_report(tmp_path, facts).read_text(encoding="utf-8")
     assert "different test sets" in page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.reporting import report, results
+from pipeline.reporting import attention, report
 
 
 def answer(*rows):
@@ -11,19 +11,19 @@ def answer(*rows):
 
 def test_attention_entropy_is_a_mean_over_tokens_in_bits():
     explained = [answer([1.0, 0, 0, 0], [0.25] * 4), answer([0.5, 0.5])]
-    (found,) = results.attention_entropy(explained).values()
+    (found,) = attention.attention_entropy(explained).values()
     assert found["value"] == pytest.approx((0 + 2 + 1) / 3)
     assert found["details"] == {"tokens": 3, "texts": 2}
 
 
 def test_attention_that_a_gate_made_smaller_counts_as_a_distribution():
-    (found,) = results.attention_entropy([answer([0.1, 0.1], [0, 0])]).values()
+    (found,) = attention.attention_entropy([answer([0.1, 0.1], [0, 0])]).values()
     assert found["value"] == pytest.approx(1.0) and found["details"]["tokens"] == 1
 
 
 @pytest.mark.parametrize("explained", [[], [answer()], [answer([], [])], [answer([0.0, 0.0])]])
 def test_without_attention_there_is_no_entropy(explained):
-    assert results.attention_entropy(explained) == {}
+    assert attention.attention_entropy(explained) == {}
 
 
 def page_of(folder, sizes):

@@ -1,6 +1,8 @@
 """Tables of scores: a row for each metric, and breakdowns."""
 
 from pipeline.metrics import scoring
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.reporting import score_tables
 from tests.pipeline.corpora import corpus
 
@@ -10,8 +12,12 @@ def test_table_has_a_row_for_each_metric_and_a_column_for_each_system():
     names = ["bleu", "exact_match"]
     table = score_tables.format_table(
         {
-            "copy": scoring.score(names, outputs, references, bootstrap_samples=50),
-            "plain": scoring.score(names, worse, references, bootstrap_samples=50),
+            "copy": scoring.score(
+                names, ScoredTexts(outputs, references), ScoringOptions(bootstrap_samples=50)
+            ),
+            "plain": scoring.score(
+                names, ScoredTexts(worse, references), ScoringOptions(bootstrap_samples=50)
+            ),
         }
     )
     lines = table.splitlines()
@@ -24,10 +30,11 @@ def test_breakdowns_are_tables_of_what_has_words():
     references = ["a b c d", "a " * 12, "b b d e"]
     counts = {"a": 5, "b": 1}
     names = ["bleu_by_length", "word_f1_by_frequency", "bleu"]
-    settings = {"training_words": counts, "bootstrap_samples": 0}
+    options = ScoringOptions(bootstrap_samples=0)
+    one = ScoredTexts(references, references, training_words=counts)
     results = {
-        "one": scoring.score(names, references, references, **settings),
-        "two": scoring.score(names, ["a", "a", "b"], references, **settings),
+        "one": scoring.score(names, one, options),
+        "two": scoring.score(names, one.with_outputs(["a", "a", "b"]), options),
     }
     said = score_tables.format_breakdowns(results)
     lines = [line.split() for line in said.splitlines() if not line.startswith("---")]
@@ -45,7 +52,11 @@ def test_breakdowns_are_tables_of_what_has_words():
     assert frequency[0] == ["0", "100.0", "%", "0.0", "%", "4"]
     assert (
         score_tables.format_breakdowns(
-            {"one": scoring.score("bleu", references, references, bootstrap_samples=0)}
+            {
+                "one": scoring.score(
+                    "bleu", ScoredTexts(references, references), ScoringOptions(bootstrap_samples=0)
+                )
+            }
         )
         == ""
     )
@@ -54,18 +65,20 @@ def test_breakdowns_are_tables_of_what_has_words():
 def test_a_comparison_says_who_is_clearly_better():
     references, outputs, worse = corpus()
     names = ["bleu", "ter", "copy_rate"]
-    texts = {"sources": references, "bootstrap_samples": 100}
-    compared = scoring.paired_bootstrap(names, outputs, worse, references, **texts)
+    options = ScoringOptions(bootstrap_samples=100)
+    good = ScoredTexts(outputs, references, sources=references)
+    bad = good.with_outputs(worse)
+    compared = scoring.paired_bootstrap(names, good, bad, options)
     lines = score_tables.format_comparisons(compared).splitlines()
     assert lines[0].split() == ["difference", "p-value"]
     assert lines[2].startswith("BLEU") and lines[2].endswith("better")
     assert lines[3].startswith("TER") and lines[3].endswith("better")
     assert lines[4].startswith("Copy rate") and lines[4].endswith("differs")
-    back = scoring.paired_bootstrap(names, worse, outputs, references, **texts)
+    back = scoring.paired_bootstrap(names, bad, good, options)
     assert all(
         line.endswith("worse") for line in score_tables.format_comparisons(back).splitlines()[2:4]
     )
-    same = scoring.paired_bootstrap(names, outputs, outputs, references, **texts)
+    same = scoring.paired_bootstrap(names, good, good, options)
     assert all(
         line.endswith("not clear")
         for line in score_tables.format_comparisons(same).splitlines()[2:5]

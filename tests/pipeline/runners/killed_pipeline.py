@@ -90,11 +90,16 @@ def run(folder, data, killed):
 
     from components.parallel_text_example_gen.component import ParallelTextExampleGen
     from components.vocabulary.component import Vocabulary
+    from pipeline.recipes import views
     from pipeline.recipes.recipe import recipe_from_dict
 
-    recipe_json = recipe_from_dict({"name": NAME}).to_json()
-    example_gen = ParallelTextExampleGen(data_path=str(data), recipe_json=recipe_json)
-    vocabulary = Vocabulary(examples=example_gen.outputs["examples"], recipe_json=recipe_json)
+    recipe = recipe_from_dict({"name": NAME})
+    example_gen = ParallelTextExampleGen(data_path=str(data), data=recipe.data)
+    vocabulary = Vocabulary(
+        examples=example_gen.outputs["examples"],
+        config=recipe.vocabulary,
+        settings=views.vocabulary_settings(recipe),
+    )
     for component in (example_gen, vocabulary):
         if component.id == killed:
             die_after(component.executor_spec.executor_class)

@@ -1,5 +1,6 @@
-"""A tiny training that is killed again and again, beside one that is not:
-a program, run by `test_checkpoints.py`.
+"""A tiny training that is killed again and again, beside one that is not.
+
+It is a program, run by `test_checkpoints.py`.
 
     killed_training.py FOLDER SETTINGS
 
@@ -12,6 +13,7 @@ once.
 """
 
 import json
+import logging
 import os
 import pathlib
 import signal
@@ -21,6 +23,9 @@ import time
 
 def main(folder, settings):
 
+    logger = logging.getLogger("verbatim.progress")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(logging.StreamHandler(sys.stdout))
     kills = settings.pop("kills")
     ended_by(folder, settings, "unbroken", None)
     for kill in kills:
@@ -63,7 +68,9 @@ def train(folder, settings, name, kill, says_so):
     import numpy as np
 
     from pipeline.recipes.recipe import recipe_from_dict
-    from pipeline.training import checkpoints, language_model_trainer, trainer
+    from pipeline.training import checkpoints, language_model_trainer
+    from pipeline.training.language_model_inputs import LanguageModelInputs
+    from tests.pipeline.training import tiny_training
 
     kept = None
     if kill is not None:
@@ -72,9 +79,10 @@ def train(folder, settings, name, kill, says_so):
     recipe = recipe_from_dict({"name": "tiny", **settings})
     train_files, eval_files = ([str(folder / f"{split}*.gz")] for split in ("train", "eval"))
     if recipe.task == "language_model":
-        model, facts = language_model_trainer.train(recipe, train_files, eval_files, 20, kept=kept)
+        inputs = LanguageModelInputs(train_files, eval_files, tiny_training.VOCABULARY)
+        model, facts = language_model_trainer.train(recipe, inputs, kept)
     else:
-        model, facts = trainer.train(recipe, train_files, eval_files, 20, 20, kept=kept)
+        model, facts = tiny_training.train(recipe, train_files, eval_files, checkpoints=kept)
     # Random states and all.
     np.savez(folder / f"{name}.npz", *(variable.numpy() for variable in model.variables))
     (folder / f"{name}.json").write_text(json.dumps(facts))

@@ -12,13 +12,13 @@ import json
 import pathlib
 import sys
 
-from tests.pipeline.training.test_trainer import VOCABULARY, recipe, write_pairs
+from tests.pipeline.training.tiny_training import recipe, train, write_pairs
 
 
 def main(folder):
     import tensorflow as tf
 
-    from pipeline.training import replicas, trainer
+    from pipeline.training import replicas
 
     (processor,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(
@@ -32,11 +32,11 @@ def main(folder):
         tf.distribute.get_strategy(),
     ):
         replicas.strategy = lambda strategy=strategy: strategy
-        results.append(trainer.train(made, files, files, VOCABULARY, VOCABULARY)[1])
+        results.append(train(made, files, files)[1])
     (folder / "mirrored.json").write_text(json.dumps(results))
     replicas.strategy = lambda: tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     try:
-        trainer.train(recipe(accumulated_batches=2), files, files, VOCABULARY, VOCABULARY)
+        train(recipe(accumulated_batches=2), files, files)
     except ValueError as error:
         (folder / "refused.txt").write_text(str(error))
 

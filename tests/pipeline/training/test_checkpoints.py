@@ -16,23 +16,18 @@ import types
 import numpy as np
 import pytest
 
-from tests.pipeline.training.test_trainer import Clock, write_pairs
+from tests.pipeline.training.tiny_training import Clock, write_pairs
 
 ROOT = pathlib.Path(__file__).parents[3]
 PROGRAM = pathlib.Path(__file__).with_name("killed_training.py")
 
 
 @pytest.fixture
-def said():
-    return []
-
-
-@pytest.fixture
-def kept(tmp_path, said):
+def kept(tmp_path):
     """Checkpoints of a training called `a`, in a folder with a file pattern's letters."""
     from pipeline.training import checkpoints
 
-    kept = checkpoints.Checkpoints(str(tmp_path / "run [1]"), say=said.append)
+    kept = checkpoints.Checkpoints(str(tmp_path / "run [1]"))
     kept.load("a")
     return kept
 
@@ -123,7 +118,7 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path, ti
     assert_same(unbroken, other)
     # What was half written was not taken for a checkpoint, and was written anew.
     lines = [line for line in said.splitlines() if line.startswith("{")]
-    assert [".checkpoint.tmp" in line for line in lines] == [False, True, False]
+    assert [".checkpoint.partial" in line for line in lines] == [False, True, False]
     assert said.count("goes on from a checkpoint") == 3
     assert len(list((tmp_path / "checkpoints").rglob("*.checkpoint*"))) == 2
 
@@ -188,25 +183,25 @@ def test_a_training_finds_no_checkpoint_of_another(kept):
         lambda content: b"",
     ],
 )
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(kept, said, damage):
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(kept, caplog, damage):
     kept.save(state(1))
     kept.save(state(2))
     last = files(kept)[-1]
     last.write_bytes(damage(last.read_bytes()))
     assert kept.load("a")["epoch"] == 1
-    assert said == [
+    assert caplog.messages == [
         f"The checkpoint {last} cannot be used (it is not whole): the training goes on from the "
         "one before, or begins anew."
     ]
     # It is gone, so that the good one stays among the two.
     kept.save(state(3))
-    assert [kept.load("a")["epoch"], len(files(kept)), len(said)] == [3, 2, 1]
+    assert [kept.load("a")["epoch"], len(files(kept)), len(caplog.messages)] == [3, 2, 1]
     for path in files(kept):
         path.write_bytes(b"nothing")
-    assert kept.load("a") is None and len(said) == 3
+    assert kept.load("a") is None and len(caplog.messages) == 3
 
 
-def test_a_full_disk_stops_no_training(kept, said, monkeypatch):
+def test_a_full_disk_stops_no_training(kept, caplog, monkeypatch):
     kept.save(state(1))
 
     def full(descriptor):
@@ -216,7 +211,7 @@ def test_a_full_disk_stops_no_training(kept, said, monkeypatch):
         patch.setattr(os, "fsync", full)
         kept.save(state(2))
         kept.save(state(3))
-    [sentence] = said
+    [sentence] = caplog.messages
     assert sentence.startswith(
         f"No checkpoint can be written to {kept.directory} (No space left on device); the "
         "training goes on"
@@ -224,7 +219,7 @@ def test_a_full_disk_stops_no_training(kept, said, monkeypatch):
     # Nothing half-written is left, and what was there is still good.
     assert len(files(kept)) == 1 and kept.load("a")["epoch"] == 1
     kept.save(state(4))
-    assert kept.load("a")["epoch"] == 4 and len(said) == 1
+    assert kept.load("a")["epoch"] == 4 and len(caplog.messages) == 1
 
 
 def test_no_folder_no_checkpoints(monkeypatch):

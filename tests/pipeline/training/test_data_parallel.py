@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from pipeline.entry_points import worker_processes
-from pipeline.training import data_parallel
-from tests.pipeline.training.test_trainer import VOCABULARY, recipe, write_pairs
+from pipeline.training import workers
+from tests.pipeline.training.tiny_training import VOCABULARY, recipe, write_pairs
 
 
 def fn_args(folder, name, made):
@@ -62,10 +62,11 @@ def weights_of(arguments):
 
 
 @pytest.mark.slow
-def test_two_workers_train_as_one_even_if_one_is_lost_on_the_way(tmp_path, capfd):
+def test_two_workers_train_as_one_even_if_one_is_lost_on_the_way(tmp_path, capfd, caplog):
     from pipeline.entry_points import run_fn
     from pipeline.training import trainer_outputs
 
+    caplog.set_level("INFO", logger="verbatim.progress")
     # The last batch of an epoch has one pair: one of the workers has none of it.
     write_pairs(tmp_path / "train.gz", count=19)
     write_pairs(tmp_path / "train-short.gz", count=7, length=3)
@@ -98,8 +99,9 @@ def test_two_workers_train_as_one_even_if_one_is_lost_on_the_way(tmp_path, capfd
     assert [number for number in children() if number not in before] == []
 
     run_fn.run_fn(together)
-    said = capfd.readouterr().out
-    assert "2 workers on this machine" in said and said.count("goes on from a checkpoint") == 1
+    # What the workers say goes to their standard output, which is this process'.
+    assert "2 workers on this machine" in caplog.text
+    assert capfd.readouterr().out.count("goes on from a checkpoint") == 1
     one, two = (
         trainer_outputs.read_history(arguments.model_run_dir) for arguments in (alone, together)
     )
@@ -152,7 +154,7 @@ def config(cluster, kind="worker", index=0):
     ],
 )
 def test_what_tf_config_says(text, expected):
-    assert data_parallel.tasks_of(text) == expected
+    assert workers.tasks_of(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -175,8 +177,8 @@ def test_what_tf_config_says(text, expected):
     ],
 )
 def test_a_tf_config_that_cannot_be_used(text, sentence):
-    with pytest.raises(data_parallel.DataParallelError, match=sentence):
-        data_parallel.tasks_of(text)
+    with pytest.raises(workers.DataParallelError, match=sentence):
+        workers.tasks_of(text)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
@@ -193,9 +195,9 @@ def test_the_workers_rows_are_the_batch(rows, count):
     }
     seen, shares = [], []
     for index in range(count):
-        workers = object.__new__(data_parallel.Workers)
-        workers.count, workers.index = count, index
-        inputs, own, share = workers.own_rows(batch, tf.constant(labels))
+        some = object.__new__(workers.Workers)
+        some.count, some.index = count, index
+        inputs, own, share = some.own_rows(batch, tf.constant(labels))
         assert (
             np.array_equal(inputs["target_extended_ids"], own)
             and len(own) == len(inputs["source_ids"]) >= 1

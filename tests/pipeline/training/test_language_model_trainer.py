@@ -9,9 +9,10 @@ import random
 import numpy as np
 import pytest
 
+from pipeline.common import progress
 from pipeline.recipes import sections
 from pipeline.recipes.recipe import Recipe
-from tests.pipeline.training.test_trainer import summaries
+from tests.pipeline.training.tiny_training import summaries
 
 V = 20
 
@@ -34,7 +35,7 @@ def recipe(**settings):
 
 
 def write_passages(path, stream, new=7, context=0, seed=0):
-    """A split as Transform writes it: passages in any order, the context that each repeats counted."""
+    """Writes a split as Transform does: passages in any order, with their repeated context."""
     import tensorflow as tf
 
     passages = []
@@ -65,14 +66,18 @@ def test_the_stream_is_put_together_again(tmp_path, context):
 
 
 @pytest.mark.slow
-def test_training_tells_the_facts(tmp_path, capsys):
+def test_training_tells_the_facts(tmp_path, caplog):
     from keras_models import language_modeling
     from pipeline.training import language_model_trainer
+    from pipeline.training.language_model_inputs import LanguageModelInputs
+
+    caplog.set_level(progress.STEP, logger="verbatim.progress")
 
     stream = np.tile(np.random.default_rng(0).integers(9, V, size=6), 20)
     train = write_passages(tmp_path / "train.gz", stream)
     held = write_passages(tmp_path / "eval.gz", stream[:40], context=3)
-    model, facts = language_model_trainer.train(recipe(), train, held, V, str(tmp_path / "logs"))
+    inputs = LanguageModelInputs(train, held, V, log_directory=str(tmp_path / "logs"))
+    model, facts = language_model_trainer.train(recipe(), inputs)
     assert facts["head"] == "pointer_sentinel" and facts["words"] == {"train": 120, "eval": 40}
     assert [point["epoch"] for point in facts["curve"]] == [1, 2]
     assert facts["curve"][1]["eval_loss"] < facts["curve"][0]["eval_loss"]
@@ -80,7 +85,9 @@ def test_training_tells_the_facts(tmp_path, capsys):
         language_modeling.perplexity(model, stream[:40]), rel=1e-4
     )
     json.loads(json.dumps(facts), parse_constant=pytest.fail)
-    assert capsys.readouterr().out.count("validation perplexity") == 2
+    assert caplog.text.count("validation perplexity") == 2
+    last = [record.step for record in caplog.records if hasattr(record, "step")][-1]
+    assert (last.done, last.total, last.finished) == (facts["updates"], facts["updates"], True)
     curves, pictures = summaries(tmp_path / "logs")
     assert curves == {"loss", "validation_perplexity"}
     assert len(pictures) == 4 and all(

@@ -1,4 +1,4 @@
-"""Batches: every pair once an epoch, similar lengths together, nothing lost without being counted."""
+"""Batches: every pair one time an epoch, similar lengths together, what is left out counted."""
 
 import collections
 import random

@@ -1,0 +1,162 @@
+"""The steps of Beam that read parallel text, turn duplicates away, and divide it into splits."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import apache_beam as beam
+import tensorflow as tf
+
+from components.parallel_text_example_gen.duplicates import KeepFirst
+from components.untyped_in_beam import untyped_in_beam
+from pipeline.readers.formats import read_unit
+from pipeline.readers.input_plan import InputPlan, InputUnit
+from pipeline.readers.records import Pair, Reject, format_reject, reason_kind
+from pipeline.readers.splits import SPLITS, divided_shares, split_of
+from pipeline.recipes.sections import DataConfig
+
+REJECTED = "rejected"
+#: Rejects of the files that the recipe names for a split.
+REJECTED_FROM = "rejected from"
+
+# Between the steps records are plain tuples, which any runner encodes without knowing our classes.
+# The split is that of the unit, or "".
+#: (source, target, file, line, features, split).
+_SplitPair: TypeAlias = tuple[str, str, str, int, tuple[str, ...], str]
+#: (file, line, reason, text, split).
+_SplitReject: TypeAlias = tuple[str, int, str, str, str]
+#: (source, target, file, line, features), after the division.
+_Pair: TypeAlias = tuple[str, str, str, int, tuple[str, ...]]
+
+
+class Ingest(beam.PTransform):
+    """Reads a plan's units, one worker each, and turns duplicates away over all of them.
+
+    Applied to a pipeline it returns `(splits, rejected, tally)`: a dict from split name to
+    serialized tf.Examples, the lines of `rejects.tsv`, and JSON lines `[what, which, count]`.
+    """
+
+    def __init__(self, plan: InputPlan, config: DataConfig, folder: str) -> None:
+        """Takes a plan, its data section, and a folder for what `KeepFirst` exchanges."""
+        super().__init__()
+        self._plan = plan
+        self._config = config
+        self._folder = folder
+
+    @untyped_in_beam
+    def expand(
+        self, pipeline: beam.Pipeline
+    ) -> tuple[dict[str, beam.PCollection], beam.PCollection, beam.PCollection]:
+        """Builds the graph; see the class."""
+        config = self._config
+        read = (
+            pipeline
+            | "Units" >> beam.Create(list(self._plan.units))
+            | "Spread" >> beam.Reshuffle()
+            | "Read" >> beam.ParDo(_ReadUnit(config)).with_outputs(REJECTED, main="pairs")
+        )
+        pairs, rejects = read.pairs, [read[REJECTED]]
+        # Each branch is counted before the branches are joined: where Flatten is not fused, all of
+        # its input is held.
+        tallies = [
+            read.pairs | "TallyReadPairs" >> _Tally(lambda _: ("read", "")),
+            read[REJECTED] | "TallyReadRejects" >> _Tally(lambda _: ("read", "")),
+        ]
+        if config.drop_duplicates:
+            pairs, duplicates = pairs | "Duplicates" >> KeepFirst(self._folder)
+            rejects.append(duplicates)
+        rejects = rejects | "AllRejects" >> beam.Flatten()
+        tallies.append(
+            rejects | "TallyRejected" >> _Tally(lambda record: (REJECTED, reason_kind(record[2])))
+        )
+        tallies.append(
+            rejects | "TallySplitRejected" >> _Tally(lambda record: (REJECTED_FROM, record[4]))
+        )
+
+        divided = pairs | "Divide" >> beam.ParDo(_Divide(config)).with_outputs(*SPLITS)
+        splits = {}
+        for split in SPLITS:
+            tallies.append(
+                divided[split]
+                | f"TallyKept[{split}]" >> _Tally(lambda _, name=split: ("kept", name))
+            )
+            splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(
+                _serialize, config.extra_columns
+            )
+        tally = (
+            tallies
+            | "AllTallies" >> beam.Flatten()
+            | "AddUp" >> beam.CombinePerKey(sum)
+            | "CountToJson" >> beam.Map(lambda item: json.dumps([*item[0], item[1]]))
+        )
+        lines = rejects | "FormatRejects" >> beam.Map(
+            lambda record: format_reject(Reject(*record[:4]))
+        )
+        return splits, lines, tally
+
+
+class _Tally(beam.PTransform):
+    """Counts elements by the kind that a function gives them."""
+
+    def __init__(self, kind_of: Callable[..., tuple[str, str]]) -> None:
+        """Takes a function of an element; it returns the pair (what, which) to count it as."""
+        super().__init__()
+        self._kind_of = kind_of
+
+    @untyped_in_beam
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """Builds the graph; see the class."""
+        return elements | beam.Map(self._kind_of) | beam.combiners.Count.PerElement()
+
+
+class _ReadUnit(beam.DoFn):
+    """An `InputUnit` to pairs, and rejects on the side."""
+
+    def __init__(self, config: DataConfig) -> None:
+        super().__init__()
+        self._config = config
+
+    @untyped_in_beam
+    def process(self, unit: InputUnit) -> Iterator[_SplitPair | beam.pvalue.TaggedOutput]:
+        """Yields the records of one unit."""
+        for record in read_unit(unit, self._config):
+            if isinstance(record, Pair):
+                yield (*record, unit.split)
+            else:
+                yield beam.pvalue.TaggedOutput(REJECTED, (*record, unit.split))
+
+
+class _Divide(beam.DoFn):
+    """Sends each pair to the output that has the name of its split."""
+
+    def __init__(self, config: DataConfig) -> None:
+        super().__init__()
+        self._config = config
+        self._shares = divided_shares(config)
+
+    @untyped_in_beam
+    def process(self, pair: _SplitPair) -> Iterator[beam.pvalue.TaggedOutput]:
+        """Yields the pair without the split of its unit."""
+        source, target, file, line, features, split = pair
+        if split not in SPLITS[1:]:
+            split = split_of(source, self._config.split_salt, *self._shares)
+        yield beam.pvalue.TaggedOutput(split, (source, target, file, line, features))
+
+
+@untyped_in_beam
+def _serialize(pair: _Pair, feature_names: Sequence[str]) -> bytes:
+    source, target, file, line, extra = pair
+
+    def texts(text: str) -> tf.train.Feature:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
+
+    features = {
+        "source": texts(source),
+        "target": texts(target),
+        "file": texts(file),
+        "line": tf.train.Feature(int64_list=tf.train.Int64List(value=[line])),
+        **{name: texts(text) for name, text in zip(feature_names, extra)},
+    }
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    serialized: bytes = example.SerializeToString(deterministic=True)
+    return serialized

@@ -1,0 +1,28 @@
+"""The contents of lexicon files as part of a cache key."""
+
+import hashlib
+
+from tfx.dsl.io import fileio
+
+from pipeline.recipes.settings import VocabularySettings
+
+
+def with_digests(settings: VocabularySettings) -> VocabularySettings:
+    """Returns the settings with a digest of each lexicon file.
+
+    So a changed file is read again. A file that cannot be reached from here has no digest: a
+    pipeline may be written where its files are not.
+    """
+    with_digest = settings.copy()
+    if digest := _digest(settings.get("dictionary")):
+        with_digest["dictionary_digest"] = digest
+    if digest := _digest(settings.get("copy_lexicon")):
+        with_digest["copy_lexicon_digest"] = digest
+    return with_digest
+
+
+def _digest(path: str | None) -> str | None:
+    if not path or not fileio.exists(path):
+        return None
+    with fileio.open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()

@@ -1,0 +1,223 @@
+"""The rules of a step and the bookkeeping of an action, shared by all searches."""
+
+import typing
+
+from keras import ops
+
+from keras_models.decoding import actions as action_space
+from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, constraints
+from keras_models.decoding.hypotheses import provenance
+from keras_models.decoding.repetition import repeating_actions
+from keras_models.layers.numerics import LOG_ZERO, first_places, take_rows
+
+#: What the length of an output counts where its score is normalised: its tokens, each copied one
+#: among them; or what was chosen, a copied span once, as Zhou et al. 2018 do. The end counts in
+#: both. Without spans they are the same.
+LENGTH_UNITS = ("tokens", "choices")
+
+
+class Rules(typing.NamedTuple):
+    """The source and the rules of one search; the same for all its steps.
+
+    extended_ids: int32 `[batch, source_length]`.
+    source_mask: bool `[batch, source_length]`.
+    extended_size: V + source_length.
+    max_length, min_length, allow_unknown, protection: see `beam_search`.
+    max_span: the longest span that is one action, see `keras_models.decoding.actions`.
+    merges: whether a copied id stands for all positions that hold its word, or for its own position
+    alone. replace_unknown: whether `[UNK]` is output as the source token that attention looks at
+    most. no_repeat_ngram: no output says the same n tokens twice, but for tokens that are owed and
+    where nothing else is left; 0 for off. length_unit: what an output's length counts, see
+    `LENGTH_UNITS`. start_id, end_id, unknown_id: special ids.
+    """
+
+    extended_ids: typing.Any
+    source_mask: typing.Any
+    extended_size: typing.Any
+    max_length: typing.Any
+    min_length: typing.Any = 0
+    allow_unknown: bool = False
+    protection: typing.Any = None
+    max_span: int = 1
+    merges: bool = True
+    replace_unknown: bool = False
+    no_repeat_ngram: int = 0
+    length_unit: str = LENGTH_UNITS[0]
+    start_id: int = START_ID
+    end_id: int = END_ID
+    unknown_id: int = UNKNOWN_ID
+
+    @property
+    def source_length(self):
+        return ops.shape(self.extended_ids)[1]
+
+    @property
+    def vocabulary_size(self):
+        return self.extended_size - self.source_length
+
+    @property
+    def number_of_actions(self):
+        return self.vocabulary_size + self.max_span * self.source_length
+
+    @property
+    def counts_choices(self):
+        """Whether a search must count choices besides its steps.
+
+        Raises:
+            ValueError: the unit of length is none of `LENGTH_UNITS`.
+        """
+        if self.length_unit not in LENGTH_UNITS:
+            raise ValueError(
+                f"length_unit must be one of {', '.join(LENGTH_UNITS)}; got {self.length_unit!r}."
+            )
+        return self.length_unit == "choices" and self.max_span > 1
+
+    def chooses(self, last):
+        """int32, 1 where something is chosen after these last actions.
+
+        It is 0 inside a span, where one action alone is possible.
+        """
+        lengths = action_space.span_lengths(last, self.vocabulary_size, self.source_length)
+        return ops.cast(lengths == 1, "int32")
+
+    def repeat(self, times):
+        """The same rules for a batch of which each row stands `times` times."""
+        if times == 1:
+            return self
+        return self._replace(
+            extended_ids=ops.repeat(self.extended_ids, times, axis=0),
+            source_mask=ops.repeat(self.source_mask, times, axis=0),
+        )
+
+    def of(self, sources):
+        """The same rules, not yet repeated, for some of the sources, int32 `[n]`."""
+        return self._replace(
+            extended_ids=take_rows(self.extended_ids, sources),
+            source_mask=take_rows(self.source_mask, sources),
+            protection=None if self.protection is None else self.protection.of(sources),
+        )
+
+    def make_constrain(self):
+        """Returns the function of all rules.
+
+        It is `(output, last, owed, tokens, index) -> log_probs [rows, actions]`.
+
+        `output` is the step's `StepOutput`, `last` int32 `[rows]` the last actions, `tokens` int32
+        `[rows, max_length]` what was output so far, and `owed` bool `[rows, source_length]`, or
+        None without protection.
+        """
+        vocabulary_size, source_length = self.vocabulary_size, self.source_length
+        constrain = constraints(
+            vocabulary_size,
+            source_length,
+            self.max_length,
+            self.min_length,
+            self.allow_unknown or self.replace_unknown,
+            self.max_span,
+            self.start_id,
+            self.end_id,
+            self.unknown_id,
+        )
+
+        places = None if self.protection is None else first_places(self.extended_ids)
+
+        def apply(output, last, owed, tokens, index):
+            log_probs = output.log_probs
+            if self.max_span > 1:
+                log_probs = action_space.continue_spans(
+                    log_probs, last, vocabulary_size, source_length
+                )
+            log_probs = constrain(log_probs, index)
+            if self.replace_unknown:
+                # Nothing to put in its place: no `[UNK]`.
+                nothing = ops.logical_not(
+                    ops.any(self._replaceable(ops.shape(log_probs)[0]), axis=-1, keepdims=True)
+                )
+                is_unknown = ops.arange(ops.shape(log_probs)[1], dtype="int32") == self.unknown_id
+                log_probs = ops.where(
+                    ops.logical_and(nothing, ops.expand_dims(is_unknown, 0)), LOG_ZERO, log_probs
+                )
+            if self.protection is not None:
+                log_probs = self.protection.forbid(
+                    log_probs, owed, self.extended_ids, index, self.max_length, self.end_id, places
+                )
+            if self.no_repeat_ngram:
+                log_probs = self._forbid_repeats(log_probs, output.attention, owed, tokens, index)
+            return log_probs
+
+        return apply
+
+    def _forbid_repeats(self, log_probs, attention, owed, tokens, index):
+        if isinstance(self.max_length, int) and self.max_length <= self.no_repeat_ngram:
+            # Too short to repeat anything.
+            return log_probs
+        repeats = repeating_actions(
+            tokens,
+            index,
+            self.extended_ids,
+            self.vocabulary_size,
+            self.no_repeat_ngram,
+            self.max_span,
+            owed,
+        )
+        if self.replace_unknown:
+            # `[UNK]` says the token that replaces it.
+            attended = self.vocabulary_size + self._attended(attention)[0]
+            replaced = ops.take_along_axis(repeats, ops.expand_dims(attended, -1), axis=1)
+            is_unknown = ops.arange(ops.shape(log_probs)[1], dtype="int32") == self.unknown_id
+            repeats = ops.where(ops.expand_dims(is_unknown, 0), replaced, repeats)
+        allowed = ops.where(repeats, LOG_ZERO, log_probs)
+        possible = ops.any(allowed > LOG_ZERO / 2, axis=-1, keepdims=True)
+        return ops.where(possible, allowed, log_probs)
+
+    def _attended(self, attention):
+        """The replaceable position that attention looks at most, int32 `[rows]`, and its weight."""
+        weights = ops.where(self._replaceable(ops.shape(attention)[0]), attention, -1.0)
+        return ops.cast(ops.argmax(weights, axis=-1), "int32"), ops.max(weights, axis=-1)
+
+    def _replaceable(self, rows):
+        """The tokens that may stand for `[UNK]`, bool `[rows, source_length]`.
+
+        Those that are promised anyway are not among them.
+        """
+        if self.protection is None:
+            return self.source_mask
+        source = self.protection.source
+        return ops.logical_and(
+            self.source_mask,
+            ops.logical_not(ops.repeat(source, rows // ops.shape(source)[0], axis=0)),
+        )
+
+    def output(self, actions, log_probs, copy_log_probs, attention):
+        """What the chosen actions output.
+
+        Args:
+            actions: int32 `[rows]`.
+            log_probs: float32 `[rows]`, of these actions.
+            copy_log_probs: float32 `[rows, source_length]`.
+            attention: float32 `[rows, source_length]`.
+
+        Returns:
+            tokens int32 `[rows]` (extended ids), copied_from int32 `[rows]`, copy_probability
+            float32 `[rows]`.
+        """
+        vocabulary_size, source_length = self.vocabulary_size, self.source_length
+        tokens = action_space.first_tokens(actions, vocabulary_size, source_length)
+        if self.merges:
+            copied_from, probability = provenance(
+                tokens, log_probs, copy_log_probs, self.extended_ids
+            )
+        else:
+            copied_from = action_space.positions(actions, vocabulary_size, source_length)
+            probability = ops.cast(copied_from >= 0, "float32")
+        if self.replace_unknown:
+            attended, weight = self._attended(attention)
+            unknown = ops.equal(actions, self.unknown_id)
+            tokens = ops.where(unknown, vocabulary_size + attended, tokens)
+            copied_from = ops.where(unknown, attended, copied_from)
+            probability = ops.where(unknown, weight, probability)
+        return tokens, copied_from, probability
+
+    def pay(self, owed, tokens):
+        """Returns `owed` once `tokens [rows]` are output."""
+        return self.protection.pay(owed, tokens, self.extended_ids, self.vocabulary_size)

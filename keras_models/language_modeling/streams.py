@@ -1,0 +1,73 @@
+"""A stream of words cut into rows, and the walk along them."""
+
+import numpy as np
+
+# A stream begins as if a sentence had just ended.
+START_ID = 3
+PAD_ID = 0
+
+
+def rows_of(ids, batch_size, start_id=START_ID):
+    """Cuts a stream into contiguous rows.
+
+    Args:
+        ids: int `[words]`, the stream.
+        batch_size: number of rows.
+        start_id: the word before the stream's first.
+
+    Returns:
+        inputs and targets, int32 `[batch_size, length]`: each word's predecessor, and the word. The
+        last row is padded with 0.
+
+    Raises:
+        ValueError: there are fewer words than rows.
+    """
+    ids = np.asarray(ids, "int32")
+    if len(ids) < batch_size:
+        raise ValueError(
+            f"A stream of {len(ids)} words cannot be cut into {batch_size} rows: give more text."
+        )
+    length = -(-len(ids) // batch_size)
+    padded = np.zeros(batch_size * length, "int32")
+    inputs = padded.copy()
+    padded[: len(ids)] = ids
+    inputs[: len(ids)] = np.concatenate([[start_id], ids[:-1]])
+    return inputs.reshape(batch_size, length), padded.reshape(batch_size, length)
+
+
+def updates_of(length, window, stride, carry):
+    """The updates of one walk along rows.
+
+    Args:
+        length: words of a row.
+        window: L.
+        stride: s.
+        carry: whether states are carried: see the module.
+
+    Returns:
+        A list of (begin, end, losses): each update reads the words `begin..end - 1` and takes the
+        loss of the last `losses` of them. Every word's loss is taken exactly once.
+
+    Raises:
+        ValueError: the stride is below 1, or above the window that it advances in.
+    """
+    if stride < 1 or (not carry and stride > window):
+        raise ValueError(
+            f"The stride must be between 1 and the window ({window}) where windows are read anew; "
+            f"got {stride}."
+        )
+    if carry:
+        return [
+            (begin, min(begin + stride, length), min(stride, length - begin))
+            for begin in range(0, length, stride)
+        ]
+    end = min(window, length)
+    updates = [(0, end, end)]
+    while end < length:
+        # The last stride may be a shorter one. Windows always begin a multiple of the stride, where
+        # the states are known.
+        begin = updates[-1][0] + stride
+        advanced = min(end + stride, length)
+        updates.append((begin, advanced, advanced - end))
+        end = advanced
+    return updates

@@ -1,0 +1,281 @@
+"""Recurrent decoder of a body: attention, input feeding, selective read, decoding steps."""
+
+import keras
+from keras import ops
+
+from keras_models.decoding.actions import first_tokens
+from keras_models.layers.loop_kernel import LoopKernel
+from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax
+from keras_models.layers.recurrent import FeedbackCell
+from keras_models.layers.source_attention import SourceAttention
+from keras_models.models.seq2seq import Seq2Seq
+
+
+class RecurrentDecoder(Seq2Seq):
+    """Base of the bodies whose decoder is recurrent; a subclass adds an encoder.
+
+    Its constructor calls `make_decoder`, then `build_decoder`; `encode` makes its carry by
+    `first_carry`.
+    """
+
+    def make_decoder(self, hidden_size, cell, attention, coverage, input_feeding, selective_read):
+        """Makes the decoder's layers. See `RecurrentSeq2Seq` for the arguments."""
+        policy = self.dtype_policy
+        self.input_feeding = input_feeding
+        self.selective_read = selective_read
+        self.coverage = coverage and attention != "none"
+        self.bridges = [
+            keras.layers.Dense(hidden_size, activation="tanh", dtype=policy, name=f"bridge_{index}")
+            for index in range(2 if cell == "lstm" else 1)
+        ]
+        self.feedback_size = hidden_size * (bool(input_feeding) + bool(selective_read))
+        self.cell = FeedbackCell(
+            hidden_size, cell, feedback=self.feedback_size > 0, dtype=policy, name="decoder_cell"
+        )
+        self.attention = None
+        if attention != "none":
+            self.attention = SourceAttention(
+                attention, units=hidden_size, coverage=self.coverage, dtype=policy, name="attention"
+            )
+        self.readout = keras.layers.Dense(
+            hidden_size, activation="tanh", use_bias=False, dtype=policy, name="readout"
+        )
+
+    def build_decoder(self, embedding_size, memory_size):
+        """Builds the decoder's layers for the sizes of a target word and a source state."""
+        for bridge in self.bridges:
+            bridge.build((None, memory_size))
+        self.cell.build(embedding_size, self.feedback_size)
+        if self.attention is not None:
+            self.attention.build((None, self.hidden_size), (None, None, memory_size))
+        read = memory_size if self.attention is not None else 0
+        self.readout.build((None, self.hidden_size + read))
+
+    def first_states(self, last):
+        """The decoder's first states, of a bidirectional layer's last ones.
+
+        An LSTM's memory is left out where the decoder has none.
+        """
+        # The states of the forward direction come first; a GRU has one each, an LSTM two.
+        half = len(last) // 2
+        last = [ops.concatenate([last[i], last[half + i]], axis=-1) for i in range(half)]
+        return [bridge(state) for bridge, state in zip(self.bridges, last)]
+
+    def first_carry(self, first, source_ids):
+        """Returns the carry of an output that begins, with the first states of the cell."""
+        zeros = ops.cast(ops.zeros_like(source_ids), "float32")
+        carry = {
+            "cell": first,
+            "hidden": ops.zeros_like(first[0]),
+            "context": ops.zeros_like(first[0]),
+            "attention_log_weights": zeros,
+            # The sum of the weights of all steps so far, this one included.
+            "coverage": zeros,
+        }
+        if self.selective_read:
+            carry["copy_scores"] = zeros
+        return carry
+
+    def _selective_read(self, tokens, carry, memory):
+        """Weighted sum zeta of the states that hold the previous token, `[batch, memory_size]`.
+
+        rho_j is proportional to exp of the last step's copy score, over the positions j that hold
+        the token; 0 if none does.
+        """
+        size, ids = self.number_of_words(memory), memory["extended_ids"]
+        position = ops.expand_dims(ops.maximum(tokens - size, 0), -1)
+        surface = ops.where(tokens < size, tokens, ops.take_along_axis(ids, position, axis=1)[:, 0])
+        matches = ops.logical_and(ops.equal(ids, ops.expand_dims(surface, -1)), memory["mask"])
+        weights = ops.exp(masked_log_softmax(carry["copy_scores"], matches))
+        weights = ops.expand_dims(ops.cast(weights, memory["states"].dtype), 1)
+        return ops.squeeze(ops.matmul(weights, memory["states"]), 1)
+
+    def _loop_kernels(self, training):
+        """The kernels that the steps of a training multiply by, as `_advance` takes them.
+
+        There are none where nothing is trained.
+        """
+        if not training:
+            return {}
+        kernels = {
+            "cell": self.cell.loop_kernels(),
+            "readout": LoopKernel(self.readout.kernel, self.readout.compute_dtype),
+        }
+        if self.attention is not None:
+            kernels["query"] = self.attention.loop_kernel()
+        return kernels
+
+    def _read_out(self, inputs, kernel):
+        """The readout layer's outputs, of its own kernel or of its `LoopKernel`."""
+        return (
+            self.readout(inputs)
+            if kernel is None
+            else self.readout.activation(kernel.multiply(inputs))
+        )
+
+    def _advance(self, projected, tokens, carry, memory, kernels=None):
+        """One step of the recurrence: carry before, carry after.
+
+        Args:
+            projected: the embedded token as `cell.project` left it.
+            tokens: int `[batch]`, the extended id of the same token, for the selective read; else
+                None.
+            kernels: what `_loop_kernels` returned outside of the loop, or None.
+        """
+        kernels = kernels or {}
+        feedback = [carry["hidden"]] if self.input_feeding else []
+        if self.selective_read:
+            feedback.append(self._selective_read(tokens, carry, memory))
+        feedback = ops.concatenate(feedback, axis=-1) if feedback else None
+        cell = self.cell(projected, list(carry["cell"]), feedback, kernels=kernels.get("cell"))
+        output = cell[0]
+        new = dict(carry, cell=cell)
+        if self.attention is None:
+            new["hidden"] = self._read_out(output, kernels.get("readout"))
+        else:
+            context, log_weights = self.attention(
+                output,
+                memory["states"],
+                mask=memory["mask"],
+                coverage=carry["coverage"] if self.coverage else None,
+                keys=memory["keys"],
+                query_kernel=kernels.get("query"),
+            )
+            new["hidden"] = self._read_out(
+                ops.concatenate([output, context], axis=-1), kernels.get("readout")
+            )
+            new["context"] = context
+            new["attention_log_weights"] = log_weights
+            new["coverage"] = carry["coverage"] + ops.exp(log_weights)
+        if self.selective_read:
+            # Padding's score is never read; a finite one keeps the carry's gradient clean.
+            scores = self.head.copy_scores(output, memory)
+            new["copy_scores"] = ops.where(scores > LOG_ZERO, scores, 0.0)
+        return new
+
+    @staticmethod
+    def _gold_actions(inputs):
+        """The extended ids that the target feeds, int32 `[batch, target_length]`.
+
+        They are the labels, one step later.
+        """
+        labels = ops.cast(inputs["target_extended_ids"], "int32")
+        return ops.concatenate(
+            [ops.cast(inputs["target_input_ids"], "int32")[:, :1], labels[:, :-1]], axis=1
+        )
+
+    def _head_state(self, carry, embedded):
+        """What the head reads of one step."""
+        return {
+            "hidden": carry["hidden"],
+            "context": carry["context"],
+            "decoder_state": carry["cell"][0],
+            "inputs": embedded,
+            "attention_log_weights": carry["attention_log_weights"],
+        }
+
+    def scan_gold(self, inputs, embedded, memory, carry, training):
+        """Runs the recurrence that feeds the gold tokens.
+
+        Args:
+            inputs, training: those of the model's `call`.
+            embedded: `[batch, target_length, embedding_size]`, the gold tokens.
+            memory, carry: what `encode` returned.
+
+        Returns:
+            What each step carried, tensors `[time, batch, ...]`.
+        """
+        fed = None
+        if self.selective_read:
+            # By a time in the carry, because `ops.scan` over two tensors needs to know their length
+            # on TensorFlow.
+            fed = self._gold_actions(inputs)
+            carry = {**carry, "time": ops.zeros_like(carry["coverage"][:, :1])}
+        kernels = self._loop_kernels(training)
+
+        def step(carry, projected):
+            tokens = None
+            if fed is not None:
+                tokens = ops.take_along_axis(fed, ops.cast(carry["time"], "int32"), axis=1)[:, 0]
+                carry = dict(carry, time=carry["time"] + 1)
+            carry = self._advance(projected, tokens, carry, memory, kernels)
+            return carry, carry
+
+        _, steps = ops.scan(step, carry, ops.transpose(self.cell.project(embedded), (1, 0, 2)))
+        return steps
+
+    def scan_sampled(self, inputs, memory, carry):
+        """Runs the recurrence that feeds some of its own predictions.
+
+        A predicted span of several tokens feeds its first.
+
+        Returns:
+            What each step carried, tensors `[time, batch, ...]`; `inputs` is what was fed.
+        """
+        gold_ids, gold_actions = (
+            ops.cast(inputs["target_input_ids"], "int32"),
+            self._gold_actions(inputs),
+        )
+        gold = ops.cast(self.choose_gold(inputs), "int32")
+        size, length = self.target_vocabulary_size, ops.shape(memory["extended_ids"])[1]
+        kernels = self._loop_kernels(training=True)
+        # Dropout's mask is drawn outside: random numbers inside a scan are not JAX's.
+        kept = self.drop(ops.ones_like(self.target_embedding(gold_ids)), training=True)
+        zeros = ops.zeros_like(gold[:, :1])
+        # `ops.scan` on TensorFlow gives back what is carried, nothing else.
+        carry = {**carry, "time": zeros, "own": zeros, "inputs": ops.zeros_like(kept[:, 0])}
+
+        def step(carry, kept):
+            def now(sequence):
+                return ops.take_along_axis(sequence, carry["time"], axis=1)[:, 0]
+
+            own, is_gold = carry["own"][:, 0], ops.equal(now(gold), 1)
+            ids = ops.where(is_gold, now(gold_ids), self.feed_ids(own, memory))
+            tokens = ops.where(is_gold, now(gold_actions), first_tokens(own, size, length))
+            embedded = self.target_embedding(ids) * kept
+            new = self._advance(self.cell.project(embedded), tokens, carry, memory, kernels)
+            own = self.likeliest(self._head_state(new, embedded), memory)
+            new.update(time=carry["time"] + 1, own=ops.expand_dims(own, -1), inputs=embedded)
+            return new, new
+
+        _, steps = ops.scan(step, carry, ops.transpose(kept, (1, 0, 2)))
+        return steps
+
+    def decoding_tables(self, shortlist=False):
+        """Those of `Seq2Seq`, and `projections` `[V, gates * hidden_size]`.
+
+        These are the words' embeddings through the cell's input weights, which a step looks up.
+        """
+        words = ops.arange(self.target_vocabulary_size, dtype="int32")
+        return {
+            **super().decoding_tables(shortlist),
+            "projections": self.cell.project(self.target_embedding(words)),
+        }
+
+    def step(self, actions, carry, memory, index=None):
+        """One decoding step.
+
+        Args:
+            actions: int `[batch]`, just decoded; extended ids where the head's `max_span` is 1.
+            carry: what `encode` or the last `step` returned.
+            memory: what `encode` returned, with `feed_ids`; `projections` too, where
+                `decoding_tables` were asked.
+            index: unused; other bodies count the steps.
+
+        Returns:
+            log_probs `[batch, V + max_span * source_length]`, copy_log_probs `[batch,
+            source_length]`, attention `[batch, source_length]`, and the next carry.
+        """
+        words = self.feed_ids(actions, memory)
+        embedded = self.target_embedding(words)
+        if "projections" in memory:
+            projected = ops.take(memory["projections"], words, axis=0)
+        else:
+            projected = self.cell.project(embedded)
+        carry = self._advance(projected, actions, carry, memory)
+        log_probs, copy_log_probs = self.head.step_log_probs(
+            self._head_state(carry, embedded), memory
+        )
+        attention = carry["attention_log_weights"]
+        attention = ops.zeros_like(attention) if self.attention is None else ops.exp(attention)
+        return log_probs, copy_log_probs, attention, carry

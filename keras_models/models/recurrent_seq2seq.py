@@ -1,0 +1,342 @@
+"""Encoder-decoder body with a recurrent decoder."""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_models import losses
+from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
+from keras_models.layers.embeddings import token_embedding
+from keras_models.layers.numerics import repeat_rows
+from keras_models.layers.recurrent import GRU, LSTM, bidirectional
+from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
+from keras_models.layers.segmenting_encoder import SegmentingEncoder
+from keras_models.models.recurrent_decoder import RecurrentDecoder
+from keras_models.models.seq2seq import BODY_OPTIONS
+
+_ENCODERS = {"gru": GRU, "lstm": LSTM}
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class RecurrentSeq2Seq(RecurrentDecoder):
+    """Recurrent, convolutional or segmenting encoder, attentive decoder, copy head.
+
+    In formulas, o_{t-1} being fed back (Luong et al. 2015, section 3.3):
+
+        h = BiRNN(E_s x),  s_0 = tanh(W [h_forward_last; h_backward_first] + b)
+        s_t = RNN([E_t y_{t-1}; o_{t-1}], s_{t-1})
+        context_t, a_t = attention(s_t, h, coverage_t)
+        o_t = tanh(W_o [s_t; context_t])
+
+    The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary.
+    Encoder `"cnn"` is `ConvolutionalEncoder`; without last states, s_0 is made of the mean of h
+    over the source's tokens. Encoder `"segmenting"` reads characters and finds words
+    (`SegmentingEncoder`, trained by `SegmentationPolicy`); a word's h stands at its last character.
+
+    Args:
+        source_vocabulary_size: number of source ids.
+        target_vocabulary_size: V.
+        head: name of the head, see `keras_models.heads.registry`.
+        cell: `"gru"` or `"lstm"`.
+        attention: `"additive"`, `"dot"`, `"bilinear"`, or `"none"`: the decoder then sees the
+            source through its first state alone.
+        embedding_size, hidden_size: sizes; `hidden_size` is even for encoder `"rnn"`.
+        encoder: `"rnn"`, bidirectional layers of `cell`, `"cnn"`, gated convolutions, or
+            `"segmenting"`, which fits head `softmax`.
+        segmentation: dict of arguments of `SegmentationPolicy`, and of those of `SegmentingEncoder`
+            all but units and dropout, for that encoder; or None.
+        encoder_layers: stacked layers of the encoder.
+        kernel_size: width of the convolutions, odd.
+        dropout: share of units dropped on embeddings, source states and decoder outputs.
+        initial_range: r, above 0: embeddings and kernels are first drawn uniformly from [-r, r], as
+            Sutskever et al. 2014 (section 3.4, r = 0.08) and Luong et al. 2015 (section 4.1, r =
+            0.1) do; biases, and what has a first value of its own, keep that. 0: kernels are
+            Glorot's, embeddings drawn from N(0, 1). For encoder `"rnn"`.
+        input_feeding: whether o_{t-1} is an input of step t.
+        coverage: whether coverage enters the attention score and `coverage_loss_weight` applies.
+        coverage_loss_weight: weight of `losses.coverage_loss`, added to the training loss.
+        selective_read: whether the source states of the token just copied are an input of the next
+            step (Gu et al. 2016, eq. 9), weighted by the head's copy scores of that step; for head
+            `joint_copy`.
+        head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
+            scheduled_sampling, lexicon_shape, composition, composition_options: see `Seq2Seq`.
+
+    Raises:
+        ValueError: sizes or options that do not fit together.
+
+    Call arguments:
+        inputs: dict with int `[batch, source_length]` `source_ids` and `source_extended_ids`, int
+            `[batch, target_length]` `target_input_ids` and `target_extended_ids`, the label
+            features that the head reads and the source features. Id 0 is padding.
+
+    Returns:
+        float32 `[batch, target_length]`, the log-probability of each label; train with
+        `losses.negative_log_likelihood`.
+
+    Example:
+
+    >>> model = RecurrentSeq2Seq(
+    ...     source_vocabulary_size=20, target_vocabulary_size=10, hidden_size=8, embedding_size=4)
+    >>> ids = np.array([[4, 5, 6]])
+    >>> model({"source_ids": ids, "source_extended_ids": [[10, 11, 12]],
+    ...        "target_input_ids": [[2, 7]], "target_extended_ids": [[7, 3]]}).shape
+    TensorShape([1, 2])
+    """
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size,
+        head="pointer_generator",
+        cell="gru",
+        attention="additive",
+        embedding_size=256,
+        hidden_size=256,
+        encoder="rnn",
+        encoder_layers=1,
+        kernel_size=3,
+        dropout=0.2,
+        input_feeding=True,
+        coverage=True,
+        coverage_loss_weight=1.0,
+        selective_read=False,
+        segmentation=None,
+        initial_range=0.0,
+        **kwargs,
+    ):
+        # Composed words are scaled, because what they are composed by is not drawn anew: the same
+        # variance.
+        stddev = initial_range / math.sqrt(3) if initial_range else 1.0
+        super().__init__(
+            source_vocabulary_size, target_vocabulary_size, head, embedding_stddev=stddev, **kwargs
+        )
+        self._config = dict(
+            source_vocabulary_size=source_vocabulary_size,
+            target_vocabulary_size=target_vocabulary_size,
+            head=head,
+            cell=cell,
+            attention=attention,
+            embedding_size=embedding_size,
+            hidden_size=hidden_size,
+            encoder=encoder,
+            encoder_layers=encoder_layers,
+            kernel_size=kernel_size,
+            dropout=dropout,
+            input_feeding=input_feeding,
+            coverage=coverage,
+            coverage_loss_weight=coverage_loss_weight,
+            selective_read=selective_read,
+            segmentation=segmentation,
+            initial_range=initial_range,
+            **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
+        )
+        if cell not in _ENCODERS:
+            raise ValueError(f"cell must be one of {', '.join(_ENCODERS)}; got {cell!r}.")
+        if encoder not in ("rnn", "cnn", "segmenting"):
+            raise ValueError(f"encoder must be one of rnn, cnn, segmenting; got {encoder!r}.")
+        if encoder == "segmenting" and (head != "softmax" or attention == "none"):
+            raise ValueError(
+                "encoder 'segmenting' needs head 'softmax' and an attention: what is copied would "
+                "be single characters."
+            )
+        if encoder != "cnn" and hidden_size % 2:
+            raise ValueError(
+                f"hidden_size must be even, one half for each direction; got {hidden_size}."
+            )
+        if initial_range < 0 or (initial_range and encoder != "rnn"):
+            raise ValueError(
+                f"initial_range must be at least 0, and 0 for encoder {encoder!r}, whose layers "
+                f"are drawn by sizes of their own; got {initial_range}."
+            )
+        if attention == "none" and self.head.needs_attention:
+            raise ValueError(
+                f"The head {head!r} copies by attention; it needs an attention other than 'none'."
+            )
+        if selective_read and not hasattr(self.head, "copy_scores"):
+            raise ValueError(
+                f"selective_read needs a head with copy scores, 'joint_copy'; got {head!r}."
+            )
+        self.hidden_size = hidden_size
+        self.coverage_loss_weight = coverage_loss_weight
+        policy = self.dtype_policy
+
+        self.build_source_embedding(
+            embedding_size,
+            lambda: token_embedding(
+                source_vocabulary_size, embedding_size, policy, "source_embedding"
+            ),
+        )
+        self.target_embedding = token_embedding(
+            target_vocabulary_size, embedding_size, policy, "target_embedding"
+        )
+        self._make_encoder(encoder, cell, encoder_layers, kernel_size, dropout, segmentation)
+        self.make_decoder(hidden_size, cell, attention, coverage, input_feeding, selective_read)
+        self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+        sizes = (None, None, embedding_size + self.features_size)
+        for index, layer in enumerate(self.encoder):
+            layer.build(sizes if index == 0 else (None, None, hidden_size))
+        self.build_decoder(embedding_size, hidden_size)
+        self.build_head(hidden_size, hidden_size, embedding_size, hidden_size)
+        if initial_range:
+            self._draw_weights(initial_range)
+
+    def _make_encoder(self, encoder, cell, encoder_layers, kernel_size, dropout, segmentation):
+        """Makes the encoder's layers. See the class for the arguments."""
+        size, policy = self.hidden_size, self.dtype_policy
+        self.convolutional = encoder == "cnn"
+        self.policy = None
+        if encoder == "segmenting":
+            options = dict(segmentation or {})
+            names = ("composes", "residual", "word_buckets")
+            own = {name: options.pop(name) for name in names if name in options}
+            layers = [SegmentingEncoder(size, dropout, dtype=policy, name="encoder", **own)]
+            self.policy = SegmentationPolicy(size, dtype="float32", name="policy", **options)
+            self.policy.build()
+            self.decoding_samples = self.policy.decoding_samples
+        elif self.convolutional:
+            layers = [
+                ConvolutionalEncoder(
+                    size,
+                    encoder_layers,
+                    kernel_size,
+                    dropout=dropout,
+                    dtype=policy,
+                    name="encoder",
+                )
+            ]
+        else:
+            layers = [
+                bidirectional(
+                    _ENCODERS[cell](
+                        size // 2, return_sequences=True, return_state=True, dtype=policy
+                    ),
+                    dtype=policy,
+                    name=f"encoder_{index}",
+                )
+                for index in range(encoder_layers)
+            ]
+        self.encoder = layers
+
+    def _draw_weights(self, initial_range):
+        """Draws embeddings and kernels anew, uniformly from [-initial_range, initial_range]."""
+        composed = [] if self.composer is None else self.composer.trainable_variables
+        kept = {id(variable) for variable in composed}
+        for variable in self.trainable_variables:
+            # A GRU's bias has two axes, too.
+            if len(variable.shape) < 2 or variable.name == "bias" or id(variable) in kept:
+                continue
+            # One for each: an initializer draws the same numbers always.
+            draw = keras.initializers.RandomUniform(-initial_range, initial_range)
+            variable.assign(draw(variable.shape, dtype=variable.dtype))
+
+    def get_config(self):
+        return {**super().get_config(), **self._config}
+
+    # Encoder.
+
+    def _segment(self, inputs, embedded, mask, training, samples):
+        """Finds words among the characters.
+
+        Returns what `SegmentingEncoder` returns, `samples` rows for each source.
+        """
+
+        def choose(logits, mask):
+            if not training:
+                return self.policy.decode(logits, mask, samples)
+            ends = inputs.get(SCRIPT_ENDS)
+            return self.policy.draw(
+                logits, mask, None if ends is None else repeat_rows(ends, samples)
+            )
+
+        given = {"ids": inputs["source_ids"], "policy_gradient": self.policy.state_gradient()}
+        return self.encoder[0](
+            embedded, mask, choose=choose, samples=samples, training=training, **given
+        )
+
+    def segment(self, inputs):
+        """Where the likeliest segmentation ends words, bool `[batch, source_length]`.
+
+        It is for encoder `"segmenting"`.
+        """
+        mask = ops.not_equal(inputs["source_ids"], 0)
+        return self._segment(inputs, self.embed_source(inputs), mask, False, 1)["ends"]
+
+    def encode(self, inputs, training=False, max_length=None, samples=1):
+        """Reads the source.
+
+        Args:
+            inputs: dict with int `[batch, source_length]` `source_ids`, `source_extended_ids` and,
+                for decoding, `source_feed_ids` (target id fed after a copy of that token).
+            training: whether dropout is on.
+            max_length: unused; other bodies reserve memory for that many steps.
+            samples: segmentations of each source, side by side; of encoder `"segmenting"`.
+
+        Returns:
+            memory: dict of tensors with leading axis `batch`: `states`, `mask`, `extended_ids`,
+                `feed_ids` if given, `keys` of the attention, and what the head prepared;
+                `segmented` in training with encoder `"segmenting"`, what it returned.
+            carry: the decoder's first carry.
+        """
+        source_ids = ops.cast(inputs["source_ids"], "int32")
+        mask = ops.not_equal(source_ids, 0)
+        states = self.drop(self.embed_source(inputs), training=training)
+        segmented = None
+        if self.policy is not None:
+            segmented = self._segment(inputs, states, mask, training, samples)
+            inputs = repeat_rows(inputs, samples)
+            source_ids, states, mask = inputs["source_ids"], segmented["states"], segmented["ends"]
+            first = self.first_states(segmented["last"])
+        elif self.convolutional:
+            states = self.encoder[0](states, source_mask=mask, training=training)
+            real = ops.cast(ops.expand_dims(mask, -1), states.dtype)
+            mean = ops.sum(states, axis=1) / ops.maximum(ops.sum(real, axis=1), 1)
+            states = self.drop(states, training=training)
+            first = [bridge(mean) for bridge in self.bridges]
+        else:
+            for layer in self.encoder:
+                states, *last = layer(states, mask=mask, training=training)
+                states = self.drop(states, training=training)
+            first = self.first_states(last)
+        memory = self.make_memory(inputs, states, mask)
+        if self.attention is not None:
+            memory["keys"] = self.attention.project_memory(memory["states"])
+        if segmented is not None and training:
+            memory["segmented"] = segmented
+        return memory, self.first_carry(first, source_ids)
+
+    def call(self, inputs, training=False):
+        samples = self.policy.samples if training and self.policy is not None else 1
+        memory, carry = self.encode(inputs, training=training, samples=samples)
+        inputs = repeat_rows(inputs, samples)
+        segmented = memory.pop("segmented", None)
+        embedded = self.drop(self.target_embedding(inputs["target_input_ids"]), training=training)
+        if training and self.scheduled_sampling:
+            steps = self.scan_sampled(inputs, memory, carry)
+        else:
+            steps = self.scan_gold(inputs, embedded, memory, carry, training)
+        steps = keras.tree.map_structure(lambda x: ops.transpose(x, (1, 0, 2)), steps)
+        targets = ops.cast(inputs["target_extended_ids"], "int32")
+        if self.coverage and self.coverage_loss_weight:
+            attention = ops.exp(steps["attention_log_weights"])
+            penalty = losses.coverage_loss(
+                attention, steps["coverage"] - attention, ops.not_equal(targets, 0)
+            )
+            self.add_loss(self.coverage_loss_weight * penalty)
+        state = {
+            "hidden": self.drop(steps["hidden"], training=training),
+            "context": steps["context"],
+            "decoder_state": steps["cell"][0],
+            "inputs": steps.get("inputs", embedded),
+            "attention_log_weights": steps["attention_log_weights"],
+        }
+        log_prob = self.score_targets(state, memory, inputs, training)
+        if segmented is None:
+            return log_prob
+        attention = ops.exp(steps["attention_log_weights"])
+        source_ids = ops.cast(inputs["source_ids"], "int32")
+        arguments = (source_ids, segmented["mask"], log_prob, ops.not_equal(targets, 0), attention)
+        self.add_loss(self.policy.loss(segmented, *arguments))
+        return ops.mean(
+            ops.reshape(self.policy.share(log_prob), (-1, samples, ops.shape(log_prob)[1])), axis=1
+        )

@@ -1,0 +1,365 @@
+"""Encoder-decoder body: a Transformer that ends with the attention that a head copies by."""
+
+import keras
+from keras import ops
+
+from keras_models import losses
+from keras_models.layers.embeddings import token_embedding
+from keras_models.layers.numerics import rowwise
+from keras_models.layers.source_attention import SourceAttention
+from keras_models.layers.transformer import (
+    EPSILON,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    sinusoidal_positions,
+)
+from keras_models.models.seq2seq import BODY_OPTIONS, Seq2Seq
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class TransformerSeq2Seq(Seq2Seq):
+    """Transformer encoder and decoder, pre-norm, under a copy head.
+
+        x_t = sqrt(e) E y_{t-1} + PE(t)            (Vaswani et al. 2017, sections 3.4 and 3.5)
+        h   = Norm(EncoderLayers(sqrt(e) E_s x + PE))
+        u_t = DecoderLayers(x_1 .. x_t, h)         multi-head attention over itself and over h
+        s_t = Norm(u_t),  a_t = softmax_j(s_t . W h_j / sqrt(d)),  context_t = sum_j a_tj h_j
+        o_t = Norm'(u_t + W_c context_t)
+
+    The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary. The
+    heads of a multi-head attention share out their work, and none of them is trained to point at
+    what is copied; so copying has an attention of its own, with a single head, whose context is the
+    last thing that the decoder adds: a_t is a proper distribution and learned under every head. It
+    is `SourceAttention`'s bilinear score of the scaled query.
+
+    Training computes all steps at once. Decoding keeps keys and values of the steps before in the
+    carry, whose size `encode`'s `max_length` fixes. Coverage in the attention's score would make
+    each step wait for the one before, so there is none here; coverage's loss can be had.
+
+    Args:
+        source_vocabulary_size: number of source ids.
+        target_vocabulary_size: V.
+        head: name of the head, see `keras_models.heads.registry`.
+        embedding_size: e, projected to `hidden_size` where they differ or the source has features.
+        hidden_size: d, an even multiple of `attention_heads`.
+        attention_heads: heads of each multi-head attention.
+        feed_forward_size: hidden units of the feed-forward networks.
+        encoder_layers, decoder_layers: stacked layers.
+        dropout: share of units dropped on embeddings and on what each sub-layer adds.
+        coverage_loss_weight: weight of `losses.coverage_loss` of a_t, added to the training loss.
+        selective_read: must be false; it is for the recurrent body, as it feeds each step with the
+            copy scores of the one before.
+        head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
+            scheduled_sampling, lexicon_shape, composition, composition_options: see `Seq2Seq`.
+            Scheduled sampling takes two passes over the target (Mihaylova and Martins 2019).
+
+    Raises:
+        ValueError: sizes or options that do not fit together.
+
+    Call arguments:
+        inputs: see `RecurrentSeq2Seq`.
+
+    Returns:
+        float32 `[batch, target_length]`, the log-probability of each label; train with
+        `losses.negative_log_likelihood`.
+
+    Example:
+
+    >>> model = TransformerSeq2Seq(
+    ...     source_vocabulary_size=20, target_vocabulary_size=10, hidden_size=8, embedding_size=8)
+    >>> ids = np.array([[4, 5, 6]])
+    >>> model({"source_ids": ids, "source_extended_ids": [[10, 11, 12]],
+    ...        "target_input_ids": [[2, 7]], "target_extended_ids": [[7, 3]]}).shape
+    TensorShape([1, 2])
+
+    References:
+        Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762;
+        Mihaylova and Martins 2019, "Scheduled Sampling for Transformers",
+        https://arxiv.org/abs/1906.07651
+    """
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size,
+        head="pointer_generator",
+        embedding_size=256,
+        hidden_size=256,
+        attention_heads=4,
+        feed_forward_size=1024,
+        encoder_layers=3,
+        decoder_layers=3,
+        dropout=0.1,
+        coverage_loss_weight=0.0,
+        selective_read=False,
+        **kwargs,
+    ):
+        # The Transformer multiplies its embeddings by the square root of their size.
+        stddev = embedding_size**-0.5
+        super().__init__(
+            source_vocabulary_size, target_vocabulary_size, head, embedding_stddev=stddev, **kwargs
+        )
+        self._config = dict(
+            source_vocabulary_size=source_vocabulary_size,
+            target_vocabulary_size=target_vocabulary_size,
+            head=head,
+            embedding_size=embedding_size,
+            hidden_size=hidden_size,
+            attention_heads=attention_heads,
+            feed_forward_size=feed_forward_size,
+            encoder_layers=encoder_layers,
+            decoder_layers=decoder_layers,
+            dropout=dropout,
+            coverage_loss_weight=coverage_loss_weight,
+            **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
+        )
+        if hidden_size % attention_heads or hidden_size % 2:
+            raise ValueError(
+                f"hidden_size must be even and divisible by attention_heads; got {hidden_size} "
+                f"and {attention_heads}."
+            )
+        if selective_read:
+            raise ValueError(
+                "selective_read is for the recurrent body: the Transformer trains all steps at "
+                "once."
+            )
+        self.hidden_size = hidden_size
+        self.embedding_size = embedding_size
+        self.attention_heads = attention_heads
+        self.coverage_loss_weight = coverage_loss_weight
+        policy = self.dtype_policy
+
+        def embedding(size, name):
+            return token_embedding(size, embedding_size, policy, f"{name}_embedding", stddev)
+
+        def projection(size, name):
+            if size == hidden_size:
+                return None
+            layer = keras.layers.Dense(
+                hidden_size, use_bias=False, dtype=policy, name=f"{name}_projection"
+            )
+            layer.build((None, size))
+            return layer
+
+        def norm(name):
+            layer = keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name=name)
+            layer.build((None, None, hidden_size))
+            return layer
+
+        def stack(kind, number, name):
+            layers = [
+                kind(
+                    attention_heads,
+                    feed_forward_size,
+                    dropout,
+                    dtype=policy,
+                    name=f"{name}_{index}",
+                )
+                for index in range(number)
+            ]
+            for layer in layers:
+                layer.build((None, None, hidden_size))
+            return layers
+
+        self.build_source_embedding(
+            embedding_size, lambda: embedding(source_vocabulary_size, "source")
+        )
+        self.target_embedding = embedding(target_vocabulary_size, "target")
+        self.source_projection = projection(embedding_size + self.features_size, "source")
+        self.target_projection = projection(embedding_size, "target")
+        self.encoder = stack(TransformerEncoderLayer, encoder_layers, "encoder")
+        self.encoder_norm = norm("encoder_norm")
+        self.decoder = stack(TransformerDecoderLayer, decoder_layers, "decoder")
+        self.query_norm = norm("query_norm")
+        self.attention = SourceAttention("bilinear", dtype=policy, name="attention")
+        self.attention.build((None, hidden_size), (None, None, hidden_size))
+        self.readout = keras.layers.Dense(hidden_size, use_bias=False, dtype=policy, name="readout")
+        self.readout.build((None, hidden_size))
+        self.output_norm = norm("output_norm")
+        self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+        self.build_head(hidden_size, hidden_size, embedding_size, hidden_size)
+
+    def get_config(self):
+        return {**super().get_config(), **self._config}
+
+    def _place(self, embedded, projection, positions, training):
+        """Embeddings `[batch, length, size]` as the first layer's inputs.
+
+        They are projected if need be, with their positions.
+        """
+        if projection is not None:
+            embedded = rowwise(projection, embedded)
+        encoded = ops.cast(sinusoidal_positions(positions, self.hidden_size), embedded.dtype)
+        return self.drop(embedded + encoded, training=training)
+
+    # Encoder.
+
+    def encode(self, inputs, training=False, max_length=None):
+        """Reads the source.
+
+        Args:
+            inputs: dict with int `[batch, source_length]` `source_ids`, `source_extended_ids` and,
+                for decoding, `source_feed_ids` (target id fed after a copy of that token).
+            training: whether dropout is on.
+            max_length: the longest output that is to be decoded, in tokens without the end, an int
+                or scalar tensor: what room the carry has. None where no step follows.
+
+        Returns:
+            memory: dict of tensors with leading axis `batch`: `states`, `mask`, `extended_ids`,
+                `feed_ids` if given, `keys` of the attention, keys and values of the decoder's
+                layers, and what the head prepared.
+            carry: the decoder's first carry, tensors with leading axis `batch`; empty without
+                `max_length`.
+        """
+        source_ids = ops.cast(inputs["source_ids"], "int32")
+        batch, length = ops.shape(source_ids)
+        mask = ops.not_equal(source_ids, 0)
+        embedded = self.embed_source(inputs)
+        embedded = embedded * ops.cast(self.embedding_size**0.5, embedded.dtype)
+        states = self._place(
+            embedded, self.source_projection, ops.arange(length, dtype="int32"), training
+        )
+        for layer in self.encoder:
+            states = layer(states, source_mask=mask, training=training)
+        memory = self.make_memory(inputs, self.encoder_norm(states), mask)
+        memory["keys"] = self.attention.project_memory(memory["states"])
+        for index, layer in enumerate(self.decoder):
+            memory[f"keys_{index}"], memory[f"values_{index}"] = layer.project_memory(
+                memory["states"]
+            )
+        if max_length is None:
+            return memory, {}
+        # The end is one more step.
+        shape = (
+            batch,
+            self.attention_heads,
+            max_length + 1,
+            self.hidden_size // self.attention_heads,
+        )
+        carry = {
+            f"{name}_{index}": ops.zeros(shape, dtype=self.compute_dtype)
+            for name in ("keys", "values")
+            for index in range(len(self.decoder))
+        }
+        return memory, carry
+
+    # Decoder.
+
+    def _embed_target(self, ids):
+        embedded = self.target_embedding(ops.cast(ids, "int32"))
+        return embedded * ops.cast(self.embedding_size**0.5, embedded.dtype)
+
+    def _decode(self, embedded, positions, memory, carry=None, index=None, training=False):
+        """What the head reads of some steps.
+
+        Args:
+            embedded: `[batch, length, embedding_size]`, the previous tokens.
+            positions: int `[length]`.
+            memory: what `encode` returned.
+            carry, index: for a decoding step, of length 1; see `step`.
+
+        Returns:
+            `state`, tensors `[batch, length, ...]`, and the next carry.
+        """
+        states = self._place(embedded, self.target_projection, positions, training)
+        new = {}
+        for number, layer in enumerate(self.decoder):
+            names = (f"keys_{number}", f"values_{number}")
+            states, cache = layer(
+                states,
+                source_keys=memory[names[0]],
+                source_values=memory[names[1]],
+                source_mask=memory["mask"],
+                cache=None
+                if carry is None
+                else {"keys": carry[names[0]], "values": carry[names[1]]},
+                index=index,
+                training=training,
+            )
+            if cache is not None:
+                new[names[0]], new[names[1]] = cache["keys"], cache["values"]
+        query = self.query_norm(states)
+        scale = ops.cast(self.hidden_size**-0.5, query.dtype)
+        context, log_weights = self.attention(
+            query * scale, memory["states"], mask=memory["mask"], keys=memory["keys"]
+        )
+        hidden = self.output_norm(
+            states + self.drop(rowwise(self.readout, context), training=training)
+        )
+        state = {
+            "hidden": hidden,
+            "context": context,
+            "decoder_state": query,
+            "inputs": embedded,
+            "attention_log_weights": log_weights,
+        }
+        return state, new
+
+    def _sample_inputs(self, inputs, positions, memory):
+        """Target ids to feed, some gold and some the model's own: int32 `[batch, target_length]`.
+
+        The two passes of Mihaylova and Martins 2019: the first decodes the gold inputs, and what it
+        predicts at each step takes the place of some of them in the second. It has no dropout and
+        no gradient.
+        """
+        gold = ops.cast(inputs["target_input_ids"], "int32")
+        chosen = self.choose_gold(inputs)
+        memory = keras.tree.map_structure(ops.stop_gradient, memory)
+        state, _ = self._decode(self._embed_target(gold), positions, memory)
+        state = keras.tree.map_structure(ops.stop_gradient, state)
+
+        def predict(step):
+            return self.feed_ids(self.likeliest(step, memory), memory)
+
+        # Step by step, so that no distribution of all steps at once is held.
+        own = ops.map(
+            predict, {name: ops.transpose(value, (1, 0, 2)) for name, value in state.items()}
+        )
+        own = ops.concatenate([gold[:, :1], ops.transpose(own)[:, :-1]], axis=1)
+        return ops.where(chosen, gold, own)
+
+    def call(self, inputs, training=False):
+        memory, _ = self.encode(inputs, training=training)
+        positions = ops.arange(ops.shape(inputs["target_input_ids"])[1], dtype="int32")
+        ids = inputs["target_input_ids"]
+        if training and self.scheduled_sampling:
+            ids = self._sample_inputs(inputs, positions, memory)
+        embedded = self._embed_target(ids)
+        state, _ = self._decode(embedded, positions, memory, training=training)
+        if self.coverage_loss_weight:
+            attention = ops.exp(state["attention_log_weights"])
+            covered = ops.cumsum(attention, axis=1) - attention
+            real = ops.not_equal(ops.cast(inputs["target_extended_ids"], "int32"), 0)
+            self.add_loss(
+                self.coverage_loss_weight * losses.coverage_loss(attention, covered, real)
+            )
+        return self.score_targets(state, memory, inputs, training)
+
+    def step(self, actions, carry, memory, index=None):
+        """One decoding step.
+
+        Args:
+            actions: int `[batch]`, just decoded; extended ids where the head's `max_span` is 1.
+            carry: what `encode` or the last `step` returned.
+            memory: what `encode` returned, with `feed_ids`.
+            index: number of the step, from 0; an int or scalar tensor, at most `encode`'s
+                `max_length`.
+
+        Returns:
+            log_probs `[batch, V + max_span * source_length]`, copy_log_probs `[batch,
+            source_length]`, attention `[batch, source_length]`, and the next carry.
+
+        Raises:
+            ValueError: `encode` was given no `max_length`, or the step has no index.
+        """
+        if not carry or index is None:
+            raise ValueError(
+                "A step of the Transformer needs its index, and a carry of encode(..., "
+                "max_length=...)."
+            )
+        index = ops.convert_to_tensor(index, dtype="int32")
+        embedded = ops.expand_dims(self._embed_target(self.feed_ids(actions, memory)), 1)
+        state, carry = self._decode(embedded, ops.reshape(index, (1,)), memory, carry, index)
+        state = {name: ops.squeeze(value, 1) for name, value in state.items()}
+        log_probs, copy_log_probs = self.head.step_log_probs(state, memory)
+        return log_probs, copy_log_probs, ops.exp(state["attention_log_weights"]), carry

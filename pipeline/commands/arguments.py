@@ -1,0 +1,42 @@
+"""Arguments that several commands share."""
+
+import argparse
+from typing import TypeAlias
+
+from pipeline.recipes import loading
+
+#: What a command's `add_parser` adds its own parser to.
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the recipe and `--set`."""
+    names = ", ".join(loading.available_recipes())
+    parser.add_argument("recipe", metavar="RECIPE", help=f"a .toml file, or one of: {names}")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override, such as model.head=softmax",
+    )
+
+
+def add_beam_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--beam`."""
+    parser.add_argument(
+        "--beam",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="--beam=--OPTION: an option for Beam; repeatable",
+    )
+
+
+def add_json_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--json`, which `pipeline.commands.output` reads."""
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write the facts there too, for machines; - for standard output",
+    )

@@ -1,0 +1,76 @@
+"""What commands write: lines for people, JSON for machines, and files."""
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from pipeline.commands.command_error import CommandError
+from pipeline.common import whole_files
+
+
+def people_stream(options: argparse.Namespace) -> TextIO:
+    """Returns where people's lines go: not to standard output when machines read it."""
+    return sys.stderr if getattr(options, "json", None) == "-" else sys.stdout
+
+
+def printer(options: argparse.Namespace) -> Callable[[str], None]:
+    """Returns the function that prints a line for people."""
+    stream = people_stream(options)
+    return lambda line: print(line, file=stream, flush=True)
+
+
+def write_json(path: str | None, content: Any) -> None:
+    """Writes facts as JSON: to a file, to standard output for `-`, nowhere for None."""
+    if not path:
+        return
+    text = json.dumps(_as_json(content), indent=1, ensure_ascii=False, allow_nan=False)
+    if path == "-":
+        print(text)
+    else:
+        write_text(path, text + "\n")
+
+
+def _as_json(content: Any) -> Any:
+    """Returns content with null for numbers that JSON lacks, such as an infinite perplexity."""
+    if isinstance(content, dict):
+        return {key: _as_json(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_as_json(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def write_text(path: str, text: str) -> None:
+    """Writes a file, whole or not at all.
+
+    Raises:
+        CommandError: it cannot be written.
+    """
+    try:
+        whole_files.write_text(path, text)
+    except OSError as error:
+        raise CommandError(f"The file {path} cannot be written: {error.strerror}.") from None
+
+
+def check_writable(*paths: str | None) -> None:
+    """Refuses files that cannot be written, before the work whose result they are to hold.
+
+    Args:
+        paths: files; None and `-` stand for no file.
+
+    Raises:
+        CommandError: one of them cannot be written.
+    """
+    for path in paths:
+        if not path or path == "-":
+            continue
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            raise CommandError(f"The file {path} cannot be written: there is no folder {folder}.")
+        if os.path.isdir(path):
+            raise CommandError(f"The file {path} cannot be written: it is a folder.")
+        if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+            raise CommandError(f"The file {path} cannot be written: permission denied.")

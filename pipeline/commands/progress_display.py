@@ -1,0 +1,185 @@
+"""Progress on the terminal: what `pipeline.common.progress` logs, as lines and bars."""
+
+import contextlib
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TextIO
+
+from pipeline.common import progress
+
+if TYPE_CHECKING:
+    import rich.progress
+
+_INDENT = "  "
+# Where a bar cannot be drawn, long work prints a line now and then.
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+@contextlib.contextmanager
+def shown_on(stream: TextIO) -> Iterator[None]:
+    """Shows progress on a stream while the block runs; warnings go to standard error."""
+    display = ProgressDisplay(stream)
+    level = progress.LOGGER.level
+    progress.LOGGER.addHandler(display)
+    progress.LOGGER.setLevel(progress.STEP)
+    try:
+        yield
+    finally:
+        progress.LOGGER.setLevel(level)
+        progress.LOGGER.removeHandler(display)
+        display.close()
+
+
+class ProgressDisplay(logging.Handler):
+    """Prints sentences, and draws counted work as bars with the time left.
+
+    A stream that is not a terminal gets a plain line every few seconds instead of a bar.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(progress.STEP)
+        self._stream = stream
+        self._bars = _Bars(stream) if stream.isatty() else None
+        self._lines = _Lines()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Shows a record; as every handler does, it reports its own errors and goes on."""
+        try:
+            self._show(record)
+        except Exception:
+            self.handleError(record)
+
+    def _show(self, record: logging.LogRecord) -> None:
+        step: progress.Step | None = getattr(record, "step", None)
+        indent = _INDENT * getattr(record, "depth", 0)
+        if record.levelno >= logging.WARNING:
+            self._print(f"verbatim: {record.getMessage()}", sys.stderr)
+        elif step is None:
+            self._print(indent + record.getMessage(), self._stream)
+        elif self._bars and self._bars.can_draw():
+            self._bars.show(step, indent)
+        elif line := self._lines.line_of(step):
+            self._print(indent + line, self._stream)
+
+    def _print(self, line: str, stream: TextIO) -> None:
+        if self._bars and self._bars.drawn:
+            self._bars.print_above(line)
+        else:
+            print(line, file=stream, flush=True)
+
+    def close(self) -> None:
+        """Takes away the bars that are still there."""
+        if self._bars:
+            self._bars.stop()
+        super().close()
+
+
+class _Lines:
+    """Chooses the steps that are worth a line of their own."""
+
+    def __init__(self) -> None:
+        # By description: when the work began, how much was done then, and when a line was due.
+        self._begun: dict[str, tuple[float, int]] = {}
+        self._last_line: dict[str, float] = {}
+
+    def line_of(self, step: progress.Step) -> str | None:
+        """Returns the line for a step, or None where it is too early for one."""
+        now = time.monotonic()
+        name = step.description
+        begin, done_before = self._begun.setdefault(name, (now, step.done))
+        last = self._last_line.get(name)
+        if step.finished:
+            # What was over before its first line needs no last one.
+            self._begun.pop(name)
+            self._last_line.pop(name, None)
+            return None if last is None else _sentence(step)
+        if now - (begin if last is None else last) < _SECONDS_BETWEEN_LINES:
+            return None
+        self._last_line[name] = now
+        line = _sentence(step)
+        done = step.done - done_before
+        if step.total is None or not done:
+            return line
+        seconds = (now - begin) / done * (step.total - step.done)
+        return f"{line}, {_duration(seconds)} left"
+
+
+def _sentence(step: progress.Step) -> str:
+    return f"{step.description}: {_count(step)}"
+
+
+def _count(step: progress.Step) -> str:
+    total = "" if step.total is None else f" of {step.total}"
+    return f"{step.done}{total} {step.unit}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+class _Bars:
+    """The bars of the counted work that is being done, drawn by rich below the sentences."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._progress: rich.progress.Progress | None = None
+        self._tasks: dict[str, rich.progress.TaskID] = {}
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there is a bar at the moment."""
+        return bool(self._tasks)
+
+    def can_draw(self) -> bool:
+        """Whether the terminal can move its cursor, which `TERM=dumb` cannot."""
+        console = self._made().console
+        return console.is_terminal and not console.is_dumb_terminal
+
+    def show(self, step: progress.Step, indent: str) -> None:
+        """Draws a step; a bar goes away when its work is done."""
+        bars = self._made()
+        if step.finished:
+            if step.description in self._tasks:
+                bars.remove_task(self._tasks.pop(step.description))
+            if not self._tasks:
+                bars.stop()
+            return
+        if step.description not in self._tasks:
+            self._tasks[step.description] = bars.add_task(
+                indent + step.description, total=step.total, completed=step.done, count=""
+            )
+            bars.start()
+        task = self._tasks[step.description]
+        bars.update(task, total=step.total, completed=step.done, count=_count(step))
+
+    def print_above(self, line: str) -> None:
+        """Prints a line that stays, above the bars."""
+        self._made().console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def stop(self) -> None:
+        """Takes the bars away."""
+        self._tasks.clear()
+        if self._progress:
+            self._progress.stop()
+
+    def _made(self) -> "rich.progress.Progress":
+        # Imported where the first bar is drawn: most commands draw none.
+        import rich.console
+        import rich.progress
+
+        if self._progress is None:
+            self._progress = rich.progress.Progress(
+                rich.progress.TextColumn("{task.description}", markup=False),
+                rich.progress.BarColumn(),
+                rich.progress.TextColumn("{task.fields[count]}", markup=False),
+                rich.progress.TimeRemainingColumn(),
+                console=rich.console.Console(file=self._stream),
+                transient=True,
+            )
+        return self._progress

@@ -1,0 +1,68 @@
+"""The command `run`: trains on a user's data through the whole pipeline, and pushes the model."""
+
+import argparse
+import contextlib
+import os
+import sys
+
+from pipeline.commands import arguments, output
+from pipeline.commands.command_error import CommandError
+from pipeline.common import tensorflow_settings
+from pipeline.recipes import loading
+from pipeline.recipes.recipe import Recipe
+
+#: The exit status of a run whose model is not good enough to be pushed.
+NOT_BLESSED = 3
+
+
+def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
+    """Adds the command's parser; returns it."""
+    parser = commands.add_parser(
+        "run", help="train on your data through the whole pipeline, and push the model"
+    )
+    arguments.add_recipe_arguments(parser)
+    parser.add_argument(
+        "--data",
+        metavar="PATH",
+        help="a file, a folder, or two aligned files A,B (not for made-up tasks)",
+    )
+    parser.add_argument("--output", required=True, metavar="DIR", help="the run's folder")
+    arguments.add_beam_argument(parser)
+    parser.add_argument("--no-cache", action="store_true", help="ignore cached results")
+    arguments.add_json_argument(parser)
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command; returns the exit status."""
+    from pipeline.commands import run_summary
+    from pipeline.runners import local_runner
+
+    recipe = loading.load_recipe(options.recipe, options.set)
+    output.check_writable(options.json)
+    data = options.data or _made_up_data(recipe, options.output)
+    tensorflow_settings.start_xla_quietly()
+    # Third parties print to standard output, which is not for people when machines read it.
+    with (
+        contextlib.redirect_stdout(sys.stderr) if options.json == "-" else contextlib.nullcontext()
+    ):
+        facts = local_runner.run(
+            recipe, data, options.output, options.beam, enable_cache=not options.no_cache
+        )
+    line = output.printer(options)
+    for text in run_summary.lines_of(facts):
+        line(text)
+    keys = (*local_runner.METRICS_KEYS, *local_runner.RUN_KEYS)
+    output.write_json(options.json, local_runner.selected(facts, keys))
+    return 0 if facts["blessed"] else NOT_BLESSED
+
+
+def _made_up_data(recipe: Recipe, directory: str) -> str:
+    """Writes the data of a made-up task into the run's folder; returns their path."""
+    if not recipe.data.synthetic:
+        raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
+    from pipeline.readers import synthetic
+
+    return synthetic.write_task(
+        recipe.data.synthetic, os.path.join(directory, "data"), recipe.training.seed
+    )

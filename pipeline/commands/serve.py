@@ -1,0 +1,136 @@
+"""The command `serve`: answers gRPC and REST requests with a model, or with several."""
+
+import argparse
+import functools
+from typing import TYPE_CHECKING
+
+from pipeline.commands import arguments
+from pipeline.commands.command_error import CommandError
+from pipeline.common import tensorflow_settings
+
+if TYPE_CHECKING:
+    from serving.batching import Batching
+
+# Requests that can wait in the server's threads for one batch, however large the batch may be.
+_MOST_TOGETHER = 64
+
+
+def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
+    """Adds the command's parser; returns it."""
+    parser = commands.add_parser("serve", help="answer gRPC requests with a model, or several")
+    served = parser.add_mutually_exclusive_group(required=True)
+    served.add_argument(
+        "--model", metavar="DIR", help="a model folder; new versions in it are loaded automatically"
+    )
+    served.add_argument(
+        "--config", metavar="FILE", help="TensorFlow Serving's model config file: several models"
+    )
+    parser.add_argument(
+        "--port", type=int, default=8500, metavar="N", help="0 chooses a free one (default: 8500)"
+    )
+    parser.add_argument(
+        "--rest-port",
+        type=int,
+        metavar="N",
+        help="TF Serving's REST paths, Prometheus and a web page (default: not)",
+    )
+    batched = parser.add_mutually_exclusive_group()
+    batched.add_argument(
+        "--batch-size",
+        type=int,
+        metavar="N",
+        help="batch up to N texts of concurrent requests",
+    )
+    batched.add_argument(
+        "--batching-config", metavar="FILE", help="TensorFlow Serving's batching parameters file"
+    )
+    parser.add_argument(
+        "--batch-delay",
+        type=float,
+        metavar="MS",
+        help="wait that long for more requests (default: 2; where batches run at once, a fifth of "
+        "what one takes, if that is more)",
+    )
+    parser.add_argument(
+        "--threads-per-batch",
+        type=int,
+        metavar="N",
+        help="compute each batch on N cores, and as many batches at once as there are cores for: "
+        "1 gives the highest throughput, all cores (the default) the lowest latency",
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
+    )
+    parser.add_argument("--name", help="the model's name in requests (default: the folder's)")
+    parser.add_argument(
+        "--tls-key", metavar="FILE", help="PEM key; with --tls-certificate, serves TLS"
+    )
+    parser.add_argument("--tls-certificate", metavar="FILE", help="PEM certificate chain")
+    parser.add_argument(
+        "--tls-client-ca",
+        metavar="FILE",
+        help="PEM certificates; clients must show one signed by these",
+    )
+    parser.add_argument(
+        "--request-log",
+        metavar="FILE",
+        help="append a line of JSON for each request ('-': standard error)",
+    )
+    return parser
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command; returns the exit status."""
+    from serving import processors
+
+    if options.threads_per_batch is not None:
+        try:
+            processors.compute_each_batch_on(options.threads_per_batch)
+        except ValueError as error:
+            raise CommandError(f"--threads-per-batch does not fit: {error}") from None
+    # Now, and not before the threads are set: TensorFlow reads that at its first operation.
+    tensorflow_settings.start_xla_quietly()
+    from serving import tls
+    from serving.model_config import read_config_file
+    from serving.server import ServerSettings, serve
+
+    batching = _batching(options, processors.batches_at_once())
+    workers = ServerSettings.max_workers
+    if batching:
+        # A thread for each request that can come together: in the batches that run, and in the one
+        # that is to be next.
+        together = (batching.parallel + 1) * min(batching.max_batch_size, _MOST_TOGETHER)
+        workers = max(workers, together)
+    serve(
+        options.model or read_config_file(options.config),
+        ServerSettings(
+            port=options.port,
+            host=options.host,
+            rest_port=options.rest_port,
+            tls=tls.of_files(options.tls_key, options.tls_certificate, options.tls_client_ca),
+            batching=batching,
+            max_workers=workers,
+        ),
+        options.name,
+        request_log=options.request_log,
+        announce=functools.partial(print, flush=True),
+    )
+    return 0
+
+
+def _batching(options: argparse.Namespace, parallel: int) -> "Batching | None":
+    """Returns how requests are batched, with `parallel` batches at once; None for not at all."""
+    from serving.batching import Batching
+    from serving.batching_config import read_batching_file
+
+    if options.batching_config:
+        return read_batching_file(options.batching_config, parallel)
+    if options.batch_size is None:
+        return None
+    if options.batch_size < 1 or (options.batch_delay or 0) < 0:
+        raise CommandError("--batch-size must be 1 or more, --batch-delay 0 or more.")
+    if options.batch_delay is not None:
+        delay = {"delay_seconds": options.batch_delay / 1000}
+    else:
+        delay = {"delay_share": 0.2 if parallel > 1 else 0.0}
+    return Batching(options.batch_size, parallel=parallel, **delay)

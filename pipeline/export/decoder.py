@@ -1,0 +1,222 @@
+"""The middle of a served model: ids to ids, which is what XLA compiles."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+import tensorflow_transform as tft
+
+from keras_models import decoding
+from keras_models.decoding.sampling import draw_uniforms
+from keras_models.layers.shortlist import choose_words
+from pipeline.export import buckets, kept_weights
+from pipeline.export.text_encoder import Features
+from pipeline.features import preprocessing
+from pipeline.recipes.recipe import Recipe
+from pipeline.recipes.sections import DecodingConfig
+from pipeline.text import characters, tokenization
+
+DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
+# Bytes of what a model may hold besides its weights so that decoding is faster.
+LARGEST_TABLES = 2**28
+# What a search without attention matrices returns.
+_HYPOTHESES_TYPES = {
+    "tokens": tf.int32,
+    "lengths": tf.int32,
+    "scores": tf.float32,
+    "log_probs": tf.float32,
+    "copied_from": tf.int32,
+    "copy_probability": tf.float32,
+}
+# Those whose last axis is time.
+_SEQUENCES = ("tokens", "copied_from", "copy_probability")
+
+#: The fields of `decoding.Hypotheses` by name.
+Hypotheses = dict[str, tf.Tensor]
+
+
+def longest_output(source_length: tf.Tensor, config: DecodingConfig) -> tf.Tensor:
+    """Returns the longest output, in tokens, of a source padded to `source_length`.
+
+    It is factor * length + offset.
+    """
+    scaled = tf.cast(tf.cast(source_length, tf.float32) * config.max_length_factor, tf.int32)
+    return scaled + config.max_length_offset
+
+
+class Decoder(tf.Module):
+    """Searches for the answers of a trained model.
+
+    What goes in is padded to a bucket in both batch and length, so it is compiled at most once for
+    each pair of buckets. A batch beyond the largest bucket is decoded in chunks of it, texts of
+    similar length together.
+
+    Args:
+        model: the trained model.
+        transform_output: the Transform graph of its features.
+        recipe: the `Recipe`.
+        vocabulary: string `[V]`, the target's.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        transform_output: tft.TFTransformOutput,
+        recipe: Recipe,
+        vocabulary: tf.Tensor,
+    ) -> None:
+        super().__init__(name="decoder")
+        self.model: keras.Model
+        kept_weights.keep(self, model)
+        self.config = recipe.decoding
+        self.seed = recipe.training.seed
+        self.inputs = (*DECODER_INPUTS, *preprocessing.encoder_features(recipe))
+        self._vocabulary_size = vocabulary.shape[0]
+        # Variables, because a constant would be part of every signature's graph.
+        tables = model.decoding_tables(shortlist=bool(self.config.shortlist_size))
+        size = sum(table.dtype.size * table.shape.num_elements() for table in tables.values())
+        if size > LARGEST_TABLES:
+            tables = {}
+        self.tables = {name: tf.Variable(table, trainable=False) for name, table in tables.items()}
+        self.shortlist_lexicon = []
+        if self.config.shortlist_size:
+            lexicon = preprocessing.read_lexicon(transform_output)
+            self.shortlist_lexicon = [tf.Variable(part, trainable=False) for part in lexicon]
+            if preprocessing.LEXICON_ROWS not in self.inputs:
+                self.inputs += (preprocessing.LEXICON_ROWS,)
+        # The characters of a word have as many places for each.
+        self._widths = [
+            recipe.model.word_length if name == characters.FEATURE else 1 for name in self.inputs
+        ]
+        # The classes of unknown protected tokens are inputs only: a kind that no source owes, so
+        # never output.
+        classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
+        is_class = tf.reduce_any(vocabulary[:, tf.newaxis] == classes, axis=1)
+        self._protected_vocabulary = preprocessing.is_protected(vocabulary) | is_class
+
+    def dense_inputs(self, features: Features) -> dict[str, tf.Tensor]:
+        """Returns what the decoder reads of features, padded to the longest text."""
+        return {name: features[name].to_tensor() for name in self.inputs}
+
+    def decode(self, features: Features, compiled: bool) -> Hypotheses:
+        """Decodes; of a shortlist, the answers that are not sure once more, among all words.
+
+        That without XLA: which texts they are, nobody knows before, and a compilation is nothing
+        that a request may wait for.
+        """
+        hypotheses = self._decode_in_buckets(
+            features, tf.function(self._decode, jit_compile=compiled, autograph=False)
+        )
+        if not self._asks_again:
+            return hypotheses
+        again = tf.function(self._decode_among_all, autograph=False)
+        rows = tf.where(self._is_unsure(hypotheses))[:, 0]
+
+        def among_all() -> Hypotheses:
+            unsure = {name: tf.gather(features[name], rows) for name in self.inputs}
+            return buckets.scatter_rows(
+                hypotheses, rows, self._decode_in_buckets(unsure, again), _SEQUENCES
+            )
+
+        return tf.cond(tf.size(rows) > 0, among_all, lambda: hypotheses)
+
+    def explain(self, features: Features) -> Hypotheses:
+        """Decodes as `decode` does, not compiled, and returns attention too."""
+        inputs = self.dense_inputs(features)
+        hypotheses = self._search(
+            inputs, return_attention=True, shortlist=self._shortlist(*inputs.values())
+        )
+        if not self._asks_again:
+            return hypotheses
+        unsure = self._is_unsure(hypotheses)
+        among_all = self._search(inputs, return_attention=True)
+        return {
+            name: tf.where(
+                tf.reshape(unsure, [-1] + [1] * (value.shape.rank - 1)), among_all[name], value
+            )
+            for name, value in hypotheses.items()
+        }
+
+    @property
+    def _asks_again(self) -> bool:
+        """Whether answers that are not sure are searched once more, among all words."""
+        return bool(self.config.shortlist_size and self.config.shortlist_confidence)
+
+    def _decode(self, *inputs: tf.Tensor) -> Hypotheses:
+        return self._search(dict(zip(self.inputs, inputs)), shortlist=self._shortlist(*inputs))
+
+    def _decode_among_all(self, *inputs: tf.Tensor) -> Hypotheses:
+        return self._search(dict(zip(self.inputs, inputs)))
+
+    def _shortlist(self, *inputs: tf.Tensor) -> tf.Tensor | None:
+        """Returns the words that each source's answer is made of, `[batch, N]`; None for all."""
+        if not 0 < self.config.shortlist_size < self._vocabulary_size:
+            return None
+        named = dict(zip(self.inputs, inputs))
+        lexicon = [
+            tf.gather(part, named[preprocessing.LEXICON_ROWS]) for part in self.shortlist_lexicon
+        ]
+        return choose_words(
+            named["source_extended_ids"],
+            self._vocabulary_size,
+            self.config.shortlist_size,
+            *lexicon,
+        )
+
+    def _search(
+        self,
+        inputs: Mapping[str, tf.Tensor],
+        return_attention: bool = False,
+        shortlist: tf.Tensor | None = None,
+    ) -> Hypotheses:
+        batch, source_length = tf.unstack(tf.shape(inputs["source_ids"]))
+        max_length = longest_output(source_length, self.config)
+        drawing: dict[str, Any] = {}
+        if self.config.temperature:
+            drawing["sampling"] = {
+                name: getattr(self.config, name) for name in ("temperature", "top_k", "top_p")
+            }
+            drawing["uniforms"] = draw_uniforms(self.seed, batch, self.config.n_best, max_length)
+        hypotheses = decoding.decode(
+            self.model,
+            inputs,
+            max_length=max_length,
+            beam_size=self.config.beam_size,
+            n_best=self.config.n_best,
+            min_length=self.config.min_length,
+            length_alpha=self.config.length_penalty,
+            coverage_beta=self.config.coverage_penalty,
+            protected_vocabulary=self._protected_vocabulary if self.config.keep_protected else None,
+            return_attention=return_attention,
+            replace_unknown=self.config.replace_unknown != "none",
+            no_repeat_ngram=self.config.no_repeat_ngram,
+            length_unit=self.config.length_unit,
+            shortlist=shortlist,
+            tables={name: tf.convert_to_tensor(table) for name, table in self.tables.items()},
+            **drawing,
+        )
+        return {name: value for name, value in hypotheses._asdict().items() if value is not None}
+
+    def _decode_in_buckets(
+        self, features: Features, decode: Callable[..., Hypotheses]
+    ) -> Hypotheses:
+        """Pads to buckets, decodes chunk by chunk, and cuts the padding off again."""
+        return buckets.map_in_buckets(
+            # The mask is made of the ids.
+            lambda *inputs: decode(*inputs[:-1]),
+            [features[name] for name in self.inputs],
+            buckets.Buckets.of(self.config),
+            buckets.OutputSpec(
+                _HYPOTHESES_TYPES, _SEQUENCES, lambda length: longest_output(length, self.config)
+            ),
+            self._widths,
+        )
+
+    def _is_unsure(self, hypotheses: Hypotheses) -> tf.Tensor:
+        """Returns whether the best answers' tokens have too small a mean probability: bool `[N]`.
+
+        The end is one of the tokens.
+        """
+        mean = hypotheses["log_probs"][:, 0] / tf.cast(hypotheses["lengths"][:, 0] + 1, tf.float32)
+        return tf.exp(mean) < self.config.shortlist_confidence

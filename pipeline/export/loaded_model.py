@@ -1,0 +1,165 @@
+"""A SavedModel in this process, checked and called by signature."""
+
+import json
+import os
+import pathlib
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.common.errors import VerbatimError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from pipeline.export.extra_files import ModelFacts
+
+#: What a signature gave, by name.
+Arrays = dict[str, NDArray[Any]]
+
+# What must be a number wherever it is given.
+_SCORES = {"score", "log_probability", "log_probability_with_copies"}
+# Texts of a batch, where a model does not say.
+_BATCH_BUCKETS = [32]
+
+
+class ModelError(VerbatimError, ValueError):
+    """A model that cannot be used; its message is one sentence for the user."""
+
+
+def version_directory(directory: str | os.PathLike[str]) -> pathlib.Path:
+    """Returns the folder of the SavedModel: the directory itself, or its highest numbered version.
+
+    Raises:
+        ModelError: neither is there.
+    """
+    path = pathlib.Path(directory)
+    if (path / "saved_model.pb").is_file():
+        return path
+    if not path.exists():
+        raise ModelError(f"The model folder {path} does not exist.")
+    if not path.is_dir():
+        raise ModelError(
+            f"The model folder {path} is a file: give the folder that holds numbered SavedModels."
+        )
+    versions = [
+        child
+        for child in path.iterdir()
+        if child.name.isdigit() and (child / "saved_model.pb").is_file()
+    ]
+    if not versions:
+        raise ModelError(
+            f"The model folder {path} holds no version: give the folder that holds numbered "
+            "SavedModels."
+        )
+    return max(versions, key=lambda child: int(child.name))
+
+
+def read_facts(directory: str | os.PathLike[str]) -> "ModelFacts":
+    """Returns what the export wrote about a model into `assets.extra/verbatim.json`.
+
+    It is empty if there is no such file.
+
+    Raises:
+        ModelError: the file cannot be understood.
+    """
+    path = pathlib.Path(directory) / "assets.extra" / "verbatim.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ModelError(f"The facts of the model, {path}, cannot be read: {error}.") from None
+    if not isinstance(facts, dict):
+        raise ModelError(f"The facts of the model, {path}, must be one JSON object.")
+    return cast("ModelFacts", facts)
+
+
+class LoadedModel:
+    """Loads a SavedModel and calls its signatures with lists of texts.
+
+    Args:
+        directory: a SavedModel, or a folder of numbered versions, of which the newest is taken.
+
+    Attributes:
+        directory: the SavedModel's folder.
+        facts: what the export wrote about it; empty where it wrote nothing.
+
+    Raises:
+        ModelError: no SavedModel, or one that cannot be loaded.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        import tensorflow as tf
+
+        # Registers the operations that the graph uses.
+        import tensorflow_text  # noqa: F401
+
+        self.directory = version_directory(directory)
+        self.facts = read_facts(self.directory)
+        try:
+            self._loaded = tf.saved_model.load(str(self.directory))
+        # Whatever TensorFlow finds wrong with the files.
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise ModelError(
+                f"The model {self.directory} cannot be loaded ({reason.rstrip('.')}): copy or "
+                "export it anew."
+            ) from error
+        self._constant = tf.constant
+        self._invalid_argument = tf.errors.InvalidArgumentError
+
+    @property
+    def _largest_batch(self) -> int:
+        """The largest batch that the model compiles for."""
+        return max(self.facts.get("batch_buckets", _BATCH_BUCKETS))
+
+    def _signature(
+        self, name: str, inputs: Set[str], outputs: Set[str]
+    ) -> "tf.types.experimental.ConcreteFunction":
+        """Returns a signature, after checking that it takes and gives what Verbatim's does.
+
+        Raises:
+            ModelError: it is missing, or is another.
+        """
+        function = self._loaded.signatures.get(name)
+        if function is None:
+            raise ModelError(
+                f"The model {self.directory} has no signature '{name}': it is not one of "
+                "Verbatim's, or of an older version; export it anew."
+            )
+        taken, given = set(function.structured_input_signature[1]), set(function.structured_outputs)
+        if taken != inputs or not outputs <= given:
+            raise ModelError(
+                f"The signature '{name}' of the model {self.directory} takes "
+                f"{', '.join(sorted(taken)) or 'nothing'} and gives "
+                f"{', '.join(sorted(given)) or 'nothing'}: it is not one of Verbatim's."
+            )
+        return function
+
+    def _call(
+        self,
+        function: "tf.types.experimental.ConcreteFunction",
+        **inputs: Sequence[str] | NDArray[Any],
+    ) -> Arrays:
+        """Calls a signature.
+
+        Raises:
+            ModelError: it refuses a text, or gives a score that is not a number.
+        """
+        try:
+            outputs = function(**{name: self._constant(value) for name, value in inputs.items()})
+        except self._invalid_argument as error:
+            from serving.human_sentence import human_sentence
+
+            raise ModelError(human_sentence(error.message)) from None
+        arrays: Arrays = {name: value.numpy() for name, value in outputs.items()}
+        for name in _SCORES & set(arrays):
+            if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
+                raise ModelError(
+                    f"The model {self.directory} gives '{name}' that is not a number: it is "
+                    "damaged, or its training diverged."
+                )
+        return arrays

@@ -1,0 +1,146 @@
+"""The served functions of a sequence-to-sequence model."""
+
+from collections.abc import Callable
+
+import keras
+import tensorflow as tf
+import tensorflow_transform as tft
+
+from pipeline.export.answer_writer import AnswerWriter, Outputs, best
+from pipeline.export.decoder import Decoder
+from pipeline.export.text_encoder import Features, TextEncoder
+from pipeline.features import preprocessing
+from pipeline.recipes import views
+from pipeline.recipes.recipe import Recipe
+from pipeline.text import tokenization
+
+
+class ServingModule(tf.Module):
+    """The served functions of a model.
+
+    Strings and tables stay outside the function that XLA compiles: see `TextEncoder`, `Decoder` and
+    `AnswerWriter`.
+
+    Args:
+        model: the trained model.
+        transform_output: the Transform graph of its features.
+        recipe: the `Recipe`.
+    """
+
+    def __init__(
+        self, model: keras.Model, transform_output: tft.TFTransformOutput, recipe: Recipe
+    ) -> None:
+        super().__init__(name="verbatim")
+        vocabulary = tf.constant(
+            preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
+        )
+        self.encoder = TextEncoder(transform_output, recipe)
+        self.decoder = Decoder(model, transform_output, recipe, vocabulary)
+        self.writer = AnswerWriter(recipe, vocabulary)
+        self._segments = views.segments(recipe)
+        self._score_inputs = (
+            *preprocessing.ID_FEATURES,
+            *preprocessing.label_features(recipe),
+            *preprocessing.encoder_features(recipe),
+        )
+        # The graphs that several signatures share, traced when the first of them asks. Concrete
+        # functions, because a nested `tf.function` is traced anew by its second caller.
+        self._predictions: dict[str, Callable[..., Outputs]] = {}
+
+    # Signatures; `signature` makes a function of strings of each.
+
+    def serving_default(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+        """Returns the best answer of each source."""
+        return best(self._predict(source, *columns, compiled=True))
+
+    def serving_default_no_xla(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+        """Returns what `serving_default` does, not compiled."""
+        return best(self._predict(source, *columns, compiled=False))
+
+    def n_best(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+        """Returns the `n_best` answers of each source."""
+        return self._predict(source, *columns, compiled=True)
+
+    def n_best_no_xla(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+        """Returns what `n_best` does, not compiled."""
+        return self._predict(source, *columns, compiled=False)
+
+    def explain(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+        """Returns the best answer of each source, and where attention lay; not compiled."""
+        features = self.encoder.of_sources(source, columns)
+        hypotheses = self.decoder.explain(features)
+        answers = best(self._answers(features, hypotheses))
+        answers["attention"] = hypotheses["attention"][:, 0, : tf.shape(answers["tokens"])[1]]
+        if self._segments:
+            words, number = self._found_words(features)
+            member = tf.one_hot(number.to_tensor(-1), tf.cast(words.bounding_shape()[1], tf.int32))
+            answers["attention"] = tf.matmul(answers["attention"], member)
+        return answers
+
+    def score(self, source: tf.Tensor, target: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+        """Returns the log-probability of each target, and its number of tokens."""
+        features = self.encoder.of_pairs(source, target, columns)
+        inputs = {
+            name: features[name].to_tensor(preprocessing.PADDING.get(name, 0))
+            for name in self._score_inputs
+        }
+        log_prob = self.decoder.model(inputs, training=False)
+        inside = tf.not_equal(inputs["target_extended_ids"], tokenization.PAD_ID)
+        return {
+            "log_probability": tf.reduce_sum(tf.where(inside, log_prob, 0.0), axis=1),
+            "token_count": tf.cast(features["target_extended_ids"].row_lengths(), tf.int32),
+        }
+
+    def signature(self, name: str) -> Callable[..., Outputs]:
+        """Returns the signature of that name.
+
+        It is a function of string tensors `[N]`, the columns of tags last.
+        """
+        specs = self._specs(*(("source", "target") if name == "score" else ("source",)))
+        function: Callable[..., Outputs] = tf.function(
+            getattr(self, name), input_signature=specs, autograph=False
+        )
+        return function
+
+    def _specs(self, *texts: str) -> list[tf.TensorSpec]:
+        names = (*texts, *self.encoder.columns)
+        return [tf.TensorSpec([None], tf.string, name=name) for name in names]
+
+    def _predict(self, source: tf.Tensor, *columns: tf.Tensor, compiled: bool) -> Outputs:
+        """Returns the `n_best` answers, by a graph that all signatures share."""
+        key = "xla" if compiled else "no_xla"
+        if key not in self._predictions:
+
+            def predict(source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+                features = self.encoder.of_sources(source, columns)
+                return self._answers(features, self.decoder.decode(features, compiled))
+
+            specs = self._specs("source")
+            function = tf.function(predict, input_signature=specs, autograph=False)
+            with tf.init_scope():
+                self._predictions[key] = function.get_concrete_function()
+        return self._predictions[key](source, *columns)
+
+    def _answers(self, features: Features, hypotheses: dict[str, tf.Tensor]) -> Outputs:
+        tokens = self._found_words(features)[0] if self._segments else features["source_tokens"]
+        return self.writer.answers(
+            hypotheses, tokens.to_tensor(""), features["source_copy_tokens"].to_tensor("")
+        )
+
+    def _found_words(self, features: Features) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        """Returns the words that a segmenting encoder finds.
+
+        Returns:
+            Ragged string `[N, (words)]`, and ragged `[N, (characters)]`, the number of each
+            character's word.
+        """
+        tokens = features["source_tokens"]
+        is_end = self.decoder.model.segment(self.decoder.dense_inputs(features))
+        ends = tf.cast(tf.RaggedTensor.from_tensor(is_end, tokens.row_lengths()), tf.int64)
+        number = tf.cumsum(ends.flat_values, exclusive=True)
+        words = tf.strings.unsorted_segment_join(
+            tokens.flat_values, number, tf.reduce_sum(ends.flat_values)
+        )
+        words = tf.RaggedTensor.from_row_lengths(words, tf.reduce_sum(ends, axis=1), validate=False)
+        first = tf.gather(words.row_starts(), tokens.value_rowids())
+        return words, tokens.with_flat_values(number - first)

@@ -1,0 +1,65 @@
+"""The texts that are scored: outputs, and what they are compared with."""
+
+import dataclasses
+from collections.abc import Container, Mapping, Sequence
+from typing import TypeAlias
+
+#: The words seen in training on either side, or a mapping from each to how often the target side
+#: has it.
+TrainingWords: TypeAlias = Container[str] | Mapping[str, int]
+#: What a model's signature `score` says of a reference: log-probability, number of tokens.
+Score: TypeAlias = Sequence[float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Segment:
+    """One output, and what it is compared with.
+
+    Attributes:
+        hypothesis: the output.
+        references: one reference or more; each metric says how it reads several.
+        source: the source, for a metric that needs it.
+        score: that of the first reference by the model, for a metric that needs it.
+    """
+
+    hypothesis: str
+    references: tuple[str, ...]
+    source: str = ""
+    score: Score = (0.0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoredTexts:
+    """The outputs of one system for N segments, and what they are compared with.
+
+    Attributes:
+        hypotheses: N outputs.
+        references: N strings, or N lists or tuples of strings where segments have several. An empty
+            string after a segment's first stands for no further reference.
+        sources: N sources; copies, fidelity and unseen words need them.
+        training_words: the words seen in training, for `unseen_copies`; metrics of rare or frequent
+            words need a mapping to counts, such as a `collections.Counter`.
+        scores: N scores of the first references by the model, for perplexity.
+    """
+
+    hypotheses: Sequence[str]
+    references: Sequence[str | Sequence[str]]
+    sources: Sequence[str] | None = None
+    training_words: TrainingWords | None = None
+    scores: Sequence[Score] | None = None
+
+    def with_outputs(
+        self, hypotheses: Sequence[str], scores: Sequence[Score] | None = None
+    ) -> "ScoredTexts":
+        """Returns the same segments with the outputs, and the scores, of another system."""
+        return dataclasses.replace(self, hypotheses=hypotheses, scores=scores)
+
+
+def as_tuple(references: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns one segment's references.
+
+    An empty text after the first is none, as where files have unequal numbers.
+    """
+    if isinstance(references, str):
+        return (references,)
+    return (*references[:1], *(text for text in references[1:] if text))

@@ -1,0 +1,179 @@
+"""The rules of the section `data`, for the task `seq2seq`."""
+
+import re
+
+from pipeline.recipes.choices import SLICES
+from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.recipe_keys import RecipeKeys
+from pipeline.recipes.sections import DataConfig
+
+# `source_ids` and its like are features of the graph itself.
+_OWN_SOURCE_FEATURES = (
+    "ids",
+    "tokens",
+    "extended_ids",
+    "feed_ids",
+    "copy_tokens",
+    "protected",
+    "lexicon_rows",
+    "characters",
+)
+
+
+def check_data(data: DataConfig) -> None:
+    """Checks splits, columns and tags.
+
+    Raises:
+        RecipeError: keys do not fit together.
+    """
+    shares = {
+        f"data.{split}_share": getattr(data, f"{split}_share")
+        for split in ("eval", "test")
+        if not getattr(data, f"{split}_files")
+    }
+    if any(share <= 0 for share in shares.values()):
+        raise RecipeError(
+            f"The recipe keys {' and '.join(map(repr, shares))} must be above 0 where no files are "
+            "given for these splits: all splits are used."
+        )
+    if sum(shares.values()) >= 1:
+        raise RecipeError(
+            "The recipe keys 'data.eval_share' and 'data.test_share' must leave something to train "
+            "on: their sum must be below 1."
+        )
+    if (data.eval_files or data.test_files) and not data.train_files:
+        raise RecipeError(
+            "The recipe keys 'data.eval_files' and 'data.test_files' need 'data.train_files': name "
+            "the training files too."
+        )
+    if data.columns and (missing := [c for c in _named_columns(data) if c not in data.columns]):
+        raise RecipeError(
+            f"The recipe key 'data.columns' lacks {', '.join(map(repr, missing))}, which "
+            "'data.source_column', 'data.target_column', 'data.source_features' or "
+            "'data.slice_features' name."
+        )
+    if data.source_features and data.tokenization != "whitespace":
+        raise RecipeError(
+            "The recipe key 'data.source_features' needs 'data.tokenization' = \"whitespace\": "
+            "tags belong to the tokens of a text that is tokenized already."
+        )
+    if reserved := set(data.extra_columns) & {
+        "source",
+        "target",
+        "file",
+        "line",
+        data.source_column,
+        data.target_column,
+    }:
+        raise RecipeError(
+            "The recipe keys 'data.source_features' and 'data.slice_features' cannot name "
+            f"{', '.join(map(repr, sorted(reserved)))}: this column has another use; rename it."
+        )
+
+
+def _named_columns(data: DataConfig) -> tuple[str, ...]:
+    return (data.source_column, data.target_column, *data.extra_columns)
+
+
+def check_units(recipe: RecipeKeys) -> None:
+    """Checks the token units: what goes by words needs words as units.
+
+    Raises:
+        RecipeError: keys do not fit together.
+    """
+    data = recipe.data
+    if data.source_units and data.units == "words":
+        raise RecipeError(
+            "The recipe key 'data.source_units' needs 'data.units' other than \"words\": it spares "
+            "the source what cuts the target."
+        )
+    if data.source_units and recipe.vocabulary.joint:
+        raise RecipeError(
+            "The recipe key 'vocabulary.joint' must be false: 'data.source_units' cuts the two "
+            "sides differently."
+        )
+    if data.units == "words" and not data.source_tokenization:
+        return
+    if data.units != "words" and data.source_tokenization:
+        raise RecipeError(
+            "The recipe key 'data.source_tokenization' needs 'data.units' = \"words\": each cuts "
+            "the source."
+        )
+    if recipe.vocabulary.joint and data.source_tokenization:
+        raise RecipeError(
+            "The recipe key 'vocabulary.joint' must be false: 'data.source_tokenization' cuts the "
+            "two sides differently."
+        )
+    blamed = (
+        "'data.source_tokenization' = \"\""
+        if data.source_tokenization
+        else "'data.units' = \"words\""
+    )
+    for key, uses_words in (
+        # What is learned may be of units; a dictionary lists words.
+        (
+            "lexicon.kind",
+            recipe.lexicon.kind != "none"
+            and not (recipe.lexicon.kind == "learned" and data.units != "words"),
+        ),
+        ("data.dictionary", bool(recipe.data.dictionary)),
+        ("data.copy_lexicon", bool(recipe.data.copy_lexicon)),
+        ("data.source_features", bool(recipe.data.source_features)),
+        ("data.surface_features", bool(recipe.data.surface_features)),
+        ("evaluation.slices", "unknown_words" in recipe.evaluation.slices),
+    ):
+        if uses_words:
+            raise RecipeError(f"The recipe key '{key}' goes by words: it needs {blamed}.")
+
+
+def check_slice_features(data: DataConfig) -> None:
+    """Checks the columns that slices go by.
+
+    They become features of the examples beside the texts and their tags.
+
+    Raises:
+        RecipeError: keys do not fit together.
+    """
+    for name in data.slice_features:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in SLICES:
+            raise RecipeError(
+                f"The recipe key 'data.slice_features' cannot name {name!r}: a column must be "
+                f"called by letters, digits and '_', and none of {', '.join(SLICES)}; rename the "
+                "column."
+            )
+        if name in data.source_features:
+            raise RecipeError(
+                "The recipe keys 'data.source_features' and 'data.slice_features' both name "
+                f"{name!r}."
+            )
+
+
+def check_source_features(data: DataConfig) -> None:
+    """Checks the features of the source's tokens.
+
+    Raises:
+        RecipeError: keys do not fit together.
+    """
+    for name in data.surface_features:
+        if name not in ("case",):
+            raise RecipeError(
+                f"The recipe key 'data.surface_features' can name 'case' alone; got {name!r}."
+            )
+        if name in data.source_features:
+            raise RecipeError(
+                "The recipe keys 'data.surface_features' and 'data.source_features' both name "
+                f"{name!r}."
+            )
+    if "case" in data.surface_features and data.lowercase:
+        raise RecipeError(
+            "The recipe key 'data.surface_features' names 'case', which 'data.lowercase' leaves "
+            "nothing of."
+        )
+    for name in data.source_features:
+        # They are names of a model's inputs, beside its own.
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _OWN_SOURCE_FEATURES:
+            raise RecipeError(
+                f"The recipe key 'data.source_features' cannot name {name!r}: a column of tags "
+                "must be called by letters, digits and '_', and none of "
+                f"{', '.join(_OWN_SOURCE_FEATURES)}; rename the column."
+            )

@@ -1,0 +1,112 @@
+"""The rules of the sections `model` and `segmentation`, for the task `seq2seq`."""
+
+from pipeline.recipes.choices import ATTENTIVE_HEADS
+from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.recipe_keys import RecipeKeys
+
+
+def check_model(recipe: RecipeKeys) -> None:
+    """Checks the network, and what of its training depends on it.
+
+    Raises:
+        RecipeError: keys do not fit together.
+    """
+    model, training = recipe.model, recipe.training
+    if model.composition.endswith("bilstm") and model.embedding_size % 2:
+        raise RecipeError(
+            "The recipe key 'model.embedding_size' must be even: 'bilstm' composes words in two "
+            "directions."
+        )
+    if model.body == "transformer":
+        for key, default in (
+            ("attention", "none"),
+            ("encoder", "cnn"),
+            ("encoder", "segmenting"),
+            ("selective_read", True),
+        ):
+            if getattr(model, key) == default:
+                raise RecipeError(
+                    f"The recipe key 'model.{key}' ({str(default).lower()}) needs 'model.body' = "
+                    '"rnn": the transformer has none.'
+                )
+        if model.hidden_size % model.attention_heads or model.hidden_size % 2:
+            raise RecipeError(
+                f"The recipe key 'model.hidden_size' ({model.hidden_size}) must be even and "
+                f"divisible by 'model.attention_heads' ({model.attention_heads})."
+            )
+    elif model.encoder in ("rnn", "segmenting") and model.hidden_size % 2:
+        raise RecipeError(
+            "The recipe key 'model.hidden_size' must be even: the encoder has two directions."
+        )
+    elif model.encoder == "cnn" and model.kernel_size % 2 == 0:
+        raise RecipeError(
+            "The recipe key 'model.kernel_size' must be odd: as many words on either side."
+        )
+    if model.initial_range and (model.body, model.encoder) != ("rnn", "rnn"):
+        raise RecipeError(
+            f"The recipe key 'model.initial_range' ({model.initial_range}) needs 'model.body' = "
+            '"rnn" and \'model.encoder\' = "rnn": other layers are drawn by sizes of their own.'
+        )
+    for key, head in recipe.heads.items():
+        if model.attention == "none" and head in ATTENTIVE_HEADS:
+            raise RecipeError(
+                f"The recipe key '{key}' ({head}) needs a 'model.attention' other than \"none\": "
+                "it copies by it."
+            )
+    if model.selective_read and model.head != "joint_copy":
+        raise RecipeError(
+            "The recipe key 'model.selective_read' needs 'model.head' = \"joint_copy\"; got "
+            f"{model.head!r}."
+        )
+    if training.large_vocabulary_size:
+        # No target may be missing: a batch has at most so many words, and there are the special
+        # ids.
+        least = max(training.batch_tokens // 2, training.bucket_lengths[-1]) + 4
+        if training.large_vocabulary_size < least:
+            raise RecipeError(
+                "The recipe key 'training.large_vocabulary_size' "
+                f"({training.large_vocabulary_size}) must be at least {least}, so that it holds "
+                "all words of an update: half of 'training.batch_tokens', or the last of "
+                "'training.bucket_lengths', and 4 more."
+            )
+
+
+def check_segmentation(recipe: RecipeKeys) -> None:
+    """Checks the encoder that finds words, `model.encoder = "segmenting"`.
+
+    Raises:
+        RecipeError: keys do not fit together.
+    """
+    if not recipe.model.segments:
+        return
+    if recipe.data.source_tokenization != "characters":
+        raise RecipeError(
+            "The recipe key 'model.encoder' = \"segmenting\" needs 'data.source_tokenization' = "
+            '"characters": it finds words among them.'
+        )
+    for key, head in recipe.heads.items():
+        if head not in ("", "softmax"):
+            raise RecipeError(
+                f"The recipe key '{key}' must be \"softmax\" for 'model.encoder' = \"segmenting\", "
+                f"which would copy single characters; got {head!r}."
+            )
+    if recipe.model.attention == "none":
+        raise RecipeError(
+            "The recipe key 'model.encoder' = \"segmenting\" needs a 'model.attention' other than "
+            '"none".'
+        )
+    if recipe.decoding.replace_unknown != "none":
+        raise RecipeError(
+            "The recipe key 'decoding.replace_unknown' must be \"none\" for 'model.encoder' = "
+            '"segmenting": it would put single characters.'
+        )
+    if recipe.decoding.temperature and recipe.segmentation.decoding_samples > 1:
+        raise RecipeError(
+            "The recipe key 'segmentation.decoding_samples' must be 1 with a "
+            "'decoding.temperature' above 0: drawn outputs do not compete."
+        )
+    if recipe.segmentation.baseline == "samples" and recipe.segmentation.samples < 2:
+        raise RecipeError(
+            "The recipe key 'segmentation.samples' must be at least 2 for 'segmentation.baseline' "
+            '= "samples": a sample is compared with the others.'
+        )

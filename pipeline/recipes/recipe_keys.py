@@ -1,0 +1,47 @@
+"""All keys of a recipe, before any rule has looked at them."""
+
+import dataclasses
+
+from pipeline.recipes.choices import TASKS
+from pipeline.recipes.fields import choice
+from pipeline.recipes.sections import (
+    BaselineConfig,
+    DataConfig,
+    DecodingConfig,
+    EvaluationConfig,
+    LanguageModelConfig,
+    LexiconConfig,
+    ModelConfig,
+    SegmentationConfig,
+    TrainingConfig,
+    TuningConfig,
+    VocabularyConfig,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class RecipeKeys:
+    """What a recipe says; `Recipe` is one whose keys fit together."""
+
+    # The model's name when served.
+    name: str
+    description: str = ""
+    # Of the data, in words, for the model card.
+    licence: str = ""
+    task: str = choice(*TASKS, default="seq2seq")
+    data: DataConfig = DataConfig()
+    vocabulary: VocabularyConfig = VocabularyConfig()
+    lexicon: LexiconConfig = LexiconConfig()
+    model: ModelConfig = ModelConfig()
+    segmentation: SegmentationConfig = SegmentationConfig()
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    baseline: BaselineConfig = BaselineConfig()
+    language_model: LanguageModelConfig = LanguageModelConfig()
+    tuning: TuningConfig = dataclasses.field(default_factory=TuningConfig)
+
+    @property
+    def heads(self) -> dict[str, str]:
+        """The heads of the model and of its baseline, by the key that names each."""
+        return {"model.head": self.model.head, "baseline.head": self.baseline.head}

@@ -1,0 +1,13 @@
+"""The section `baseline`."""
+
+import dataclasses
+
+from pipeline.recipes.choices import HEADS
+from pipeline.recipes.fields import choice
+
+
+@dataclasses.dataclass(frozen=True)
+class BaselineConfig:
+    """A second model to compare with: the same recipe with another head. Empty: none is trained."""
+
+    head: str = choice("", *HEADS, default="")

@@ -1,0 +1,72 @@
+"""The section `data`."""
+
+import dataclasses
+
+from pipeline.recipes.choices import FORMATS
+from pipeline.recipes.fields import choice, number
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+    """What is read, and what is rejected at ingestion."""
+
+    # A made-up task; `run` then needs no --data.
+    synthetic: str = choice("", "rarest_word", "order_tokens", default="")
+    # `text` is plain text, for language models.
+    format: str = choice("auto", *FORMATS, "text", default="auto")
+    # The files of each split, relative to the data folder; wildcards are allowed. An entry is a
+    # file, or `source,target` for two line-aligned files. Without train_files every file is read,
+    # and the shares below divide the pairs into splits. Without eval_files or test_files that split
+    # is a share of the training files.
+    train_files: tuple[str, ...] = ()
+    eval_files: tuple[str, ...] = ()
+    test_files: tuple[str, ...] = ()
+    source_language: str = "en"
+    target_language: str = "fr"
+    source_column: str = "source"
+    target_column: str = "target"
+    # The names of the columns, where TSV or CSV files have no header.
+    columns: tuple[str, ...] = ()
+    # Columns with a tag for each token of the source; the encoder embeds the tags.
+    source_features: tuple[str, ...] = ()
+    # Features that the graph makes of the source's tokens: "case".
+    surface_features: tuple[str, ...] = ()
+    # Columns with one value for each pair, such as its domain, for evaluation.slices.
+    slice_features: tuple[str, ...] = ()
+    # Lexicon files, relative to the data folder. A dictionary has one entry per line: a source
+    # word, a tab, a target word. Malformed lines are skipped and counted, up to
+    # `max_rejected_share`. A copy lexicon has `phrase :- NP : name:type` (a copy of the phrase's
+    # first token writes `name:_type`), or phrase, tab, entity.
+    dictionary: str = ""
+    copy_lexicon: str = ""
+    # The token unit: a word, or what a model learned from the training text cuts words into.
+    units: str = choice("words", "characters", "subwords", default="words")
+    # The source's own unit: `words` leaves its words whole where `units` cuts the target's.
+    source_units: str = choice("", "words", default="")
+    # `text` cuts at words and punctuation; `whitespace` takes text that is already tokenized.
+    tokenization: str = choice("text", "whitespace", default="text")
+    # The source's own tokenization: `characters` cuts it into characters and drops its white space,
+    # for the encoder that finds words itself.
+    source_tokenization: str = choice("", "characters", default="")
+    # Lowercases both sides, in training and in serving.
+    lowercase: bool = False
+    # A source or target with more characters is rejected, and so is one with more tokens (words
+    # and punctuation marks).
+    max_characters: int = number(2000, low=1)
+    max_tokens: int = number(120, low=1)
+    # The run stops if a larger share of the records is rejected.
+    max_rejected_share: float = number(0.1, low=0.0, high=1.0)
+    # Rejects pairs whose target equals their source: they are untranslated.
+    drop_identical: bool = False
+    # Rejects a pair with the same source and the same target as an earlier one, but never from
+    # eval_files or test_files.
+    drop_duplicates: bool = True
+    eval_share: float = number(0.05, low=0.0, high=0.5)
+    test_share: float = number(0.05, low=0.0, high=0.5)
+    # Hashed with the normalised source to choose the split.
+    split_salt: str = "verbatim"
+
+    @property
+    def extra_columns(self) -> tuple[str, ...]:
+        """The columns besides source and target: the source's tags, then what slices go by."""
+        return (*self.source_features, *self.slice_features)

@@ -1,0 +1,44 @@
+"""The section `decoding`."""
+
+import dataclasses
+
+from pipeline.recipes.fields import choice, number
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodingConfig:
+    """How a served model searches."""
+
+    beam_size: int = number(4, low=1, high=64)
+    n_best: int = number(4, low=1, high=64)
+    min_length: int = number(1, low=0)
+    # The longest output has factor * source bucket + offset tokens.
+    max_length_factor: float = number(1.5, low=0.0)
+    max_length_offset: int = number(10, low=1)
+    length_penalty: float = number(1.0, low=0.0)
+    # An output's length counts every token of a copied span, or the span as one.
+    length_unit: str = choice("tokens", "choices", default="tokens")
+    coverage_penalty: float = number(0.0, low=0.0)
+    # 0 searches with a beam. Above 0 n_best outputs are drawn with numbers from training.seed, so
+    # that the same request gets the same answer.
+    temperature: float = number(0.0, low=0.0)
+    # Draws among this many of the likeliest tokens; 0 draws among all.
+    top_k: int = number(0, low=0)
+    # Draws among the likeliest tokens that have this mass.
+    top_p: float = number(1.0, low=0.01, high=1.0)
+    # No run of this many tokens occurs twice in an output; 0 allows all.
+    no_repeat_ngram: int = number(0, low=0)
+    # What replaces [UNK]. `none` chooses another word; `copy` takes the source token that attention
+    # looks at most; `dictionary` (data.dictionary) and `lexicon` (the likeliest translation) put
+    # that token's translation, or else the token.
+    replace_unknown: str = choice("none", "copy", "dictionary", "lexicon", default="none")
+    # The softmax runs over this many words of each text, the most frequent and those that the
+    # lexicon proposes for its words; 0 runs it over all. An answer whose tokens have a smaller
+    # geometric mean probability than `shortlist_confidence` is searched again among all words.
+    shortlist_size: int = number(0, low=0)
+    shortlist_confidence: float = number(0.0, low=0.0, high=1.0)
+    # An output has each placeholder, tag, URL and option as often as its source, as far as the head
+    # can output it.
+    keep_protected: bool = True
+    batch_buckets: tuple[int, ...] = (1, 8, 32)
+    length_buckets: tuple[int, ...] = (16, 64, 128)

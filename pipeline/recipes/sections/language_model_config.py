@@ -1,0 +1,49 @@
+"""The section `language_model`."""
+
+import dataclasses
+
+from pipeline.recipes.fields import choice, number
+
+
+@dataclasses.dataclass(frozen=True)
+class LanguageModelConfig:
+    """The keys of the task `language_model` alone.
+
+    `keras_models.language_modeling` describes the walk along the stream. Of the other sections the
+    task reads: data (files, `lowercase`), vocabulary (`target_size`, `min_count`,
+    `protected_min_count`), model (`head`, `embedding_size`, `hidden_size`, `dropout`), tuning,
+    training (`epochs`, `learning_rate`, `gradient_clip_norm`, `seed`, `deterministic`,
+    `mixed_precision`, `max_seconds`), decoding (both lists of buckets), baseline.
+    """
+
+    # The words that the pointer sees, and the steps of backpropagation where each window is read
+    # anew.
+    window: int = number(100, low=1)
+    recurrent_layers: int = number(2, low=1, high=8)
+    zoneout_hidden: float = number(0.025, low=0.0, high=1.0)
+    zoneout_cell: float = number(0.25, low=0.0, high=1.0)
+    tie_weights: bool = False
+    # The rows that the training stream is cut into.
+    batch_size: int = number(32, low=1)
+    # The words whose loss one update takes.
+    stride: int = number(100, low=1)
+    # Carries states over; else each window is read anew (stride 1 is then Merity et al.'s
+    # training).
+    carry: bool = True
+    optimizer: str = choice("adam", "sgd", default="adam")
+    # Training ends after this many epochs without a lower validation perplexity.
+    patience: int = number(3, low=1)
+    # The rows of the validation stream; 1 is exact, more are faster.
+    evaluation_batch_size: int = number(1, low=1)
+    # The text's own word for unknown words, if the vocabulary has it.
+    unknown_word: str = "<unk>"
+    # A model with a higher perplexity is not pushed; 0 lets every model pass.
+    max_perplexity: float = number(0.0, low=0.0)
+    # Nor is a model whose perplexity is above the last blessed one's by more than this.
+    max_perplexity_change: float | None = None
+    # The words that the signature `continue` writes.
+    continuation_tokens: int = number(50, low=1, high=1000)
+    # 0 writes the likeliest word; above 0 words are drawn.
+    temperature: float = number(0.0, low=0.0)
+    top_k: int = number(0, low=0)
+    top_p: float = number(1.0, low=0.01, high=1.0)

@@ -1,0 +1,54 @@
+"""The section `segmentation`."""
+
+import dataclasses
+
+from pipeline.recipes.fields import choice, number
+
+
+@dataclasses.dataclass(frozen=True)
+class SegmentationConfig:
+    """How `model.encoder = "segmenting"` finds words among characters.
+
+    It learns by REINFORCE (Arthur 2018, chapter 5). The reward of a sampled segmentation is the
+    target's log-likelihood per token, log p(E|F) / |E|.
+    """
+
+    # Lambda, the expected number of characters of a word, for all that uses a prior.
+    mean_length: float = number(2.0, low=1.0)
+    # What a word is composed of.
+    composes: str = choice("states", "embeddings", default="states")
+    # Ours, and what makes it learn. A word's state also has its composed vector and its last
+    # character's state, all normalised.
+    residual: bool = False
+    # Ours: vectors of whole words, found by a hash, are added; 0 adds none.
+    word_buckets: int = number(0, low=0, high=2_000_000)
+    # Ours: REINFORCE does not change the states that decisions are read from.
+    detached: bool = False
+    reinforce_weight: float = number(1.0, low=0.0)
+    # A reward is compared with a linear regression on the encoder's states, or with the mean reward
+    # of the sentence's other samples.
+    baseline: str = choice("linear", "samples", default="linear")
+    # Segmentations of a sentence in each update.
+    samples: int = number(1, low=1, high=16)
+    # The weight of the log-probability of the number of words, which is added to the reward.
+    length_prior_weight: float = number(0.0, low=0.0)
+    # The weight of a bonus for words that are new to the training; it fades as they recur.
+    novelty_weight: float = number(0.0, low=0.0)
+    # Normalises rewards to mean 0 and variance 1 in each update.
+    normalize_rewards: bool = False
+    # The weight of the decisions' entropy, which is added to the objective.
+    confidence_penalty: float = number(0.0, low=0.0)
+    # The weight of the penalty on words that do not stand for one target word.
+    fertility_weight: float = number(0.0, low=0.0)
+    # The share of sentences whose words' lengths are drawn from the prior.
+    epsilon: float = number(0.0, low=0.0, high=1.0)
+    # In the first updates a heuristic finds the words, and the policy learns to imitate it. `prior`
+    # draws lengths from the prior; `script` takes runs of one script (kanji, hiragana, katakana,
+    # letters, digits); `kana` does so with each hiragana alone.
+    warm_up: str = choice("none", "prior", "script", "kana", default="none")
+    warm_up_updates: int = number(500, low=1)
+    # Above 0, this many updates train the translation alone, then as many the segmentation alone,
+    # in turn.
+    alternate_updates: int = number(0, low=0)
+    # How many segmentations a served model decodes: the likeliest and sampled ones.
+    decoding_samples: int = number(1, low=1, high=16)

@@ -1,0 +1,47 @@
+"""The section `training`."""
+
+import dataclasses
+
+from pipeline.recipes.fields import choice, number
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingConfig:
+    """How the weights are learned."""
+
+    epochs: int = number(10, low=1)
+    # Source and target tokens of one update, padding included.
+    batch_tokens: int = number(1024, low=8)
+    learning_rate: float = number(0.001, low=0.0)
+    # Cosine decay ends at this share of the learning rate.
+    final_learning_rate_share: float = number(0.05, low=0.0, high=1.0)
+    warmup_steps: int = number(100, low=0)
+    gradient_clip_norm: float = number(1.0, low=0.0)
+    coverage_loss_weight: float = number(0.2, low=0.0)
+    # The softmax of an update runs over this many words: those of its targets and the most
+    # frequent. `large_vocabulary_drawn` more are drawn to stand for all others. 0 runs it over the
+    # whole vocabulary.
+    large_vocabulary_size: int = number(0, low=0)
+    large_vocabulary_drawn: int = number(500, low=0)
+    # Training feeds the model's own prediction instead of the gold token, more and more often. The
+    # probability of the gold token is one half at the update `half_life`, and never below the
+    # floor.
+    scheduled_sampling: str = choice(
+        "none", "linear", "exponential", "inverse_sigmoid", default="none"
+    )
+    scheduled_sampling_half_life: int = number(2000, low=1)
+    scheduled_sampling_floor: float = number(0.0, low=0.0, high=1.0)
+    bucket_lengths: tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
+    seed: int = 1
+    # The same weights each time, to the last bit on a CPU; half as fast on 2 cores.
+    deterministic: bool = False
+    # Computes in bfloat16 and keeps weights in float32.
+    mixed_precision: bool = False
+    # The learning rate's schedule and the epochs are fitted into this time; 0 is no limit.
+    max_seconds: float = number(0.0, low=0.0)
+    # The gradients of this many batches make one update: a large batch where memory holds a small
+    # one.
+    accumulated_batches: int = number(1, low=1)
+    # Processes on this machine. Each takes its share of every batch, and its own GPU if there are
+    # any.
+    workers: int = number(1, low=1, high=64)

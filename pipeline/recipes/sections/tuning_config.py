@@ -1,0 +1,33 @@
+"""The section `tuning`, and the sections whose keys it can search."""
+
+import dataclasses
+from typing import Any
+
+from pipeline.recipes import search_space
+from pipeline.recipes.fields import choice, number, read_by
+from pipeline.recipes.sections.model_config import ModelConfig
+from pipeline.recipes.sections.training_config import TrainingConfig
+
+#: The sections whose keys can be searched.
+SEARCHED_SECTIONS: dict[str, type] = {"model": ModelConfig, "training": TrainingConfig}
+
+
+def _read_space(key: str, tree: Any) -> search_space.Space:
+    return search_space.read(key, tree, SEARCHED_SECTIONS)
+
+
+@dataclasses.dataclass(frozen=True)
+class TuningConfig:
+    """A search for better values of the recipe's keys; the training then takes the best."""
+
+    # Trainings at most; 0 searches nothing.
+    trials: int = number(0, low=0)
+    # `hyperband` trains many for few epochs and the best of them again for more; each of these
+    # trainings is a trial.
+    algorithm: str = choice("random", "bayesian", "hyperband", default="random")
+    # The epochs of a trial, with `hyperband` of the longest; 0 takes training.epochs.
+    epochs: int = number(0, low=0)
+    seed: int = number(1, low=1)
+    # From a key of the sections model and training to a list of values, or to {low, high, scale =
+    # "linear" or "log"}.
+    space: search_space.Space = read_by(_read_space)

@@ -1,0 +1,128 @@
+"""What parts of a recipe look like on their way into components, as JSON.
+
+Each is part of a cache key: a key is there only where the recipe has what it stands for.
+"""
+
+from typing import TypedDict
+
+
+class TokenizerSettings(TypedDict):
+    """The arguments of `pipeline.text.tokenization.Tokenizer`."""
+
+    kind: str
+    lowercase: bool
+
+
+class _Tokenizers(TypedDict):
+    tokenizer: TokenizerSettings
+
+
+class TaskTextSettings(TypedDict, total=False):
+    """What the text settings of one task alone have.
+
+    Attributes:
+        task: `"language_model"`; without it `"seq2seq"`.
+        unknown_word: how the text of a language model writes an unknown word.
+    """
+
+    task: str
+    unknown_word: str
+
+
+class TextSettings(_Tokenizers, TaskTextSettings, total=False):
+    """What decides how texts are cut; see `pipeline.recipes.views.text_settings`.
+
+    Attributes:
+        tokenizer: cuts the texts of both sides.
+        source_tokenizer: cuts those of the source, where it is another.
+        units: what words are cut into: `"characters"` or `"subwords"`.
+        source_units: `"words"` where the source's words stay whole.
+    """
+
+    source_tokenizer: TokenizerSettings
+    units: str
+    source_units: str
+
+
+class VocabularySettings(TextSettings, total=False):
+    """What decides the vocabularies; see `pipeline.recipes.views.vocabulary_settings`.
+
+    Attributes:
+        source_features: columns whose tags are counted.
+        dictionary, copy_lexicon: paths of lexicons.
+        dictionary_digest, copy_lexicon_digest: the SHA-256 of what these files hold.
+        characters: true where words are composed of them.
+        entities: how many of a text's entities have an id of their own.
+    """
+
+    source_features: list[str]
+    dictionary: str
+    copy_lexicon: str
+    dictionary_digest: str
+    copy_lexicon_digest: str
+    characters: bool
+    entities: int
+
+
+class SubwordsSettings(TextSettings):
+    """What decides how words are cut into units; see `pipeline.recipes.views.subwords_settings`.
+
+    Attributes:
+        pieces: how many pieces a side's model has at most.
+        joint: whether both sides share one model.
+        longest: how many units a text may have that is to be served.
+    """
+
+    pieces: int
+    joint: bool
+    longest: int
+
+
+class SpanSettings(TypedDict):
+    """How many tokens a copied span has, at most and at least."""
+
+    max_span: int
+    min_span: int
+
+
+class TransformSettings(TextSettings, total=False):
+    """What decides the Transform graph; see `pipeline.recipes.views.transform_settings`.
+
+    Attributes:
+        spans: makes labels of copied spans.
+        pointers: makes labels of pointers: `"dictionary"` or `"entities"`.
+        entity_feature: the column that tags entities.
+        entities: how many of a text's entities have an id of their own.
+        translate: what translates a copied word: `"dictionary"` or `"lexicon"`.
+        lexicon_rows: true where a word's translations are read by number.
+        word_length: how many characters of a word are read.
+        scripts: `"script"` or `"kana"`, where segmentation begins with runs of one script.
+        copy_lexicon: true where a copy lexicon replaces phrases.
+        source_features: columns of tags.
+        surface_features: features that the graph makes of the source's tokens.
+    """
+
+    spans: SpanSettings
+    pointers: str
+    entity_feature: str
+    entities: int
+    translate: str
+    lexicon_rows: bool
+    word_length: int
+    scripts: str
+    copy_lexicon: bool
+    source_features: list[str]
+    surface_features: list[str]
+
+
+class TransformConfig(TransformSettings, total=False):
+    """What a preprocessing function of Transform gets: settings, and the folders of artifacts.
+
+    Attributes:
+        vocabulary_uri: what Vocabulary wrote.
+        lexicon_uri, subwords_uri: what Lexicon and Subwords wrote, where the recipe has them.
+    """
+
+    vocabulary_uri: str
+    lexicon_uri: str
+    subwords_uri: str

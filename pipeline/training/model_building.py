@@ -1,0 +1,94 @@
+"""The untrained network that a recipe describes."""
+
+import dataclasses
+from typing import Any
+
+from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
+from pipeline.recipes import views
+from pipeline.recipes.recipe import Recipe
+from pipeline.recipes.sections import SegmentationConfig
+from pipeline.training.model_inputs import ModelInputs
+
+
+def head_options(recipe: Recipe) -> dict[str, Any]:
+    """Returns the recipe's own arguments of its head."""
+    model = recipe.model
+    options: dict[str, dict[str, Any]] = {
+        "pointer_softmax": {
+            "inverse_temperature": model.inverse_temperature,
+            "activation": model.switch_activation,
+        },
+        "joint_copy": {"tanh": model.copy_tanh},
+        "span_copy": {"max_span": model.max_span, "copying_context": model.copying_context},
+        "lexicon_bias": {"epsilon": model.lexicon_epsilon},
+        "lexicon_linear": {"gate": model.lexicon_gate},
+    }
+    return options.get(model.head, {})
+
+
+def segmentation_options(config: SegmentationConfig) -> dict[str, Any]:
+    """Returns the recipe's arguments of its segmentation's policy and composer."""
+    led_by_callback = ("warm_up_updates", "alternate_updates")
+    return {
+        name: value
+        for name, value in dataclasses.asdict(config).items()
+        if name not in led_by_callback
+    }
+
+
+def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | TransformerSeq2Seq:
+    """Builds the untrained network that a recipe describes.
+
+    Args:
+        recipe: a `Recipe`.
+        inputs: what the network must know of its data.
+    """
+    config, training = recipe.model, recipe.training
+    options: dict[str, Any] = {
+        "source_vocabulary_size": inputs.source_vocabulary_size,
+        "target_vocabulary_size": inputs.target_vocabulary_size,
+        "head": config.head,
+        "head_options": head_options(recipe),
+        "source_features": inputs.source_features,
+        "feature_size": config.feature_size,
+        "embedding_size": config.embedding_size,
+        "hidden_size": config.hidden_size,
+        "encoder_layers": config.encoder_layers,
+        "dropout": config.dropout,
+        "coverage_loss_weight": training.coverage_loss_weight if config.coverage else 0.0,
+        "large_vocabulary_size": training.large_vocabulary_size,
+        "large_vocabulary_drawn": training.large_vocabulary_drawn,
+        "scheduled_sampling": training.scheduled_sampling != "none",
+        "lexicon_shape": inputs.lexicon[0].shape if inputs.lexicon else None,
+        "composition": config.composition,
+        "composition_options": {
+            "word_length": config.word_length,
+            "characters": inputs.characters,
+            "buckets": config.ngram_buckets,
+        },
+        "dtype": "mixed_bfloat16" if training.mixed_precision else "float32",
+    }
+    if config.body == "transformer":
+        model = TransformerSeq2Seq(
+            decoder_layers=config.decoder_layers,
+            attention_heads=config.attention_heads,
+            feed_forward_size=config.feed_forward_size,
+            **options,
+        )
+    else:
+        segmentation = segmentation_options(recipe.segmentation) if views.segments(recipe) else None
+        model = RecurrentSeq2Seq(
+            cell=config.cell,
+            encoder=config.encoder,
+            kernel_size=config.kernel_size,
+            attention=config.attention,
+            input_feeding=config.input_feeding,
+            selective_read=config.selective_read,
+            initial_range=config.initial_range,
+            coverage=config.coverage,
+            segmentation=segmentation,
+            **options,
+        )
+    if inputs.lexicon:
+        model.set_lexicon(*inputs.lexicon)
+    return model

@@ -1,0 +1,46 @@
+"""What a network must know of its data before it can be built."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import tensorflow_transform as tft
+from numpy.typing import NDArray
+
+from pipeline.features import preprocessing
+from pipeline.recipes import views
+from pipeline.recipes.choices import LEXICON_HEADS
+from pipeline.recipes.recipe import Recipe
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelInputs:
+    """Sizes and tables of a sequence-to-sequence network's inputs.
+
+    Attributes:
+        source_vocabulary_size, target_vocabulary_size: numbers of ids.
+        source_features: what `preprocessing.encoder_feature_sizes` gives, or None.
+        lexicon: what `preprocessing.read_lexicon` gives, for heads that read it.
+        characters: number of character ids, where words are composed of them.
+    """
+
+    source_vocabulary_size: int
+    target_vocabulary_size: int
+    source_features: Mapping[str, int] | None = None
+    lexicon: tuple[NDArray[np.int32], NDArray[np.float32]] | None = None
+    characters: int = 0
+
+    @classmethod
+    def of(cls, recipe: Recipe, transform_output: tft.TFTransformOutput) -> "ModelInputs":
+        """Returns those of a recipe's model, from the Transform graph of its features."""
+        source, target = (
+            len(preprocessing.read_vocabulary(transform_output, name))
+            for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
+        )
+        lexicon, characters = None, 0
+        if recipe.model.head in LEXICON_HEADS:
+            lexicon = preprocessing.read_lexicon(transform_output)
+        if views.composes(recipe):
+            characters = preprocessing.count_characters(transform_output)
+        features = preprocessing.encoder_feature_sizes(transform_output, recipe)
+        return cls(source, target, features, lexicon, characters)

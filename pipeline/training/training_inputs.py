@@ -1,0 +1,42 @@
+"""What a training of a sequence-to-sequence network reads and writes."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import tensorflow_transform as tft
+
+from pipeline.features import preprocessing
+from pipeline.recipes.recipe import Recipe
+from pipeline.training.model_inputs import ModelInputs
+from pipeline.training.trainer_arguments import TrainerArguments
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingInputs:
+    """Files, and what the network must know of them.
+
+    Attributes:
+        train_files, eval_files: patterns of files of transformed examples.
+        model: see `ModelInputs`.
+        target_vocabulary: the target's words by id, for the tokens beside TensorBoard's heat maps.
+        log_directory: where TensorBoard's logs go; None writes none.
+    """
+
+    train_files: Sequence[str]
+    eval_files: Sequence[str]
+    model: ModelInputs
+    target_vocabulary: Sequence[str] | None = None
+    log_directory: str | None = None
+
+    @classmethod
+    def of(
+        cls, recipe: Recipe, arguments: TrainerArguments, transform_output: tft.TFTransformOutput
+    ) -> "TrainingInputs":
+        """Returns those of a recipe's training by TFX's Trainer."""
+        return cls(
+            arguments.train_files,
+            arguments.eval_files,
+            ModelInputs.of(recipe, transform_output),
+            preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE),
+            arguments.model_run_dir,
+        )

@@ -1,0 +1,289 @@
+"""TensorFlow Serving's REST paths on a `Registry` of models, and the web page.
+
+The paths are predict, status, metadata, and Prometheus' metrics.
+"""
+
+import asyncio
+import concurrent.futures
+import functools
+import json
+import ssl
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypedDict, TypeVar
+
+import grpc
+from aiohttp import web
+from google.protobuf import json_format
+from tensorflow_serving.apis import get_model_metadata_pb2, model_pb2
+
+from serving import grpc_services, json_tensors, page
+from serving.errors import RequestRefused, ServeError, cancelled, invalid
+from serving.limits import Limits
+from serving.observing import REQUEST_ID, Observer, Request
+from serving.registry import Registry
+from serving.servable import DEFAULT_SIGNATURE
+
+T = TypeVar("T")
+
+_HTTP_STATUS = {
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.CANCELLED: 499,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.UNIMPLEMENTED: 501,
+    grpc.StatusCode.UNAVAILABLE: 503,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
+}
+# A model's name has no slash and no colon; `:predict` and the like follow it.
+_MODEL = "/v1/models/{name:[^/:]+}"
+_CHOICES = ("", "/versions/{version:[^/:]+}", "/labels/{label:[^/:]+}")
+
+
+class StatusCode(TypedDict):
+    """Whether a version could be loaded, in the JSON of a status."""
+
+    error_code: str
+    error_message: str
+
+
+class VersionStatus(TypedDict):
+    """The state of one version, in the JSON of a status."""
+
+    version: str
+    state: str
+    status: StatusCode
+
+
+class RestServer:
+    """An HTTP server in a thread of its own.
+
+    The object binds the port; the server answers once `start` is called.
+
+    Args:
+        registry: the `Registry` of models.
+        limits: the `Limits` of a request.
+        observer: the `Observer` of requests.
+        host, port: where to listen; port 0 chooses a free one.
+        max_workers: how many requests run at the same time; more wait.
+        ssl_context: for TLS; None is no TLS.
+
+    Attributes:
+        port: the port that is listened at.
+
+    Raises:
+        ServeError: the port cannot be used; one sentence.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        limits: Limits,
+        observer: Observer,
+        host: str,
+        port: int,
+        *,
+        max_workers: int = 8,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._registry = registry
+        self._limits = limits
+        self._observer = observer
+        self._ready = False
+        self._workers = concurrent.futures.ThreadPoolExecutor(
+            max_workers, thread_name_prefix="verbatim-rest"
+        )
+        # JSON may escape a character in six bytes.
+        application = web.Application(client_max_size=limits.request_bytes(spelling=6))
+        for choice in _CHOICES:
+            application.router.add_post(f"{_MODEL}{choice}:{{method}}", self._post)
+            application.router.add_get(f"{_MODEL}{choice}", self._get_status)
+            application.router.add_get(f"{_MODEL}{choice}/metadata", self._get_metadata)
+        application.router.add_get("/monitoring/prometheus/metrics", self._get_metrics)
+        page.add_page(application, registry, self._answer)
+        application.router.add_route("*", "/{path:.*}", self._not_found)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="verbatim-http", daemon=True
+        )
+        self._thread.start()
+        self._runner = web.AppRunner(application, access_log=None, handle_signals=False)
+        try:
+            self.port = self._wait(self._listen(host, port, ssl_context))
+        except OSError as error:
+            self.stop(0)
+            raise ServeError(
+                f"The REST port {host}:{port} cannot be used: {error.strerror or error}."
+            ) from None
+
+    async def _listen(self, host: str, port: int, ssl_context: ssl.SSLContext | None) -> int:
+        await self._runner.setup()
+        await web.TCPSite(
+            self._runner, host, port, ssl_context=ssl_context, reuse_port=False
+        ).start()
+        bound: int = self._runner.addresses[0][1]
+        return bound
+
+    def start(self) -> None:
+        """Answers requests; until now they were told to try again."""
+        self._ready = True
+
+    def stop(self, grace_seconds: float) -> None:
+        """Takes no new requests, lets the running ones end, and frees the port."""
+        self._wait(self._end(grace_seconds))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._workers.shutdown(wait=False)
+
+    async def _end(self, grace_seconds: float) -> None:
+        # The runner's own timeout is set when it is made, before the grace is known.
+        for site in self._runner.sites:
+            await site.stop()
+        if self._runner.server:
+            # Closes idle connections.
+            self._runner.server.pre_shutdown()
+            await self._runner.server.shutdown(grace_seconds)
+        await self._runner.cleanup()
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    async def _post(self, request: web.Request) -> web.Response:
+        method = "rest_predict" if request.match_info["method"] == "predict" else "rest_other"
+        return await self._answer(request, method, self._predict)
+
+    async def _get_status(self, request: web.Request) -> web.Response:
+        return await self._answer(request, "rest_status", self._status)
+
+    async def _get_metadata(self, request: web.Request) -> web.Response:
+        return await self._answer(request, "rest_metadata", self._metadata)
+
+    async def _get_metrics(self, request: web.Request) -> web.Response:
+        text, content_type = self._observer.metrics(self._registry.models)
+        return web.Response(body=text, headers={"Content-Type": content_type})
+
+    async def _not_found(self, request: web.Request) -> web.Response:
+        return _error(
+            404,
+            f"There is nothing at {request.method} {request.path}; models are at /v1/models/NAME.",
+        )
+
+    async def _answer(self, request: web.Request, method: str, work: page.Work) -> web.Response:
+        """Runs `work` in a thread; its refusal becomes an HTTP status and a sentence."""
+        with self._observer.request("http", method, request.headers.get(REQUEST_ID)) as seen:
+            try:
+                if not self._ready:
+                    raise RequestRefused(
+                        grpc.StatusCode.UNAVAILABLE,
+                        "The server is loading its models; try again soon.",
+                    )
+                body = await _read(request)
+                run = asyncio.get_running_loop().run_in_executor
+                value = await run(self._workers, grpc_services.answer, work, request, body, seen)
+                response = web.json_response(value)
+            except RequestRefused as refused:
+                seen.code = refused.code.name
+                response = _error(_HTTP_STATUS.get(refused.code, 500), refused.sentence)
+        response.headers[REQUEST_ID] = seen.id
+        return response
+
+    def _predict(
+        self, request: web.Request, body: json_tensors.Json, seen: Request
+    ) -> json_tensors.Response:
+        if request.match_info["method"] != "predict":
+            raise RequestRefused(
+                grpc.StatusCode.UNIMPLEMENTED,
+                f"This server does not offer {request.match_info['method']}; use predict.",
+            )
+        spec = _spec(request)
+        model, version = self._registry.find(spec)
+        seen.model = model.name
+        with model.use(version) as servable:
+            seen.version = servable.version
+            message, by_rows = json_tensors.read_request(
+                body, servable.signature_defs, DEFAULT_SIGNATURE
+            )
+            seen.signature = message.model_spec.signature_name
+            seen.texts = grpc_services.count_texts(message)
+            response = servable.predict(
+                message, self._limits, functools.partial(_given_up, request)
+            )
+            return json_tensors.write_response(response, by_rows)
+
+    def _status(
+        self, request: web.Request, body: json_tensors.Json, seen: Request
+    ) -> dict[str, list[VersionStatus]]:
+        response = grpc_services.status(self._registry, _spec(request))
+        seen.model = request.match_info["name"]
+        return {
+            "model_version_status": [
+                {
+                    "version": str(entry.version),
+                    "state": type(entry).State.Name(entry.state),
+                    "status": {
+                        "error_code": "OK" if not entry.status.error_code else "UNKNOWN",
+                        "error_message": entry.status.error_message,
+                    },
+                }
+                for entry in response.model_version_status
+            ]
+        }
+
+    def _metadata(
+        self, request: web.Request, body: json_tensors.Json, seen: Request
+    ) -> json_tensors.Json:
+        response = grpc_services.metadata(self._registry, _spec(request))
+        seen.model = response.model_spec.name
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        response.metadata["signature_def"].Unpack(signatures)
+        return {
+            "model_spec": {
+                "name": response.model_spec.name,
+                "signature_name": "",
+                "version": str(response.model_spec.version.value),
+            },
+            "metadata": {
+                "signature_def": json_format.MessageToDict(
+                    signatures, preserving_proto_field_name=True
+                )
+            },
+        }
+
+
+async def _read(request: web.Request) -> json_tensors.Json:
+    """Returns the decoded JSON of a body; None of a request without one."""
+    if request.method != "POST":
+        return None
+    try:
+        return json.loads(await request.read())
+    except web.HTTPRequestEntityTooLarge:
+        raise RequestRefused(
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "The request is larger than the server takes; send fewer or shorter texts.",
+        ) from None
+    except (ValueError, RecursionError):
+        raise invalid("The body is not valid JSON.") from None
+
+
+def _spec(request: web.Request) -> model_pb2.ModelSpec:
+    """Returns the `ModelSpec` that a path names."""
+    spec = model_pb2.ModelSpec(name=request.match_info["name"])
+    version, label = request.match_info.get("version"), request.match_info.get("label")
+    if version is not None:
+        if not (version.isascii() and version.isdecimal() and int(version) < 2**63):
+            raise invalid(f"A version is a number; got '{version}'.")
+        spec.version.value = int(version)
+    if label is not None:
+        spec.version_label = label
+    return spec
+
+
+def _given_up(request: web.Request) -> RequestRefused | None:
+    """Returns the refusal of a request whose connection was closed; None while it is open."""
+    transport = request.transport
+    return cancelled() if transport is None or transport.is_closing() else None
+
+
+def _error(status: int, sentence: str) -> web.Response:
+    return web.json_response({"error": sentence}, status=status)

@@ -1,0 +1,330 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_models import losses
+from keras_models.decoding import decode
+from keras_models.models import TransformerSeq2Seq
+from tests.keras_models import oracles, transformer_oracle
+from tests.keras_models.backends import (
+    TENSORFLOW,
+    compiled,
+    numpy,
+    randomize,
+    traced_shapes,
+    value_and_gradients,
+)
+from tests.keras_models.decoding.test_beam import assert_same
+from tests.keras_models.models.recurrent_cases import SOURCE_V, SOURCES, V, example, tensors
+
+HIDDEN = 8
+LENGTH = 5
+
+
+def make(head="pointer_generator", seed=0, scale=0.5, **options):
+    options = {
+        "embedding_size": HIDDEN,
+        "hidden_size": HIDDEN,
+        "attention_heads": 2,
+        "feed_forward_size": 6,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "dropout": 0.0,
+        **options,
+    }
+    model = TransformerSeq2Seq(SOURCE_V, V, head=head, **options)
+    randomize(model, seed, scale)
+    return model
+
+
+def sources(inputs):
+    return {name: value for name, value in tensors(inputs).items() if name.startswith("source")}
+
+
+def weights_of(model):
+    """The weights by the names that `transformer_oracle` uses."""
+
+    def dense(layer):
+        return numpy(layer.kernel.value), numpy(layer.bias.value)
+
+    def norm(layer):
+        return numpy(layer.gamma.value), numpy(layer.beta.value)
+
+    def kernel(layer):
+        return None if layer is None else numpy(layer.kernel.value)
+
+    def attention(layer):
+        return {weight.name: numpy(weight.value) for weight in layer.trainable_weights}
+
+    def layers(stack):
+        return [
+            {
+                **{name: norm(getattr(layer, name)) for name in ("self_norm", "feed_forward_norm")},
+                **{name: dense(getattr(layer, name)) for name in ("inner", "outer")},
+                "self_attention": attention(layer.self_attention),
+                **(
+                    {
+                        "source_norm": norm(layer.source_norm),
+                        "source_attention": attention(layer.source_attention),
+                    }
+                    if hasattr(layer, "source_norm")
+                    else {}
+                ),
+            }
+            for layer in stack
+        ]
+
+    weights = {
+        "source_embedding": numpy(model.source_embedding.embeddings.value),
+        "target_embedding": numpy(model.target_embedding.embeddings.value),
+        "features": {
+            name: numpy(layer.embeddings.value) for name, layer in model.feature_embeddings.items()
+        },
+        "source_projection": kernel(model.source_projection),
+        "target_projection": kernel(model.target_projection),
+        "encoder": layers(model.encoder),
+        "decoder": layers(model.decoder),
+        **{
+            name: norm(getattr(model, name))
+            for name in ("encoder_norm", "query_norm", "output_norm")
+        },
+        "attention": attention(model.attention),
+        "readout": kernel(model.readout),
+        "vocabulary": dense(model.head.vocabulary),
+    }
+    if hasattr(model.head, "gate"):
+        kernel, bias = dense(model.head.gate)
+        size = model.hidden_size
+        weights["gate"] = (
+            kernel[:size, 0],
+            kernel[size : 2 * size, 0],
+            kernel[2 * size :, 0],
+            bias[0],
+        )
+    return weights
+
+
+def forced_steps(model, inputs):
+    """Decodes along the labels with `step`:
+    the distributions `[target_length, batch, V + source_length]`.
+    """
+    length = inputs["target_extended_ids"].shape[1]
+    memory, carry = model.encode(tensors(inputs), max_length=length)
+    tokens, steps = np.full(len(inputs["source_ids"]), 2), []
+    for t in range(length):
+        *step, carry = model.step(ops.convert_to_tensor(tokens, dtype="int32"), carry, memory, t)
+        steps.append(numpy(step))
+        tokens = inputs["target_extended_ids"][:, t]
+    return [np.stack(parts) for parts in zip(*steps)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"head": "softmax", "attention_heads": 4, "decoder_layers": 1},
+        {"embedding_size": 5, "coverage_loss_weight": 0.7},
+        {
+            "encoder_layers": 0,
+            "source_features": {"source_tags": 4, "source_case": 3},
+            "feature_size": 2,
+        },
+    ],
+)
+def test_agrees_with_the_equations_in_training_decoding_and_from_a_file(options, tmp_path):
+    model, inputs = make(**options), example()
+    for name, size in options.get("source_features", {}).items():
+        tags = np.random.default_rng(len(name)).integers(1, size, inputs["source_ids"].shape)
+        inputs[name] = np.where(inputs["source_ids"] != 0, tags, 0).astype("int32")
+    real = inputs["target_extended_ids"] != 0
+    log_prob = numpy(model(tensors(inputs)))
+    penalty = [float(loss) for loss in model.losses]
+    assert log_prob.dtype == np.float32
+    log_probs, copies, attentions = forced_steps(model, inputs)
+    np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, atol=1e-5)
+    weights, head = weights_of(model), options.get("head", "pointer_generator")
+    total = count = 0
+    for b in range(len(real)):
+        pair = {name: value[b] for name, value in inputs.items()}
+        expected, distributions, attended = transformer_oracle.seq2seq(
+            pair, weights, V, options.get("attention_heads", 2), head
+        )
+        np.testing.assert_allclose(log_prob[b][real[b]], expected[real[b]], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            np.exp(log_probs[:, b][real[b]]), distributions[real[b]], rtol=0, atol=1e-5
+        )
+        np.testing.assert_allclose(attentions[:, b][real[b]], attended[real[b]], rtol=0, atol=1e-5)
+        padding = inputs["source_ids"][b] == 0
+        assert (attentions[:, b, padding] == 0).all() and (np.exp(copies[:, b, padding]) == 0).all()
+        np.testing.assert_allclose(attentions[:, b].sum(-1), 1, atol=1e-5)
+        # A step gives what training computes in parallel.
+        labels = np.where(
+            (head == "softmax") & (pair["target_extended_ids"] >= V), 1, pair["target_extended_ids"]
+        )
+        stepwise = [log_probs[t, b, labels[t]] for t in np.flatnonzero(real[b])]
+        np.testing.assert_allclose(stepwise, log_prob[b][real[b]], rtol=1e-5, atol=1e-5)
+        part = oracles.coverage_loss(attended, real[b])
+        total, count = total + part[0], count + part[1]
+    weight = options.get("coverage_loss_weight", 0.0)
+    np.testing.assert_allclose(penalty, [weight * total / count] if weight else [], rtol=1e-5)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(numpy(loaded(tensors(inputs))), log_prob)
+
+
+def test_padding_changes_nothing():
+    model = make(coverage_loss_weight=1.0)
+    short = numpy(model(tensors(example())))
+    penalty = [float(loss) for loss in model.losses]
+    long = numpy(model(tensors(example(more_source=3, more_target=2))))
+    real = example()["target_extended_ids"] != 0
+    np.testing.assert_allclose(long[:, : short.shape[1]][real], short[real], rtol=0, atol=1e-5)
+    np.testing.assert_allclose([float(loss) for loss in model.losses], penalty, atol=1e-5)
+    found = numpy(decode(model, sources(example()), LENGTH, beam_size=3, return_attention=True))
+    padded = numpy(
+        decode(model, sources(example(more_source=3)), LENGTH, beam_size=3, return_attention=True)
+    )
+    assert_same(found, padded._replace(attention=padded.attention[..., :5]), tolerance=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_training_reduces_the_loss(dtype):
+    keras.utils.set_random_seed(0)
+    model = TransformerSeq2Seq(
+        SOURCE_V,
+        V,
+        embedding_size=16,
+        hidden_size=16,
+        feed_forward_size=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        coverage_loss_weight=0.1,
+        dtype=dtype,
+    )
+    inputs = example(batch=32)
+    model.compile(
+        keras.optimizers.Adam(0.01), loss=losses.negative_log_likelihood, jit_compile=not TENSORFLOW
+    )
+    history = model.fit(
+        inputs, inputs["target_extended_ids"], epochs=12, batch_size=16, verbose=0
+    ).history["loss"]
+    assert np.isfinite(history).all() and history[-1] < 0.75 * history[0]
+    memory, carry = model.encode(tensors(inputs), max_length=LENGTH)
+    *step, new = model.step(ops.full((32,), 2, dtype="int32"), carry, memory, 0)
+    assert [keras.backend.standardize_dtype(x.dtype) for x in step] == ["float32"] * 3
+    # A loop carries it: each part keeps its shape and type.
+    describe = lambda x: (tuple(x.shape), keras.backend.standardize_dtype(x.dtype))  # noqa: E731
+    assert keras.tree.map_structure(describe, new) == keras.tree.map_structure(describe, carry)
+    assert carry["keys_0"].shape[2] == LENGTH + 1
+    assert describe(carry["keys_0"])[1] == ("float32" if dtype == "float32" else "bfloat16")
+    np.testing.assert_allclose(np.exp(numpy(step[0])).sum(-1), 1, atol=1e-5)
+    found = numpy(decode(model, sources(inputs), LENGTH, beam_size=2))
+    assert np.isfinite(found.scores).all() and (found.scores > -1e8).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_nan_at_the_edges(source, dtype):
+    model = make(dtype=dtype)
+    inputs = example(batch=2, source_length=3)
+    inputs["source_ids"][0], inputs["source_extended_ids"][0] = SOURCES[source]
+    inputs["target_extended_ids"][0] = [V, 4, V, 3]
+
+    def loss():
+        log_prob = model(tensors(inputs))
+        return losses.negative_log_likelihood(
+            inputs["target_extended_ids"], ops.maximum(log_prob, -1e5)
+        )
+
+    value, gradients = value_and_gradients(loss, [], model)
+    assert np.isfinite(value) and all(np.isfinite(gradient).all() for gradient in gradients)
+    assert any(np.abs(gradient).sum() > 0 for gradient in gradients)
+    log_probs, _, attention = forced_steps(model, inputs)
+    assert np.isfinite(log_probs).all()
+    np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, atol=1e-5)
+    assert source != "empty" or (attention[:, 0] == 0).all()
+
+
+def test_training_builds_no_extended_distribution():
+    model, inputs = make(), example(source_length=13)
+    wide = V + 13
+
+    def loss(*values):
+        return -ops.sum(model(dict(zip(inputs, values))))
+
+    shapes = traced_shapes(loss, model, *inputs.values())
+    assert (3, 4, V) in shapes
+    assert not any(wide in shape or 3 * wide in shape for shape in shapes)
+
+
+OPTIONS = dict(max_length=LENGTH, coverage_beta=0.2, return_attention=True)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_log_probabilities_are_those_of_training_and_compiled_ones_too(beam):
+    model, inputs = make(), example()
+    options = dict(OPTIONS, beam_size=beam, n_best=beam, min_length=1)
+    found = numpy(decode(model, sources(inputs), **options))
+    fast = numpy(compiled(lambda arrays: decode(model, arrays, **options))(sources(inputs)))
+    assert_same(found, fast, tolerance=1e-5)
+    assert (found.tokens >= V).any()
+    for k in range(beam):
+        labels = np.zeros((3, LENGTH + 1), "int32")
+        feeds = np.zeros_like(labels)
+        for b in range(3):
+            tokens = found.tokens[b, k, : found.lengths[b, k]]
+            labels[b, : len(tokens) + 1] = [*tokens, 3]
+            fed = [int(inputs["source_feed_ids"][b, t - V]) if t >= V else int(t) for t in tokens]
+            feeds[b, : len(tokens) + 1] = [2, *fed]
+        log_prob = numpy(
+            model(tensors({**inputs, "target_input_ids": feeds, "target_extended_ids": labels}))
+        )
+        np.testing.assert_allclose(
+            np.where(labels, log_prob, 0).sum(-1), found.log_probs[:, k], rtol=1e-5, atol=1e-5
+        )
+
+
+@pytest.mark.skipif(not TENSORFLOW, reason="JAX compiles for known sizes only")
+@pytest.mark.parametrize("beam", [1, 3])
+def test_one_trace_with_symbolic_sizes_serves_all_sizes(beam):
+    """As an exported model does, whose longest output depends on the source's length;
+    XLA asks more of sizes than TensorFlow.
+    """
+    import tensorflow as tf
+
+    model = make()
+    options = dict(OPTIONS, beam_size=beam, n_best=beam)
+    names = list(sources(example()))
+
+    def run(*arrays):
+        return decode(
+            model, dict(zip(names, arrays)), **{**options, "max_length": tf.shape(arrays[0])[1] + 1}
+        )
+
+    served = tf.function(
+        run,
+        input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names),
+        jit_compile=True,
+        autograph=False,
+    )
+    for batch, source_length in ((3, 5), (1, 2)):
+        inputs = sources(example(batch=batch, source_length=source_length))
+        found = numpy(decode(model, inputs, **{**options, "max_length": source_length + 1}))
+        assert_same(found, numpy(served(*inputs.values())), tolerance=1e-5)
+    assert served.experimental_get_tracing_count() == 1
+
+
+def test_options_that_cannot_be():
+    with pytest.raises(ValueError, match="divisible by attention_heads; got 8 and 3"):
+        make(attention_heads=3)
+    with pytest.raises(ValueError, match="must be even"):
+        make(hidden_size=9, attention_heads=3)
+    with pytest.raises(ValueError, match="selective_read is for the recurrent body"):
+        make(head="joint_copy", selective_read=True)
+    model = make()
+    memory, carry = model.encode(tensors(example()))
+    with pytest.raises(ValueError, match=r"a carry of encode\(\.\.\., max_length=\.\.\.\)"):
+        model.step(ops.full((3,), 2, dtype="int32"), carry, memory, 0)

@@ -1,0 +1,133 @@
+"""`verbatim score`: tables for people, JSON for machines, one sentence for bad input."""
+
+import json
+
+import pytest
+
+from pipeline.commands import main
+
+
+def test_score_refuses_bad_input(refused, texts):
+    def score(references="references", outputs="outputs", *more):
+        return refused(
+            "score", "--references", texts / references, "--hypotheses", texts / outputs, *more
+        )
+
+    assert "1" in score("references", "short") and "2" in score("references", "short")
+    assert str(texts / "absent") in score("references", "absent")
+    assert str(texts) in score("references", ".")
+    assert "'blue'" in score("references", "outputs", "--metrics", "blue")
+    assert "source" in score("references", "outputs", "--metrics", "placeholder_fidelity")
+    assert str(texts / "absent") in score("references", "outputs", "--sources", texts / "absent")
+    assert "it is a folder" in score("references", "outputs", "--json", texts)
+    assert str(texts / "short") in score("references", "outputs", "--baseline", texts / "short")
+    assert "--baseline FILE" in score("references", "outputs", "--test", "randomisation")
+    assert "-1" in score("references", "outputs", "--samples", "-1")
+    assert "'nonsense'" in score("references", "outputs", "--tokenize", "nonsense")
+    (texts / "latin1").write_bytes("été\nété\n".encode("latin-1"))
+    (texts / "empty").write_text("")
+    facts = texts / "facts.json"
+    assert "UTF-8" in score("references", "latin1", "--json", facts)
+    (texts / "utf16").write_text("le chat %s\nun chien\n", encoding="utf-16")
+    assert "utf16 is UTF-16 text" in score("utf16", "outputs", "--json", facts)
+    (texts / "blank").write_text("\n\n")
+    assert "blank holds no text: all of its 2 lines are empty" in score(
+        "references", "blank", "--json", facts
+    )
+    assert "measure the model itself" in score(
+        "references", "outputs", "--metrics", "perplexity", "--json", facts
+    )
+    assert "is empty" in score("references", "empty", "--json", facts)
+    assert not facts.exists()
+
+
+def test_some_empty_outputs_are_scored_and_told(texts, capsys):
+    (texts / "gaps").write_text("le chat %s\n\n", encoding="utf-8")
+    files = [
+        "--references",
+        str(texts / "references"),
+        "--hypotheses",
+        str(texts / "gaps"),
+        "--samples",
+        "0",
+    ]
+    assert main.main(["score", *files, "--metrics", "exact_match"]) == 0
+    said = capsys.readouterr()
+    assert "50.0 %" in said.out and said.err == "verbatim: 1 of 2 hypotheses are empty.\n"
+    files[1], files[3] = files[3], files[1]
+    assert main.main(["score", *files, "--metrics", "exact_match"]) == 0
+    assert capsys.readouterr().err == "verbatim: 1 of 2 references are empty.\n"
+
+
+def test_score_says_a_table_and_writes_json(texts, capsys):
+    files = [
+        "--references",
+        texts / "references",
+        "--hypotheses",
+        texts / "outputs",
+        "--sources",
+        texts / "sources",
+    ]
+    arguments = ["score", *map(str, files), "--metrics", "bleu,placeholder_fidelity,exact_match"]
+    assert main.main([*arguments, "--json", str(texts / "facts.json")]) == 0
+    assert "BLEU" in capsys.readouterr().out
+    facts = json.loads((texts / "facts.json").read_text(encoding="utf-8"))
+    assert list(facts) == ["bleu", "placeholder_fidelity", "exact_match"]
+    assert facts["exact_match"]["value"] == 0.5 and facts["placeholder_fidelity"]["value"] == 1.0
+
+    assert main.main([*arguments, "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == facts
+    assert "BLEU" in captured.err
+
+
+def test_score_says_what_it_found_by_length_and_frequency(texts, capsys):
+    files = [
+        "--references",
+        texts / "references",
+        "--hypotheses",
+        texts / "outputs",
+        "--training",
+        texts / "references",
+    ]
+    options = [
+        "--metrics",
+        "bleu_by_length,word_f1_by_frequency",
+        "--samples",
+        "0",
+        "--baseline",
+        texts / "references",
+    ]
+    options += ["--test", "randomisation", "--samples", "20"]
+    assert main.main(["score", *map(str, [*files, *options])]) == 0
+    said = capsys.readouterr().out
+    assert "BLEU by words of the reference  outputs  baseline  reference words" in said
+    assert "Word F1 by how often training saw it" in said
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_score_compares_with_a_baseline(texts, capsys, test):
+    files = [
+        "--references",
+        texts / "references",
+        texts / "sources",
+        "--hypotheses",
+        texts / "references",
+    ]
+    options = [
+        "--baseline",
+        texts / "outputs",
+        "--test",
+        test,
+        "--samples",
+        "50",
+        "--metrics",
+        "chrf,exact_match",
+    ]
+    assert main.main(["score", *map(str, [*files, *options, "--json", texts / "facts.json"])]) == 0
+    said = capsys.readouterr().out
+    assert "baseline" in said and "difference" in said and "p-value" in said and "50.0 %" in said
+    facts = json.loads((texts / "facts.json").read_text(encoding="utf-8"))
+    assert list(facts) == ["outputs", "baseline", "comparison"]
+    assert facts["comparison"]["exact_match"]["difference"] == 0.5
+    assert "nrefs:2" in facts["outputs"]["chrf"]["signature"]

@@ -1,0 +1,72 @@
+"""`verbatim serve`: one sentence for bad input, and as many batches as there are cores for."""
+
+import socket
+
+import pytest
+
+from pipeline.commands import main
+from tests.pipeline.commands.saved_models import save_model
+
+
+def test_serve_refuses_bad_input(refused, texts):
+    model = texts / "model"
+    assert "does not exist" in refused("serve", "--model", model, "--port", 0)
+    model.mkdir()
+    sentence = refused("serve", "--model", model, "--port", 0)
+    assert str(model) in sentence and "version" in sentence
+    save_model(model / "1", {"serving_default": ["text"]})
+    with socket.socket() as occupied:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        port = occupied.getsockname()[1]
+        assert refused("serve", "--model", model, "--port", port) == (
+            f"Port {port} is already in use; choose another with --port."
+        )
+    assert "0 to 65535" in refused("serve", "--model", model, "--port", 65536)
+    assert "--batch-size must be 1 or more" in refused("serve", "--model", model, "--batch-size", 0)
+    assert "--batch-delay 0 or more" in refused(
+        "serve", "--model", model, "--batch-size", 8, "--batch-delay", -1
+    )
+    assert "for a batch; got 0." in refused("serve", "--model", model, "--threads-per-batch", 0)
+    assert "for a batch; got 4097." in refused(
+        "serve", "--model", model, "--threads-per-batch", 4097
+    )
+    assert "nowhere.config cannot be read" in refused("serve", "--config", texts / "nowhere.config")
+    sentence = refused("serve", "--model", model, "--batching-config", texts / "nowhere.config")
+    assert "batching config file" in sentence and "cannot be read" in sentence
+    assert "both a key and a certificate" in refused(
+        "serve", "--model", model, "--port", 0, "--tls-key", "x"
+    )
+    tls = ("--tls-key", texts / "absent.pem", "--tls-certificate", texts / "absent.pem")
+    assert str(texts / "absent.pem") in refused("serve", "--model", model, "--port", 0, *tls)
+
+
+@pytest.mark.parametrize(
+    "options, at_once, workers, delay",
+    [
+        (["--batch-size", 16], 1, 32, (0.002, 0)),
+        (["--batch-size", 16, "--threads-per-batch", 4], 1, 32, (0.002, 0)),
+        (["--batch-size", 16, "--threads-per-batch", 1], 4, 80, (0.002, 0.2)),
+        (["--batch-size", 16, "--threads-per-batch", 1, "--batch-delay", 0], 4, 80, (0, 0)),
+        (["--batching-config", "batching", "--threads-per-batch", 2], 2, 96, (0.002, 0)),
+        (["--batching-config", "threads", "--threads-per-batch", 2], 3, 128, (0.002, 0)),
+    ],
+)
+def test_a_server_runs_as_many_batches_as_it_has_cores_for(
+    texts, monkeypatch, options, at_once, workers, delay
+):
+    from serving import processors, server
+
+    asked = {}
+    monkeypatch.setattr(processors, "cores", lambda: 4)
+    monkeypatch.setattr(
+        server, "serve", lambda models, settings, *rest, **more: asked.update(vars(settings))
+    )
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "")
+    monkeypatch.chdir(texts)
+    (texts / "batching").write_text("max_batch_size { value: 32 }")
+    (texts / "threads").write_text("num_batch_threads { value: 3 }")
+    assert main.main([str(argument) for argument in ("serve", "--model", texts, *options)]) == 0
+    assert asked["batching"].parallel == at_once
+    assert asked["max_workers"] == workers
+    assert (asked["batching"].delay_seconds, asked["batching"].delay_share) == delay

@@ -1,0 +1,118 @@
+"""The network that a recipe describes."""
+
+import pytest
+
+from pipeline.recipes.recipe import Recipe
+from pipeline.recipes.sections import DataConfig, ModelConfig, TrainingConfig
+
+
+def test_the_recipe_reaches_the_model():
+    from pipeline.training.model_building import build_model
+    from pipeline.training.model_inputs import ModelInputs
+
+    config = ModelConfig(
+        head="softmax",
+        cell="lstm",
+        attention="dot",
+        embedding_size=6,
+        hidden_size=4,
+        encoder_layers=2,
+        coverage=False,
+    )
+    made = Recipe(
+        name="x", data=DataConfig(), model=config, training=TrainingConfig(coverage_loss_weight=0.7)
+    )
+    built = build_model(made, ModelInputs(30, 40)).get_config()
+    for key in (
+        "head",
+        "cell",
+        "attention",
+        "embedding_size",
+        "hidden_size",
+        "encoder_layers",
+        "coverage",
+        "dropout",
+    ):
+        assert built[key] == getattr(config, key)
+    assert (built["source_vocabulary_size"], built["target_vocabulary_size"]) == (30, 40)
+    assert built["coverage_loss_weight"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "model, training, expected",
+    [
+        (
+            {
+                "body": "transformer",
+                "decoder_layers": 2,
+                "attention_heads": 2,
+                "feed_forward_size": 9,
+                "encoder_layers": 2,
+            },
+            {"coverage_loss_weight": 0.3, "large_vocabulary_size": 600},
+            {
+                "decoder_layers": 2,
+                "attention_heads": 2,
+                "feed_forward_size": 9,
+                "encoder_layers": 2,
+                "coverage_loss_weight": 0.3,
+            },
+        ),
+        (
+            {
+                "head": "joint_copy",
+                "selective_read": True,
+                "copy_tanh": False,
+                "encoder": "cnn",
+                "kernel_size": 5,
+            },
+            {"scheduled_sampling": "linear"},
+            {
+                "selective_read": True,
+                "head_options": {"tanh": False},
+                "encoder": "cnn",
+                "kernel_size": 5,
+                "scheduled_sampling": True,
+            },
+        ),
+        (
+            {
+                "head": "pointer_softmax",
+                "inverse_temperature": 2.0,
+                "switch_activation": "noisy_tanh",
+            },
+            {},
+            {
+                "head_options": {"inverse_temperature": 2.0, "activation": "noisy_tanh"},
+                "scheduled_sampling": False,
+            },
+        ),
+        (
+            {
+                "head": "span_copy",
+                "max_span": 3,
+                "copying_context": "start",
+                "attention": "none",
+                "initial_range": 0.1,
+            },
+            {},
+            {
+                "head_options": {"max_span": 3, "copying_context": "start"},
+                "attention": "none",
+                "initial_range": 0.1,
+            },
+        ),
+    ],
+)
+def test_bodies_and_the_options_of_heads_reach_the_model(model, training, expected):
+    from pipeline.training.model_building import build_model
+    from pipeline.training.model_inputs import ModelInputs
+
+    config = ModelConfig(embedding_size=6, hidden_size=4, **model)
+    made = Recipe(name="x", model=config, training=TrainingConfig(**training))
+    built = build_model(made, ModelInputs(30, 1200))
+    assert type(built).__name__ == (
+        "TransformerSeq2Seq" if config.body == "transformer" else "RecurrentSeq2Seq"
+    )
+    assert {key: built.get_config()[key] for key in expected} == expected
+    assert built.large_vocabulary_size == training.get("large_vocabulary_size", 0)

@@ -1,0 +1,99 @@
+"""The learning rate of a training, and its end by the clock."""
+
+import math
+import types
+
+import pytest
+
+from pipeline.recipes.sections import TrainingConfig
+from tests.pipeline.training.tiny_training import Clock
+
+
+def test_learning_rate_warms_up_and_decays():
+    from pipeline.training.schedule import learning_rate_at
+
+    config = TrainingConfig(learning_rate=0.4, warmup_steps=10, final_learning_rate_share=0.1)
+    assert learning_rate_at(0.0, 1, config) == pytest.approx(0.04)
+    assert learning_rate_at(0.0, 5, config) == pytest.approx(0.2)
+    assert (
+        learning_rate_at(0.0, 10, config)
+        == learning_rate_at(0.0, 1000, config)
+        == pytest.approx(0.4)
+    )
+    assert learning_rate_at(0.5, 100, config) == pytest.approx(0.4 * 0.55)
+    assert (
+        learning_rate_at(1.0, 100, config)
+        == learning_rate_at(1.7, 100, config)
+        == pytest.approx(0.04)
+    )
+    rates = [learning_rate_at(step / 100, step + 10, config) for step in range(101)]
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_learning_rate_without_warmup_or_decay():
+    from pipeline.training.schedule import learning_rate_at
+
+    config = TrainingConfig(learning_rate=0.4, warmup_steps=0, final_learning_rate_share=1.0)
+    assert [learning_rate_at(progress, 1, config) for progress in (0.0, 0.3, 1.0)] == [
+        pytest.approx(0.4)
+    ] * 3
+    config = TrainingConfig(learning_rate=0.4, warmup_steps=0, final_learning_rate_share=0.0)
+    assert learning_rate_at(1.0, 1, config) == pytest.approx(0.0)
+
+
+def schedule(monkeypatch, **training):
+    """A Schedule of 2 epochs of 10 steps on a fake model, and its clock."""
+    import keras
+
+    from pipeline.training import schedule as module
+
+    clock = Clock()
+    monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=clock))
+    config = TrainingConfig(
+        epochs=2, warmup_steps=0, final_learning_rate_share=0.0, learning_rate=1.0, **training
+    )
+    callback = module.Schedule(config, steps_per_epoch=10)
+    optimizer = types.SimpleNamespace(learning_rate=keras.Variable(0.5))
+    callback.set_model(types.SimpleNamespace(optimizer=optimizer, stop_training=False))
+    callback.on_train_begin()
+    return callback, clock
+
+
+def rate(callback):
+    return float(callback.model.optimizer.learning_rate)
+
+
+def test_schedule_follows_the_epochs_where_there_is_no_limit(monkeypatch):
+    callback, clock = schedule(monkeypatch)
+    for step in range(1, 21):
+        clock.now += 1e6
+        callback.on_train_batch_begin(step % 10)
+        assert rate(callback) == pytest.approx((1 + math.cos(math.pi * step / 20)) / 2, abs=1e-6)
+        callback.on_train_batch_end(step % 10)
+        assert not callback.model.stop_training
+
+
+def test_schedule_stops_when_the_time_is_used_up(monkeypatch):
+    callback, clock = schedule(monkeypatch, max_seconds=10.0)
+    rates = []
+    for step, seconds in enumerate((1, 4, 9, 10), 1):
+        clock.now = 1000.0 + seconds
+        callback.on_train_batch_begin(step)
+        rates.append(rate(callback))
+        callback.on_train_batch_end(step)
+        assert not callback.model.stop_training
+    # The rate has fallen with the time, not been cut off.
+    expected = [(1 + math.cos(math.pi * share)) / 2 for share in (0.1, 0.4, 0.9, 1.0)]
+    assert rates == pytest.approx(expected, abs=1e-6)
+    clock.now = 1010.5
+    callback.on_train_batch_begin(5)
+    callback.on_train_batch_end(5)
+    assert callback.model.stop_training
+
+
+def test_schedule_with_time_to_spare_follows_the_epochs(monkeypatch):
+    callback, clock = schedule(monkeypatch, max_seconds=1000.0)
+    for step in range(1, 11):
+        clock.now += 1
+        callback.on_train_batch_begin(step)
+    assert rate(callback) == pytest.approx(0.5, abs=1e-6)

@@ -1,0 +1,213 @@
+"""The versions of a model: how they come and go while requests are answered."""
+
+import concurrent.futures
+import logging
+import os
+import shutil
+import threading
+
+import grpc
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import prediction_log_pb2, prediction_service_pb2_grpc
+
+from serving.client import Client
+from serving.limits import Limits
+from serving.model_versions import ModelVersions
+from serving.server import ModelServer, ServerSettings
+from tests.serving.support import DEADLINE, request, states, wait_until
+
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog):
+    caplog.set_level(logging.INFO, logger="serving")
+
+
+def test_hot_swap_drops_no_request(model_folder, saved_models):
+    with (
+        ModelServer(model_folder, ServerSettings(port=0, poll_seconds=0.05)) as server,
+        Client(server.address) as client,
+    ):
+        done = threading.Semaphore(0)
+
+        def ask(number):
+            (answer,) = client.predict([f"text {number} %s"])
+            done.release()
+            return answer.text
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = []
+            for number in range(200):
+                answers.append(pool.submit(ask, number))
+                if number == 40:
+                    done.acquire(timeout=DEADLINE)
+                    shutil.copytree(saved_models / "starred", model_folder / "2")
+                if number == 120:
+                    wait_until(lambda: states(server).get(2) == "AVAILABLE")
+            texts = [answer.result() for answer in answers]
+        assert all(text.rstrip("*") == f"TEXT {number} %s" for number, text in enumerate(texts))
+        assert not texts[0].endswith("*") and texts[-1].endswith("*")
+        wait_until(lambda: states(server) == {1: "END", 2: "AVAILABLE"})
+        with pytest.raises(Exception, match=r"Specific\(shouter, 1\)"):
+            Client(server.address, version=1).predict("a")
+
+
+def test_a_retired_version_ends_after_its_last_request(model_folder, saved_models):
+    with ModelServer(model_folder, ServerSettings(port=0, poll_seconds=0.05)) as server:
+        model = server.models["shouter"]
+        with model.use() as first, model.use(1) as same:
+            assert first is same
+            shutil.copytree(saved_models / "starred", model_folder / "2")
+            wait_until(lambda: model.version == 2)
+            assert states(server) == {1: "UNLOADING", 2: "AVAILABLE"}
+            assert first.predict(request(), None).outputs["text"].string_val == [b"A %s"]
+        assert states(server) == {1: "END", 2: "AVAILABLE"}
+
+
+def test_versions_are_compared_as_numbers_and_other_folders_ignored(model_folder, saved_models):
+    shutil.copytree(saved_models / "plain", model_folder / "10")
+    for name in ("9", "tmp-11", "99999999999999999999"):
+        (model_folder / name).mkdir()
+    model = ModelVersions("shouter", model_folder)
+    model.load_first()
+    assert model.version == 10
+
+
+def test_a_version_is_taken_up_only_when_it_is_complete(model_folder, saved_models):
+    model = ModelVersions("shouter", model_folder)
+    model.load_first()
+    new = model_folder / "2"
+    shutil.copytree(saved_models / "starred", new)
+    os.rename(new / "saved_model.pb", new / "later")
+    for _ in range(3):  # no saved_model.pb: not a version yet
+        model.poll()
+    assert [state.version for state in model.states()] == [1]
+    os.rename(new / "later", new / "saved_model.pb")
+    model.poll()  # seen for the first time: perhaps still being written
+    (new / "variables" / "more").write_text("x")
+    model.poll()  # it was
+    assert model.version == 1
+    model.poll()
+    assert model.version == 2
+
+
+def test_a_corrupt_version_is_skipped_until_it_changes(model_folder, saved_models, caplog):
+    model = ModelVersions("shouter", model_folder)
+    model.load_first()
+    new = model_folder / "2"
+    new.mkdir()
+    (new / "saved_model.pb").write_bytes(b"no protocol buffer at all")
+    for _ in range(4):
+        model.poll()
+    assert model.version == 1
+    assert {state.version: state.state for state in model.states()} == {1: "AVAILABLE", 2: "END"}
+    assert model.states()[0].error
+    assert caplog.text.count("version 2 cannot be loaded and is skipped") == 1
+    # The variables arrive after saved_model.pb when a folder is copied in alphabetical order.
+    shutil.copy(saved_models / "starred" / "saved_model.pb", new)
+    for _ in range(4):
+        model.poll()
+    assert model.version == 1
+    shutil.copytree(saved_models / "starred", new, dirs_exist_ok=True)
+    for _ in range(2):
+        model.poll()
+    assert model.version == 2
+    assert not model.states()[0].error
+
+
+def test_a_deleted_version_gives_way_to_the_one_before(model_folder, saved_models):
+    shutil.copytree(saved_models / "starred", model_folder / "2")
+    model = ModelVersions("shouter", model_folder)
+    model.load_first()
+    with model.use():  # in use while its number goes and comes back
+        shutil.move(model_folder / "2", model_folder / "away")
+        for _ in range(2):
+            model.poll()
+        assert model.version == 1
+        shutil.move(model_folder / "away", model_folder / "2")
+        for _ in range(2):
+            model.poll()
+        assert model.version == 2
+    assert {state.version: state.state for state in model.states()} == {1: "END", 2: "AVAILABLE"}
+    shutil.rmtree(model_folder)
+    for _ in range(2):
+        model.poll()
+    with model.use() as servable:
+        assert servable.predict(request(), None).outputs["text"].string_val == [b"A %s*"]
+
+
+def test_the_first_load_falls_back_to_an_older_version(model_folder):
+    (model_folder / "2").mkdir()
+    (model_folder / "2" / "saved_model.pb").write_bytes(b"junk")
+    with ModelServer(model_folder, ServerSettings(port=0)) as server:
+        assert states(server) == {1: "AVAILABLE", 2: "END"}
+
+
+def test_one_version_folder_is_served_alone(model_folder, saved_models):
+    shutil.copytree(saved_models / "starred", model_folder / "2")
+    with ModelServer(model_folder / "1", ServerSettings(port=0, poll_seconds=0.01)) as server:
+        model = server.models["shouter"]
+        model.poll()
+        assert states(server) == {1: "AVAILABLE"}
+
+
+def write_warmup(version_folder, *messages):
+    (version_folder / "assets.extra").mkdir()
+    with tf.io.TFRecordWriter(
+        str(version_folder / "assets.extra" / "tf_serving_warmup_requests")
+    ) as writer:
+        for message in messages:
+            log = prediction_log_pb2.PredictionLog(
+                predict_log=prediction_log_pb2.PredictLog(request=message)
+            )
+            writer.write(log.SerializeToString())
+        # Kinds of requests that this server does not offer are passed over.
+        writer.write(
+            prediction_log_pb2.PredictionLog(
+                classify_log=prediction_log_pb2.ClassifyLog()
+            ).SerializeToString()
+        )
+
+
+def test_warmup_runs_before_the_first_request(model_folder):
+    # The warm-up covers every bucket of the model: the limits of this server are not for it.
+    write_warmup(
+        model_folder / "1", request(["a"] * 9, "count", model="any"), request(signature="count")
+    )
+    with (
+        ModelServer(
+            model_folder, ServerSettings(port=0, limits=Limits(max_batch_size=4))
+        ) as server,
+        grpc.insecure_channel(server.address) as channel,
+    ):
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        assert list(stub.Predict(request(["a"], "count")).outputs["calls"].int_val) == [3]
+
+
+def test_a_version_whose_warmup_fails_is_not_served(model_folder, saved_models):
+    model = ModelVersions("shouter", model_folder)
+    model.load_first()
+    shutil.copytree(saved_models / "starred", model_folder / "2")
+    write_warmup(model_folder / "2", request(["a " * 9]))
+    for _ in range(2):
+        model.poll()
+    assert model.version == 1
+    assert "more than 8 tokens" in model.states()[0].error
+
+
+def test_polling_survives_its_own_failure(model_folder, saved_models, monkeypatch, caplog):
+    original, calls = ModelVersions.poll, []
+
+    def poll(self):
+        calls.append(1)
+        if len(calls) == 1:
+            raise OSError("disk gone")
+        original(self)
+
+    monkeypatch.setattr(ModelVersions, "poll", poll)
+    with ModelServer(model_folder, ServerSettings(port=0, poll_seconds=0.01)) as server:
+        shutil.copytree(saved_models / "starred", model_folder / "2")
+        wait_until(lambda: states(server).get(2) == "AVAILABLE")
+    assert "disk gone" in caplog.text

@@ -2,54 +2,81 @@
 
     python -m benchmarks.copyable geo_sql --data PATH
 
-Reads and divides the data as the recipe says, and counts, on its test split and with its tokens and
-vocabulary: the target tokens that stand in their source, and the same of those that the vocabulary
+Reads and divides the data as the recipe says. On its test split, with its tokens and vocabulary, it
+counts the target tokens that occur in their source: among all, and among those that the vocabulary
 lacks.
 """
 
 import argparse
 import collections
+import dataclasses
+from collections.abc import Sequence
 
-from pipeline.features.vocabulary_files import choose_tokens
+from pipeline.features.vocabulary_choice import choose_tokens
 from pipeline.readers.formats import read_unit
 from pipeline.readers.planning import plan_inputs
 from pipeline.readers.records import Pair
 from pipeline.readers.splits import SPLITS, divided_shares, split_of
 from pipeline.recipes import loading
+from pipeline.recipes.recipe import Recipe
 from pipeline.text import tokenization
 
 _BATCH = 4096
 
 
-def read_splits(recipe, data_path):
-    """Returns a dict from split to its list of (source, target)."""
+@dataclasses.dataclass(frozen=True)
+class Copyable:
+    """Counts of target tokens.
+
+    Attributes:
+        pairs: of the test split.
+        vocabulary: how many tokens the vocabulary has.
+        tokens: all target tokens.
+        copyable: those that occur in their source.
+        unknown: those that the vocabulary lacks.
+        unknown_copyable: those of them that occur in their source.
+        examples: unknown tokens that do not, with their counts, the most frequent first.
+    """
+
+    pairs: int
+    vocabulary: int
+    tokens: int
+    copyable: int
+    unknown: int
+    unknown_copyable: int
+    examples: list[tuple[str, int]]
+
+
+def read_splits(recipe: Recipe, data_path: str) -> dict[str, list[tuple[str, str]]]:
+    """Returns the (source, target) pairs of each split."""
     data = recipe.data
     shares = divided_shares(data)
-    splits = {split: [] for split in SPLITS}
+    splits: dict[str, list[tuple[str, str]]] = {split: [] for split in SPLITS}
     for unit in plan_inputs(data_path, data).units:
         for record in read_unit(unit, data):
             if isinstance(record, Pair):
-                given = unit.split in SPLITS[1:]
-                split = unit.split if given else split_of(record.source, data.split_salt, *shares)
-                splits[split].append(record[:2])
+                split = (
+                    unit.split
+                    if unit.split in SPLITS[1:]
+                    else split_of(record.source, data.split_salt, *shares)
+                )
+                splits[split].append((record.source, record.target))
     return splits
 
 
-def tokens_of(texts, tokenizer):
+def tokens_of(texts: Sequence[str], tokenizer: tokenization.Tokenizer) -> list[list[str]]:
     """Returns the tokens of each text as the Transform graph cuts them, joiners included."""
     import tensorflow as tf
 
-    tokens = []
+    tokens: list[list[str]] = []
     for begin in range(0, len(texts), _BATCH):
         rows = tokenizer.tokenize(tf.constant(texts[begin : begin + _BATCH])).to_list()
         tokens += [[token.decode("utf-8") for token in row] for row in rows]
     return tokens
 
 
-def count(recipe, data_path):
-    """Returns the counts, a dict;
-    `examples` are the unknown tokens that stand in no source, the most frequent first.
-    """
+def count(recipe: Recipe, data_path: str) -> Copyable:
+    """Counts the target tokens of a recipe's test split."""
     splits = read_splits(recipe, data_path)
     tokenizer = tokenization.Tokenizer.of(recipe.data)
     size = recipe.vocabulary
@@ -60,43 +87,38 @@ def count(recipe, data_path):
     )
     known = set(choose_tokens(seen, size.target_size, size.min_count, size.protected_min_count))
     sides = [tokens_of([pair[side] for pair in splits["test"]], tokenizer) for side in (0, 1)]
-    counts, lost = collections.Counter(), collections.Counter()
-    for source, target in zip(*sides):
-        for token in target:
-            counts["tokens"] += 1
-            counts["copyable"] += token in source
-            if token not in known:
-                counts["unknown"] += 1
-                counts["unknown_copyable"] += token in source
-                if token not in source:
-                    lost[token] += 1
-    return {
-        **counts,
-        "pairs": len(splits["test"]),
-        "vocabulary": len(known),
-        "examples": lost.most_common(8),
-    }
+    tokens = [(token, token in source) for source, target in zip(*sides) for token in target]
+    unknown = [(token, is_copyable) for token, is_copyable in tokens if token not in known]
+    lost = collections.Counter(token for token, is_copyable in unknown if not is_copyable)
+    return Copyable(
+        pairs=len(splits["test"]),
+        vocabulary=len(known),
+        tokens=len(tokens),
+        copyable=sum(is_copyable for _, is_copyable in tokens),
+        unknown=len(unknown),
+        unknown_copyable=sum(is_copyable for _, is_copyable in unknown),
+        examples=lost.most_common(8),
+    )
 
 
-def main():
+def main() -> None:
     """Prints the shares of one recipe."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("recipe")
     parser.add_argument("--data", required=True)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
-    found = count(loading.load_recipe(options.recipe, options.set), options.data)
-    unknown = found["unknown"] or 1
+    counts = count(loading.load_recipe(options.recipe, options.set), options.data)
     print(
-        f"{options.recipe}: {found['pairs']} test pairs, {found['tokens']} target tokens, "
-        f"{found['copyable'] / found['tokens']:.1%} stand in the source; "
-        f"{found['unknown']} ({found['unknown'] / found['tokens']:.1%}) not in the vocabulary of "
-        f"{found['vocabulary']}, "
-        f"{found['unknown_copyable'] / unknown:.1%} of these stand in the source"
+        f"{options.recipe}: {counts.pairs} test pairs, {counts.tokens} target tokens, "
+        f"{counts.copyable / counts.tokens:.1%} occur in the source; "
+        f"{counts.unknown} ({counts.unknown / counts.tokens:.1%}) not in the vocabulary of "
+        f"{counts.vocabulary}, "
+        f"{counts.unknown_copyable / (counts.unknown or 1):.1%} of these occur in the source"
     )
     print(
-        "  unknown and in no source:",
-        ", ".join(f"{token} ({number})" for token, number in found["examples"]),
+        "  unknown and not in the source:",
+        ", ".join(f"{token} ({number})" for token, number in counts.examples),
     )
 
 

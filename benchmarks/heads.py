@@ -4,13 +4,14 @@
     --seeds 1,2,3
 
 Every cell is a run of `verbatim run`; a run that is already in DIR is not repeated. All variants
-share DIR, so what they have in common (ingestion, vocabularies, features) is made once. The table
+share DIR, so that common work (ingestion, vocabularies, features) is not repeated either. The table
 goes to standard output and to DIR/results.md, its facts to DIR/results.json, and the learning
 curves of the first seed to DIR/results.svg. The p-values are those of a paired bootstrap of the
 first metric against the first variant, both with the first seed.
 """
 
 import argparse
+import dataclasses
 import json
 import pathlib
 import shlex
@@ -18,15 +19,23 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import Any, TypedDict
 
 from benchmarks import learning_curves
+from pipeline.common import whole_files
 from pipeline.metrics import scoring
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.recipes import choices, loading
+from pipeline.recipes.recipe import Recipe
+from pipeline.reporting.facts import MetricFacts, RunFacts, SystemFacts
+from pipeline.training.trainer_outputs import CurvePoint
 
+#: The metrics of a language model, whose recipe names none.
+LANGUAGE_MODEL_METRICS = ("validation_perplexity", "perplexity")
 #: What distinguishes each variant, as `--set` takes it.
-VARIANTS = {
+VARIANTS: dict[str, tuple[str, ...]] = {
     "none": ("model.head=softmax", "model.attention=none", "model.coverage=false"),
     "attention": ("model.head=softmax",),
     "unknown_replacement": ("model.head=softmax", "decoding.replace_unknown=copy"),
@@ -52,7 +61,7 @@ VARIANTS = {
     "lexicon_copy": ("model.head=lexicon_copy", "lexicon.kind=learned"),
     # What a source word's vector is made of.
     **{composition: (f"model.composition={composition}",) for composition in choices.COMPOSITIONS},
-    # Decoding among so many words; the first, with more than there are, among all. All are the same
+    # Decoding among some words; the first, with more than there are, among all. All have the same
     # trained model.
     **{
         f"shortlist_{size or 'all'}": (
@@ -65,13 +74,13 @@ VARIANTS = {
         *("model.head=pointer_generator", "lexicon.kind=learned"),
         *("decoding.shortlist_size=256", "decoding.shortlist_confidence=0.4"),
     ),
-    # A source without spaces: words that are given, its characters, words that are found; and what
-    # finds them, a trick less each.
+    # A source without spaces: its true words, its characters, words that are found; and the last
+    # with one trick less each.
     "words": ("model.encoder=rnn", "data.source_tokenization="),
     "characters": ("model.encoder=rnn",),
     "segments": (),
-    # The heuristic of the warm-up throughout: nothing is drawn, and so one segmentation and no
-    # baseline are enough.
+    # The heuristic of the warm-up throughout: nothing is drawn, so one segmentation is enough, and
+    # no baseline is needed.
     "segments_imitating": (
         "segmentation.warm_up_updates=1000000",
         "segmentation.samples=1",
@@ -90,64 +99,157 @@ VARIANTS = {
 }
 
 
-def command(recipe, data, output, overrides, seed):
-    """Returns the command line of one run, a list of strings."""
-    words = ["verbatim", "run", recipe, "--output", str(output)]
-    words += ["--data", str(data)] if data else []
+class Row(TypedDict):
+    """A variant in the table, as `results.json` holds it.
+
+    Attributes:
+        variant: its name.
+        metrics: of each seed, by the name of the metric.
+        parameters: how many numbers the network has.
+        updates, seconds: of each seed's training.
+        seeds: of the runs.
+        versions: of the libraries.
+        command: of the first run.
+        p: of a paired bootstrap against the first variant, or None.
+    """
+
+    variant: str
+    metrics: dict[str, list[MetricFacts]]
+    parameters: int
+    updates: list[int]
+    seconds: list[float]
+    seeds: list[int]
+    versions: dict[str, str]
+    command: str
+    p: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A run of one variant with one seed.
+
+    Attributes:
+        facts: of the run.
+        records: its outputs: source, reference and text; none of a language model.
+        command: its command line.
+    """
+
+    facts: RunFacts
+    records: list[dict[str, Any]]
+    command: str
+
+    @property
+    def system(self) -> SystemFacts:
+        """The facts of its model."""
+        return self.facts["systems"][0]
+
+    def texts(self, key: str) -> list[str]:
+        """Returns the `text`, `source` or `reference` of its records."""
+        return [record[key] for record in self.records]
+
+
+def command(
+    options: argparse.Namespace, overrides: Sequence[str], seed: int, *more: str
+) -> list[str]:
+    """Returns the command line of one run."""
+    words = ["run", options.recipe, "--output", str(options.output)]
+    words += ["--data", options.data] if options.data else []
     for override in (*overrides, f"training.seed={seed}", "baseline.head="):
         words += ["--set", override]
-    return words
+    return [*words, *more]
 
 
-def run(recipe, data, output, name, overrides, seed):
-    """Runs one cell unless its results are there; returns its facts and its outputs.
+def run(options: argparse.Namespace, name: str, seed: int) -> Cell:
+    """Runs one cell unless its results are there.
 
     Raises:
         SystemExit: the run failed; its own message has been printed.
     """
-    results = output / "results"
+    results = options.output / "results"
     results.mkdir(parents=True, exist_ok=True)
     facts_path = results / f"{name}-{seed}.json"
     outputs_path = results / f"{name}-{seed}.outputs.jsonl"
-    words = command(recipe, data, output, overrides, seed)
+    overrides = (*options.set, *VARIANTS[name])
+    shown = shlex.join(["verbatim", *command(options, overrides, seed)])
     if not facts_path.is_file():
-        print(f"$ {shlex.join(words)}", flush=True)
+        print(f"$ {shown}", flush=True)
         temporary = results / "run.json"
-        arguments = [
-            sys.executable,
-            "-m",
-            "pipeline.commands.main",
-            *words[1:],
-            "--json",
-            str(temporary),
-        ]
-        status = subprocess.run(arguments).returncode
-        if status not in (0, 3):  # 3: trained and measured, but not blessed
+        words = command(options, overrides, seed, "--json", str(temporary))
+        status = subprocess.run([sys.executable, "-m", "pipeline.commands.main", *words]).returncode
+        # 3: trained and measured, but not blessed.
+        if status not in (0, 3):
             raise SystemExit(f"The run ended with status {status}.")
-        for outputs in (output / "outputs").glob("*.jsonl"):  # one; none of a language model
+        # One file; none of a language model.
+        for outputs in (options.output / "outputs").glob("*.jsonl"):
             shutil.copyfile(outputs, outputs_path)
         temporary.replace(facts_path)
     facts = json.loads(facts_path.read_text(encoding="utf-8"))
     lines = outputs_path.read_text(encoding="utf-8").splitlines() if outputs_path.is_file() else []
-    records = [json.loads(line) for line in lines]
-    return facts, records, shlex.join(words)
+    return Cell(facts, [json.loads(line) for line in lines], shown)
 
 
-def measured(results):
-    """Returns a metric's cell:
-    of one seed its value and 95 % bootstrap interval, of several their mean, smallest and largest.
+def compared_metrics(recipe: Recipe, system: SystemFacts) -> list[str]:
+    """Returns the metrics of the table: those of the recipe, or of a language model."""
+    named = [
+        name
+        for name in recipe.evaluation.metrics
+        if name in system["metrics"] and name != "unseen_copies"
+    ]
+    return named or list(LANGUAGE_MODEL_METRICS)
+
+
+def row_of(variant: str, cells: Sequence[Cell], seeds: list[int], metrics: Sequence[str]) -> Row:
+    """Returns the row of a variant, without a comparison."""
+    systems = [cell.system for cell in cells]
+    row: Row = {
+        "variant": variant,
+        "metrics": {
+            metric: [system["metrics"][metric] for system in systems] for metric in metrics
+        },
+        "parameters": systems[0]["parameters"],
+        "updates": [system["updates"] for system in systems],
+        "seconds": [system["seconds"] for system in systems],
+        "seeds": seeds,
+        "versions": cells[0].facts["versions"],
+        "command": cells[0].command,
+        "p": None,
+    }
+    # Of the words that the encoder found, compared with those of the text.
+    scores = [scores for system in systems if (scores := system.get("segmentation"))]
+    if len(scores) == len(systems) and all("word_f1" in one for one in scores):
+        row["metrics"]["word_f1"] = [{"value": one["word_f1"]} for one in scores]
+        row["metrics"]["boundary_f1"] = [{"value": one["boundary_f1"]} for one in scores]
+    return row
+
+
+def p_value(recipe: Recipe, metric: str, cell: Cell, first: Cell) -> float | None:
+    """Returns the p-value of a paired bootstrap of the outputs of two cells."""
+    references, sources = cell.texts("reference"), cell.texts("source")
+    compared = scoring.paired_bootstrap(
+        [metric],
+        ScoredTexts(cell.texts("text"), references, sources),
+        ScoredTexts(first.texts("text"), references, sources),
+        ScoringOptions.of(recipe),
+    )
+    return compared[metric].p_value
+
+
+def measured(results: Sequence[MetricFacts]) -> str:
+    """Returns a metric's cell.
+
+    One seed has its value and 95 % bootstrap interval, several their mean, smallest and largest.
     """
-    values = [result["value"] for result in results]
+    values = [value for result in results if (value := result["value"]) is not None]
+    if not values:
+        return ""
     if len(values) > 1:
         return f"{statistics.fmean(values):.3g} (seeds: {min(values):.3g} to {max(values):.3g})"
     low, high = results[0].get("low"), results[0].get("high")
     return f"{values[0]:.3g}" + ("" if low is None else f" [{low:.3g}, {high:.3g}]")
 
 
-def table(metrics, rows):
-    """Returns the Markdown table of the rows, which compares each with the first, and below it
-    their commands.
-    """
+def table(metrics: Sequence[str], rows: Sequence[Row]) -> str:
+    """Returns the Markdown table of the rows, and below it their commands."""
     head = [
         "variant",
         "seeds",
@@ -166,15 +268,15 @@ def table(metrics, rows):
         ]
         cells += ["" if row["p"] is None else f"{row['p']:.3f}", f"{row['parameters']:,}"]
         cells += [
-            "–".join(str(round(n)) for n in sorted({min(row[key]), max(row[key])}))
-            for key in ("updates", "seconds")
+            "–".join(str(round(n)) for n in sorted({min(numbers), max(numbers)}))
+            for numbers in (row["updates"], row["seconds"])
         ]
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"- {row['variant']}: `{row['command']}`" for row in rows)]
     return "\n".join(lines) + "\n"
 
 
-def main():
+def main() -> None:
     """Runs all cells and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("recipe")
@@ -190,58 +292,23 @@ def main():
     options = parser.parse_args()
     recipe = loading.load_recipe(options.recipe, options.set)
     recipe = loading.with_database_path(recipe, options.data or "")
-    metrics = [name for name in recipe.evaluation.metrics if name != "unseen_copies"]
-    if recipe.task == "language_model":
-        metrics = ["validation_perplexity", "perplexity"]
     seeds = [int(seed) for seed in options.seeds.split(",")]
-    columns, rows, curves, first = list(metrics), [], {}, None
+    rows: list[Row] = []
+    curves: dict[str, list[CurvePoint]] = {}
+    first = None
     for name in options.variants.split(","):
-        overrides = (*options.set, *VARIANTS[name])
-        cells = [
-            run(options.recipe, options.data, options.output, name, overrides, seed)
-            for seed in seeds
-        ]
-        systems = [facts["systems"][0] for facts, _, _ in cells]
-        texts = [record["text"] for record in cells[0][1]]
-        row = {
-            "variant": name,
-            "metrics": {
-                metric: [system["metrics"][metric] for system in systems] for metric in metrics
-            },
-            "parameters": systems[0]["parameters"],
-            "updates": [system["updates"] for system in systems],
-            "seconds": [system["seconds"] for system in systems],
-            "seeds": seeds,
-            "versions": cells[0][0]["versions"],
-            "command": cells[0][2],
-            "p": None,
-        }
-        for measure in (
-            "word_f1",
-            "boundary_f1",
-        ):  # of the words that the encoder found, against those of the text
-            found = [(system.get("segmentation") or {}).get(measure) for system in systems]
-            if None not in found:
-                row["metrics"][measure] = [{"value": value} for value in found]
-                columns += [measure] if measure not in columns else []
+        cells = [run(options, name, seed) for seed in seeds]
+        metrics = compared_metrics(recipe, cells[0].system)
+        row = row_of(name, cells, seeds, metrics)
         if first is None:
-            first = texts
-        elif texts:
-            references = [record["reference"] for record in cells[0][1]]
-            sources = [record["source"] for record in cells[0][1]]
-            compared = scoring.paired_bootstrap(
-                metrics[:1],
-                ScoredTexts(texts, references, sources),
-                ScoredTexts(first, references, sources),
-                ScoringOptions.of(recipe),
-            )
-            row["p"] = compared[metrics[0]].p_value
+            first = cells[0]
+        elif cells[0].records:
+            row["p"] = p_value(recipe, metrics[0], cells[0], first)
         rows.append(row)
-        (options.output / "results.json").write_text(
-            json.dumps(rows, indent=1) + "\n", encoding="utf-8"
-        )
-        (options.output / "results.md").write_text(table(columns, rows), encoding="utf-8")
-        curves[name] = systems[0].get("curves") or []
+        curves[name] = cells[0].system.get("curves") or []
+        whole_files.write_json(options.output / "results.json", rows)
+        columns = list(dict.fromkeys(metric for row in rows for metric in row["metrics"]))
+        whole_files.write_text(options.output / "results.md", table(columns, rows))
         learning_curves.write(options.output / "results.svg", curves)
     print(table(columns, rows))
 

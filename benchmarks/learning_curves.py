@@ -1,9 +1,12 @@
-"""Learning curves:
-the evaluation's loss after each epoch, a line for each variant, in the colours of page and report.
+"""Learning curves: the evaluation's loss after each epoch, a line for each variant.
+
+The colours are those of page and report.
 """
 
 import math
 import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from benchmarks.peers import picture
 from pipeline.reporting import charts
@@ -15,17 +18,17 @@ _LEGEND_LINE = 20
 _COLOURS = 4
 
 
-def geometry(curves):
-    """Returns where lines, points, marks and names are drawn.
+def geometry(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:
+    """Returns where lines, points, marks and names are drawn, for the template.
 
     Args:
-        curves: dict from a variant's name to its points: dicts with `epoch` and `eval_loss`, a loss
-            in nats or None.
+        curves: the epochs of each variant, as a report's facts have them: `epoch` and `eval_loss`,
+            a loss in nats or None.
 
     Returns:
-        Dict for the template; None where no variant has a point.
+        Values for the template; None where no variant has a point.
     """
-    found = {
+    known = {
         name: [
             (point["epoch"], point["eval_loss"])
             for point in points
@@ -33,17 +36,17 @@ def geometry(curves):
         ]
         for name, points in curves.items()
     }
-    epochs, losses = ([one[axis] for points in found.values() for one in points] for axis in (0, 1))
+    epochs, losses = ([one[axis] for points in known.values() for one in points] for axis in (0, 1))
     if not losses:
         return None
     first, last = min(epochs), max(epochs)
     marks = charts.ticks(min(losses), max(losses), 6)
 
-    def x(epoch):
+    def x(epoch: int) -> float:
         share = (epoch - first) / (last - first) if last > first else 0.5
         return round(_SIZE["left"] + share * (_SIZE["right"] - _SIZE["left"]), 1)
 
-    def y(loss):
+    def y(loss: float) -> float:
         share = (loss - marks[0]) / (marks[-1] - marks[0])
         return round(_SIZE["bottom"] - share * (_SIZE["bottom"] - _SIZE["top"]), 1)
 
@@ -58,7 +61,7 @@ def geometry(curves):
                 for epoch, loss in points
             ],
         }
-        for place, (name, points) in enumerate(found.items())
+        for place, (name, points) in enumerate(known.items())
     ]
     step = max(1, math.ceil((last - first) / 8))
     height = max(_SIZE["height"], _SIZE["top"] + _LEGEND_LINE * len(lines))
@@ -71,8 +74,8 @@ def geometry(curves):
     }
 
 
-def write(path, curves):
-    """Writes an SVG file of `geometry(curves)`; none where there is nothing to draw."""
+def write(path: pathlib.Path, curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Writes an SVG file of `geometry(curves)`, unless there is nothing to draw."""
     made = geometry(curves)
     if made:
         picture.render(_TEMPLATE, path, title="Evaluation loss after each epoch", **made)

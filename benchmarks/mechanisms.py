@@ -1,5 +1,6 @@
-"""What each head and each rule of the search costs in decoding, against the pointer-generator
-without rules.
+"""What each head and each rule of the search costs in decoding.
+
+They are compared with the pointer-generator without rules:
 
     python -m benchmarks.mechanisms --data PATH --output DIR [--rounds 5] [--only NAME,NAME]
 
@@ -11,15 +12,20 @@ a Markdown table of milliseconds a sentence.
 import argparse
 import pathlib
 import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from benchmarks.peers import corpus, machine, ours_model, rounds
 from benchmarks.peers.job import Job
 from pipeline.recipes.choices import HEADS, LEXICON_HEADS
 
+if TYPE_CHECKING:
+    from pipeline.export.served_model import ServedModel
+
 _LEXICON = {"lexicon.kind": "learned"}
 BASE = "pointer_generator"
-#: What differs from the base, by what it is called in the table.
-VARIANTS = {
+#: What differs from the base, by its name in the table.
+VARIANTS: dict[str, dict[str, object]] = {
     **{head: {"model.head": head, **(_LEXICON if head in LEXICON_HEADS else {})} for head in HEADS},
     "coverage": {"model.coverage": "true", "decoding.coverage_penalty": 0.2},
     "additive attention": {"model.attention": "additive"},
@@ -31,8 +37,13 @@ VARIANTS = {
 }
 
 
-def make(job, overrides, pairs, folder):
-    """Exports a model; returns it loaded, as `ServedModel`."""
+def make(
+    job: Job,
+    overrides: Mapping[str, object],
+    pairs: Sequence[corpus.Pair],
+    folder: pathlib.Path,
+) -> "ServedModel":
+    """Exports a model, and loads it."""
     from pipeline.export.served_model import ServedModel
 
     recipe = ours_model.recipe(job, overrides=overrides)
@@ -41,7 +52,7 @@ def make(job, overrides, pairs, folder):
     return ServedModel(folder / "model")
 
 
-def milliseconds(model, texts, batch):
+def milliseconds(model: "ServedModel", texts: list[str], batch: int) -> float:
     """Returns the time of one sentence, of texts answered in batches."""
     started = time.perf_counter()
     for start in range(0, len(texts), batch):
@@ -49,12 +60,14 @@ def milliseconds(model, texts, batch):
     return (time.perf_counter() - started) / len(texts) * 1e3
 
 
-def measure(models, texts, batch, count):
+def measure(
+    models: Mapping[str, "ServedModel"], texts: list[str], batch: int, count: int
+) -> list[str]:
     """Returns the table's lines of one batch size."""
-    found = rounds.interleave(
+    measured = rounds.interleave(
         models, count, lambda name: {"ms": milliseconds(models[name], texts, batch)}
     )
-    figures = rounds.figure(found, "ms", BASE if BASE in models else None, lower_is_better=False)
+    figures = rounds.figure(measured, "ms", BASE if BASE in models else None, lower_is_better=False)
     lines = []
     for name, figure in figures.items():
         ratio = rounds.with_spread(figure["ratio"], 2) if "ratio" in figure else ""
@@ -62,7 +75,7 @@ def measure(models, texts, batch, count):
     return lines
 
 
-def main():
+def main() -> None:
     """Measures in turn and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(

@@ -1,14 +1,15 @@
-"""Encoders of our recurrent layers beside Keras' own:
-milliseconds of a call, and of a call with its gradients.
+"""Encoders of our recurrent layers beside Keras' own, in milliseconds of a call.
 
     python -m benchmarks.recurrent [--rounds 7]
 
-Both directions of 256 units each over inputs of 300, without an accelerator. XLA for calls alone,
-as in a served model; training runs without. Prints a Markdown table.
+Both directions have 256 units each and inputs of size 300; there is no accelerator. Calls alone use
+XLA, as in a served model; calls with gradients do not, as in training. Prints a Markdown table.
 """
 
 import argparse
 import time
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import keras
 import tensorflow as tf
@@ -21,14 +22,17 @@ UNITS, INPUTS = 256, 300
 CALLS = ((1, 12), (32, 12))
 TRAININGS = ((64, 12), (64, 24), (32, 50))
 
+#: Runs an encoder, and returns its outputs or gradients.
+Step: TypeAlias = Callable[[], Any]
 
-def make_step(kind, rows, steps, with_gradients):
-    """Returns a compiled function that runs an encoder once, its first call done."""
+
+def make_step(kind: type[keras.layers.Layer], rows: int, steps: int, with_gradients: bool) -> Step:
+    """Returns a compiled function that runs an encoder; its first call is done."""
     layer = keras.layers.Bidirectional(kind(UNITS, return_sequences=True))
     inputs, mask = tf.random.normal((rows, steps, INPUTS)), tf.ones((rows, steps), tf.bool)
     layer(inputs, mask=mask)
 
-    def run():
+    def run() -> Any:
         if not with_gradients:
             return layer(inputs, mask=mask)
         with tf.GradientTape() as tape:
@@ -36,12 +40,12 @@ def make_step(kind, rows, steps, with_gradients):
             outputs = tf.reduce_sum(layer(inputs, mask=mask, training=True) ** 2)
         return tape.gradient(outputs, [inputs, *layer.trainable_weights])
 
-    step = tf.function(run, jit_compile=not with_gradients)
+    step: Step = tf.function(run, jit_compile=not with_gradients)
     step()
     return step
 
 
-def milliseconds(step, calls=5):
+def milliseconds(step: Step, calls: int = 5) -> float:
     """Returns the mean time of a call."""
     start = time.perf_counter()
     for _ in range(calls):
@@ -51,18 +55,20 @@ def milliseconds(step, calls=5):
     return (time.perf_counter() - start) / calls * 1e3
 
 
-def row(name, with_gradients, shape, count):
-    """Measures Keras' layer of a name and ours in so many rounds; returns a line of the table."""
+def row(name: str, with_gradients: bool, shape: tuple[int, int], count: int) -> str:
+    """Measures Keras' layer of a name and ours in `count` rounds; returns a line of the table."""
     kinds = {"keras": getattr(keras.layers, name), "ours": getattr(recurrent, name)}
-    steps = {label: make_step(kind, *shape, with_gradients) for label, kind in kinds.items()}
-    found = rounds.interleave(steps, count, lambda label: {"ms": milliseconds(steps[label])})
-    figures = rounds.figure(found, "ms", "keras")
+    steps = {
+        label: make_step(kind, shape[0], shape[1], with_gradients) for label, kind in kinds.items()
+    }
+    measured = rounds.interleave(steps, count, lambda label: {"ms": milliseconds(steps[label])})
+    figures = rounds.figure(measured, "ms", "keras")
     cells = [name, "with gradients" if with_gradients else "alone", f"{shape[0]} x {shape[1]}"]
     cells += [rounds.with_spread(figures[label], 1) for label in kinds]
     return "| " + " | ".join([*cells, rounds.with_spread(figures["ours"]["ratio"], 2)]) + " |"
 
 
-def main():
+def main() -> None:
     """Measures in turn and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=7)

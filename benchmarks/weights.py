@@ -1,17 +1,18 @@
-"""Whether smaller weights pay:
-a step's matrix products with weights in float32, bfloat16 and int8, compiled by XLA.
+"""The matrix products of a step with weights in float32, bfloat16 and int8, compiled by XLA.
 
     python -m benchmarks.weights [--rounds 9]
 
-The shapes are those of decoding with beam 5 (`benchmarks.peers`): the vocabulary's product and the
-cell's, of 1 and of 32 sentences. Weights of fewer bits are turned into float32 where they are
-multiplied, which reads fewer bytes, or (`int8 by int8`) multiplied as they are, by activations that
-were rounded, too, and summed in int32. Prints a Markdown table of microseconds, and how many times
-as fast as float32.
+It shows whether smaller weights are faster. The shapes are those of decoding with beam 5
+(`benchmarks.peers`): the vocabulary's product and the cell's, of 1 and of 32 sentences. Weights of
+fewer bits are converted to float32 where they are multiplied, which reads fewer bytes; or (`int8 by
+int8`) multiplied as they are by rounded activations, and summed in int32. Prints a Markdown table
+of microseconds, and how many times as fast as float32.
 """
 
 import argparse
 import time
+from collections.abc import Callable
+from typing import TypeAlias
 
 import tensorflow as tf
 
@@ -29,48 +30,48 @@ SHAPES = {
 }
 _INT8 = 127.0
 
+#: Multiplies activations `[rows, inner]` with weights.
+Product: TypeAlias = Callable[[tf.Tensor], tf.Tensor]
 
-def _rounded(values, axis):
+
+def _rounded(values: tf.Tensor, axis: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns values as int8 and the scale that undoes it, one for each line along `axis`."""
     scale = tf.reduce_max(tf.abs(values), axis=axis, keepdims=True) / _INT8
     return tf.cast(tf.round(values / scale), tf.int8), scale
 
 
-def products(weights):
-    """Returns dict from a type's name to a compiled function of activations `[rows, inner]`:
-    the product with weights of that type.
-    """
+def products(weights: tf.Tensor) -> dict[str, Product]:
+    """Returns the compiled product with weights of each type, by the name of the type."""
     rounded, scale = _rounded(weights, axis=0)
-    # Variables, as in a served model: a constant could be turned into another type when it is
-    # compiled.
-    kept = {"float32": weights, "bfloat16": tf.cast(weights, tf.bfloat16), "int8": rounded}
-    kept = {name: tf.Variable(value) for name, value in kept.items()}
+    typed = {"float32": weights, "bfloat16": tf.cast(weights, tf.bfloat16), "int8": rounded}
+    # Variables, as in a served model: a compiler could convert a constant to another type.
+    stored = {name: tf.Variable(value) for name, value in typed.items()}
 
-    def by_int8(values):
+    def by_int8(values: tf.Tensor) -> tf.Tensor:
         values, own_scale = _rounded(values, axis=1)
-        found = tf.matmul(values, kept["int8"], output_type=tf.int32)
-        return tf.cast(found, tf.float32) * own_scale * scale
+        sums = tf.matmul(values, stored["int8"], output_type=tf.int32)
+        return tf.cast(sums, tf.float32) * own_scale * scale
 
-    functions = {
-        "float32": lambda values: tf.matmul(values, kept["float32"]),
-        "bfloat16": lambda values: tf.matmul(values, tf.cast(kept["bfloat16"], tf.float32)),
-        "int8": lambda values: tf.matmul(values, tf.cast(kept["int8"], tf.float32)) * scale,
+    functions: dict[str, Product] = {
+        "float32": lambda values: tf.matmul(values, stored["float32"]),
+        "bfloat16": lambda values: tf.matmul(values, tf.cast(stored["bfloat16"], tf.float32)),
+        "int8": lambda values: tf.matmul(values, tf.cast(stored["int8"], tf.float32)) * scale,
         "int8 by int8": by_int8,
     }
     return {name: tf.function(function, jit_compile=True) for name, function in functions.items()}
 
 
-def microseconds(function, values, calls):
+def microseconds(function: Product, values: tf.Tensor, calls: int) -> float:
     """Returns the mean time of a call."""
     started = time.perf_counter()
     for _ in range(calls):
-        found = function(values)
-    found.numpy()
+        result = function(values)
+    result.numpy()
     return (time.perf_counter() - started) / calls * 1e6
 
 
-def row(name, shape, count):
-    """Measures one shape in so many rounds; returns the lines of the table."""
+def row(name: str, shape: tuple[int, int, int], count: int) -> list[str]:
+    """Measures one shape in `count` rounds; returns the lines of the table."""
     size, inner, columns = shape
     tf.random.set_seed(1)
     functions, values = (
@@ -78,12 +79,12 @@ def row(name, shape, count):
         tf.random.normal((size, inner)),
     )
     calls = min(50, max(2, round(1e9 / (size * inner * columns))))
-    found = rounds.interleave(
+    measured = rounds.interleave(
         functions,
         count,
         lambda kind: {"microseconds": microseconds(functions[kind], values, calls)},
     )
-    figures = rounds.figure(found, "microseconds", "float32")
+    figures = rounds.figure(measured, "microseconds", "float32")
     lines = []
     for kind, figure in figures.items():
         cells = [name, " x ".join(map(str, shape)), kind, rounds.with_spread(figure, 0)]
@@ -91,7 +92,7 @@ def row(name, shape, count):
     return lines
 
 
-def main():
+def main() -> None:
     """Measures in turn and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)

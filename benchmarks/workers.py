@@ -1,11 +1,11 @@
-"""How fast several workers train, each on one core as far as there are so many, against one worker
-on one core.
+"""How fast several workers train, each on one core, compared with one worker on one core.
 
     python -m benchmarks.workers --workers 1,2,4 --rounds 3
 
 Trains a model of a small translation recipe's size on made-up pairs of one length, by the Trainer's
-own `run_fn`, and counts target tokens a second from the end of the first epoch on, start-up and
-tracing left out. Rounds are interleaved; each figure is their median.
+own `run_fn`. Counts target tokens a second from the end of the first epoch on, so without start-up
+and tracing. Rounds are interleaved; each figure is their median. Where there are fewer cores than
+workers, workers share them.
 """
 
 import argparse
@@ -17,12 +17,15 @@ import subprocess
 import sys
 import tempfile
 import types
+from typing import Any
 
+from pipeline.common import whole_files
 from pipeline.recipes.recipe import recipe_from_dict
 
-LENGTH = 19  # tokens of a source, and of a target without its end
+# Tokens of a source, and of a target without its end.
+LENGTH = 19
 PAIRS, EPOCHS = 1280, 3
-RECIPE = {
+RECIPE: dict[str, Any] = {
     "name": "workers",
     "data": {"max_tokens": LENGTH},
     "model": {"embedding_size": 192, "hidden_size": 256, "coverage": False},
@@ -35,7 +38,7 @@ RECIPE = {
 }
 
 
-def write_pairs(path, count, vocabulary, seed):
+def write_pairs(path: pathlib.Path, count: int, vocabulary: int, seed: int) -> None:
     """Writes made-up transformed pairs."""
     import numpy as np
     import tensorflow as tf
@@ -60,17 +63,23 @@ def write_pairs(path, count, vocabulary, seed):
             )
 
 
-def train(folder, workers):
-    """Trains once with so many workers; called in a process of its own."""
+def train(folder: pathlib.Path, workers: int) -> float:
+    """Trains with some workers; returns target tokens a second.
+
+    It is called in a process of its own.
+    """
     from pipeline.entry_points import run_fn
-    from pipeline.features import preprocessing
+    from pipeline.features import vocabulary_files
     from pipeline.training import trainer_outputs
 
     assets = folder / "graph" / "transform_fn" / "assets"
     if not assets.exists():
         assets.mkdir(parents=True)
         size = recipe_from_dict(RECIPE).vocabulary.target_size
-        for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE):
+        for name in (
+            vocabulary_files.SOURCE_VOCABULARY_FILE,
+            vocabulary_files.TARGET_VOCABULARY_FILE,
+        ):
             (assets / name).write_text("".join(f"word{number}\n" for number in range(size)))
         write_pairs(folder / "train.gz", PAIRS, size, seed=1)
         write_pairs(folder / "eval.gz", 64, size, seed=2)
@@ -91,7 +100,7 @@ def train(folder, workers):
     return PAIRS * (LENGTH + 1) * (EPOCHS - 1) / (seconds[-1] - seconds[0])
 
 
-def main():
+def main() -> None:
     """Measures all numbers of workers, round by round, and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--workers", default="1,2,4")
@@ -100,14 +109,14 @@ def main():
     parser.add_argument("--once", nargs=2, metavar=("FOLDER", "WORKERS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
-        # As many cores as workers: `run_fn` trains in this process, or starts workers, which have
-        # its cores in equal parts.
+        # As many cores as workers: `run_fn` trains in this process, or starts workers, which share
+        # its cores equally.
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, cores[: int(options.once[1])])
         print(train(pathlib.Path(options.once[0]), int(options.once[1])))
         return
     counts = [int(number) for number in options.workers.split(",")]
-    rates = {count: [] for count in counts}
+    rates: dict[int, list[float]] = {count: [] for count in counts}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.rounds):
             for count in counts:
@@ -124,16 +133,14 @@ def main():
         f"| workers | target tokens/s (smallest to largest) | times {counts[0]} worker "
         "|\n|---|---|---|"
     )
-    for count, found in rates.items():
-        middle = statistics.median(found)
+    for count, of_count in rates.items():
+        middle = statistics.median(of_count)
         print(
-            f"| {count} | {middle:,.0f} ({min(found):,.0f} to {max(found):,.0f}) | "
+            f"| {count} | {middle:,.0f} ({min(of_count):,.0f} to {max(of_count):,.0f}) | "
             f"{middle / alone:.2f} |"
         )
     if options.json:
-        options.json.write_text(
-            json.dumps({"target_tokens_per_second": rates}) + "\n", encoding="utf-8"
-        )
+        whole_files.write_text(options.json, json.dumps({"target_tokens_per_second": rates}) + "\n")
 
 
 if __name__ == "__main__":

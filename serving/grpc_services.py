@@ -49,7 +49,7 @@ def answer(work: Callable[..., T], *arguments: object) -> T:
             grpc.StatusCode.INTERNAL,
             "The server failed on this request; its log says why.",
         )
-    # TensorFlow may quote bytes that are no text; as they are, gRPC could not send them.
+    # TensorFlow may quote bytes that are not text, which gRPC could not send.
     sentence = sentence.encode("utf-8", "backslashreplace").decode("utf-8")
     if len(sentence) > _MAX_SENTENCE:
         sentence = sentence[: _MAX_SENTENCE - 1] + "…"

@@ -53,7 +53,7 @@ def configs_of_folders(
 
 def _split_version(path: Path) -> tuple[pathlib.Path, int | None]:
     """Returns the model folder, and the version if `path` is the folder of one."""
-    # Absolute, `models/demo/.` has a name, too.
+    # Made absolute, `models/demo/.` has a name, too.
     folder = pathlib.Path(os.path.abspath(path))
     if not (folder / MODEL_FILE).is_file():
         return folder, None

@@ -1,3 +1,1 @@
-"""How fast the bodies and heads are on an accelerator, by JAX, which needs neither TensorFlow nor
-data there.
-"""
+"""The speed of bodies and heads on an accelerator, by JAX, without TensorFlow and without data."""

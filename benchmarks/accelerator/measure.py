@@ -1,225 +1,111 @@
-"""How fast we decode and train on an accelerator, by JAX, beside PyTorch and beside what the device
-allows.
+"""How fast we decode and train on an accelerator, by JAX, beside PyTorch and the device's limits.
 
-    python -m benchmarks.accelerator.measure --output DIR [--minutes 9] [--rounds 5] [--peer PYTHON]
-    [--small]
+    python -m benchmarks.accelerator.measure --output DIR
+        [--minutes 9] [--rounds 5] [--peer PYTHON] [--small]
 
 Needs JAX and Keras in this environment, and for the peer PyTorch and Hugging Face's Transformers in
 it or in that of `--peer`; no TensorFlow, no data. Networks are untrained and read random words,
 which changes no speed: outputs have a forced length, which is checked.
 
-Decoding, beam 5, 20 tokens, of batches of 1, 32 and 256: our GRU with copying and our Transformer
-of six layers a side, compiled by XLA, in float32 and in bfloat16; the same code without compilation
-(`eager`: a loop of Python, one operation after the other); and Hugging Face's Transformer of the
-same sizes. Programs stay loaded and take turns. Training: language models of 2 x 650, with a
-softmax and with a pointer sentinel, and the Transformer.
+Decoding, beam 5, 20 tokens, is of batches of 1, 32 and 256. Programs stay loaded and take turns:
 
-It needs nobody: what fails is reported and the rest goes on; what does not fit into `--minutes` is
-left out, and the report says what. `--small` takes tiny sizes, to try the program itself on a CPU.
-Writes DIR/accelerator.json and accelerator.md, anew after each part.
+- our GRU with copying and our Transformer of six layers a side, compiled by XLA, in float32 and in
+  bfloat16;
+- the same code without compilation (`eager`: a loop of Python, one operation after the other);
+- Hugging Face's Transformer of the same sizes.
+
+Training is of language models of 2 x 650, with a softmax and with a pointer sentinel, and of the
+Transformer.
+
+The program needs no attention: a part that fails is reported, and the others run. A part for which
+`--minutes` are too few is left out, and the report names it. `--small` takes tiny sizes, to try the
+program itself on a CPU. Writes DIR/accelerator.json and accelerator.md after each part.
 """
 
 import argparse
 import contextlib
-import dataclasses
 import functools
-import json
 import pathlib
 import sys
-import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from benchmarks.accelerator.report import DecodingFigure, Report, as_markdown
+from benchmarks.accelerator.sizes import SMALL, Sizes
 from benchmarks.peers import floors, machine, processes, rounds
-from benchmarks.peers.decoding import WrongLength, check_lengths
 from benchmarks.peers.job import Job
+from benchmarks.peers.lengths import check_lengths
 
 SOURCE_LENGTH = 16
 PACKAGE = __package__
 
 
-@dataclasses.dataclass(frozen=True)
-class Sizes:
-    """What is measured, in its full size."""
+class Decoder(NamedTuple):
+    """A program that decodes, the type it computes in, by its own name, and how (ours alone)."""
 
-    matrix: int = 8192
-    megabytes: int = 4000
-    jobs: tuple = (
-        Job(batches=(1, 32, 256)),
-        Job(body="transformer", embedding=Job.hidden, batches=(1, 32, 256)),
-    )
-    # Batches that run without compilation, too: thousands of operations a token take their time.
-    eager_batches: tuple = (1, 32)
-    language_model: dict = dataclasses.field(
-        # The paper's medium model, on WikiText-2's vocabulary.
-        default_factory=lambda: dict(
-            vocabulary_size=33286, window=100, embedding_size=650, hidden_size=650
-        )
-    )
-    rows: int = 32
-    updates: int = 100
-    training_batch: int = 256
-    training_length: int = 32
-    epochs: int = 3
+    program: str
+    dtype: str
+    how: str | None = None
 
 
-SMALL = Sizes(
-    matrix=64,
-    megabytes=1,
-    jobs=(
-        Job(vocabulary=50, embedding=16, hidden=16, beam=2, length=3, batches=(2,)),
-        Job(
-            vocabulary=50, embedding=16, hidden=16, body="transformer", layers=1, heads=2, feed_forward=32, beam=2, length=3,
-            batches=(2,),
-        ),
-    ),
-    eager_batches=(2,),
-    language_model=dict(vocabulary_size=50, window=5, embedding_size=8, hidden_size=8),
-    rows=2,
-    updates=2,
-    training_batch=2,
-    training_length=4,
-    epochs=2,
-)  # fmt: skip
-
-#: Who decodes each body: name to (program, dtype, how). The peer names its types as PyTorch does.
-DECODERS = {
-    "rnn": {
-        "ours": ("ours", "float32", "compiled"),
-        "ours, bfloat16": ("ours", "mixed_bfloat16", "compiled"),
-        "ours, eager": ("ours", "float32", "eager"),
-    },
+_OURS = {
+    "ours": Decoder("ours", "float32", "compiled"),
+    "ours, bfloat16": Decoder("ours", "mixed_bfloat16", "compiled"),
+    "ours, eager": Decoder("ours", "float32", "eager"),
+}
+#: The programs that decode each body, by name.
+DECODERS: dict[str, dict[str, Decoder]] = {
+    "rnn": _OURS,
     "transformer": {
-        "ours": ("ours", "float32", "compiled"),
-        "ours, bfloat16": ("ours", "mixed_bfloat16", "compiled"),
-        "ours, eager": ("ours", "float32", "eager"),
-        "hugging_face": ("hugging_face", "float32", None),
-        "hugging_face, bfloat16": ("hugging_face", "bfloat16", None),
+        **_OURS,
+        "hugging_face": Decoder("hugging_face", "float32"),
+        "hugging_face, bfloat16": Decoder("hugging_face", "bfloat16"),
     },
 }
 
 
-class Report:
-    """What was found so far, written after each part; what was left out, and why."""
+class Training(NamedTuple):
+    """A network to train: its name in the report, the task of the program, and its arguments."""
 
-    def __init__(self, output, seconds, facts):
-        self.output = output
-        self.ends = time.monotonic() + seconds
-        self.found = {
-            "machine": facts,
-            "device": {},
-            "rates": {},
-            "programs": {},
-            "decoding": [],
-            "training": [],
-        }
-        self.found["left_out"] = []
-
-    def attempt(self, label, part):
-        """Does a part, unless the time is over; a failure is noted, and nothing else ends by it."""
-        print(f"  {label}", file=sys.stderr, flush=True)
-        if time.monotonic() > self.ends:
-            self.found["left_out"].append(f"{label}: the time was over")
-        else:
-            try:
-                part()
-            except (processes.ProgramError, WrongLength) as error:
-                self.found["left_out"].append(f"{label}: {error}")
-        self.write()
-
-    def write(self):
-        text = json.dumps(self.found, indent=1)
-        (self.output / "accelerator.json").write_text(text + "\n", encoding="utf-8")
-        (self.output / "accelerator.md").write_text(as_markdown(self.found), encoding="utf-8")
+    network: str
+    task: str
+    arguments: Mapping[str, Any]
 
 
-def as_markdown(found):
-    """Returns the tables of what was found."""
-    device = found["device"]
-    lines = [
-        "# On an accelerator",
-        "",
-        machine.sentence(found["machine"], found["machine"]["cores"]),
-    ]
-    if device:
-        lines += [f"Device: {device['kind']}; {device['version']}."]
-    if found["rates"]:
-        rates = found["rates"]
-        products = ", ".join(
-            f"{rates[dtype] / 1e12:,.1f} T operations/s in {dtype}"
-            for dtype in ("float32", "bfloat16")
-        )
-        lines += [f"Measured: matrix products {products}; memory {rates['bytes'] / 1e9:,.0f} GB/s."]
-    head = [
-        "body",
-        "batch",
-        "program",
-        "ms a call",
-        "tokens/s",
-        "times eager",
-        "times hugging_face",
-        "share of memory's rate",
-    ]
-    lines += ["", "## Decoding", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for one in found["decoding"]:
-        for name, figure in one["figures"].items():
-            cells = [
-                one["body"],
-                str(one["batch"]),
-                name,
-                rounds.with_spread(figure["ms"], 1),
-                f"{figure['tokens']:,.0f}",
-            ]
-            cells += [
-                rounds.with_spread(figure[key], 1) if key in figure else ""
-                for key in ("eager", "hugging_face")
-            ]
-            cells += [f"{figure['share']:.1%}" if "share" in figure else ""]
-            lines.append("| " + " | ".join(cells) + " |")
-    head = [
-        "network",
-        "dtype",
-        "tokens/s",
-        "parameters",
-        "T operations/s",
-        "share of the product's rate",
-    ]
-    lines += ["", "## Training", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for one in found["training"]:
-        share = f"{one['share']:.1%}" if "share" in one else ""
-        cells = [one["network"], one["dtype"], f"{one['rate']:,.0f}", f"{one['parameters']:,}"]
-        lines.append("| " + " | ".join([*cells, f"{one['operations'] / 1e12:.1f}", share]) + " |")
-    lines += ["", *(f"- {name}: {version}" for name, version in found["programs"].items())]
-    if found["left_out"]:
-        lines += ["", "Left out:", "", *(f"- {label}" for label in found["left_out"])]
-    return "\n".join(lines) + "\n"
-
-
-def measure_device(report, program, sizes):
-    """Notes what the device is and what it allows at best."""
+def measure_device(report: Report, program: processes.Asked, sizes: Sizes) -> None:
+    """Notes what the device is, and its best rates."""
     report.found["device"] = program.ask("describe")
     report.found["programs"]["ours"] = report.found["device"]["version"]
     report.found["rates"] = program.ask("rates", size=sizes.matrix, megabytes=sizes.megabytes)
 
 
-def load(report, programs, job):
-    """Loads what decodes a job's body; returns the names that can take part."""
-    able = []
-    for name, (program, dtype, _) in DECODERS[job.body].items():
+def load(report: Report, programs: Mapping[str, processes.Asked], job: Job) -> list[str]:
+    """Loads the programs that decode a job's body; returns the names that can take part."""
+    able: list[str] = []
 
-        def part(name=name, program=program, dtype=dtype):
-            facts = programs[program].ask(
-                "load", name=f"{job.body} {dtype}", job=job.to_json(), dtype=dtype
-            )
-            report.found["programs"].setdefault(program, facts.get("version"))
-            able.append(name)
+    def part(name: str, decoder: Decoder) -> None:
+        facts = programs[decoder.program].ask(
+            "load", name=f"{job.body} {decoder.dtype}", job=job.to_json(), dtype=decoder.dtype
+        )
+        report.found["programs"].setdefault(decoder.program, facts.get("version"))
+        able.append(name)
 
-        report.attempt(f"{job.body}: {name} is loaded", part)
+    for name, decoder in DECODERS[job.body].items():
+        report.attempt(f"{job.body}: {name} is loaded", functools.partial(part, name, decoder))
     return able
 
 
-def measure_decoding(report, programs, job, names, batch, count):
-    """Measures programs in turn at one batch size."""
+def measure_decoding(
+    report: Report,
+    programs: Mapping[str, processes.Asked],
+    job: Job,
+    names: Sequence[str],
+    batch: int,
+    count: int,
+) -> None:
+    """Measures programs in turn, in `count` rounds at one batch size."""
 
-    def measure(name):
+    def measure(name: str) -> rounds.Facts:
         program, dtype, how = DECODERS[job.body][name]
         options = {"how": how} if how else {}
         # Several calls where one is short.
@@ -235,12 +121,16 @@ def measure_decoding(report, programs, job, names, batch, count):
         check_lengths(name, answer["lengths"], job.length)
         return {"ms": 1e3 * answer["seconds"]}
 
-    found = rounds.interleave(names, count, measure)
-    figures = {name: {"ms": figure} for name, figure in rounds.figure(found, "ms").items()}
-    for key, against in (("eager", "ours, eager"), ("hugging_face", "hugging_face")):
-        if against in names:
-            for name, figure in rounds.figure(found, "ms", against).items():
-                figures[name][key] = figure["ratio"]
+    measured = rounds.interleave(names, count, measure)
+    figures: dict[str, DecodingFigure] = {
+        name: {"ms": figure} for name, figure in rounds.figure(measured, "ms").items()
+    }
+    if "ours, eager" in names:
+        for name, compared in rounds.figure(measured, "ms", "ours, eager").items():
+            figures[name]["eager"] = compared["ratio"]
+    if "hugging_face" in names:
+        for name, compared in rounds.figure(measured, "ms", "hugging_face").items():
+            figures[name]["hugging_face"] = compared["ratio"]
     needed = floors.needs(floors.decoding_products(job, batch, SOURCE_LENGTH))["bytes"]
     for name, figure in figures.items():
         seconds = figure["ms"]["median"] / 1e3
@@ -251,26 +141,26 @@ def measure_decoding(report, programs, job, names, batch, count):
     report.found["decoding"].append({"body": job.body, "batch": batch, "figures": figures})
 
 
-def trainings(sizes):
-    """Returns what is trained: list of (name, task of the program, its arguments)."""
+def trainings(sizes: Sizes) -> Iterator[Training]:
+    """Yields the networks to train."""
     often = {"updates": sizes.updates, "epochs": sizes.epochs}
-    models = [
-        (
-            f"language model, {head}",
-            "train_language_model",
-            {"head": head, "sizes": sizes.language_model, "rows": sizes.rows, **often},
-        )
-        for head in ("softmax", "pointer_sentinel")
-    ]
+    for head in ("softmax", "pointer_sentinel"):
+        arguments = {"head": head, "sizes": dict(sizes.language_model), "rows": sizes.rows, **often}
+        yield Training(f"language model, {head}", "train_language_model", arguments)
     pairs = {"batch": sizes.training_batch, "length": sizes.training_length, **often}
-    return [
-        *models,
-        *((job.body, "train_pairs", {"job": job.to_json(), **pairs}) for job in sizes.jobs),
-    ]
+    for job in sizes.jobs:
+        yield Training(job.body, "train_pairs", {"job": job.to_json(), **pairs})
 
 
-def measure_training(report, program, network, dtype, task, **arguments):
-    """Trains once; notes the rate, and its matrix products' share of what the device allows."""
+def measure_training(
+    report: Report,
+    program: processes.Asked,
+    network: str,
+    dtype: str,
+    task: str,
+    **arguments: Any,
+) -> None:
+    """Trains a network; notes the rate, and the share of the device's rate of matrix products."""
     facts = program.ask(task, dtype=dtype, **arguments) | {"network": network, "dtype": dtype}
     if report.found["rates"]:
         facts["share"] = (
@@ -280,8 +170,8 @@ def measure_training(report, program, network, dtype, task, **arguments):
     report.found["training"].append(facts)
 
 
-def main(arguments=None):
-    """Measures everything that there is time for and writes the report."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measures everything that there is time for, and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--output", required=True, type=pathlib.Path)
     parser.add_argument("--minutes", type=float, default=9)
@@ -297,24 +187,26 @@ def main(arguments=None):
     options.output.mkdir(parents=True, exist_ok=True)
     facts = machine.describe()
     report = Report(options.output, 60 * options.minutes, facts)
-    variables = {
+    variables: dict[str, str | None] = {
         "KERAS_BACKEND": "jax",
-        # Two programs share the device: neither may take its memory beforehand.
+        # Two programs share the device: neither may allocate its memory in advance.
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         "CUDA_VISIBLE_DEVICES": None,
     }
     with contextlib.ExitStack() as stack:
-        programs = {}
+        programs: dict[str, processes.Asked] = {}
         for name, python in {"ours": sys.executable, "hugging_face": options.peer}.items():
-            program = processes.Program(
-                python, name, facts["cores"], options.output / f"{name}.log", PACKAGE, variables
+            log = options.output / f"{name}.log"
+            programs[name] = stack.enter_context(
+                processes.Program(
+                    python, name, facts["cores"], log, package=PACKAGE, variables=variables
+                )
             )
-            programs[name] = stack.enter_context(program)
         report.attempt("the device", lambda: measure_device(report, programs["ours"], sizes))
         for dtype in ("float32", "mixed_bfloat16"):
-            for network, task, given in trainings(sizes):
+            for network, task, own in trainings(sizes):
                 part = functools.partial(
-                    measure_training, report, programs["ours"], network, dtype, task, **given
+                    measure_training, report, programs["ours"], network, dtype, task, **own
                 )
                 report.attempt(f"training: {network}, {dtype}", part)
         for job in sizes.jobs:

@@ -1,20 +1,33 @@
-"""Our networks on JAX's first device, untrained, in a process of their own:
-decoding, compiled or not, and training.
-"""
+"""Our untrained networks on JAX's first device, in a process of their own: decoding, training."""
 
 import time
 import unittest.mock
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from benchmarks.peers import processes
 from benchmarks.peers.job import Job
 
-# Ids below are special tokens.
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+    import numpy.typing as npt
+
+    from keras_models.decoding import Hypotheses
+
+#: A batch's inputs, by name.
+Inputs: TypeAlias = Mapping[str, Any]
+#: Decodes a batch.
+Search: TypeAlias = Callable[[Inputs], "Hypotheses"]
+
+# Smaller ids are special tokens.
 FIRST_WORD = 9
-_loaded = {}
+#: Networks, their sizes, and their searches, compiled or not, by name.
+_loaded: dict[str, tuple[Any, Job, dict[str, Search]]] = {}
 
 
-def describe():
-    """Returns what there is to compute with: `device`, `kind`, and `version`."""
+def describe() -> processes.Answer:
+    """Returns the device and the libraries: `device`, `kind`, and `version`."""
     import jax
     import keras
 
@@ -26,14 +39,16 @@ def describe():
     }
 
 
-def rates(size, megabytes, repeats=10):
-    """Measures the device, best of `repeats`:
-    operations a second of a square matrix product in each type, and bytes of a sum.
+def rates(size: int, megabytes: int, repeats: int = 10) -> processes.Answer:
+    """Measures the device, best of `repeats`.
+
+    Returns:
+        Operations a second of a square matrix product in each type, and `bytes` a second of a sum.
     """
     import jax
     import jax.numpy as jnp
 
-    def best(function, *arguments):
+    def best(function: Callable[..., Any], *arguments: Any) -> float:
         jax.block_until_ready(function(*arguments))
         times = []
         for _ in range(repeats):
@@ -42,17 +57,17 @@ def rates(size, megabytes, repeats=10):
             times.append(timer.facts["seconds"])
         return min(times)
 
-    found = {}
+    measured = {}
     for dtype in ("float32", "bfloat16"):
         # Random: a product of zeros takes less power, and then runs at a higher clock.
         factor = jax.random.normal(jax.random.key(1), (size, size), dtype)
-        found[dtype] = 2 * size**3 / best(jax.jit(jnp.matmul), factor, factor)
+        measured[dtype] = 2 * size**3 / best(jax.jit(jnp.matmul), factor, factor)
     array = jnp.ones((megabytes * 250_000,), "float32")
-    found["bytes"] = 2 * array.nbytes / best(jax.jit(lambda values: values + 1), array)
-    return found
+    measured["bytes"] = 2 * array.nbytes / best(jax.jit(lambda values: values + 1), array)
+    return measured
 
 
-def build(job, dtype):
+def build(job: Job, dtype: str) -> "keras.Model":
     """Returns our untrained network of the job's sizes, under a Keras dtype policy."""
     import keras
 
@@ -75,8 +90,10 @@ def build(job, dtype):
     return model
 
 
-def pairs(job, batch, source_length, target_length):
-    """Returns the inputs of random pairs, dict of int32 arrays `[batch, length]`, without padding."""
+def pairs(
+    job: Job, batch: int, source_length: int, target_length: int
+) -> dict[str, "npt.NDArray[np.int32]"]:
+    """Returns the inputs of random pairs, arrays `[batch, length]` without padding."""
     import numpy as np
 
     rng = np.random.default_rng(1)
@@ -86,20 +103,19 @@ def pairs(job, batch, source_length, target_length):
     return {**sources, "target_input_ids": target, "target_extended_ids": target}
 
 
-def load(name, job, dtype):
-    """Builds a network that `decode` knows by this name; returns its number of parameters."""
-    job = Job.from_json(job)
-    model = build(job, dtype)
-    _loaded[name] = (model, job, searches(model, job))
+def load(name: str, job: str, dtype: str) -> processes.Answer:
+    """Builds a network for `decode`; returns its number of parameters."""
+    sizes = Job.from_json(job)
+    model = build(sizes, dtype)
+    _loaded[name] = (model, sizes, searches(model, sizes))
     return {"parameters": int(model.count_params())}
 
 
-def searches(model, job):
-    """Returns dict from `compiled` and `eager` to a function of a batch's inputs that returns
-    `Hypotheses`.
+def searches(model: "keras.Model", job: Job) -> dict[str, Search]:
+    """Returns the searches `compiled` and `eager`.
 
-    What is computed in bfloat16 has its matrices in bfloat16, too: half the bytes to read at each
-    step.
+    A network that computes in bfloat16 has its matrices in bfloat16, too: half the bytes to read at
+    each step.
     """
     import jax
     import keras
@@ -109,7 +125,7 @@ def searches(model, job):
     variables = model.variables
     lengths = {"max_length": job.length, "min_length": job.length}
 
-    def search(values, tables, inputs):
+    def search(values: list[Any], tables: Mapping[str, Any], inputs: Inputs) -> "Hypotheses":
         with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
             return decode(model, inputs, beam_size=job.beam, tables=tables, **lengths)
 
@@ -121,25 +137,31 @@ def searches(model, job):
     ]
     tables = {name: table.astype(dtype) for name, table in model.decoding_tables().items()}
 
-    def eager(inputs):
-        # As PyTorch runs it: a loop of Python, each operation sent to the device when its turn
-        # comes.
+    def eager(inputs: Inputs) -> "Hypotheses":
+        # As PyTorch runs it: a loop of Python, which sends one operation after the other.
         with unittest.mock.patch.object(keras.ops, "while_loop", _python_loop):
             return search(values, tables, inputs)
 
     return {"compiled": lambda inputs: compiled(values, tables, inputs), "eager": eager}
 
 
-def _python_loop(condition, body, state, maximum_iterations=None):
+def _python_loop(
+    condition: Callable[..., Any],
+    body: Callable[..., Any],
+    state: tuple[Any, ...],
+    maximum_iterations: int | None = None,
+) -> tuple[Any, ...]:
     state = tuple(state)
     while bool(condition(*state)):
         state = tuple(body(*state))
     return state
 
 
-def decode(name, how, batch, source_length, calls):
-    """Decodes the same batch so many times;
-    returns the seconds of a call and the numbers of tokens of its best outputs.
+def decode(name: str, how: str, batch: int, source_length: int, calls: int) -> processes.Answer:
+    """Decodes the same batch `calls` times.
+
+    Returns:
+        The seconds of a call, and the numbers of tokens of its best outputs.
     """
     import jax
 
@@ -151,13 +173,14 @@ def decode(name, how, batch, source_length, calls):
     }
     with processes.Timer() as timer:
         for _ in range(calls):
-            found = jax.block_until_ready(search[how](inputs))
-    return {"seconds": timer.facts["seconds"] / calls, "lengths": found.lengths[:, 0].tolist()}
+            outputs = jax.block_until_ready(search[how](inputs))
+    return {"seconds": timer.facts["seconds"] / calls, "lengths": outputs.lengths[:, 0].tolist()}
 
 
-def train_language_model(head, dtype, sizes, rows, updates, epochs):
-    """Trains the 2-layer language model on random words;
-    returns its rate from the end of the first epoch on.
+def train_language_model(
+    head: str, dtype: str, sizes: dict[str, int], rows: int, updates: int, epochs: int
+) -> processes.Answer:
+    """Trains the 2-layer language model on random words.
 
     Args:
         head: `pointer_sentinel` or `softmax`.
@@ -166,6 +189,9 @@ def train_language_model(head, dtype, sizes, rows, updates, epochs):
         rows: of a batch; an update reads as many words of each as the pointer's window holds.
         updates: of an epoch.
         epochs: the first of which compiles.
+
+    Returns:
+        Its rate from the end of the first epoch on.
     """
     import keras
     import numpy as np
@@ -180,8 +206,8 @@ def train_language_model(head, dtype, sizes, rows, updates, epochs):
     options = language_modeling.FitOptions(
         batch_size=rows, max_epochs=epochs, patience=epochs, evaluation_batch_size=8
     )
-    ends = []
-    # The words after training are few, so that an epoch's time is its updates'.
+    ends: list[float] = []
+    # There are few words to evaluate by, so that an epoch's time is that of its updates.
     language_modeling.fit(
         model, stream, stream[:64], options, lambda entry: ends.append(time.perf_counter())
     )
@@ -193,22 +219,26 @@ def train_language_model(head, dtype, sizes, rows, updates, epochs):
     }
 
 
-def train_pairs(job, dtype, batch, length, updates, epochs):
-    """Trains the job's network on random pairs of one length;
-    returns its rate, of both sides' tokens, from the end of the first epoch on.
+def train_pairs(
+    job: str, dtype: str, batch: int, length: int, updates: int, epochs: int
+) -> processes.Answer:
+    """Trains the job's network on random pairs of one length.
+
+    Returns:
+        Its rate, of both sides' tokens, from the end of the first epoch on.
     """
     import keras
 
     from keras_models.losses import negative_log_likelihood
 
-    job = Job.from_json(job)
-    model = build(job, dtype)
-    inputs = pairs(job, batch * updates, length, length)
+    job_sizes = Job.from_json(job)
+    model = build(job_sizes, dtype)
+    inputs = pairs(job_sizes, batch * updates, length, length)
     model.compile(
-        optimizer=keras.optimizers.Adam(job.learning_rate, global_clipnorm=1.0),
+        optimizer=keras.optimizers.Adam(job_sizes.learning_rate, global_clipnorm=1.0),
         loss=negative_log_likelihood,
     )
-    ends = []
+    ends: list[float] = []
     watch = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: ends.append(time.perf_counter())
     )
@@ -230,12 +260,11 @@ def train_pairs(job, dtype, batch, length, updates, epochs):
     }
 
 
-def operations(model):
-    """Returns the multiplications and additions of a training's matrix products for a token: 6 a
-    weight, forward 2 and backward 4.
+def operations(model: "keras.Model") -> int:
+    """Returns the multiplications and additions of training's matrix products for a token.
 
-    The weights are all matrices but those that are looked up; products of activations with each
-    other are not counted.
+    There are 6 for a weight, forward 2 and backward 4. The weights are all matrices but those that
+    are looked up; products of activations with each other are not counted.
     """
     return 6 * sum(
         int(weight.shape[0] * weight.shape[1])

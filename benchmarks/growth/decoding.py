@@ -1,8 +1,7 @@
-"""How decoding's time and memory grow with the source's length, the beam, the batch and the
-vocabulary.
+"""How decoding's time and memory grow with source length, beam, batch and vocabulary.
 
-    python -m benchmarks.growth.decoding --data PATH --output DIR [--axes
-    source,beam,batch,vocabulary] [--repeats 5]
+    python -m benchmarks.growth.decoding --data PATH --output DIR
+        [--axes source,beam,batch,vocabulary] [--repeats 5]
 
 The network is that of `benchmarks.peers`, untrained, exported and run through its own signature
 (XLA). One size changes at a time; the others are a source of 16 tokens, beam 5, one sentence, 8,000
@@ -14,16 +13,34 @@ DIR/decoding.json, decoding.md and decoding.svg.
 import argparse
 import dataclasses
 import itertools
-import json
 import pathlib
 import shutil
 import statistics
 import sys
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from benchmarks.growth import exponents
 from benchmarks.peers import corpus, machine, processes
-from benchmarks.peers.decoding import check_lengths
 from benchmarks.peers.job import Job
+from benchmarks.peers.lengths import check_lengths
+from pipeline.common import whole_files
+
+
+class Point(TypedDict):
+    """What one point took.
+
+    Attributes:
+        first_seconds: of the first call.
+        seconds, low, high: median, smallest and largest of the calls after it.
+        peak_bytes: the most memory that was resident.
+    """
+
+    first_seconds: float
+    seconds: float
+    low: float
+    high: float
+    peak_bytes: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,13 +60,13 @@ AXES = {
 BASE = {"source": 16, "beam": 5, "batch": 1, "vocabulary": 8000}
 
 
-def texts_of(pairs, length, count):
-    """Returns texts of exactly so many tokens each: the sources one after the other, cut."""
+def texts_of(pairs: Sequence[corpus.Pair], length: int, count: int) -> list[str]:
+    """Returns `count` texts of exactly `length` tokens each, cut from the sources in turn."""
     words = itertools.cycle(word for source, _ in pairs for word in source.split())
     return [" ".join(itertools.islice(words, length)) for _ in range(count)]
 
 
-def job_of(sizes, threads):
+def job_of(sizes: Mapping[str, int], threads: int) -> Job:
     """Returns the `Job` of some sizes; one model serves all sources and batches."""
     return Job(
         vocabulary=sizes["vocabulary"],
@@ -60,8 +77,8 @@ def job_of(sizes, threads):
     )
 
 
-def measure(sizes, options):
-    """Returns the facts of one point: seconds of a call, and the most memory that was resident."""
+def measure(sizes: Mapping[str, int], options: argparse.Namespace) -> Point:
+    """Measures one point, in a process of its own."""
     job = job_of(sizes, options.threads)
     folder = options.output / "work" / f"{job.vocabulary}_{job.beam}"
     shared = {"job": job.to_json(), "folder": str(folder)}
@@ -87,12 +104,12 @@ def measure(sizes, options):
     }
 
 
-def table(name, points):
+def table(name: str, points: Sequence[tuple[int, Point]]) -> str:
     """Returns the Markdown table of one axis.
 
     Args:
         name: of the axis.
-        points: list of (size, facts).
+        points: of a size each.
     """
     label = AXES[name].label
     lines = [f"| {label} | ms a call | peak, MB | first call, s |", "|---|---|---|---|"]
@@ -115,10 +132,10 @@ def table(name, points):
     return "\n".join(lines) + "\n"
 
 
-def curves(found):
-    """Returns what `exponents.write` draws: time, then memory, of each axis."""
-    made = []
-    for name, points in found.items():
+def curves(axes: Mapping[str, Sequence[tuple[int, Point]]]) -> list[exponents.Curve]:
+    """Returns the curves of time, then memory, of each axis."""
+    made: list[exponents.Curve] = []
+    for name, points in axes.items():
         if len(points) < 2:
             continue
         label = AXES[name].label
@@ -129,12 +146,17 @@ def curves(found):
                 "points": [(size, 1e3 * facts["seconds"]) for size, facts in points],
             }
         )
-        memory = [(size, facts["peak_bytes"] / 1e6) for size, facts in points]
-        made.append({"title": "Peak of memory, MB", "x_label": label, "points": memory})
+        made.append(
+            {
+                "title": "Peak of memory, MB",
+                "x_label": label,
+                "points": [(size, facts["peak_bytes"] / 1e6) for size, facts in points],
+            }
+        )
     return made
 
 
-def main():
+def main() -> None:
     """Measures the axes, and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
@@ -150,28 +172,29 @@ def main():
         parser.error(f"--axes {', '.join(sorted(unknown))}: choose of {', '.join(AXES)}")
     options.output.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(options.output / "work", ignore_errors=True)
-    facts, found, known = machine.describe(), {}, {}
+    facts = machine.describe()
+    axes: dict[str, list[tuple[int, Point]]] = {}
+    # The axes meet in one point.
+    known: dict[tuple[tuple[str, int], ...], Point] = {}
     for name in names:
-        found[name] = []
+        axes[name] = []
         for size in AXES[name].sizes:
             sizes = {**BASE, name: size}
-            key = tuple(sizes.items())  # the axes meet in one point
+            key = tuple(sizes.items())
             known[key] = known.get(key) or measure(sizes, options)
-            found[name].append((size, known[key]))
+            axes[name].append((size, known[key]))
             print(
                 f"  {name} {size:,}: {1e3 * known[key]['seconds']:,.1f} ms",
                 file=sys.stderr,
                 flush=True,
             )
-        report = {"machine": facts, "base": BASE, "axes": found}
-        (options.output / "decoding.json").write_text(
-            json.dumps(report, indent=1) + "\n", encoding="utf-8"
-        )
+        report = {"machine": facts, "base": BASE, "axes": axes}
+        whole_files.write_json(options.output / "decoding.json", report)
     parts = ["# Growth of decoding", "", machine.sentence(facts, options.threads), ""]
-    parts += [table(name, points) for name, points in found.items()]
-    exponents.write(options.output / "decoding.svg", "Growth of decoding", curves(found))
+    parts += [table(name, points) for name, points in axes.items()]
+    exponents.write(options.output / "decoding.svg", "Growth of decoding", curves(axes))
     text = "\n".join([*parts, "![Growth of decoding](decoding.svg)", ""])
-    (options.output / "decoding.md").write_text(text, encoding="utf-8")
+    whole_files.write_text(options.output / "decoding.md", text)
     print(text)
 
 

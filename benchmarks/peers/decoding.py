@@ -33,98 +33,77 @@ Writes DIR/decoding.json, decoding.md, decoding.svg, and each program's outputs 
 import argparse
 import contextlib
 import dataclasses
-import json
 import pathlib
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
+from benchmarks.peers.decoders import DEFAULTS, PROGRAMS
 from benchmarks.peers.job import Job
+from benchmarks.peers.lengths import WrongLength, check_lengths
+from pipeline.common import whole_files
 
-
-@dataclasses.dataclass(frozen=True)
-class Side:
-    """A program that takes part: its module, its environment (None:
-    this one), what its `load`, its `decode` and its `make` take besides.
-
-    Side by side, every batch has one thread, and as many batches are decoded at once as there are
-    threads: by copies of a peer, by threads of ours.
-    """
-
-    module: str
-    environment: str | None
-    load: dict
-    decode: dict
-    make: dict = dataclasses.field(default_factory=dict)
-    side_by_side: bool = False
-
-    def start(self, python, threads, log):
-        """Starts its process, or copies of it."""
-        if not self.side_by_side:
-            return processes.Program(python, self.module, threads, log)
-        if self.environment:
-            return processes.Copies(python, self.module, threads, log)
-        return processes.Program(
-            python, self.module, threads, log, variables={"TF_NUM_INTRAOP_THREADS": "1"}
-        )
-
-    @property
-    def model(self):
-        """Names the model, which programs may share."""
-        return "_".join([self.module, *(f"{key}_{value}" for key, value in self.make.items())])
-
-
-_TRANSFORMERS = "transformers_and_ctranslate2"
-# Words that decoding chooses among, of 8,000; `benchmarks.heads` measures what a list of so many
-# costs in quality: nothing (benchmarks/speed.md).
-SHORTLIST = 256
-SMALL_SHORTLIST = 128
-PROGRAMS = {
-    "ours": Side("ours", None, {}, {"signature": "serving_default"}),
-    "ours_no_xla": Side("ours", None, {}, {"signature": "serving_default_no_xla"}),
-    "ours_shortlist": Side(
-        "ours", None, {}, {"signature": "serving_default"}, {"shortlist": SHORTLIST}
-    ),
-    "ours_shortlist_no_xla": Side(
-        "ours", None, {}, {"signature": "serving_default_no_xla"}, {"shortlist": SHORTLIST}
-    ),
-    "ours_small_shortlist": Side(
-        "ours", None, {}, {"signature": "serving_default"}, {"shortlist": SMALL_SHORTLIST}
-    ),
-    "opennmt_py": Side("opennmt_py", "opennmt_py", {}, {}),
-    "opennmt_tf": Side("opennmt_tf", "opennmt_tf", {}, {}),
-    "ctranslate2": Side(_TRANSFORMERS, "transformers", {"program": "ctranslate2"}, {}),
-    "hugging_face": Side(_TRANSFORMERS, "transformers", {"program": "hugging_face"}, {}),
-}
-#: Who takes part by default; the first peer is the one that the others are compared with.
-DEFAULTS = {
-    "rnn": (
-        "ours",
-        "ours_no_xla",
-        "ours_shortlist",
-        "ours_shortlist_no_xla",
-        "ours_small_shortlist",
-        "opennmt_py",
-    ),
-    "transformer": ("ours", "ours_no_xla", "ctranslate2", "hugging_face"),
-}
-PROGRAMS |= {
-    f"{name}_side_by_side": dataclasses.replace(PROGRAMS[name], side_by_side=True)
-    for name in ("ours", "ours_shortlist", "ours_small_shortlist", "opennmt_py", "ctranslate2")
-}
 # Enough for about three seconds of a turn at either batch.
 SENTENCES = {1: 32, 32: 256}
 
 
-class WrongLength(RuntimeError):
-    """Outputs that are not as long as they had to be."""
+class DecoderFigure(rounds.Figure, total=False):
+    """Milliseconds of a sentence by one program.
+
+    Attributes:
+        cpu_ms: milliseconds that its threads worked.
+        share_of_floor: the floor divided by the median.
+        peak_bytes: the most memory in any round.
+    """
+
+    cpu_ms: rounds.Spread
+    share_of_floor: float
+    peak_bytes: int
 
 
-def start(name, job, options, made):
+class _BatchFigures(TypedDict):
+    batch: int
+    floor_ms: float
+    figures: dict[str, DecoderFigure]
+
+
+class BatchFigures(_BatchFigures, total=False):
+    """The figures of one batch size.
+
+    Attributes:
+        batch: sentences of a batch.
+        floor_ms: milliseconds of a sentence that the machine needs at least.
+        figures: by the name of the program.
+        bleu: by the name of the program, where outputs are compared.
+    """
+
+    bleu: dict[str, float | None]
+
+
+class Report(TypedDict):
+    """What `decoding.json` holds."""
+
+    job: dict[str, Any]
+    machine: machine.Machine
+    rates: floors.Rates
+    source_length: int
+    against: str
+    programs: dict[str, processes.Answer]
+    batches: list[BatchFigures]
+
+
+def start(
+    name: str, job: Job, options: argparse.Namespace, made: dict[str, processes.Answer]
+) -> tuple[processes.Program | processes.Copies, processes.Answer]:
     """Starts a program and loads its model; returns it and the facts of its model.
 
     Args:
-        made: dict from a model's name to its facts, which programs share; added to here.
+        name: one of `PROGRAMS`.
+        job: the sizes.
+        options: of the command line.
+        made: facts by the name of the model, which programs share; added to here.
     """
     side = PROGRAMS[name]
     threads = 1 if side.side_by_side else job.threads
@@ -137,14 +116,14 @@ def start(name, job, options, made):
     folder = options.output / "work" / side.model
     shared = {"job": dataclasses.replace(job, threads=threads).to_json(), "folder": str(folder)}
     if side.model not in made:
-        # What an earlier comparison left there is of other sizes, maybe.
+        # An earlier comparison may have left a model of other sizes.
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         trained = options.trained / "work" / side.module if options.trained else None
         if trained and side.module == "opennmt_py":
             made[side.model] = {"model": str(last_checkpoint(trained))}
         else:
-            further = {"forced": not options.free} if side.module == "ours" else {}
+            further: dict[str, Any] = {"forced": not options.free} if side.module == "ours" else {}
             further |= {"trained": str(trained / "model")} if trained else {}
             print(
                 f"  {name}: makes {'a' if trained else 'an untrained'} model",
@@ -161,46 +140,40 @@ def start(name, job, options, made):
     return program, {**facts, **loaded}
 
 
-def last_checkpoint(folder):
+def last_checkpoint(folder: pathlib.Path) -> pathlib.Path:
     """Returns OpenNMT-py's checkpoint after the most updates.
 
     Raises:
         processes.ProgramError: there is none.
     """
-    found = sorted(
+    checkpoints = sorted(
         folder.glob("model_step_*.pt"), key=lambda path: int(path.stem.rpartition("_")[2])
     )
-    if not found:
+    if not checkpoints:
         raise processes.ProgramError(
             f"{folder} has no checkpoint: run benchmarks.peers.training first."
         )
-    return found[-1]
+    return checkpoints[-1]
 
 
-def check_lengths(name, lengths, wanted):
-    """Makes sure that all outputs are as long as they had to be.
+def measure_batch(
+    programs: Mapping[str, processes.Asked], batch: int, job: Job, options: argparse.Namespace
+) -> tuple[list[rounds.Round], dict[str, list[str]], list[str]]:
+    """Measures all programs at one batch size.
 
-    Raises:
-        WrongLength: some are not.
+    Returns:
+        The rounds, the outputs by the name of the program, and the references.
     """
-    if set(lengths) != {wanted}:
-        raise WrongLength(
-            f"{name} gave outputs of {min(lengths)} to {max(lengths)} tokens; all must have "
-            f"{wanted}."
-        )
-
-
-def measure_batch(programs, batch, job, options):
-    """Returns the rounds of all programs at one batch size, and each program's outputs."""
     pairs = corpus.read(options.data, "dev")
     count = options.sentences or SENTENCES.get(batch, 8 * batch)
-    # Whole batches: ours pads the last one up.
+    # Whole batches, because ours pads the last one.
     chosen = corpus.sentences(pairs, -(-count // batch) * batch)
-    texts, outputs = [pairs[number][0] for number in chosen], {}
+    texts = [pairs[number][0] for number in chosen]
+    outputs: dict[str, list[str]] = {}
 
     names = [name for name in programs if batch > 1 or not PROGRAMS[name].side_by_side]
 
-    def measure(name):
+    def measure(name: str) -> rounds.Facts:
         answer = programs[name].ask("decode", texts=texts, batch=batch, **PROGRAMS[name].decode)
         if not options.free:
             check_lengths(name, answer["lengths"], job.length)
@@ -213,22 +186,28 @@ def measure_batch(programs, batch, job, options):
             "peak_bytes": answer["peak_bytes"],
         }
 
-    found = rounds.interleave(names, options.rounds, measure)
-    return found, outputs, [pairs[number][1] for number in chosen]
+    measured = rounds.interleave(names, options.rounds, measure)
+    return measured, outputs, [pairs[number][1] for number in chosen]
 
 
-def summarize(batch, found, floor_ms, against):
+def summarize(
+    batch: int, measured: Sequence[rounds.Round], floor_ms: float, against: str
+) -> BatchFigures:
     """Returns the figures of one batch size, for JSON and table."""
-    figures = rounds.figure(found, "ms", against)
-    worked = rounds.figure(found, "cpu_ms")
-    for name, one in figures.items():
-        one["cpu_ms"] = worked[name]
-        one["share_of_floor"] = floor_ms / one["median"]
-        one["peak_bytes"] = max(taken[name]["peak_bytes"] for taken in found)
+    worked = rounds.figure(measured, "cpu_ms")
+    figures: dict[str, DecoderFigure] = {
+        name: {
+            **figure,
+            "cpu_ms": worked[name],
+            "share_of_floor": floor_ms / figure["median"],
+            "peak_bytes": max(taken[name]["peak_bytes"] for taken in measured),
+        }
+        for name, figure in rounds.figure(measured, "ms", against).items()
+    }
     return {"batch": batch, "floor_ms": floor_ms, "figures": figures}
 
 
-def table(batches, against):
+def table(batches: Sequence[BatchFigures], against: str) -> str:
     """Returns the Markdown table of what `summarize` returned for each batch size."""
     head = [
         "batch",
@@ -258,10 +237,8 @@ def table(batches, against):
     return "\n".join(lines) + "\n"
 
 
-def bleu(outputs, references):
-    """Returns the BLEU of each program's outputs, all detokenized alike:
-    they are words with spaces.
-    """
+def bleu(outputs: Mapping[str, list[str]], references: list[str]) -> dict[str, float | None]:
+    """Returns the BLEU of each program's outputs, which are all words separated by spaces."""
     from pipeline.metrics import scoring
     from pipeline.metrics.scored_texts import ScoredTexts
     from pipeline.metrics.scoring_options import ScoringOptions
@@ -275,7 +252,7 @@ def bleu(outputs, references):
     }
 
 
-def write(output, report):
+def write(output: pathlib.Path, report: Report) -> None:
     """Writes JSON, table and picture."""
     text = [
         "# Decoding beside peers",
@@ -287,9 +264,9 @@ def write(output, report):
     text += ["![Milliseconds a sentence](decoding.svg)", ""]
     text += [f"- {name}: {facts['version']}" for name, facts in report["programs"].items()]
     text += ["", floors.table(report["rates"], Job(**report["job"]), report["source_length"])]
-    (output / "decoding.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    (output / "decoding.md").write_text("\n".join(text), encoding="utf-8")
-    groups = [
+    whole_files.write_json(output / "decoding.json", report)
+    whole_files.write_text(output / "decoding.md", "\n".join(text))
+    groups: list[picture.Group] = [
         {
             "title": f"Batch {one['batch']}: ms a sentence, median and range of the rounds",
             "figures": one["figures"],
@@ -300,7 +277,7 @@ def write(output, report):
     print("\n".join(text))
 
 
-def parse():
+def parse() -> argparse.Namespace:
     """Returns the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
@@ -348,7 +325,7 @@ def parse():
     return options
 
 
-def main():
+def main() -> None:
     """Measures all programs at all batch sizes and writes the report."""
     options = parse()
     batches = tuple(int(batch) for batch in options.batches.split(","))
@@ -361,33 +338,33 @@ def main():
     rates = floors.measured_rates(job.threads, options.output / "rates.log")
     sources = [source for source, _ in corpus.read(options.data, "dev")]
     source_length = round(sum(len(source.split()) for source in sources) / len(sources))
-    report = {
+    report: Report = {
         "job": vars(job),
         "machine": facts,
         "rates": rates,
         "source_length": source_length,
         "against": against,
+        "programs": {},
+        "batches": [],
     }
-    report |= {"programs": {}, "batches": []}
     with contextlib.ExitStack() as stack:
-        programs, made = {}, {}
+        programs: dict[str, processes.Asked] = {}
+        made: dict[str, processes.Answer] = {}
         for name in names:
-            programs[name], report["programs"][name] = start(name, job, options, made)
-            stack.enter_context(programs[name])
+            program, report["programs"][name] = start(name, job, options, made)
+            stack.enter_context(program)
+            programs[name] = program
         for batch in batches:
-            found, outputs, references = measure_batch(programs, batch, job, options)
-            floor_ms = (
-                1000
-                * floors.seconds(floors.decoding_products(job, batch, source_length), rates)
-                / batch
-            )
-            one = summarize(batch, found, floor_ms, against)
+            measured, outputs, references = measure_batch(programs, batch, job, options)
+            products = floors.decoding_products(job, batch, source_length)
+            floor_ms = 1000 * floors.seconds(products, rates) / batch
+            one = summarize(batch, measured, floor_ms, against)
             if options.free:
                 one["bleu"] = bleu(outputs, references)
             report["batches"].append(one)
             for name, texts in outputs.items():
                 path = options.output / f"{name}-{batch}.txt"
-                path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+                whole_files.write_text(path, "".join(f"{text}\n" for text in texts))
     write(options.output, report)
 
 

@@ -175,9 +175,9 @@ def training_products(
 ) -> list[Product]:
     """Returns the products of one update of a GRU.
 
-    There are twice as many backward as forward, for the gradients of both factors. Steps that depend
-    on each other have a product of `batch` rows each. The vocabulary's product depends on no other
-    step, so all steps share one.
+    There are twice as many backward as forward, for the gradients of both factors. Steps that
+    depend on each other have a product of `batch` rows each. The vocabulary's product depends on no
+    other step, so all steps share one.
     """
     forward = encoder_products(job, batch, source_length)
     for product in step_products(job, batch, 1, source_length):

@@ -146,7 +146,9 @@ def train(job: str, data: str, folder: str) -> processes.Answer:
 
     return {
         "version": f"OpenNMT-py 3.5.1, torch {torch.__version__}",
-        "parameters": count_parameters(torch.load(checkpoint_path(folder, REPORTS * sizes.updates))),
+        "parameters": count_parameters(
+            torch.load(checkpoint_path(folder, REPORTS * sizes.updates))
+        ),
         "source_rate": mean_rate("source_rate"),
         "target_rate": mean_rate("target_rate"),
         "pairs_an_update": reports[-1]["pairs"],

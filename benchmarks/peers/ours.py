@@ -1,4 +1,4 @@
-"""Our side of a comparison, in a process of its own: an exported model, and the Trainer's `run_fn`."""
+"""Our side of a comparison, in a process of its own: an exported model, the Trainer's `run_fn`."""
 
 import concurrent.futures
 import pathlib
@@ -128,7 +128,10 @@ def train(job: str, data: str, folder: str, large_vocabulary: int = 0) -> proces
             serving_model_dir=str(directory / "model"),
             model_run_dir=str(directory / "run"),
             hyperparameters=None,
-            custom_config={"recipe": recipe.to_json(), "checkpoints": str(directory / "checkpoints")},
+            custom_config={
+                "recipe": recipe.to_json(),
+                "checkpoints": str(directory / "checkpoints"),
+            },
         )
     )
     history = trainer_outputs.read_history(str(directory / "run"))

@@ -1,32 +1,47 @@
-"""Our model of the job's sizes:
-its recipe, its Transform graph, its SavedModel with first weights, the examples it trains on.
+"""Our model of the job's sizes: its recipe, its Transform graph, its SavedModel, its examples.
 
-What a run of the pipeline would make of the same words, without ingestion and training; speed does
-not ask for quality.
+These are what a run of the pipeline would make of the same words, without ingestion and training:
+quality does not matter for speed.
 """
 
 import collections
 import json
 import pathlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from benchmarks.peers import corpus
+from benchmarks.peers.job import Job
 from components.lexicon.executor import to_words
-from pipeline.features import preprocessing, vocabulary_files
+from pipeline.features import preprocessing, transform_assets, vocabulary_files
 from pipeline.lexicons import translation_lexicon, word_alignment
 from pipeline.lexicons.links import make_links
 from pipeline.recipes import loading, views
 from pipeline.recipes.choices import LEXICON_HEADS
+from pipeline.recipes.recipe import Recipe
+from pipeline.recipes.sections import LexiconConfig
+from pipeline.recipes.settings import TransformConfig
 from pipeline.text import tokenization
 
+if TYPE_CHECKING:
+    import tensorflow_transform as tft
 
-def recipe(job, shortlist=0, forced=True, overrides=None):
-    """Returns the `Recipe` of the job; it decodes with a shortlist of so many words, or all (0).
 
-    `overrides` are values of other keys.
+def recipe(
+    job: Job,
+    shortlist: int = 0,
+    forced: bool = True,
+    overrides: Mapping[str, object] | None = None,
+) -> Recipe:
+    """Returns the `Recipe` of the job.
 
-    Outputs have exactly `job.length` tokens or, where that is not forced, up to `job.longest`.
+    Args:
+        job: the sizes.
+        shortlist: how many words it chooses among when it decodes, 0 for all.
+        forced: whether outputs have exactly `job.length` tokens, rather than up to `job.longest`.
+        overrides: values of other keys.
     """
-    values = {
+    values: dict[str, object] = {
         "data.tokenization": "whitespace",
         "data.target_language": "ja",
         "data.max_tokens": job.source_buckets[-1],
@@ -39,7 +54,7 @@ def recipe(job, shortlist=0, forced=True, overrides=None):
         "model.coverage": "false",
         "model.embedding_size": job.embedding,
         "model.hidden_size": job.hidden,
-        # As the peer's: the same rate from the first update to the last.
+        # Like the peer's: the same rate from the first update to the last.
         "training.learning_rate": job.learning_rate,
         "training.warmup_steps": 0,
         "training.final_learning_rate_share": 1.0,
@@ -56,7 +71,7 @@ def recipe(job, shortlist=0, forced=True, overrides=None):
         "lexicon.kind": "learned" if shortlist else "none",
     }
     if job.body == "rnn":
-        # The peer's first weights, too.
+        # The initial weights are the peer's, too.
         values |= {"model.initial_range": 0.1}
     else:
         values |= {
@@ -64,7 +79,7 @@ def recipe(job, shortlist=0, forced=True, overrides=None):
             "model.decoder_layers": job.layers,
             "model.attention_heads": job.heads,
             "model.feed_forward_size": job.feed_forward,
-            # Of the baseline that is not trained here, but must fit.
+            # The baseline is not trained here, but must fit.
             "baseline.head": "",
         }
     values |= overrides or {}
@@ -75,10 +90,10 @@ def recipe(job, shortlist=0, forced=True, overrides=None):
     return loading.load_recipe("translation_en_ja", settings)
 
 
-def write_graph(recipe, pairs, folder):
-    """Writes vocabularies of the pairs and the Transform graph of the recipe;
-    returns its `TFTransformOutput`.
-    """
+def write_graph(
+    recipe: Recipe, pairs: Sequence[corpus.Pair], folder: str | pathlib.Path
+) -> "tft.TFTransformOutput":
+    """Writes vocabularies of the pairs and the Transform graph of the recipe."""
     import tensorflow as tf
     import tensorflow_transform as tft
     import tensorflow_transform.beam as tft_beam
@@ -86,7 +101,7 @@ def write_graph(recipe, pairs, folder):
 
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    names = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
+    names = (vocabulary_files.SOURCE_VOCABULARY_FILE, vocabulary_files.TARGET_VOCABULARY_FILE)
     sizes = (recipe.vocabulary.source_size, recipe.vocabulary.target_size)
     for name, size, lines in zip(names, sizes, zip(*pairs)):
         specials = tokenization.SPECIAL_TOKENS
@@ -99,10 +114,8 @@ def write_graph(recipe, pairs, folder):
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
     if views.reads_lexicon(recipe):
         translation_lexicon.write(str(folder), learn_lexicon(recipe.lexicon, pairs), {})
-    settings = {
-        **views.transform_settings(recipe),
-        **dict.fromkeys(("vocabulary_uri", "lexicon_uri"), str(folder)),
-    }
+    settings = cast(TransformConfig, views.transform_settings(recipe))
+    settings["vocabulary_uri"] = settings["lexicon_uri"] = str(folder)
     # Nothing of the graph depends on the data: one pair stands for all.
     raw = [{"source": [pairs[0][0].encode()], "target": [pairs[0][1].encode()]}]
     with tft_beam.Context(temp_dir=str(folder / "tmp")):
@@ -113,9 +126,12 @@ def write_graph(recipe, pairs, folder):
     return tft.TFTransformOutput(str(folder / "transform"))
 
 
-def learn_lexicon(config, pairs):
-    """Returns the lexicon of the pairs by IBM Model 1, pruned as the recipe says:
-    its size is what speed asks for, not its quality.
+def learn_lexicon(
+    config: LexiconConfig, pairs: Sequence[corpus.Pair]
+) -> dict[str, dict[str, float]]:
+    """Returns the lexicon of the pairs by IBM Model 1, pruned as the recipe says.
+
+    Only its size matters for speed, not its quality.
     """
     sides = [[line.split() for line in lines] for lines in zip(*pairs)]
     words = [list(collections.Counter(word for line in lines for word in line)) for lines in sides]
@@ -127,13 +143,22 @@ def learn_lexicon(config, pairs):
     for _ in range(config.model1_iterations):
         counts = word_alignment.expected_counts(links, table)
         table = word_alignment.normalize(counts)
-    lexicon = to_words(counts, *words, config.top_k, config.min_probability)
+    lexicon = to_words(counts, words[0], words[1], config.top_k, config.min_probability)
     return translation_lexicon.prune(lexicon, config.top_k, config.min_probability)
 
 
-def export(recipe, graph, folder, trained=None):
-    """Writes the SavedModel of a network, untrained unless a Trainer's folder is given;
-    returns its number of parameters.
+def export(
+    recipe: Recipe,
+    graph: "tft.TFTransformOutput",
+    folder: pathlib.Path,
+    trained: str | None = None,
+) -> int:
+    """Writes the SavedModel of a network, and returns its number of parameters.
+
+    Args:
+        recipe, graph: what `recipe` and `write_graph` return.
+        folder: of the SavedModel.
+        trained: folder of a Trainer's model; without it the network is untrained.
     """
     import keras
 
@@ -147,7 +172,9 @@ def export(recipe, graph, folder, trained=None):
     else:
         keras.utils.set_random_seed(recipe.training.seed)
         sizes = recipe.vocabulary.source_size, recipe.vocabulary.target_size
-        lexicon = preprocessing.read_lexicon(graph) if recipe.model.head in LEXICON_HEADS else None
+        lexicon = (
+            transform_assets.read_lexicon(graph) if recipe.model.head in LEXICON_HEADS else None
+        )
         model = build_model(recipe, ModelInputs(*sizes, lexicon=lexicon))
     seq2seq_export.export_model(
         model, graph, recipe, str(folder), ("serving_default", "serving_default_no_xla")
@@ -155,7 +182,9 @@ def export(recipe, graph, folder, trained=None):
     return int(model.count_params())
 
 
-def write_examples(graph, pairs, path):
+def write_examples(
+    graph: "tft.TFTransformOutput", pairs: Sequence[corpus.Pair], path: pathlib.Path
+) -> None:
     """Writes the transformed examples of some pairs, as TextTransform does."""
     import tensorflow as tf
 

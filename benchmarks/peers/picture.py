@@ -1,42 +1,53 @@
-"""A picture of figures:
-a bar for each program, a line from the smallest to the largest round, in the colours of page and
-report: one is ours.
+"""A picture of figures: a bar for each program, a line from the smallest to the largest round.
+
+The colours are those of page and report; one is for our programs.
 """
 
 import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 import jinja2
+import markupsafe
 
 from benchmarks.peers import processes
+from benchmarks.peers.rounds import Spread
+from pipeline.common import whole_files
 from pipeline.reporting import charts
 
 _TEMPLATE = pathlib.Path(__file__).with_name("bars.svg.jinja")
 _WIDTH, _NAMES, _RIGHT, _BAR, _GAP, _TITLE = 640, 170, 90, 18, 8, 34
 
 
-def bars(groups):
-    """Returns the geometry of bars.
+class Group(TypedDict):
+    """Bars with a common scale.
 
-    Args:
-        groups: list of dicts: `title`, and `figures`, a dict from a program's name to what
-            `rounds.spread` returns.
+    Attributes:
+        title: what they show.
+        figures: the numbers by the name of the program.
+    """
 
-    Returns:
-        Dict for the template: sizes, and groups of bars and ticks; each group has a scale of its
-        own, from 0.
+    title: str
+    figures: Mapping[str, Spread]
+
+
+def bars(groups: Sequence[Group]) -> dict[str, Any]:
+    """Returns the geometry of bars, for the template.
+
+    It has sizes, and groups of bars and ticks; each group has a scale of its own, from 0.
     """
     top, made = 0, []
     for group in groups:
         marks = charts.ticks(0.0, max(one["high"] for one in group["figures"].values()), 5)
         scale = (_WIDTH - _NAMES - _RIGHT) / marks[-1]
 
-        def x(value, scale=scale):
+        def x(value: float, scale: float = scale) -> float:
             return round(_NAMES + value * scale, 1)
 
         drawn = []
         for place, (name, one) in enumerate(group["figures"].items()):
             y = top + _TITLE + place * (_BAR + _GAP)
-            ends = {key: x(one[key]) for key in ("median", "low", "high")}
+            ends = {"median": x(one["median"]), "low": x(one["low"]), "high": x(one["high"])}
             drawn.append(
                 {
                     "name": name,
@@ -55,18 +66,19 @@ def bars(groups):
     return {"width": _WIDTH, "height": top, "left": _NAMES, "bar": _BAR, "groups": made}
 
 
-def write(path, title, groups):
+def write(path: pathlib.Path, title: str, groups: Sequence[Group]) -> None:
     """Writes an SVG file of `bars(groups)`."""
     render(_TEMPLATE, path, title=title, **bars(groups))
 
 
-def render(template, path, **values):
-    """Writes an SVG file of a template, which has `colours`, those of page and report, beside its
-    values.
+def render(template: pathlib.Path, path: pathlib.Path, **values: Any) -> None:
+    """Writes an SVG file of a template.
+
+    Beside its values, the template has `colours`, those of page and report.
     """
     colours = (processes.ROOT / "serving" / "web" / "base.css").read_text(encoding="utf-8")
-    # The first rules of the file, up to the first that is not of colours.
+    # The first rules of the file define the colours.
     colours = colours[: colours.index("* {")]
     made = jinja2.Template(template.read_text(encoding="utf-8"), autoescape=True, trim_blocks=True)
-    text = made.render(colours=jinja2.utils.markupsafe.Markup(colours), **values)
-    pathlib.Path(path).write_text(text + "\n", encoding="utf-8")
+    text = made.render(colours=markupsafe.Markup(colours), **values)
+    whole_files.write_text(path, text + "\n")

@@ -3,7 +3,7 @@
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict, cast
 
 #: What one turn of a program measured: numbers by name, and whatever else the program answered.
 Facts: TypeAlias = Mapping[str, Any]
@@ -85,7 +85,7 @@ def figure(
     figures: dict[str, Figure] = {}
     for name in rounds[0]:
         values = [taken[name][key] for taken in rounds]
-        figures[name] = {**spread(values)}
+        figures[name] = cast(Figure, spread(values))
         if against is not None:
             others = [taken[against][key] for taken in rounds]
             pairs = zip(others, values) if lower_is_better else zip(values, others)

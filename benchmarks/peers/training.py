@@ -15,27 +15,38 @@ Writes DIR/training.json, training.md and training.svg.
 
 import argparse
 import dataclasses
-import json
 import pathlib
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
 from benchmarks.peers.job import Job
+from pipeline.common import whole_files
+
+
+class Trainer(NamedTuple):
+    """A program that trains: its module, its environment (None: this one), further arguments."""
+
+    module: str
+    environment: str | None
+    arguments: Mapping[str, int]
+
 
 # Words in the softmax of an update, of 8,000: those of its targets, and the most frequent (the
-# large-vocabulary trick). As many as the recipe's default are drawn to stand for the others.
+# large-vocabulary trick). Words that are drawn, as many as by the recipe's default, represent the
+# others.
 LARGE_VOCABULARY = 1000
-#: Module, environment (None: this one) and further arguments of each program.
 PROGRAMS = {
-    "ours": ("ours", None, {}),
-    "ours_large_vocabulary": ("ours", None, {"large_vocabulary": LARGE_VOCABULARY}),
-    "opennmt_py": ("opennmt_py", "opennmt_py", {}),
+    "ours": Trainer("ours", None, {}),
+    "ours_large_vocabulary": Trainer("ours", None, {"large_vocabulary": LARGE_VOCABULARY}),
+    "opennmt_py": Trainer("opennmt_py", "opennmt_py", {}),
 }
 
 
-def measure(name, job, options):
-    """Trains once with a program, in a new process; returns its facts."""
+def measure(name: str, job: Job, options: argparse.Namespace) -> rounds.Facts:
+    """Trains with a program in a new process; returns its facts."""
     module, environment, further = PROGRAMS[name]
     python = (
         environments.interpreter(environment, options.environments)
@@ -43,7 +54,7 @@ def measure(name, job, options):
         else sys.executable
     )
     folder = options.output / "work" / name
-    # A training must not go on from the last one's checkpoint, nor its log.
+    # A training must not resume from the checkpoint of the one before.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with processes.Program(python, module, job.threads, options.output / f"{name}.log") as program:
@@ -52,10 +63,8 @@ def measure(name, job, options):
         )
 
 
-def floor_rate(job, pairs, rates):
-    """Returns the target tokens a second that the machine allows at most, for updates of pairs of
-    the mean lengths.
-    """
+def floor_rate(job: Job, pairs: Sequence[corpus.Pair], rates: floors.Rates) -> float:
+    """Returns the most target tokens a second that the machine allows for pairs of mean lengths."""
     source, target = (
         round(sum(len(pair[side].split()) for pair in pairs) / len(pairs)) for side in (0, 1)
     )
@@ -63,12 +72,14 @@ def floor_rate(job, pairs, rates):
     return job.training_batch * (target + 1) / floors.seconds(products, rates)
 
 
-def table(figures, last, floor, against):
+def table(
+    figures: Mapping[str, rounds.Figure], last: rounds.Round, floor: float, against: str
+) -> str:
     """Returns the Markdown table.
 
     Args:
-        figures: dict from a program's name to its `rounds.spread` of target tokens a second.
-        last: dict from a program's name to the facts of its last training.
+        figures: target tokens a second by the name of the program.
+        last: the facts of the last trainings.
         floor: target tokens a second that the machine allows.
         against: the program that others are compared with.
     """
@@ -102,7 +113,7 @@ def table(figures, last, floor, against):
     return "\n".join(lines) + "\n"
 
 
-def main():
+def main() -> None:
     """Trains in turn and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
@@ -124,20 +135,20 @@ def main():
     options.output.mkdir(parents=True, exist_ok=True)
     facts = machine.describe()
     rates = floors.measured_rates(job.threads, options.output / "rates.log")
-    # Every training begins anew: there is nothing to warm up.
-    found = rounds.interleave(
+    # Every training is a new process: there is nothing to warm up.
+    measured = rounds.interleave(
         names, options.rounds, lambda name: measure(name, job, options), warm_up=0
     )
-    figures = rounds.figure(found, "target_rate", against, lower_is_better=False)
+    figures = rounds.figure(measured, "target_rate", against, lower_is_better=False)
     pairs, _ = corpus.training_pairs(corpus.read(options.data, "train"), job)
     floor = floor_rate(job, pairs, rates)
     text = ["# Training beside peers", "", machine.sentence(facts, job.threads), ""]
     text += [
-        table(figures, found[-1], floor, against),
+        table(figures, measured[-1], floor, against),
         "![Target tokens a second](training.svg)",
         "",
     ]
-    text += [f"- {name}: {one['version']}" for name, one in found[-1].items()]
+    text += [f"- {name}: {one['version']}" for name, one in measured[-1].items()]
     report = {
         "job": dataclasses.asdict(job),
         "machine": facts,
@@ -145,12 +156,13 @@ def main():
         "floor": floor,
         "figures": figures,
     }
-    report |= {"rounds": found}
-    (options.output / "training.json").write_text(
-        json.dumps(report, indent=1) + "\n", encoding="utf-8"
-    )
-    (options.output / "training.md").write_text("\n".join(text) + "\n", encoding="utf-8")
-    group = {"title": "Target tokens a second, median and range of the rounds", "figures": figures}
+    report |= {"rounds": measured}
+    whole_files.write_json(options.output / "training.json", report)
+    whole_files.write_text(options.output / "training.md", "\n".join(text) + "\n")
+    group: picture.Group = {
+        "title": "Target tokens a second, median and range of the rounds",
+        "figures": figures,
+    }
     picture.write(options.output / "training.svg", "Target tokens a second", [group])
     print("\n".join(text))
 

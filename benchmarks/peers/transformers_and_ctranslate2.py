@@ -53,8 +53,7 @@ def make(job: str, data: str, folder: str) -> processes.Answer:
     model.save_pretrained(directory / "hugging_face")
     # One vocabulary for both sides, as in Marian's models, with as many words of each.
     sides = [
-        corpus.frequent_words(lines, sizes.vocabulary)
-        for lines in zip(*corpus.read(data, "train"))
+        corpus.frequent_words(lines, sizes.vocabulary) for lines in zip(*corpus.read(data, "train"))
     ]
     mixed = dict.fromkeys(word for pair in zip(*sides) for word in pair)
     words = [word for word in mixed if word not in (END, UNKNOWN, PADDING)]

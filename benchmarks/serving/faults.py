@@ -1,20 +1,23 @@
-"""The embedded server under load while versions come and go, too many ask, clients give up, and a
-version is broken.
+"""The embedded server under load and faults.
 
     python -m benchmarks.serving.faults --model OUTPUT/models/NAME --texts FILE
 
-Each part prints what it found; the exit status is 1 if one found what must not be. Everything stays
-on loopback.
+Versions are pushed and retired, too many clients ask, clients give up, and a version is broken.
+Each part prints its facts; the exit status is 1 if one of them failed. Everything stays on
+loopback.
 """
 
 import argparse
 import asyncio
 import collections
+import dataclasses
 import itertools
 import json
 import pathlib
 import sys
 import time
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import grpc
 
@@ -28,63 +31,82 @@ from benchmarks.serving.harness import (
     quantiles,
     read_texts,
 )
+from pipeline.common import whole_files
 
 CLIENTS = 64
-KEPT = 2  # versions in the folder at a time
+# Versions in the folder at a time.
+KEPT = 2
+
+#: The facts of a part, as JSON, and whether they are as they must be.
+Outcome: TypeAlias = tuple[dict[str, Any], bool]
 
 
-async def expected_answers(address, texts, batch_size):
-    """Returns for each text what the server may answer:
-    alone, and in a full batch, whose sums end in other last digits.
+@dataclasses.dataclass
+class Answers:
+    """What became of requests.
+
+    Attributes:
+        answered: how many were answered.
+        wrong: how many of them wrongly.
+        failed: how many failed with each code.
+        by_version: how many each version answered.
+        seconds: of each answer.
     """
-    expected = {}
+
+    answered: int = 0
+    wrong: int = 0
+    failed: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    by_version: collections.Counter[int] = dataclasses.field(default_factory=collections.Counter)
+    seconds: list[float] = dataclasses.field(default_factory=list)
+
+
+async def expected_answers(address: str, texts: list[str], batch_size: int) -> dict[str, set[str]]:
+    """Returns the possible answers to each text: alone, and in a full batch.
+
+    The sums of a full batch differ in their last digits.
+    """
+    expected: dict[str, set[str]] = {}
     async with Connection(address) as connection:
         for start in range(0, len(texts), batch_size):
             part = texts[start : start + batch_size]
-            for text, answer in zip(
-                part, answers_of(await connection.predict(predict_request(part), timeout=300))
-            ):
-                alone = answers_of(await connection.predict(predict_request([text]), timeout=300))[
-                    0
-                ]
-                expected[text] = {answer, alone}
+            together = answers_of(await connection.predict(predict_request(part), timeout=300))
+            for text, answer in zip(part, together):
+                response = await connection.predict(predict_request([text]), timeout=300)
+                expected[text] = {answer, answers_of(response)[0]}
     return expected
 
 
-async def pushes(server, texts, requests, versions, batch_size):
-    """Requests without end while versions are pushed and retired;
-    each must have its answer, from one whole version.
+async def pushes(
+    server: Server, texts: list[str], requests: int, versions: int, batch_size: int
+) -> Outcome:
+    """Sends requests while versions are pushed and retired.
+
+    Each request must have its answer, from one whole version.
     """
     expected = await expected_answers(server.address, texts, batch_size)
-    found = {
-        "answered": 0,
-        "failed": collections.Counter(),
-        "wrong": 0,
-        "by version": collections.Counter(),
-    }
-    seconds, memory = [], [server.memory()]
+    answers, memory = Answers(), [server.memory()]
     pushed_all = asyncio.Event()
     everything = itertools.cycle(texts)
 
-    def jobs():
-        while found["answered"] < requests or not pushed_all.is_set():
+    def jobs() -> Iterator[str]:
+        while answers.answered < requests or not pushed_all.is_set():
             yield next(everything)
 
     async with Connection(server.address) as connection:
 
-        async def ask(text):
+        async def ask(text: str) -> None:
             started = time.perf_counter()
             try:
                 response = await connection.predict(predict_request([text]), timeout=120)
             except grpc.aio.AioRpcError as error:
-                found["failed"][f"{error.code().name}: {error.details()[:100]}"] += 1
+                answers.failed[f"{error.code().name}: {(error.details() or '')[:100]}"] += 1
                 return
-            seconds.append(time.perf_counter() - started)
-            found["answered"] += 1
-            found["wrong"] += answers_of(response)[0] not in expected[text]
-            found["by version"][response.model_spec.version.value] += 1
+            answers.seconds.append(time.perf_counter() - started)
+            answers.answered += 1
+            answers.wrong += answers_of(response)[0] not in expected[text]
+            answers.by_version[response.model_spec.version.value] += 1
 
-        async def push():
+        async def push() -> None:
             for number in range(2, versions + 2):
                 await asyncio.to_thread(server.push, number)
                 while (await connection.versions()).get(number) != "AVAILABLE":
@@ -93,35 +115,39 @@ async def pushes(server, texts, requests, versions, batch_size):
                     await asyncio.to_thread(server.retire, number - KEPT)
                 memory.append(server.memory())
                 print(
-                    f"  version {number} answers; {found['answered']} requests answered; "
+                    f"  version {number} answers; {answers.answered} requests answered; "
                     f"{memory[-1]:.0f} MiB",
                     flush=True,
                 )
             pushed_all.set()
 
         took, _ = await asyncio.gather(crowd(CLIENTS, jobs(), ask), push())
-    median, slowest = quantiles(seconds)
+    median, slowest = quantiles(answers.seconds)
     facts = {
-        **found,
+        "answered": answers.answered,
+        "failed": answers.failed,
+        "wrong": answers.wrong,
+        "by version": answers.by_version,
         "versions": versions,
-        "requests a second": round(found["answered"] / took, 1),
+        "requests a second": round(answers.answered / took, 1),
         "median ms": round(median, 1),
         "99 % ms": round(slowest, 1),
         "memory MiB": [round(value) for value in memory],
     }
-    return facts, not found["failed"] and not found["wrong"] and len(
-        found["by version"]
-    ) > versions // 2
+    good = not answers.failed and not answers.wrong and len(answers.by_version) > versions // 2
+    return facts, good
 
 
-async def overload(server, texts, requests):
-    """More requests at the same time than may wait:
-    some are told RESOURCE_EXHAUSTED, the others answered, and memory stays.
+async def overload(server: Server, texts: list[str], requests: int) -> Outcome:
+    """Sends more requests at the same time than may wait.
+
+    Some fail with RESOURCE_EXHAUSTED, the others are answered, and memory does not grow.
     """
-    codes, before, peak = collections.Counter(), server.memory(), 0.0
+    codes: collections.Counter[str] = collections.Counter()
+    before, peak = server.memory(), 0.0
     async with Connection(server.address) as connection:
 
-        async def ask(text):
+        async def ask(text: str) -> None:
             nonlocal peak
             try:
                 await connection.predict(predict_request([text] * 16), timeout=300)
@@ -145,14 +171,17 @@ async def overload(server, texts, requests):
     return facts, good
 
 
-async def deadlines(server, texts):
-    """Clients that wait a tenth of a second on a busy server:
-    each has an answer or DEADLINE_EXCEEDED, and not much later.
+async def deadlines(server: Server, texts: list[str]) -> Outcome:
+    """Sends requests that wait a tenth of a second to a busy server.
+
+    Each has an answer or DEADLINE_EXCEEDED, and not much later.
     """
-    allowed, late, codes = 0.1, [], collections.Counter()
+    allowed = 0.1
+    late: list[float] = []
+    codes: collections.Counter[str] = collections.Counter()
     async with Connection(server.address) as connection:
 
-        async def ask(text):
+        async def ask(text: str) -> None:
             started = time.perf_counter()
             try:
                 await connection.predict(predict_request([text] * 8), timeout=allowed)
@@ -164,13 +193,12 @@ async def deadlines(server, texts):
         await crowd(CLIENTS, iter(texts), ask)
         await connection.predict(predict_request(texts[:1]), timeout=60)
     facts = {"codes": codes, "latest ms after the deadline": round(max(late) * 1e3)}
-    return facts, set(codes) <= {"OK", "DEADLINE_EXCEEDED"} and codes[
-        "DEADLINE_EXCEEDED"
-    ] > 0 and max(late) < 1.0
+    expected = set(codes) <= {"OK", "DEADLINE_EXCEEDED"} and codes["DEADLINE_EXCEEDED"] > 0
+    return facts, expected and max(late) < 1.0
 
 
-async def broken_version(server, texts):
-    """A version cut in half: it is refused with a reason, and the one before it answers."""
+async def broken_version(server: Server, texts: list[str]) -> Outcome:
+    """Pushes a version cut in half: it is refused with a reason, and the one before it answers."""
     async with Connection(server.address) as connection:
         before = max(
             number
@@ -181,52 +209,48 @@ async def broken_version(server, texts):
         while (await connection.versions()).get(before + 1) != "END":
             await asyncio.sleep(0.1)
         response = await connection.predict(predict_request(texts[:1]), timeout=60)
-    said = [
+    logged = [
         line
         for line in server.log().splitlines()
         if f"version {before + 1} cannot be loaded" in line
     ]
-    return {
-        "answers": response.model_spec.version.value,
-        "said": said,
-    }, response.model_spec.version.value == before and bool(said)
+    answered = response.model_spec.version.value
+    return {"answers": answered, "said": logged}, answered == before and bool(logged)
 
 
-def main():
-    """Runs all parts; prints their facts."""
+def main() -> int:
+    """Runs all parts and prints their facts; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--model", required=True, type=model_version, help="a model folder, or one of its versions"
     )
-    parser.add_argument("--texts", required=True, help="file with a text a line")
+    parser.add_argument("--texts", required=True, help="file with one text per line")
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--versions", type=int, default=20)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     texts = sorted(set(read_texts(options.texts, 200)))
-    facts, good = {}, True
+    facts: dict[str, Any] = {}
+    good = True
 
-    def note(name, result):
+    def note(name: str, result: Outcome) -> None:
         nonlocal good
         facts[name], is_good = result
         good = good and is_good
-        print(
-            f"{name}: "
-            f"{'as it must be' if is_good else 'NOT as it must be'}\n{json.dumps(facts[name], indent=1)}",
-            flush=True,
-        )
+        verdict = "as it must be" if is_good else "NOT as it must be"
+        print(f"{name}: {verdict}\n{json.dumps(facts[name], indent=1)}", flush=True)
 
     with Server(options.model, "--batch-size", str(options.batch_size)) as server:
-        arguments = (server, texts, options.requests, options.versions, options.batch_size)
-        note("versions pushed and retired under load", asyncio.run(pushes(*arguments)))
+        under_load = pushes(server, texts, options.requests, options.versions, options.batch_size)
+        note("versions pushed and retired under load", asyncio.run(under_load))
         note("overload", asyncio.run(overload(server, texts, 4000)))
         note("deadlines", asyncio.run(deadlines(server, texts)))
         note("a broken version", asyncio.run(broken_version(server, texts)))
         if not server.is_running():
             note("the server", ({"log": server.log()[-2000:]}, False))
     if options.json:
-        options.json.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        whole_files.write_json(options.json, facts)
     return 0 if good else 1
 
 

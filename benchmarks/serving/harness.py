@@ -1,6 +1,4 @@
-"""What the benchmarks of serving share:
-a server in a process of its own, requests, and a crowd of clients.
-"""
+"""Shared by the benchmarks of serving: a server in a process of its own, requests, and clients."""
 
 import argparse
 import asyncio
@@ -13,20 +11,27 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
 
+from benchmarks.peers.processes import memory_of
 from pipeline.export import served_model
 from serving import protos
 
 NAME = "model"
-_TENSORFLOW_STRING = 7  # DT_STRING
+# DT_STRING of TensorFlow.
+_TENSORFLOW_STRING = 7
+
+_Job = TypeVar("_Job")
 
 
-def model_version(directory):
-    """The type of an option that names a model:
-    the folder of its newest version, or of the version that it names.
+def model_version(directory: str) -> pathlib.Path:
+    """Returns the folder of a model's newest version, or of the version that an option names.
+
+    It is the `type` of such options.
 
     Raises:
         argparse.ArgumentTypeError: there is none.
@@ -37,8 +42,8 @@ def model_version(directory):
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def read_texts(path, count):
-    """Returns so many lines of a file, repeated if there are fewer."""
+def read_texts(path: str, count: int) -> list[str]:
+    """Returns `count` lines of a file, repeated if there are fewer."""
     lines = [
         line.strip()
         for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines()
@@ -59,7 +64,7 @@ class Server:
         folder: the model folder, to push versions to.
     """
 
-    def __init__(self, version, *options):
+    def __init__(self, version: pathlib.Path, *options: str) -> None:
         self._version = version
         self._temporary = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self._temporary.name) / NAME
@@ -79,40 +84,42 @@ class Server:
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self._log, text=True
         )
+        assert self._process.stdout, "It is a pipe."
         line = self._process.stdout.readline()
-        found = re.search(r" at (\S+:\d+) \(gRPC", line)
-        if not found:
+        match = re.search(r" at (\S+:\d+) \(gRPC", line)
+        if not match:
             raise SystemExit(f"The server did not start: {line}{self.log()[-2000:]}")
-        self.address = found[1]
+        self.address = match[1]
 
-    def push(self, number, break_it=False):
-        """Copies a version, file by file as a person would; with `break_it` cuts its graph in half."""
+    def push(self, number: int, break_it: bool = False) -> None:
+        """Copies a version, file by file as a person would; `break_it` cuts its graph in half."""
         target = self.folder / str(number)
         shutil.copytree(self._version, target)
         if break_it:
             graph = target / "saved_model.pb"
             graph.write_bytes(graph.read_bytes()[: graph.stat().st_size // 2])
 
-    def retire(self, number):
+    def retire(self, number: int) -> None:
         """Removes a version's folder."""
         shutil.rmtree(self.folder / str(number))
 
-    def memory(self):
+    def memory(self) -> float:
         """Returns the resident memory of the server, in MiB."""
-        status = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+        return memory_of(self._process.pid, "VmRSS") / 2**20
 
-    def is_running(self):
+    def is_running(self) -> bool:
+        """Whether its process has not ended."""
         return self._process.poll() is None
 
-    def log(self):
+    def log(self) -> str:
+        """Returns what it has written to standard error."""
         self._log.flush()
         return pathlib.Path(self._log.name).read_text(encoding="utf-8")
 
-    def __enter__(self):
+    def __enter__(self) -> "Server":
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(30)
@@ -122,7 +129,7 @@ class Server:
         self._temporary.cleanup()
 
 
-def predict_request(texts, signature="", version=None):
+def predict_request(texts: Sequence[str], signature: str = "", version: int | None = None) -> Any:
     """Returns a `PredictRequest`."""
     request = protos.load().predict_pb2.PredictRequest()
     request.model_spec.name = NAME
@@ -136,12 +143,12 @@ def predict_request(texts, signature="", version=None):
     return request
 
 
-def answers_of(response):
+def answers_of(response: Any) -> list[str]:
     """Returns the texts of a `PredictResponse`."""
     return [text.decode() for text in response.outputs["text"].string_val]
 
 
-def status_request():
+def status_request() -> Any:
     """Returns a `GetModelStatusRequest` for the server's model."""
     request = protos.load().get_model_status_pb2.GetModelStatusRequest()
     request.model_spec.name = NAME
@@ -151,7 +158,7 @@ def status_request():
 class Connection:
     """An asyncio connection to a server, without retries; use it in an `async with` statement."""
 
-    def __init__(self, address):
+    def __init__(self, address: str) -> None:
         self._channel = grpc.aio.insecure_channel(address)
         loaded = protos.load()
         self.predict = loaded.prediction_service_pb2_grpc.PredictionServiceStub(
@@ -159,8 +166,8 @@ class Connection:
         ).Predict
         self.status = loaded.model_service_pb2_grpc.ModelServiceStub(self._channel).GetModelStatus
 
-    async def versions(self):
-        """Returns a dict from version to the name of its state."""
+    async def versions(self) -> dict[int, str]:
+        """Returns the name of each version's state."""
         response = await self.status(status_request(), timeout=30)
         states = type(response).DESCRIPTOR.fields_by_name["model_version_status"].message_type
         names = states.fields_by_name["state"].enum_type.values_by_number
@@ -168,27 +175,29 @@ class Connection:
             status.version: names[status.state].name for status in response.model_version_status
         }
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> "Connection":
         return self
 
-    async def __aexit__(self, *exception):
+    async def __aexit__(self, *exception: object) -> None:
         await self._channel.close()
 
 
-async def crowd(clients, jobs, ask):
-    """Lets so many clients ask at the same time, each its next question when the last is answered.
+async def crowd(
+    clients: int, jobs: Iterator[_Job], ask: Callable[[_Job], Awaitable[None]]
+) -> float:
+    """Lets clients ask at the same time; each asks again when it has its answer.
 
     Args:
         clients: how many.
-        jobs: iterator of questions, shared by all; may be endless, if `ask` ends it.
-        ask: coroutine function of a question.
+        jobs: questions, shared by all clients.
+        ask: asks one question.
 
     Returns:
         How many seconds it took.
     """
     started = time.perf_counter()
 
-    async def client():
+    async def client() -> None:
         for job in jobs:
             await ask(job)
 
@@ -196,9 +205,8 @@ async def crowd(clients, jobs, ask):
     return time.perf_counter() - started
 
 
-def quantiles(seconds):
+def quantiles(seconds: Sequence[float]) -> tuple[float, float]:
     """Returns the median and the 99th percentile, in milliseconds."""
     ordered = sorted(seconds)
-    return statistics.median(ordered) * 1e3, ordered[
-        min(len(ordered) - 1, int(0.99 * len(ordered)))
-    ] * 1e3
+    last = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    return statistics.median(ordered) * 1e3, last * 1e3

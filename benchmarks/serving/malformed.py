@@ -1,13 +1,13 @@
-"""Requests that no good client sends, by the ten thousand:
-each is refused, and the server neither ends nor grows.
+"""Malformed requests, tens of thousands: each is refused, and the server neither ends nor grows.
 
     python -m benchmarks.serving.malformed --model OUTPUT/models/NAME --requests 100000
 
-Wrong types and shapes, values that do not fit them, texts beyond the limit, bytes that are no
-UTF-8, unknown models, signatures, inputs and outputs, messages cut off or of random bytes. Every
-hundredth request is a good one, which must be answered. The exit status is 1 if a malformed request
-is answered or refused with another code than INVALID_ARGUMENT, NOT_FOUND and their like, or if
-memory grows.
+The requests have wrong types and shapes, values that do not fit them, texts beyond the limit, or
+bytes that are not UTF-8. Others name unknown models, signatures, inputs and outputs, are cut off,
+or are random bytes. Every hundredth request is a good one, which must be answered.
+
+The exit status is 1 if a malformed request is answered, or refused with a code other than
+INVALID_ARGUMENT, NOT_FOUND and similar ones, or if memory grows.
 """
 
 import argparse
@@ -17,114 +17,118 @@ import json
 import pathlib
 import random
 import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import grpc
 import grpc.aio
 
 from benchmarks.serving.harness import NAME, Server, crowd, model_version, predict_request
+from pipeline.common import whole_files
 
 _METHOD = "/tensorflow.serving.PredictionService/Predict"
-# What a client's own mistake ends in.
+# The codes of a client's own mistakes.
 REFUSALS = {"INVALID_ARGUMENT", "NOT_FOUND", "RESOURCE_EXHAUSTED", "OUT_OF_RANGE", "UNIMPLEMENTED"}
 GOOD = "a good text"
 
 
-def _changed(change):
-    """A kind of malformed message: a good one, changed by a function of it and of random numbers."""
+def _changed(change: Callable[[Any, random.Random], None]) -> Callable[[random.Random], bytes]:
+    """Returns a function that makes a malformed message by a change to a good `PredictRequest`."""
 
-    def make(rng):
+    def make(rng: random.Random) -> bytes:
         request = predict_request(["a text"] * rng.randint(1, 3))
         change(request, rng)
-        return request.SerializeToString()
+        message: bytes = request.SerializeToString()
+        return message
 
     return make
 
 
-def _type(request, rng):
+def _type(request: Any, rng: random.Random) -> None:
     request.inputs["source"].dtype = rng.choice([0, 1, 2, 3, 9, 14, 20, 23, 101, 107])
 
 
-def _shape(request, rng):
+def _shape(request: Any, rng: random.Random) -> None:
     del request.inputs["source"].tensor_shape.dim[:]
     for _ in range(rng.randint(2, 5)):
         request.inputs["source"].tensor_shape.dim.add(size=rng.choice([-1, 0, 1, 2, 2**31, 2**62]))
 
 
-def _size(request, rng):
+def _size(request: Any, rng: random.Random) -> None:
     request.inputs["source"].tensor_shape.dim[0].size = rng.choice(
         [-1, 0, 4, 1000, 2**40, -(2**60)]
     )
 
 
-def _unknown_rank(request, rng):
+def _unknown_rank(request: Any, rng: random.Random) -> None:
     request.inputs["source"].tensor_shape.unknown_rank = True
 
 
-def _huge_text(request, rng):
+def _huge_text(request: Any, rng: random.Random) -> None:
     request.inputs["source"].string_val[0] = b"x" * rng.randint(20_000, 60_000)
 
 
-def _many_words(request, rng):
+def _many_words(request: Any, rng: random.Random) -> None:
     request.inputs["source"].string_val[0] = b"w " * rng.randint(1_000, 8_000)
 
 
-def _no_unicode(request, rng):
+def _no_unicode(request: Any, rng: random.Random) -> None:
     request.inputs["source"].string_val[0] = bytes(
         [rng.randint(128, 255), 0xFF, 0xC0, rng.randint(0, 255)]
     )
 
 
-def _empty(request, rng):
+def _empty(request: Any, rng: random.Random) -> None:
     request.inputs["source"].string_val[0] = rng.choice([b"", b" ", b"\n\t", "\u3000".encode()])
 
 
-def _content(request, rng):
+def _content(request: Any, rng: random.Random) -> None:
     request.inputs["source"].string_val.pop()
     request.inputs["source"].tensor_content = rng.randbytes(rng.randint(0, 200))
 
 
-def _signature(request, rng):
+def _signature(request: Any, rng: random.Random) -> None:
     request.model_spec.signature_name = rng.choice(
         ["nothing", "score", "__saved_model_init_op", "\x00", "x" * 5000]
     )
 
 
-def _model(request, rng):
+def _model(request: Any, rng: random.Random) -> None:
     request.model_spec.name = rng.choice(["nothing", "../" + NAME, "\x00", "x" * 5000])
 
 
-def _version(request, rng):
+def _version(request: Any, rng: random.Random) -> None:
     request.model_spec.version.value = rng.choice([0, -1, 99, 2**62])
 
 
-def _label(request, rng):
+def _label(request: Any, rng: random.Random) -> None:
     request.model_spec.version_label = "canary"
 
 
-def _input(request, rng):
+def _input(request: Any, rng: random.Random) -> None:
     request.inputs[rng.choice(["target", "", "source ", "x" * 1000])].CopyFrom(
         request.inputs["source"]
     )
 
 
-def _missing(request, rng):
+def _missing(request: Any, rng: random.Random) -> None:
     del request.inputs["source"]
 
 
-def _filter(request, rng):
+def _filter(request: Any, rng: random.Random) -> None:
     request.output_filter.append(rng.choice(["nothing", "", "x" * 1000]))
 
 
-def _truncated(rng):
-    message = predict_request(["a text to be cut off"] * 5).SerializeToString()
+def _truncated(rng: random.Random) -> bytes:
+    message: bytes = predict_request(["a text to be cut off"] * 5).SerializeToString()
     return message[: rng.randint(len(message) - 40, len(message) - 1)]
 
 
-def _random_bytes(rng):
+def _random_bytes(rng: random.Random) -> bytes:
     return b"\xff" + rng.randbytes(rng.randint(1, 300))
 
 
-KINDS = {
+KINDS: dict[str, Callable[[random.Random], bytes]] = {
     **{
         change.__name__.strip("_"): _changed(change)
         for change in (
@@ -148,16 +152,19 @@ KINDS = {
 }
 
 
-async def attack(server, requests, seed):
-    """Sends them; returns the facts and whether all is as it must be."""
+async def attack(server: Server, requests: int, seed: int) -> tuple[dict[str, Any], bool]:
+    """Sends the requests; returns the facts, and whether they are as they must be."""
     rng = random.Random(seed)
-    found = {kind: collections.Counter() for kind in (*KINDS, "good")}
-    memory = []
+    codes: dict[str, collections.Counter[str]] = {
+        kind: collections.Counter() for kind in (*KINDS, "good")
+    }
+    memory: list[float] = []
     channel = grpc.aio.insecure_channel(server.address)
-    send = channel.unary_unary(_METHOD)  # bytes to bytes
+    # Bytes to bytes.
+    send = channel.unary_unary(_METHOD)
     good = predict_request([GOOD]).SerializeToString()
 
-    def jobs():
+    def jobs() -> Iterator[tuple[str, bytes]]:
         for number in range(requests):
             if number % max(1, requests // 20) == 0:
                 memory.append(server.memory())
@@ -165,42 +172,43 @@ async def attack(server, requests, seed):
             kind = "good" if number % 100 == 0 else rng.choice(list(KINDS))
             yield kind, good if kind == "good" else KINDS[kind](rng)
 
-    async def ask(job):
+    async def ask(job: tuple[str, bytes]) -> None:
         kind, message = job
         try:
             await send(message, timeout=120)
-            found[kind]["answered"] += 1
+            codes[kind]["answered"] += 1
         except grpc.aio.AioRpcError as error:
-            found[kind][error.code().name] += 1
+            codes[kind][error.code().name] += 1
 
     took = await crowd(32, jobs(), ask)
     await channel.close()
     memory.append(server.memory())
-    # What the first requests load and compile is not growth.
+    # The first requests load and compile, which is not growth.
     growth = memory[-1] - memory[len(memory) // 4]
     answered = {
         kind: count["answered"]
-        for kind, count in found.items()
+        for kind, count in codes.items()
         if kind != "good" and count["answered"]
     }
-    other = (
-        set().union(*(set(count) for kind, count in found.items() if kind != "good"))
-        - REFUSALS
-        - {"answered"}
-    )
+    other = {
+        code
+        for kind, count in codes.items()
+        for code in count
+        if kind != "good" and code not in {*REFUSALS, "answered"}
+    }
     facts = {
-        "codes": found,
+        "codes": codes,
         "malformed but answered": answered,
         "requests a second": round(requests / took),
         "memory MiB": [round(value) for value in memory],
         "growth MiB over the last three quarters": round(growth),
     }
-    good_ones = set(found["good"]) == {"answered"}
+    good_ones = set(codes["good"]) == {"answered"}
     return facts, good_ones and not answered and not other and growth < 50 and server.is_running()
 
 
-def main():
-    """Attacks a server of its own; prints what came of it."""
+def main() -> int:
+    """Attacks a server of its own and prints the facts; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--model", required=True, type=model_version, help="a model folder, or one of its versions"
@@ -216,7 +224,7 @@ def main():
     print(json.dumps(facts, indent=1))
     print("as it must be" if good else "NOT as it must be")
     if options.json:
-        options.json.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        whole_files.write_json(options.json, facts)
     return 0 if good else 1
 
 

@@ -1,24 +1,22 @@
-"""What serving costs:
-a served request against the same call in the process, and a crowd of clients against decoding a
-file.
+"""The cost of serving: a served request against the same call in the process, and throughput.
 
     python -m benchmarks.serving.speed --model OUTPUT/models/NAME --texts FILE
 
-All are ratios of figures measured in turn in one go: latency at batch 1 (median over requests), and
-sentences a second of 64 clients with a text each against batches of 32 of the same texts in one
-process; the latter with each batch computed by all cores, and once more side by side, a core a
+All results are ratios of figures measured in turn in one run. Latency is at batch 1, the median
+over requests. Throughput is of 64 clients with one text each, against batches of 32 of the same
+texts in one process: first with all cores for each batch, then side by side with one core for each
 batch (`verbatim serve --threads-per-batch 1`). Everything stays on loopback.
 """
 
 import argparse
 import asyncio
 import concurrent.futures
-import json
 import multiprocessing
 import pathlib
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 
 from benchmarks.serving.harness import (
     Connection,
@@ -29,15 +27,17 @@ from benchmarks.serving.harness import (
     quantiles,
     read_texts,
 )
+from pipeline.common import whole_files
 from serving import processors
 from serving.limits import Limits
 from serving.servable import Servable
 
 CLIENTS, BATCH = 64, 32
-_loaded = {}  # in the process that computes batches side by side
+# In the process that computes batches side by side.
+_loaded: dict[str, Servable] = {}
 
 
-async def served_latency(address, texts):
+async def served_latency(address: str, texts: Sequence[str]) -> list[float]:
     """Returns the seconds of requests one after the other."""
     seconds = []
     async with Connection(address) as connection:
@@ -49,7 +49,7 @@ async def served_latency(address, texts):
     return seconds
 
 
-def direct_latency(servable, texts):
+def direct_latency(servable: Servable, texts: Sequence[str]) -> list[float]:
     """Returns the seconds of the same calls in this process."""
     seconds = []
     for text in texts:
@@ -60,61 +60,60 @@ def direct_latency(servable, texts):
     return seconds
 
 
-async def served_rate(address, texts):
-    """Returns sentences a second of a crowd, a text a request."""
+async def served_rate(address: str, texts: Sequence[str]) -> float:
+    """Returns sentences a second of a crowd, with one text per request."""
     async with Connection(address) as connection:
 
-        async def ask(text):
+        async def ask(text: str) -> None:
             await connection.predict(predict_request([text]), timeout=300)
 
         return len(texts) / await crowd(CLIENTS, iter(texts), ask)
 
 
-def direct_rate(servable, texts, at_once=1):
-    """Returns sentences a second in full batches, in the order of the file, so many at the same
-    time.
-    """
+def direct_rate(servable: Servable, texts: Sequence[str], at_once: int = 1) -> float:
+    """Returns sentences a second in full batches, `at_once` of them at the same time."""
     requests = [
         predict_request(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)
     ]
     started = time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        for _ in pool.map(lambda request: servable.predict(request, Limits()), requests):
-            pass  # for the exception of a request that fails
+        # As a list, so that the exception of a failed request is raised.
+        list(pool.map(lambda request: servable.predict(request, Limits()), requests))
     return len(texts) / (time.perf_counter() - started)
 
 
-def load(model):
+def load(model: pathlib.Path) -> Servable:
     """Returns a version of a model, warmed up."""
     servable = Servable(model, 1)
     servable.warm_up(model / "assets.extra" / "tf_serving_warmup_requests")
     return servable
 
 
-def load_side_by_side(model):
+def load_side_by_side(model: pathlib.Path) -> None:
     """Loads a model in a process of its own, since TensorFlow's threads are those of a process."""
     processors.compute_each_batch_on(1)
     _loaded["model"] = load(model)
 
 
-def side_by_side_rate(texts):
+def side_by_side_rate(texts: Sequence[str]) -> float:
     """Returns `direct_rate` of what `load_side_by_side` loaded."""
     return direct_rate(_loaded["model"], texts, processors.batches_at_once())
 
 
-def main():
+def main() -> None:
     """Measures in turn; prints medians and ratios."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--model", required=True, type=model_version, help="a model folder, or one of its versions"
     )
-    parser.add_argument("--texts", required=True, help="file with a text a line")
+    parser.add_argument("--texts", required=True, help="file with one text per line")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     texts = read_texts(options.texts, 512)
     servable = load(options.model)
-    rounds, batched = [], ("--batch-size", str(BATCH))
+    rounds: list[dict[str, tuple[float, float]]] = []
+    batched = ("--batch-size", str(BATCH))
     pool = concurrent.futures.ProcessPoolExecutor(
         1, multiprocessing.get_context("spawn"), load_side_by_side, (options.model,)
     )
@@ -132,7 +131,8 @@ def main():
                 asyncio.run(served_rate(beside.address, texts)),
                 pool.submit(side_by_side_rate, texts).result(),
             )
-            if number:  # the first warms up
+            # The first round warms up.
+            if number:
                 rounds.append(
                     {
                         "p50 ms": (served[0], direct[0]),
@@ -152,7 +152,7 @@ def main():
             f"to {max(ratios):.2f}) |"
         )
     if options.json:
-        options.json.write_text(json.dumps(rounds, indent=1) + "\n", encoding="utf-8")
+        whole_files.write_json(options.json, rounds)
 
 
 if __name__ == "__main__":

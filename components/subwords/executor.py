@@ -50,7 +50,7 @@ def train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
     if not bare:
         raise ValueError("The training text has no word to learn units from.")
     model = io.BytesIO()
-    options = {
+    options: dict[str, Any] = {
         "model_writer": model,
         "model_type": units.model_type(kind),
         "vocab_size": size,

@@ -118,7 +118,7 @@ class _ReadFile(beam.DoFn):
         index, (name, path) = item
         recipe = Recipe.from_json(self._recipe_json)
         for passage in text_streams.read_file_passages((name, path), index, self._split, recipe):
-            yield tuple(passage)
+            yield (*passage,)
 
 
 @untyped_in_beam

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import apache_beam as beam
@@ -18,14 +19,16 @@ from components.artifacts import (
     optional_folder_of,
 )
 from components.count_tokens import CountTokens
-from pipeline.features import pointer_labels, preprocessing, source_features
+from components.untyped_in_beam import untyped_in_beam
+from pipeline.features import source_features
+from pipeline.features.vocabulary_choice import choose_side
 from pipeline.features.vocabulary_files import (
-    choose_tokens,
-    choose_units,
     counted_as,
-    counts_file,
     join_counts,
+    vocabulary_file,
+    write_counts,
     write_lexicons,
+    write_lines,
 )
 from pipeline.recipes import sections
 from pipeline.recipes.settings import VocabularySettings
@@ -60,61 +63,25 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 
         write_lexicons(uri, settings, tokenizer)
 
-        def write(counted):
+        @untyped_in_beam
+        def write(counted: Iterable[tuple[tuple[str, str], int]]) -> None:
             names = [counted_as(settings, side) for side in sides]
-            counts = {name: {} for name in (*sides, *columns, *names)}
+            counts: dict[str, dict[str, int]] = {name: {} for name in (*sides, *columns, *names)}
             for (side, token), count in counted:
                 counts[side][token] = count
-            for side, of_side in zip(sides, names):
-                name = (
-                    preprocessing.SOURCE_VOCABULARY_FILE
-                    if side == "source"
-                    else preprocessing.TARGET_VOCABULARY_FILE
-                )
-                size = config.source_size if side == "source" else config.target_size
-                chosen_from = (
-                    join_counts([counts[key] for key in names]) if config.joint else counts[of_side]
-                )
-                if units.cuts(settings, side):
-                    model = units.read_model(subwords_uri, side)
-                    touching = units.word_tokenizer(settings, side).kind == "text"
-                    tokens = choose_units(chosen_from, model, config.protected_min_count, touching)
-                else:
-                    tokens = choose_tokens(
-                        chosen_from, size, config.min_count, config.protected_min_count
-                    )
-                if side == "source":
-                    # The last ids; a word that reads like one stays unknown.
-                    entities = [
-                        pointer_labels.entity_name(number + 1)
-                        for number in range(settings.get("entities", 0))
-                    ]
-                    tokens = [token for token in tokens if token not in entities] + entities
-                with fileio.open(os.path.join(uri, name), "w") as file:
-                    file.write("".join(f"{token}\n" for token in tokens))
+            joint = join_counts([counts[name] for name in names]) if config.joint else None
+            for side, name in zip(sides, names):
+                chosen = choose_side(side, joint or counts[name], config, settings, subwords_uri)
+                write_lines(uri, vocabulary_file(side), chosen)
             for name in dict.fromkeys((*sides, *names)):
-                with fileio.open(os.path.join(uri, counts_file(name)), "w") as file:
-                    # JSON keeps a token with a line break on one line.
-                    lines = (
-                        f"{json.dumps(t, ensure_ascii=False)}\t{n}\n"
-                        for t, n in sorted(counts[name].items())
-                    )
-                    file.write("".join(lines))
+                write_counts(uri, name, counts[name])
             if settings.get("characters"):
-                chosen = characters.choose(
-                    characters.count(counts[names[0]]),
-                    config.characters,
-                    config.character_min_count,
-                )
-                with fileio.open(os.path.join(uri, characters.CHARACTERS_FILE), "w") as file:
-                    file.write("".join(f"{character}\n" for character in chosen))
+                of_words = characters.count(counts[names[0]])
+                chosen = characters.choose(of_words, config.characters, config.character_min_count)
+                write_lines(uri, characters.CHARACTERS_FILE, chosen)
             for column in columns:
-                tags = set(counts[column]) - set(source_features.TAG_SPECIALS)
-                tags = sorted(tags, key=lambda tag, of=counts[column]: (-of[tag], tag))
-                with fileio.open(os.path.join(uri, source_features.tags_file(column)), "w") as file:
-                    file.write(
-                        "".join(f"{tag}\n" for tag in (*source_features.TAG_SPECIALS, *tags))
-                    )
+                tags = source_features.ranked_tags(counts[column])
+                write_lines(uri, source_features.tags_file(column), tags)
 
         with self._make_beam_pipeline() as pipeline:
             _ = (

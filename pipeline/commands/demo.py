@@ -4,6 +4,7 @@ Trains the recipe `localization_en_fr` on the French catalogues of four packages
 and with plain softmax, and prints what the difference is.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -15,7 +16,7 @@ import time
 from collections.abc import Sequence
 
 from pipeline.commands import catalogues, progress_display, run_summary
-from pipeline.common import progress, tensorflow_settings
+from pipeline.common import native_notes, progress, tensorflow_settings
 from pipeline.recipes import loading
 from pipeline.runners import local_runner
 
@@ -86,10 +87,9 @@ def ask_server(model_directory: str, questions: Sequence[str], log: str | os.Pat
 def main() -> int:
     """Runs the demo; returns the exit status."""
     started = time.monotonic()
-    tensorflow_settings.quiet()
-    tensorflow_settings.start_xla_quietly()
+    notes = native_notes.left_out() if tensorflow_settings.quiet() else contextlib.nullcontext()
     try:
-        with progress_display.shown_on(sys.stdout):
+        with notes, progress_display.shown_on(sys.stdout):
             progress.say("Fetching gettext catalogues")
             with progress.indented():
                 data = catalogues.fetch_catalogues(OUTPUT / "catalogues")

@@ -1,6 +1,7 @@
 """The command `verbatim`. TensorFlow and TFX are imported only by the commands that need them."""
 
 import argparse
+import contextlib
 import sys
 import warnings
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from pipeline.commands import (
     segment,
     serve,
 )
-from pipeline.common import tensorflow_settings
+from pipeline.common import native_notes, tensorflow_settings
 from pipeline.common.errors import VerbatimError
 
 _COMMANDS = (run, evaluate, score, serve, request, segment, compile, report, compare)
@@ -32,11 +33,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         130 when it was interrupted, 141 when whoever read its output went away.
     """
     options = _parser().parse_args(arguments)
-    tensorflow_settings.quiet()
+    notes = native_notes.left_out() if tensorflow_settings.quiet() else contextlib.nullcontext()
     if not sys.warnoptions:
         # Third parties' deprecations say nothing to whoever runs a command; `python -W default -m
         # pipeline.commands.main` shows them.
         warnings.simplefilter("ignore")
+    with notes:
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Runs a command; returns its exit status, or that of its error."""
     try:
         with progress_display.shown_on(output.people_stream(options)):
             status: int = options.command.run(options)

@@ -7,7 +7,6 @@ import sys
 
 from pipeline.commands import arguments, output
 from pipeline.commands.command_error import CommandError
-from pipeline.common import tensorflow_settings
 from pipeline.recipes import loading
 from pipeline.recipes.recipe import Recipe
 
@@ -41,7 +40,6 @@ def run(options: argparse.Namespace) -> int:
     recipe = loading.load_recipe(options.recipe, options.set)
     output.check_writable(options.json)
     data = options.data or _made_up_data(recipe, options.output)
-    tensorflow_settings.start_xla_quietly()
     # Third parties print to standard output, which is not for people when machines read it.
     with (
         contextlib.redirect_stdout(sys.stderr) if options.json == "-" else contextlib.nullcontext()
@@ -63,6 +61,5 @@ def _made_up_data(recipe: Recipe, directory: str) -> str:
         raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
     from pipeline.readers import synthetic
 
-    return synthetic.write_task(
-        recipe.data.synthetic, os.path.join(directory, "data"), recipe.training.seed
-    )
+    folder = os.path.join(directory, "data")
+    return str(synthetic.write_task(recipe.data.synthetic, folder, recipe.training.seed))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from pipeline.commands import arguments
 from pipeline.commands.command_error import CommandError
-from pipeline.common import tensorflow_settings
 
 if TYPE_CHECKING:
     from serving.batching import Batching
@@ -88,8 +87,6 @@ def run(options: argparse.Namespace) -> int:
             processors.compute_each_batch_on(options.threads_per_batch)
         except ValueError as error:
             raise CommandError(f"--threads-per-batch does not fit: {error}") from None
-    # Now, and not before the threads are set: TensorFlow reads that at its first operation.
-    tensorflow_settings.start_xla_quietly()
     from serving import tls
     from serving.model_config import read_config_file
     from serving.server import ServerSettings, serve

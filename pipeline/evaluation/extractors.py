@@ -102,7 +102,7 @@ def _split(extracts: Extracts) -> list[pyarrow.RecordBatch]:
     return [batch.slice(row, 1) for row in range(batch.num_rows)]
 
 
-def _merge(rows: Sequence[pyarrow.RecordBatch]) -> Extracts:
+def _merge(rows: list[pyarrow.RecordBatch]) -> Extracts:
     (batch,) = pyarrow.Table.from_batches(rows).combine_chunks().to_batches()
     return {tfma.ARROW_RECORD_BATCH_KEY: batch}
 

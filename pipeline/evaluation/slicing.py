@@ -11,7 +11,7 @@ from collections.abc import Set
 
 import tensorflow as tf
 
-from pipeline.features import preprocessing
+from pipeline.features import vocabulary_files
 from pipeline.metrics import buckets
 from pipeline.recipes import sections
 from pipeline.recipes.recipe import recipe_from_dict
@@ -43,7 +43,7 @@ class SourceSlicer:
         data = recipe_from_dict(recipe).data if recipe else sections.DataConfig()
         vocabulary: list[str] = []
         if needs_vocabulary:
-            path = os.path.join(model_path, "assets", preprocessing.SOURCE_VOCABULARY_FILE)
+            path = os.path.join(model_path, "assets", vocabulary_files.SOURCE_VOCABULARY_FILE)
             vocabulary = _read(path).split("\n")
         return cls(Tokenizer.of(data, "source"), frozenset(vocabulary))
 

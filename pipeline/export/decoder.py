@@ -12,7 +12,7 @@ from keras_models.decoding.sampling import draw_uniforms
 from keras_models.layers.shortlist import choose_words
 from pipeline.export import buckets, kept_weights
 from pipeline.export.text_encoder import Features
-from pipeline.features import preprocessing
+from pipeline.features import feature_names, protected_classes, transform_assets
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DecodingConfig
 from pipeline.text import characters, tokenization
@@ -71,7 +71,7 @@ class Decoder(tf.Module):
         kept_weights.keep(self, model)
         self.config = recipe.decoding
         self.seed = recipe.training.seed
-        self.inputs = (*DECODER_INPUTS, *preprocessing.encoder_features(recipe))
+        self.inputs = (*DECODER_INPUTS, *feature_names.encoder_features(recipe))
         self._vocabulary_size = vocabulary.shape[0]
         # Variables, because a constant would be part of every signature's graph.
         tables = model.decoding_tables(shortlist=bool(self.config.shortlist_size))
@@ -81,10 +81,10 @@ class Decoder(tf.Module):
         self.tables = {name: tf.Variable(table, trainable=False) for name, table in tables.items()}
         self.shortlist_lexicon = []
         if self.config.shortlist_size:
-            lexicon = preprocessing.read_lexicon(transform_output)
+            lexicon = transform_assets.read_lexicon(transform_output)
             self.shortlist_lexicon = [tf.Variable(part, trainable=False) for part in lexicon]
-            if preprocessing.LEXICON_ROWS not in self.inputs:
-                self.inputs += (preprocessing.LEXICON_ROWS,)
+            if feature_names.LEXICON_ROWS not in self.inputs:
+                self.inputs += (feature_names.LEXICON_ROWS,)
         # The characters of a word have as many places for each.
         self._widths = [
             recipe.model.word_length if name == characters.FEATURE else 1 for name in self.inputs
@@ -93,7 +93,7 @@ class Decoder(tf.Module):
         # never output.
         classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
         is_class = tf.reduce_any(vocabulary[:, tf.newaxis] == classes, axis=1)
-        self._protected_vocabulary = preprocessing.is_protected(vocabulary) | is_class
+        self._protected_vocabulary = protected_classes.is_protected(vocabulary) | is_class
 
     def dense_inputs(self, features: Features) -> dict[str, tf.Tensor]:
         """Returns what the decoder reads of features, padded to the longest text."""
@@ -155,7 +155,7 @@ class Decoder(tf.Module):
             return None
         named = dict(zip(self.inputs, inputs))
         lexicon = [
-            tf.gather(part, named[preprocessing.LEXICON_ROWS]) for part in self.shortlist_lexicon
+            tf.gather(part, named[feature_names.LEXICON_ROWS]) for part in self.shortlist_lexicon
         ]
         return choose_words(
             named["source_extended_ids"],

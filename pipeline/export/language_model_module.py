@@ -11,7 +11,7 @@ from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
 from keras_models.heads.pointer_sentinel_window import NO_WORD
 from pipeline.export import buckets, checks, kept_weights, transform_graph
-from pipeline.features import language_model_preprocessing, preprocessing
+from pipeline.features import language_model_preprocessing, transform_assets
 from pipeline.recipes.recipe import Recipe
 from pipeline.text import tokenization
 
@@ -48,7 +48,7 @@ class LanguageModelModule(tf.Module):
         self.config = recipe.language_model
         self.seed = recipe.training.seed
         self.vocabulary = tf.constant(
-            preprocessing.read_vocabulary(
+            transform_assets.read_vocabulary(
                 transform_output, language_model_preprocessing.VOCABULARY_FILE
             )
         )

@@ -9,7 +9,7 @@ import tensorflow_transform as tft
 from pipeline.export.answer_writer import AnswerWriter, Outputs, best
 from pipeline.export.decoder import Decoder
 from pipeline.export.text_encoder import Features, TextEncoder
-from pipeline.features import preprocessing
+from pipeline.features import feature_names, transform_assets, vocabulary_files
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.text import tokenization
@@ -32,16 +32,16 @@ class ServingModule(tf.Module):
     ) -> None:
         super().__init__(name="verbatim")
         vocabulary = tf.constant(
-            preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE)
+            transform_assets.read_vocabulary(transform_output, vocabulary_files.TARGET_VOCABULARY_FILE)
         )
         self.encoder = TextEncoder(transform_output, recipe)
         self.decoder = Decoder(model, transform_output, recipe, vocabulary)
         self.writer = AnswerWriter(recipe, vocabulary)
         self._segments = views.segments(recipe)
         self._score_inputs = (
-            *preprocessing.ID_FEATURES,
-            *preprocessing.label_features(recipe),
-            *preprocessing.encoder_features(recipe),
+            *feature_names.ID_FEATURES,
+            *feature_names.label_features(recipe),
+            *feature_names.encoder_features(recipe),
         )
         # The graphs that several signatures share, traced when the first of them asks. Concrete
         # functions, because a nested `tf.function` is traced anew by its second caller.
@@ -81,7 +81,7 @@ class ServingModule(tf.Module):
         """Returns the log-probability of each target, and its number of tokens."""
         features = self.encoder.of_pairs(source, target, columns)
         inputs = {
-            name: features[name].to_tensor(preprocessing.PADDING.get(name, 0))
+            name: features[name].to_tensor(feature_names.PADDING.get(name, 0))
             for name in self._score_inputs
         }
         log_prob = self.decoder.model(inputs, training=False)

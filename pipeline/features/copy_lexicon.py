@@ -1,36 +1,18 @@
-"""What a copy of a source token writes, where it is not the token:
-entities of phrases, translations of words.
-"""
+"""What a copy of a source token writes instead of it: entities of phrases, translations."""
+
+from collections.abc import Callable
 
 import tensorflow as tf
 
 
-def text_table(path):
-    """Returns a lookup table from the first column of a TSV file of two to the second, "" where the
-    file lacks the key.
-    """
-    initializer = tf.lookup.TextFileInitializer(path, tf.string, 0, tf.string, 1, delimiter="\t")
-    return tf.lookup.StaticHashTable(initializer, default_value="")
-
-
-def longest_phrase(path):
-    """Returns the number of tokens of the longest phrase of a lexicon file, whose tokens are parted
-    by spaces.
-    """
-    with tf.io.gfile.GFile(path) as file:
-        # Not splitlines, which parts at more than line feeds.
-        return max(
-            (line.split("\t")[0].count(" ") + 1 for line in file.read().split("\n") if line),
-            default=0,
-        )
-
-
-def phrase_surfaces(tokens, lookup, longest):
+def phrase_surfaces(
+    tokens: tf.RaggedTensor, lookup: Callable[[tf.Tensor], tf.Tensor], longest: int
+) -> tf.RaggedTensor:
     """Looks up, at each position, the longest phrase that starts there.
 
     Args:
         tokens: ragged string `[batch, (length)]`.
-        lookup: function from string `[tokens]`, phrases of tokens parted by spaces, to string
+        lookup: function from string `[tokens]`, phrases of tokens separated by spaces, to string
             `[tokens]`, "" for none.
         longest: tokens of the longest phrase that is looked up.
 
@@ -47,12 +29,17 @@ def phrase_surfaces(tokens, lookup, longest):
         token = tf.gather(flat, tf.where(inside, last, places))
         phrases = token if length == 1 else tf.strings.join([phrases, token], " ")
         # A phrase that the text is too short for is none.
-        found = lookup(tf.where(inside, phrases, ""))
-        surfaces = tf.where(found != "", found, surfaces)
+        entities = lookup(tf.where(inside, phrases, ""))
+        surfaces = tf.where(entities != "", entities, surfaces)
     return tokens.with_flat_values(surfaces)
 
 
-def translated_surfaces(tokens, surfaces, lookup, keep):
+def translated_surfaces(
+    tokens: tf.RaggedTensor,
+    surfaces: tf.RaggedTensor,
+    lookup: Callable[[tf.Tensor], tf.Tensor],
+    keep: tf.Tensor,
+) -> tf.RaggedTensor:
     """Puts a word's translation where a copy would write the word.
 
     Args:
@@ -64,6 +51,6 @@ def translated_surfaces(tokens, surfaces, lookup, keep):
     Returns:
         Like `tokens`.
     """
-    found = lookup(tokens.flat_values)
-    translate = (found != "") & tf.equal(tokens.flat_values, surfaces.flat_values) & ~keep
-    return tokens.with_flat_values(tf.where(translate, found, surfaces.flat_values))
+    translations = lookup(tokens.flat_values)
+    translate = (translations != "") & tf.equal(tokens.flat_values, surfaces.flat_values) & ~keep
+    return tokens.with_flat_values(tf.where(translate, translations, surfaces.flat_values))

@@ -1,6 +1,6 @@
 """Plain text to ids: the graph that training, evaluation and serving of a language model run.
 
-A text is a stream: its words are what white space parts, and each line feed is the token `[END]`,
+A text is a stream: its words are separated by white space, and each line feed is the token `[END]`,
 the end of a sentence. Nothing is added at its beginning or end.
 """
 
@@ -9,16 +9,25 @@ import os
 
 import tensorflow as tf
 
-from pipeline.features import preprocessing
+from pipeline.features.lookup_tables import vocabulary_table
+from pipeline.features.table import Table
+from pipeline.features.vocabulary_files import TARGET_VOCABULARY_FILE
+from pipeline.recipes.settings import TransformConfig
 from pipeline.text import tokenization
 
-VOCABULARY_FILE = preprocessing.TARGET_VOCABULARY_FILE
+VOCABULARY_FILE = TARGET_VOCABULARY_FILE
 FEATURES = ("tokens", "ids", "extended_ids")
 
 
-def tokenize(texts, tokenizer):
-    """Returns the tokens of texts, line by line, `[END]` for each line feed:
-    string `[batch]` to ragged `[batch, (tokens)]`.
+def tokenize(texts: tf.Tensor, tokenizer: tokenization.Tokenizer) -> tf.RaggedTensor:
+    """Returns the tokens of texts, line by line, with `[END]` for each line feed.
+
+    Args:
+        texts: string `[batch]`.
+        tokenizer: cuts a line.
+
+    Returns:
+        Ragged `[batch, (tokens)]`.
     """
     lines = tf.strings.split(texts, "\n")
     tokens = tokenizer.tokenize(lines.flat_values)
@@ -34,20 +43,22 @@ def tokenize(texts, tokenizer):
     return lines.with_flat_values(tf.concat([tokens, ends], axis=1)).merge_dims(1, 2)
 
 
-def detokenize(tokens):
-    """Returns the texts of ragged tokens: words parted by blanks, a line feed for each `[END]`."""
+def detokenize(tokens: tf.RaggedTensor) -> tf.Tensor:
+    """Returns the texts of tokens: words separated by blanks, a line feed for each `[END]`."""
     words = tf.where(tokens.flat_values == tokenization.END, "\n", tokens.flat_values)
     joined = tf.strings.reduce_join(tokens.with_flat_values(words), axis=-1, separator=" ")
     return tf.strings.regex_replace(joined, " ?\n ?", "\n")
 
 
-def make_features(texts, table, tokenizer, unknown_word):
+def make_features(
+    texts: tf.Tensor, table: Table, tokenizer: tokenization.Tokenizer, unknown_word: str
+) -> dict[str, tf.RaggedTensor]:
     """Makes the id features of a batch of texts.
 
     Args:
         texts: string `[batch]`.
         table: lookup table of the vocabulary, of V entries, -1 for unknown words.
-        tokenizer: the recipe's `tokenization.Tokenizer`.
+        tokenizer: the recipe's.
         unknown_word: the text's own word for unknown words; `[UNK]` stands for them where the
             vocabulary lacks it.
 
@@ -57,9 +68,8 @@ def make_features(texts, table, tokenizer, unknown_word):
     """
     tokens = tokenize(texts, tokenizer)
     words = tokens.flat_values
-    first_word = tf.constant(
-        len(tokenization.SPECIAL_TOKENS) - 1, tf.int64
-    )  # the joiner may be a word
+    # The joiner may be a word.
+    first_word = tf.constant(len(tokenization.SPECIAL_TOKENS) - 1, tf.int64)
     known = table.lookup(words)
     # A word that reads `[PAD]` is a word of the text, and unknown; but `[END]` stands for a line
     # feed, which no word holds.
@@ -83,23 +93,23 @@ def make_features(texts, table, tokenizer, unknown_word):
     }
 
 
-def preprocessing_fn(inputs, custom_config):
-    """TFX Transform's entry:
-    raw `text`, `context` and `order` to the features of `make_features` and the same two numbers.
+def preprocessing_fn(
+    inputs: dict[str, tf.Tensor], custom_config: TransformConfig
+) -> dict[str, tf.Tensor | tf.SparseTensor]:
+    """TFX Transform's entry: raw `text`, `context` and `order` to id features.
 
     Args:
         inputs: dict of tensors `[batch, 1]`.
-        custom_config: `vocabulary_uri`, the folder that the Vocabulary component wrote, and what
-            `configs.text_settings` gives of the recipe.
+        custom_config: the recipe's settings, and the folder of the vocabulary.
 
     Returns:
-        Dict of sparse tensors, and of int64 `[batch, 1]`.
+        The features of `make_features` as sparse tensors, and the two numbers, int64 `[batch, 1]`.
     """
     import tensorflow_transform as tft
 
     path = os.path.join(custom_config["vocabulary_uri"], VOCABULARY_FILE)
     table = tft.make_and_track_object(
-        functools.partial(preprocessing.vocabulary_table, path), name=VOCABULARY_FILE
+        functools.partial(vocabulary_table, path), name=VOCABULARY_FILE
     )
     tokenizer = tokenization.Tokenizer(**custom_config["tokenizer"])
     features = make_features(

@@ -1,11 +1,12 @@
-"""Equal tokens of a source and its target, found in time and memory in proportion to the tokens."""
+"""Equal tokens of a source and its target, found in time and memory linear in the tokens."""
 
 import tensorflow as tf
 
 
-def first_occurrences(source, target):
-    """Finds where in its source each target item first stands, in memory in proportion to the
-    items.
+def first_occurrences(
+    source: tf.Tensor, target: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Finds where in its source each target item first stands, in memory linear in the items.
 
     Args:
         source, target: int64 `[items]` each: keys that say which item it is and, if rows must be
@@ -22,7 +23,9 @@ def first_occurrences(source, target):
     return ids[:number], ids[number:], tf.where(first < number, first, -1)
 
 
-def token_keys(source_tokens, target_tokens):
+def token_keys(
+    source_tokens: tf.RaggedTensor, target_tokens: tf.RaggedTensor
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Numbers the surface forms of each row: equal numbers are equal tokens of the same row.
 
     Args:
@@ -32,7 +35,7 @@ def token_keys(source_tokens, target_tokens):
         Two int64 tensors, one number for each of the `flat_values`.
     """
 
-    def forms(tokens):
+    def forms(tokens: tf.RaggedTensor) -> tf.Tensor:
         return tf.strings.join(
             [tf.strings.as_string(tokens.value_rowids()), tokens.flat_values], separator=" "
         )

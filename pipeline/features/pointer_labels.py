@@ -1,6 +1,9 @@
-"""Labels of pointer softmax:
-where in the source each target token points (Gulcehre et al. 2016, sections 5.2 and 5.3).
+"""Labels of pointer softmax: where in the source each target token points.
+
+Source: Gulcehre et al. 2016, sections 5.2 and 5.3.
 """
+
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -11,14 +14,19 @@ GENERATED, MOST_ATTENDED = -1, -2
 POINTERS = ("unknown", "dictionary", "entities")
 
 
-def _with_end(target_tokens, pointers):
-    """Ragged `[batch, (length + 1)]`: the end is generated."""
+def _with_end(target_tokens: tf.RaggedTensor, pointers: tf.Tensor) -> tf.RaggedTensor:
+    """Returns ragged `[batch, (length + 1)]`: the end is generated."""
     end = GENERATED * tf.ones([target_tokens.nrows(), 1], tf.int64)
     return tf.concat([target_tokens.with_flat_values(pointers), end], axis=1)
 
 
-def dictionary_pointers(source_tokens, target_tokens, unknown, lookup):
-    """Pointers for translation (section 5.3).
+def dictionary_pointers(
+    source_tokens: tf.RaggedTensor,
+    target_tokens: tf.RaggedTensor,
+    unknown: tf.Tensor,
+    lookup: Callable[[tf.Tensor], tf.Tensor],
+) -> tf.RaggedTensor:
+    """Returns pointers for translation (section 5.3).
 
     A target word outside the shortlist points to itself in the source; else to one of its
     translations in the source; each at its first position; else to where attention looks most. Of
@@ -29,7 +37,7 @@ def dictionary_pointers(source_tokens, target_tokens, unknown, lookup):
         source_tokens, target_tokens: ragged string `[batch, (length)]`.
         unknown: bool, over the target's flat values: whether the shortlist lacks it.
         lookup: function from string `[tokens]`, target words, to string `[tokens]`, their
-            translations in the dictionary's order, parted by spaces, "" for none.
+            translations in the dictionary's order, separated by spaces, "" for none.
 
     Returns:
         ragged int64 `[batch, (length + 1)]`, the end's step included: a source position,
@@ -39,10 +47,13 @@ def dictionary_pointers(source_tokens, target_tokens, unknown, lookup):
     source_keys, target_keys = matching.token_keys(source_tokens, target_tokens)
     _, _, itself = matching.first_occurrences(source_keys, target_keys)
     # Only words that need a translation are looked up.
-    wanting = unknown & (itself < 0)
-    translations = tf.strings.split(tf.where(wanting, lookup(target_tokens.flat_values), ""), " ")
+    needs_translation = unknown & (itself < 0)
+    translations = tf.strings.split(
+        tf.where(needs_translation, lookup(target_tokens.flat_values), ""), " "
+    )
     translations = tf.ragged.boolean_mask(translations, translations != "")
-    words = translations.value_rowids()  # which target token each translation is of
+    # Which target token each translation is of.
+    words = translations.value_rowids()
     rows = tf.gather(target_tokens.value_rowids(), words)
     by_row = tf.RaggedTensor.from_value_rowids(
         translations.flat_values, rows, nrows=target_tokens.nrows()
@@ -53,23 +64,29 @@ def dictionary_pointers(source_tokens, target_tokens, unknown, lookup):
     number = tf.size(unknown, out_type=tf.int64)
     nowhere = tf.size(places, out_type=tf.int64)
     first = tf.math.unsorted_segment_min(tf.where(places >= 0, order, nowhere), words, number)
-    found = first < nowhere  # a word without translations has the largest integer
+    # A word without translations has the largest integer.
+    is_translated = first < nowhere
     translated = tf.gather(tf.concat([places, [-1]], axis=0), tf.minimum(first, nowhere))
     pointers = tf.where(
-        itself >= 0, itself - row_starts, tf.where(found, translated - row_starts, MOST_ATTENDED)
+        itself >= 0,
+        itself - row_starts,
+        tf.where(is_translated, translated - row_starts, MOST_ATTENDED),
     )
     return _with_end(target_tokens, tf.where(unknown, pointers, GENERATED))
 
 
-def is_entity(tags):
-    """Tells which tags mark entities:
-    all but `O` (outside, in schemes such as BIO), `-`, `_` and `0`.
+def is_entity(tags: tf.Tensor) -> tf.Tensor:
+    """Returns which tags mark entities.
+
+    They are all but `O` (outside, in schemes such as BIO), `-`, `_` and `0`.
     """
     return tf.logical_not(tf.strings.regex_full_match(tags, "[O0_-]"))
 
 
-def entity_labels(source_tokens, target_tokens, entities):
-    """Ids of a text's entities and pointers to them (section 5.2).
+def entity_labels(
+    source_tokens: tf.RaggedTensor, target_tokens: tf.RaggedTensor, entities: tf.Tensor
+) -> tuple[tf.Tensor, tf.RaggedTensor]:
+    """Returns ids of a text's entities and pointers to them (section 5.2).
 
     Entities are numbered from left to right, token by token, so that a part of an entity can match;
     the same token has the same number. A target token that is such an entity points to the first,
@@ -100,12 +117,14 @@ def entity_labels(source_tokens, target_tokens, entities):
     )
 
 
-def entity_name(number):
+def entity_name(number: int) -> str:
     """Returns the source vocabulary's word for a text's entity of that number, from 1."""
     return f"[ENTITY_{number}]"
 
 
-def entity_ids(known_ids, numbers, source_size, number_of_entities):
+def entity_ids(
+    known_ids: tf.Tensor, numbers: tf.Tensor, source_size: tf.Tensor, number_of_entities: int
+) -> tf.Tensor:
     """Replaces the ids of entities by those of `[ENTITY_1]`, …, the last of the source vocabulary.
 
     Args:

@@ -4,8 +4,11 @@ The encoder embeds each and joins it to the word's embedding (the feature-rich e
 al. 2017).
 """
 
+from collections.abc import Mapping
+
 import tensorflow as tf
 
+from pipeline.features.table import Table
 from pipeline.text import tokenization
 
 SURFACE_FEATURES = ("case",)
@@ -14,21 +17,27 @@ CASES = ("[PAD]", "none", "lower", "upper", "title", "mixed")
 TAG_SPECIALS = (tokenization.PAD, tokenization.UNK)
 
 
-def tags_file(name):
-    """Returns the name of the file that holds the tags of a column, a tag a line."""
+def tags_file(name: str) -> str:
+    """Returns the name of the file that holds the tags of a column, one per line."""
     return f"tags_{name}.txt"
 
 
-def feature_name(name):
+def ranked_tags(counts: Mapping[str, int]) -> list[str]:
+    """Returns the lines of `tags_file`: the specials, then tags by falling count."""
+    tags = set(counts) - set(TAG_SPECIALS)
+    return [*TAG_SPECIALS, *sorted(tags, key=lambda tag: (-counts[tag], tag))]
+
+
+def feature_name(name: str) -> str:
     """Returns the name of a feature in the examples and of the model's input."""
     return f"source_{name}"
 
 
-def tag_ids(texts, table):
-    """Ids of tags.
+def tag_ids(texts: tf.Tensor, table: Table) -> tf.RaggedTensor:
+    """Returns the ids of tags.
 
     Args:
-        texts: string `[batch]`, tags parted by white space.
+        texts: string `[batch]`, tags separated by white space.
         table: lookup table of the tags, -1 for unknown ones.
 
     Returns:
@@ -39,13 +48,13 @@ def tag_ids(texts, table):
     return tags.with_flat_values(tf.where(known >= len(TAG_SPECIALS), known, tokenization.UNK_ID))
 
 
-def split_tags(texts):
+def split_tags(texts: tf.Tensor) -> tf.RaggedTensor:
     """Returns the tags of string `[batch]`, ragged string `[batch, (tags)]`."""
     return tokenization.Tokenizer("whitespace").tokenize(texts)
 
 
-def case_ids(tokens):
-    """How each token is written: without cased letters, lower, UPPER, Title, or miXed.
+def case_ids(tokens: tf.Tensor) -> tf.Tensor:
+    """Returns how each token is written: without cased letters, lower, UPPER, Title, or miXed.
 
     Args:
         tokens: string `[tokens]`. One capital letter alone is upper.

@@ -1,17 +1,17 @@
-"""Labels of sequential copying:
-which spans of the source a target is made of, for head `span_copy`.
-"""
+"""Labels of sequential copying, for head `span_copy`: the spans that a target is made of."""
 
 import tensorflow as tf
 
 from pipeline.features.matching import first_occurrences, token_keys
 
 
-def longest_matches(source_tokens, target_tokens, max_span):
+def longest_matches(
+    source_tokens: tf.RaggedTensor, target_tokens: tf.RaggedTensor, max_span: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Finds, from each target token on, the longest run of tokens that stands in its source too.
 
     Runs of l tokens get numbers out of those of l - 1 and of their last token, so that time and
-    memory are in proportion to max_span times the tokens.
+    memory are linear in max_span times the tokens.
 
     Args:
         source_tokens, target_tokens: ragged string `[batch, (length)]`.
@@ -42,16 +42,16 @@ def longest_matches(source_tokens, target_tokens, max_span):
             # even in the source.
             keys.append(tf.where(inside, runs[side] * size + token, -(2 * places + side) - 1))
         *runs, first = first_occurrences(*keys)
-        found = first >= 0
-        start = tf.where(found, first - row_start, start)
-        length = tf.where(found, tf.constant(span, tf.int64), length)
-        # The numbers of runs are new ones: as many as there are runs at most.
+        matches = first >= 0
+        start = tf.where(matches, first - row_start, start)
+        length = tf.where(matches, tf.constant(span, tf.int64), length)
+        # The numbers of runs are new ones: at most as many as there are runs.
         if span == 1:
             alone = start
     return start, length, alone
 
 
-def reached(jumps, starts):
+def reached(jumps: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
     """Marks what is passed when each place leads to a later one, by doubling the jumps.
 
     Args:
@@ -65,11 +65,13 @@ def reached(jumps, starts):
     jumps = tf.concat([jumps, [number]], axis=0)
     marks = tf.cast(tf.concat([starts, [True]], axis=0), tf.int32)
 
-    def more(jumps, marks, steps):
+    def more(jumps: tf.Tensor, marks: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
         del jumps, marks
         return steps < number
 
-    def double(jumps, marks, steps):
+    def double(
+        jumps: tf.Tensor, marks: tf.Tensor, steps: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         marks = tf.tensor_scatter_nd_max(marks, jumps[:, tf.newaxis], marks)
         return tf.gather(jumps, jumps), marks, 2 * steps
 
@@ -77,14 +79,21 @@ def reached(jumps, starts):
     return tf.cast(marks[:-1], tf.bool)
 
 
-def span_labels(source_tokens, target_tokens, unknown, max_span, min_span=1):
-    """Parts each target into generated words and copied spans, from left to right:
-    the longest match, and of those the first.
+def span_labels(
+    source_tokens: tf.RaggedTensor,
+    target_tokens: tf.RaggedTensor,
+    unknown: tf.Tensor,
+    max_span: int,
+    min_span: int = 1,
+) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+    """Divides each target into generated words and copied spans, from left to right.
+
+    A span is the longest match, and of those the first.
 
     At target token t the longest l <= max_span is taken for which target[t : t + l] stands in the
     source; if l is below min_span, t is generated, unless the vocabulary lacks it: then it is
     copied alone. Zhou et al. 2018 copy spans of at most 5 tokens and leave open how the spans of a
-    target are found; greed is ours.
+    target are found; the greedy choice is ours.
 
     Args:
         source_tokens, target_tokens: ragged string `[batch, (length)]`.

@@ -1,17 +1,21 @@
-"""How often training saw each word:
-kept beside an exported model, so that metrics of rare and unseen words can be measured anywhere.
+"""How often training saw each word: a file beside an exported model.
+
+With it metrics of rare and unseen words can be measured anywhere.
 """
 
 import collections
 import gzip
 import json
 import os
+from collections.abc import Mapping
+
+from pipeline.common.whole_files import is_remote
 
 FILE = os.path.join("assets.extra", "training_counts.json.gz")
 
 
-def write(model_directory, counts):
-    """Writes counts, a mapping from word to number, into an exported model's folder."""
+def write(model_directory: str, counts: Mapping[str, int]) -> None:
+    """Writes counts of words into an exported model's folder."""
     import tensorflow as tf
 
     path = os.path.join(model_directory, FILE)
@@ -21,10 +25,10 @@ def write(model_directory, counts):
         file.write(gzip.compress(json.dumps(counts, ensure_ascii=False).encode("utf-8"), mtime=0))
 
 
-def read(model_directory):
-    """Returns what `write` wrote, a Counter; None where the model has none."""
+def read(model_directory: str) -> collections.Counter[str] | None:
+    """Returns what `write` wrote; None where the model has no counts."""
     path = os.path.join(model_directory, FILE)
-    if "://" not in path:
+    if not is_remote(path):
         # Without TensorFlow: the command line reads it before anything slow.
         if not os.path.isfile(path):
             return None

@@ -7,6 +7,7 @@ A new format is a module of this package, a line in `FORMATS`, and its name in
 import dataclasses
 from collections.abc import Callable, Iterator
 
+from pipeline.common import progress
 from pipeline.readers.aligned_lines import check_lines, read_lines
 from pipeline.readers.delimited import check_csv, check_tsv, read_csv, read_tsv
 from pipeline.readers.files import Files, files_for
@@ -63,7 +64,15 @@ def read_unit(unit: InputUnit, data_config: DataConfig) -> Iterator[Record]:
         DataError: the unit cannot be read at all (what `plan_inputs` would have reported).
     """
     files = files_for(unit.paths[0])
-    return FORMATS[unit.format].read(unit, data_config, files)
+    return _counted(unit, FORMATS[unit.format].read(unit, data_config, files))
+
+
+def _counted(unit: InputUnit, records: Iterator[Record]) -> Iterator[Record]:
+    """Yields the records of a unit, and shows how many have been read."""
+    with progress.counted(f"reading {unit.names[0]}", None, "records") as advance:
+        for record in records:
+            yield record
+            advance(1)
 
 
 def read_plan(plan: InputPlan, data_config: DataConfig) -> Iterator[Record]:

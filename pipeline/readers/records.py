@@ -105,7 +105,7 @@ def reject_duplicate(pair: Pair, first_file: str, first_line: int) -> Reject:
 
 
 def reject_held_back(pair: Pair, split: str, file: str, line: int) -> Reject:
-    """Returns the `Reject` of a training pair that also stands in a file that was given as `split`."""
+    """Returns the `Reject` of a training pair that also stands in a file of another split."""
     text = shorten(f"{pair.source}\t{pair.target}")
     return Reject(pair.file, pair.line, f"{_HELD_BACK}{split} file: {file}:{line}", text)
 

@@ -22,7 +22,6 @@ def evaluate(
         EvaluationError: the request is not for a language model.
         pipeline.common.errors.VerbatimError: the data or the model cannot be used.
     """
-    from pipeline.common import tensorflow_settings
     from pipeline.evaluation import perplexity_of_text
 
     if request.metrics and request.metrics not in ("perplexity", "all"):
@@ -33,7 +32,6 @@ def evaluate(
         raise EvaluationError(
             "--outputs is for models that translate: a language model's evaluation writes no text."
         )
-    tensorflow_settings.start_xla_quietly()
     results = perplexity_of_text.measure(request.data, directory, recipe)
     details = results["perplexity"].details
     words, unknown = details["words"], details["unknown_words"]

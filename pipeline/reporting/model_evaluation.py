@@ -63,10 +63,8 @@ def recipe_of(model_directory: str | os.PathLike[str]) -> Recipe:
 
 def model_for_many_texts(directory: str | os.PathLike[str]) -> "ServedModel":
     """Loads an exported model that answers as many batches at the same time as there are cores."""
-    from pipeline.common import tensorflow_settings
     from pipeline.export.served_model import ServedModel
     from serving import processors
 
     processors.prefer_batches_side_by_side()
-    tensorflow_settings.start_xla_quietly()
     return ServedModel(directory, at_once=processors.batches_at_once())

@@ -1,11 +1,13 @@
 """Writes a recipe's pipeline as a Kubeflow Pipelines (v2) file."""
 
+import contextlib
 import dataclasses
 import json
+import logging
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.common.whole_files import write_text
@@ -155,7 +157,8 @@ def compile_pipeline(
             default_image=images, use_pipeline_spec_2_1=True
         )
     )
-    job = runner.run(tfx_pipeline, write_out=False)
+    with _without_false_warning():
+        job = runner.run(tfx_pipeline, write_out=False)
     spec = job["pipelineSpec"]
     _limit_components(spec, settings)
     for task in spec["root"]["dag"]["tasks"].values():
@@ -196,6 +199,21 @@ def _check(recipe: Recipe, output: pathlib.Path, data_path: str, settings: Clust
             f"As a parameter of the pipeline the data must be a folder; {data_path} reads like "
             "files."
         )
+
+
+@contextlib.contextmanager
+def _without_false_warning() -> Iterator[None]:
+    """Keeps back what TFX warns of where there is a default image: that there is none."""
+    logger = logging.getLogger("absl")
+
+    def is_true(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("DEFAULT_IMAGE_PATH_KEY is not found")
+
+    logger.addFilter(is_true)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_true)
 
 
 def _check_components(settings: ClusterSettings, ids: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import tensorflow_transform as tft
 
-from pipeline.features import language_model_preprocessing, preprocessing
+from pipeline.features import language_model_preprocessing, transform_assets
 from pipeline.training.trainer_arguments import TrainerArguments
 
 
@@ -31,7 +31,7 @@ class LanguageModelInputs:
         cls, arguments: TrainerArguments, transform_output: tft.TFTransformOutput
     ) -> "LanguageModelInputs":
         """Returns those of a training by TFX's Trainer."""
-        vocabulary = preprocessing.read_vocabulary(
+        vocabulary = transform_assets.read_vocabulary(
             transform_output, language_model_preprocessing.VOCABULARY_FILE
         )
         return cls(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from pipeline.common import progress
-from pipeline.features import preprocessing
+from pipeline.features import feature_names
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import training_data
 
@@ -42,9 +42,9 @@ class LoadedSplit:
         config = recipe.training
         training_data.check_head(recipe.model.head, files, name)
         features = (
-            *preprocessing.ID_FEATURES,
-            *preprocessing.label_features(recipe),
-            *preprocessing.encoder_features(recipe),
+            *feature_names.ID_FEATURES,
+            *feature_names.label_features(recipe),
+            *feature_names.encoder_features(recipe),
         )
         if config.scheduled_sampling != "none":
             features = (*features, "source_feed_ids")

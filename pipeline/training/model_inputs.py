@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow_transform as tft
 from numpy.typing import NDArray
 
-from pipeline.features import preprocessing
+from pipeline.features import transform_assets, vocabulary_files
 from pipeline.recipes import views
 from pipeline.recipes.choices import LEXICON_HEADS
 from pipeline.recipes.recipe import Recipe
@@ -19,8 +19,8 @@ class ModelInputs:
 
     Attributes:
         source_vocabulary_size, target_vocabulary_size: numbers of ids.
-        source_features: what `preprocessing.encoder_feature_sizes` gives, or None.
-        lexicon: what `preprocessing.read_lexicon` gives, for heads that read it.
+        source_features: what `transform_assets.encoder_feature_sizes` gives, or None.
+        lexicon: what `transform_assets.read_lexicon` gives, for heads that read it.
         characters: number of character ids, where words are composed of them.
     """
 
@@ -34,13 +34,13 @@ class ModelInputs:
     def of(cls, recipe: Recipe, transform_output: tft.TFTransformOutput) -> "ModelInputs":
         """Returns those of a recipe's model, from the Transform graph of its features."""
         source, target = (
-            len(preprocessing.read_vocabulary(transform_output, name))
-            for name in (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
+            len(transform_assets.read_vocabulary(transform_output, name))
+            for name in (vocabulary_files.SOURCE_VOCABULARY_FILE, vocabulary_files.TARGET_VOCABULARY_FILE)
         )
         lexicon, characters = None, 0
         if recipe.model.head in LEXICON_HEADS:
-            lexicon = preprocessing.read_lexicon(transform_output)
+            lexicon = transform_assets.read_lexicon(transform_output)
         if views.composes(recipe):
-            characters = preprocessing.count_characters(transform_output)
-        features = preprocessing.encoder_feature_sizes(transform_output, recipe)
+            characters = transform_assets.count_characters(transform_output)
+        features = transform_assets.encoder_feature_sizes(transform_output, recipe)
         return cls(source, target, features, lexicon, characters)

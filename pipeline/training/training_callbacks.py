@@ -4,7 +4,7 @@ import dataclasses
 
 import keras
 
-from pipeline.features import preprocessing
+from pipeline.features import feature_names
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.training.attention_pictures import AttentionPictures, read_shown
@@ -67,7 +67,7 @@ def _pictures(
         "source_ids",
         "source_extended_ids",
         "source_feed_ids",
-        *preprocessing.encoder_features(recipe),
+        *feature_names.encoder_features(recipe),
     )
     shown = read_shown(inputs.eval_files, names)
     if not shown:

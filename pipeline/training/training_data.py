@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from pipeline.features import preprocessing
+from pipeline.features import feature_names
 
 LABELS = "target_extended_ids"
 SURFACES = "source_tokens"
@@ -21,7 +21,7 @@ def batch_size(length: int, batch_tokens: int) -> int:
 
 
 def read_examples(
-    file_patterns: Sequence[str], names: Sequence[str] = preprocessing.ID_FEATURES
+    file_patterns: Sequence[str], names: Sequence[str] = feature_names.ID_FEATURES
 ) -> tf.data.Dataset:
     """Reads transformed tf.Examples, in an order that depends on what they hold alone.
 
@@ -40,7 +40,7 @@ def read_examples(
 
 
 def read_examples_and_digest(
-    file_patterns: Sequence[str], names: Sequence[str] = preprocessing.ID_FEATURES
+    file_patterns: Sequence[str], names: Sequence[str] = feature_names.ID_FEATURES
 ) -> tuple[tf.data.Dataset, bytes]:
     """Returns what `read_examples` does, and a digest of the examples.
 
@@ -134,7 +134,7 @@ def make_batches(
 
     Returns:
         tf.data.Dataset of `(inputs, labels)`: dict of int32 `[batch, length]`, and int32 `[batch,
-        target_length]`; padding is what `preprocessing.PADDING` says, else 0.
+        target_length]`; padding is what `feature_names.PADDING` says, else 0.
     """
     examples = examples.filter(lambda pair: pair_length(pair) <= bucket_lengths[-1])
     if shuffle_seed is not None:
@@ -147,7 +147,7 @@ def make_batches(
         # The last size is for pairs beyond the last bucket, of which the filter left none.
         bucket_batch_sizes=[*sizes, 1],
         padding_values={
-            name: tf.constant(preprocessing.PADDING.get(name, 0)) for name in examples.element_spec
+            name: tf.constant(feature_names.PADDING.get(name, 0)) for name in examples.element_spec
         },
     )
     options = tf.data.Options()
@@ -173,9 +173,9 @@ def check_head(head: str, file_patterns: Sequence[str], split: str) -> None:
     if head == "softmax":
         return
     names = (
-        preprocessing.ID_FEATURES
+        feature_names.ID_FEATURES
         if head != "pointer_network"
-        else (*preprocessing.ID_FEATURES, SURFACES)
+        else (*feature_names.ID_FEATURES, SURFACES)
     )
     # In no order and only as far as need be: nothing of it is trained on.
     examples = _pairs(_read_batches(file_patterns, names).unbatch())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import tensorflow_transform as tft
 
-from pipeline.features import preprocessing
+from pipeline.features import transform_assets, vocabulary_files
 from pipeline.recipes.recipe import Recipe
 from pipeline.training.model_inputs import ModelInputs
 from pipeline.training.trainer_arguments import TrainerArguments
@@ -37,6 +37,6 @@ class TrainingInputs:
             arguments.train_files,
             arguments.eval_files,
             ModelInputs.of(recipe, transform_output),
-            preprocessing.read_vocabulary(transform_output, preprocessing.TARGET_VOCABULARY_FILE),
+            transform_assets.read_vocabulary(transform_output, vocabulary_files.TARGET_VOCABULARY_FILE),
             arguments.model_run_dir,
         )

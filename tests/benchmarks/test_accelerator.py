@@ -1,6 +1,4 @@
-"""The measurements on an accelerator:
-what is reported, what happens when a part fails, and that both ways of decoding find the same.
-"""
+"""The measurements on an accelerator: their report, failures, and equal ways of decoding."""
 
 import json
 import os
@@ -11,7 +9,7 @@ import pytest
 
 from benchmarks.accelerator import measure
 from benchmarks.peers import processes
-from benchmarks.peers.decoding import WrongLength
+from benchmarks.peers.lengths import WrongLength
 
 
 class Scripted:
@@ -123,3 +121,23 @@ def test_compiled_and_uncompiled_decoding_find_the_same():
         [sys.executable, "-c", _BOTH_WAYS], env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_programs_compute_with_jax_on_all_cores(monkeypatch, tmp_path):
+    started = {}
+
+    class Fake:
+        def __init__(self, python, module, threads, log, package="", cores=None, variables=None):
+            started[module] = (package, cores, variables["KERAS_BACKEND"])
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exception):
+            pass
+
+    monkeypatch.setattr(processes, "Program", Fake)
+    measure.main(["--output", str(tmp_path), "--small", "--minutes", "0"])
+    assert started == {
+        name: ("benchmarks.accelerator", None, "jax") for name in ("ours", "hugging_face")
+    }

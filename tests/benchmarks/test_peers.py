@@ -13,6 +13,7 @@ from benchmarks.peers import (
     decoding,
     environments,
     floors,
+    lengths,
     machine,
     opennmt_py,
     ours_model,
@@ -142,11 +143,11 @@ def test_tables_have_a_line_for_each_program():
 
 
 def test_outputs_of_another_length_stop_the_comparison():
-    decoding.check_lengths("ours", [20, 20], 20)
+    lengths.check_lengths("ours", [20, 20], 20)
     with pytest.raises(
-        decoding.WrongLength, match="ours gave outputs of 19 to 20 tokens; all must have 20"
+        lengths.WrongLength, match="ours gave outputs of 19 to 20 tokens; all must have 20"
     ):
-        decoding.check_lengths("ours", [20, 19], 20)
+        lengths.check_lengths("ours", [20, 19], 20)
 
 
 @given(number=st.integers(0, 40), size=st.integers(1, 8), copies=st.integers(1, 5))

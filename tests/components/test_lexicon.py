@@ -187,7 +187,7 @@ def test_a_lexicon_that_covers_nothing_is_warned_of_with_the_number(tmp_path, ca
     caplog.set_level("INFO", logger="verbatim.progress")
     import tensorflow as tf
 
-    from pipeline.features import copy_lexicon, preprocessing
+    from pipeline.features import lookup_tables
 
     lexicon, facts = run(tmp_path, dictionary, kind="manual")
     assert facts["coverage_of_text"] == 0.0 and len(lexicon) == (
@@ -199,7 +199,7 @@ def test_a_lexicon_that_covers_nothing_is_warned_of_with_the_number(tmp_path, ca
         and "below lexicon.min_coverage (20.0 %)" in said
     )
     # A graph and a model read it all the same: each word is unknown.
-    for table, nothing in ((preprocessing.key_table, -1), (copy_lexicon.text_table, b"")):
+    for table, nothing in ((lookup_tables.key_table, -1), (lookup_tables.text_table, b"")):
         name = "rows.tsv" if nothing == -1 else "best.tsv"
         found = table(str(tmp_path / "lexicon" / name)).lookup(tf.constant(["red", ""])).numpy()
         assert found.tolist() == [nothing, nothing]

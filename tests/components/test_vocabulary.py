@@ -10,7 +10,7 @@ SPECIAL = list(tokenization.SPECIAL_TOKENS)
 
 
 def choose(counts, size=100, min_count=1, protected_min_count=1):
-    from pipeline.features.vocabulary_files import choose_tokens
+    from pipeline.features.vocabulary_choice import choose_tokens
 
     return choose_tokens(counts, size, min_count, protected_min_count)
 
@@ -182,7 +182,7 @@ def test_the_component_depends_on_what_decides_the_words_alone():
     }
 
 
-def test_tags_lexicons_and_entities_are_part_of_the_artifact(tmp_path, capsys):
+def test_tags_lexicons_and_entities_are_part_of_the_artifact(tmp_path, caplog):
     (tmp_path / "d.tsv").write_text("house\tmaison\nice cream\tglace\nhome\tmaison\n", "utf-8")
     (tmp_path / "l.txt").write_text(
         "new york, ny :- NP : nyc:ci\nnew york\tother\nnew york\tthird\n", "utf-8"
@@ -194,7 +194,8 @@ def test_tags_lexicons_and_entities_are_part_of_the_artifact(tmp_path, capsys):
         "dictionary": str(tmp_path / "d.tsv"),
         "copy_lexicon": str(tmp_path / "l.txt"),
     }
-    folder = run(tmp_path, pairs, settings=settings)
+    with caplog.at_level("INFO", logger="verbatim.progress"):
+        folder = run(tmp_path, pairs, settings=settings)
 
     def lines(name):
         return (folder / name).read_text("utf-8").splitlines()
@@ -207,7 +208,7 @@ def test_tags_lexicons_and_entities_are_part_of_the_artifact(tmp_path, capsys):
     assert lines("dictionary_targets.tsv") == ["house\tmaison", "home\tmaison"]
     # A phrase stands there as the tokens that a text has.
     assert lines("copy_lexicon.tsv") == ["new york ￭, ny\tnyc:_ci", "new york\tother"]
-    said = capsys.readouterr().out
+    said = caplog.text
     assert "1 of 3 entries of" in said and "1 entries of" in said
 
 

@@ -1,5 +1,6 @@
 """One small run of the whole pipeline, shared by the end-to-end tests."""
 
+import io
 import itertools
 import random
 
@@ -79,10 +80,10 @@ def recipe():
 @pytest.fixture(scope="session")
 def finished_run(data_file, recipe, tmp_path_factory):
     """The facts of a run, and what it said on the way."""
+    from pipeline.commands import progress_display
     from pipeline.runners import local_runner
 
-    said = []
-    facts = local_runner.run(
-        recipe, str(data_file), tmp_path_factory.mktemp("run"), progress=said.append
-    )
-    return facts, said
+    said = io.StringIO()
+    with progress_display.shown_on(said):
+        facts = local_runner.run(recipe, str(data_file), tmp_path_factory.mktemp("run"))
+    return facts, said.getvalue().splitlines()

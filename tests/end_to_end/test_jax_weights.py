@@ -24,14 +24,14 @@ def features_of(transform_output, rows):
     import tensorflow as tf
 
     from pipeline.export import transform_graph
-    from pipeline.features import preprocessing
+    from pipeline.features import feature_names
 
     columns = {
         name: tf.constant([[text] for text in texts])
         for name, texts in zip(("source", "target"), zip(*rows))
     }
     made = transform_graph.TransformGraph(transform_output)(columns)
-    names = (*preprocessing.ID_FEATURES, "source_feed_ids")
+    names = (*feature_names.ID_FEATURES, "source_feed_ids")
     return {name: tf.cast(tf.sparse.to_dense(made[name]), tf.int32).numpy() for name in names}
 
 
@@ -41,7 +41,7 @@ def test_weights_trained_on_jax_are_served(tmp_path):
 
     from pipeline.export import seq2seq_export
     from pipeline.export.served_model import ServedModel
-    from pipeline.features import preprocessing
+    from pipeline.features import transform_assets, vocabulary_files
     from pipeline.training.model_building import build_model
     from pipeline.training.model_inputs import ModelInputs
 
@@ -59,9 +59,9 @@ def test_weights_trained_on_jax_are_served(tmp_path):
     export_tiny(tmp_path, recipe, ROWS, *words, ("serving_default",), train=False)
     transform_output = tft.TFTransformOutput(str(tmp_path / "transform"))
     arrays = features_of(transform_output, ROWS)
-    files = (preprocessing.SOURCE_VOCABULARY_FILE, preprocessing.TARGET_VOCABULARY_FILE)
+    files = (vocabulary_files.SOURCE_VOCABULARY_FILE, vocabulary_files.TARGET_VOCABULARY_FILE)
     source_vocabulary, vocabulary = (
-        preprocessing.read_vocabulary(transform_output, name) for name in files
+        transform_assets.read_vocabulary(transform_output, name) for name in files
     )
     inputs = ModelInputs(len(source_vocabulary), len(vocabulary))
     config, data, network, answers = (

@@ -28,8 +28,9 @@ def executed(data_file, tmp_path_factory):
     demanded = ("evaluation.change_thresholds.bleu=-1",)
     recipe = loading.load_recipe("localization_en_fr", (*OVERRIDES, *without, *demanded))
     root = tmp_path_factory.mktemp("kubeflow")
+    settings = kubeflow_runner.ClusterSettings(pipeline_root=str(root))
     path = kubeflow_runner.compile_pipeline(
-        recipe, root / "pipeline.yaml", str(data_file), pipeline_root=str(root)
+        recipe, root / "pipeline.yaml", str(data_file), settings
     )
     return root, kubeflow.run_pipeline(
         yaml.safe_load(path.read_text(encoding="utf-8")), root / "tasks"

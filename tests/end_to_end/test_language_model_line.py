@@ -55,7 +55,7 @@ def finished(tmp_path_factory):
     return (
         folder,
         recipe,
-        local_runner.run(recipe, str(folder), folder / "run", progress=lambda line: None),
+        local_runner.run(recipe, str(folder), folder / "run"),
     )
 
 
@@ -142,7 +142,7 @@ def test_the_report_shows_words_by_frequency_and_where_the_pointer_looked(finish
 def test_a_run_repeated_with_a_change_threshold_pushes_nothing_twice(finished):
     """The last blessed model is the candidate itself: there is nothing to compare it with."""
     folder, recipe, facts = finished
-    again = local_runner.run(recipe, str(folder), folder / "run", progress=lambda line: None)
+    again = local_runner.run(recipe, str(folder), folder / "run")
     assert again["blessed"] and again["blessing_reason"] == facts["blessing_reason"]
     assert again["systems"] == facts["systems"]
     versions = [path for path in pathlib.Path(facts["paths"]["models"]).iterdir() if path.is_dir()]

@@ -141,9 +141,7 @@ def test_a_blessed_model_is_pushed(finished_run):
 
 def test_a_second_run_reuses_everything(finished_run, data_file, recipe):
     facts, _ = finished_run
-    again = local_runner.run(
-        recipe, str(data_file), facts["paths"]["output"], progress=lambda line: None
-    )
+    again = local_runner.run(recipe, str(data_file), facts["paths"]["output"])
     assert again["systems"] == facts["systems"]
     # Nothing was trained or pushed again.
     assert len(versions_of(facts)) == 1
@@ -159,9 +157,7 @@ def test_what_reaches_no_threshold_is_not_pushed(finished_run, data_file, recipe
     strict = dataclasses.replace(
         recipe, evaluation=dataclasses.replace(recipe.evaluation, thresholds=thresholds)
     )
-    refused = local_runner.run(
-        strict, str(data_file), facts["paths"]["output"], progress=lambda line: None
-    )
+    refused = local_runner.run(strict, str(data_file), facts["paths"]["output"])
     assert not refused["blessed"]
     assert "erplexity" in refused["blessing_reason"] and "1.0" in refused["blessing_reason"]
     assert refused["systems"] == facts["systems"]
@@ -188,9 +184,7 @@ def test_a_model_worse_than_the_last_blessed_one_is_not_pushed(finished_run, dat
         "baseline.head=",  # compared is with the last blessed model
     )
     damaged = loading.load_recipe("localization_en_fr", (*OVERRIDES, *demands))
-    refused = local_runner.run(
-        damaged, str(data_file), facts["paths"]["output"], progress=lambda line: None
-    )
+    refused = local_runner.run(damaged, str(data_file), facts["paths"]["output"])
     assert not refused["blessed"]
     assert "below that of the last blessed model" in refused["blessing_reason"]
     assert "on the slice file = pairs.tsv, Exact match is" in refused["blessing_reason"]
@@ -265,7 +259,7 @@ def test_serve_and_request(finished_run, capsys):
 
 
 def test_answers_do_not_depend_on_their_batch(finished_run):
-    """Padding, bucket and neighbours change nothing; with and without XLA the tokens are the same."""
+    """Padding, bucket, neighbours and XLA change no token."""
     from pipeline.export.served_model import ServedModel
 
     facts, _ = finished_run

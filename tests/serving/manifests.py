@@ -16,8 +16,9 @@ def load(path):
 
 
 def merge(document, patch):
-    """Applies a strategic merge patch:
-    maps are merged, lists of named things by their names, other lists replaced.
+    """Applies a strategic merge patch.
+
+    Maps are merged, lists of named things by their names; other lists are replaced.
     """
     if isinstance(document, dict) and isinstance(patch, dict):
         return {
@@ -34,8 +35,9 @@ def merge(document, patch):
 
 
 def render(folder):
-    """Returns the documents of a kustomization by kind, as kustomize makes them, but for the hash
-    in the ConfigMap's name.
+    """Returns the documents of a kustomization by kind, as kustomize makes them.
+
+    Only the hash in the ConfigMap's name is missing.
     """
     kustomization = load(folder / "kustomization.yaml")
     assert (kustomization.pop("apiVersion"), kustomization.pop("kind")) == (

@@ -15,9 +15,7 @@ PATIENCE = 60
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What the server saw of a request:
-    its texts by input, the seconds until its deadline, its connection.
-    """
+    """A request: its texts by input, the seconds until its deadline, its connection."""
 
     inputs: dict
     seconds_left: float | None
@@ -25,8 +23,7 @@ class Seen:
 
 
 class ScriptedServer(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """Does with a request as its next `script` entry says, or else its first text:
-    fails, hangs, or answers.
+    """Fails, hangs or answers, as the next `script` entry or else a request's first text says.
 
     An entry, or a text, that is the name of a `grpc.StatusCode` is a failure; `hang` waits until
     the client gives up.

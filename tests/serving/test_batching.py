@@ -23,9 +23,7 @@ WAIT = 20
 
 
 class Doubler:
-    """Doubles numbers; refuses negative ones;
-    waits at a gate, so that requests come together for certain.
-    """
+    """Doubles numbers and refuses negative ones; its gate lets requests come together."""
 
     def __init__(self):
         self.gate, self.entered = threading.Event(), threading.Event()
@@ -143,9 +141,8 @@ def test_beside_others_a_batch_waits_by_what_the_last_one_took():
     )
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         doubler.gate.set()
-        assert submit(pool, batcher, 1).result(WAIT)["y"].tolist() == [
-            2
-        ]  # alone: it waits for nobody
+        # Alone, it waits for nobody.
+        assert submit(pool, batcher, 1).result(WAIT)["y"].tolist() == [2]
         doubler.gate.clear()
         doubler.entered.clear()
         first = submit(pool, batcher, 2)

@@ -11,9 +11,7 @@ from pipeline.commands import main
 
 @pytest.fixture
 def said(capsys):
-    """Function of arguments: runs `verbatim request`;
-    returns status, standard output and standard error.
-    """
+    """Function that runs `verbatim request`; returns status, standard output and error."""
 
     def call(*arguments):
         status = main.main(["request", *(str(argument) for argument in arguments)])
@@ -24,7 +22,7 @@ def said(capsys):
 
 @pytest.fixture
 def file(tmp_path):
-    """20 texts, a line each."""
+    """20 texts, one per line."""
     path = tmp_path / "texts"
     path.write_text("".join(f"text {number} %s\n" for number in range(20)), encoding="utf-8")
     return path

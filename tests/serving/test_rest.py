@@ -1,6 +1,4 @@
-"""The REST paths: what TensorFlow Serving's users send and get, in rows and in columns;
-what is refused; the numbers of a server.
-"""
+"""The REST paths: answers in rows and in columns, refusals, logs and metrics."""
 
 import base64
 import http.client

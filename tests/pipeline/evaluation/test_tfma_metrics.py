@@ -335,3 +335,12 @@ def test_an_example_without_one_text_is_refused():
         one_text(None, "label")
     with pytest.raises(ValueError, match="must be one string"):
         one_text([b"a", b"b"], "label")
+
+
+def test_eval_configs_of_old_find_their_classes():
+    names = {name: made.__name__ for name, made in tfma_metrics.CLASSES.items()}
+    assert names["bleu"] == "CorpusBleu" and names["perplexity"] == "TokenPerplexity"
+    assert names["rougeL_recall"] == "RougeLRecall"
+    assert names["word_f1_by_length"] == "WordF1ByLength"
+    for name in names.values():
+        assert getattr(tfma_metrics, name).__module__ == tfma_metrics.__name__

@@ -48,7 +48,7 @@ def transform_output(tmp_path_factory):
     """What Transform leaves, without running it: a graph, with the vocabulary among its assets."""
     import tensorflow as tf
 
-    from pipeline.features import language_model_preprocessing, preprocessing
+    from pipeline.features import language_model_preprocessing, lookup_tables
 
     folder = tmp_path_factory.mktemp("transform")
     path = folder / language_model_preprocessing.VOCABULARY_FILE
@@ -62,7 +62,7 @@ def transform_output(tmp_path_factory):
 
         def __init__(self):
             super().__init__()
-            self.table = preprocessing.vocabulary_table(str(path))
+            self.table = lookup_tables.vocabulary_table(str(path))
 
         @tf.function(input_signature=[specs])
         def transform_fn(self, raw):

@@ -1,5 +1,6 @@
 """An exported model in this process: many texts, in batches one after the other or side by side."""
 
+import copy
 import json
 import os
 import pathlib
@@ -46,13 +47,24 @@ def folder(tmp_path_factory):
     )
     target_words = sorted({word for _, target in ROWS for word in target.split()})
     path = tmp_path_factory.mktemp("served")
-    return export_tiny(path, recipe, ROWS, WORDS, target_words, train=False)
+    # Those that are asked: the others would only take longer to trace and to load.
+    signatures = ("serving_default", "score")
+    return export_tiny(path, recipe, ROWS, WORDS, target_words, signatures, train=False)
 
 
-def load(folder, at_once):
+@pytest.fixture(scope="module")
+def alone(folder):
+    """The model, answering one batch after the other; a second one would be compiled anew."""
     from pipeline.export.served_model import ServedModel
 
-    return ServedModel(folder, at_once=at_once)
+    return ServedModel(folder)
+
+
+def beside(model, at_once):
+    """The same model, answering several batches at the same time."""
+    other = copy.copy(model)
+    other._at_once = at_once
+    return other
 
 
 def check_same(first, second, within):
@@ -64,19 +76,19 @@ def check_same(first, second, within):
         assert one["score"] == pytest.approx(other["score"], abs=within)
 
 
-def test_batches_side_by_side_change_nothing(folder, caplog, monkeypatch):
-    alone = load(folder, 1).predict(TEXTS)
+def test_batches_side_by_side_change_nothing(alone, caplog, monkeypatch):
+    expected = alone.predict(TEXTS)
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_STEPS", 0.0)
     with caplog.at_level(progress.STEP, logger="verbatim.progress"):
-        beside = load(folder, 3).predict(TEXTS)
-    check_same(alone, beside, 0)
+        answers = beside(alone, 3).predict(TEXTS)
+    check_same(expected, answers, 0)
     done = [record.step.done for record in caplog.records if hasattr(record, "step")][1:-1]
     # The two longest texts come first, as the last batch of the sorted ones, and all are counted
     # once.
     assert done == [2, 6, 10, 14, 18, 22]
 
 
-def test_a_core_a_batch_changes_nothing(folder):
+def test_a_core_a_batch_changes_nothing(folder, alone):
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
     environment.pop("TF_NUM_INTRAOP_THREADS", None)
     root = pathlib.Path(__file__).parents[3]
@@ -85,19 +97,19 @@ def test_a_core_a_batch_changes_nothing(folder):
         command, env=environment, cwd=root, check=True, capture_output=True, text=True
     ).stdout
     # A sum of one thread may be of another order.
-    check_same(load(folder, 1).predict(TEXTS), json.loads(printed.splitlines()[-1]), 1e-5)
+    check_same(alone.predict(TEXTS), json.loads(printed.splitlines()[-1]), 1e-5)
 
 
-def test_pairs_are_scored_side_by_side(folder):
+def test_pairs_are_scored_side_by_side(alone):
     sources, targets = TEXTS * 4, [f"un {number % 7}" for number in range(4 * len(TEXTS))]
-    alone, beside = load(folder, 1).score(sources, targets), load(folder, 3).score(sources, targets)
-    assert len(alone[0]) == len(sources) > 2 * 32
-    for one, other in zip(alone, beside):
+    expected, scores = (model.score(sources, targets) for model in (alone, beside(alone, 3)))
+    assert len(expected[0]) == len(sources) > 2 * 32
+    for one, other in zip(expected, scores):
         assert one.tolist() == other.tolist()
 
 
-def test_so_many_batches_run_at_the_same_time(folder, monkeypatch):
-    model = load(folder, 2)
+def test_so_many_batches_run_at_the_same_time(alone, monkeypatch):
+    model = beside(alone, 2)
     both, running, most = threading.Barrier(2, timeout=60), [], []
     call = model._call
 
@@ -114,10 +126,10 @@ def test_so_many_batches_run_at_the_same_time(folder, monkeypatch):
     assert max(most) == 2
 
 
-def test_a_text_that_is_refused_ends_the_others(folder):
+def test_a_text_that_is_refused_ends_the_others(alone):
     from pipeline.export.served_model import ModelError
 
     with pytest.raises(ModelError, match="tokens"):
-        load(folder, 2).predict([*TEXTS, " ".join(["one"] * 40)])
+        beside(alone, 2).predict([*TEXTS, " ".join(["one"] * 40)])
     with pytest.raises(ModelError):
-        load(folder, 2).predict([*TEXTS, " "])
+        beside(alone, 2).predict([*TEXTS, " "])

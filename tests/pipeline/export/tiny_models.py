@@ -69,12 +69,12 @@ def export_tiny(
         pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))
     ]
     files = {
-        preprocessing.SOURCE_VOCABULARY_FILE: [
+        vocabulary_files.SOURCE_VOCABULARY_FILE: [
             *tokenization.SPECIAL_TOKENS,
             *source_words,
             *entities,
         ],
-        preprocessing.TARGET_VOCABULARY_FILE: [*tokenization.SPECIAL_TOKENS, *target_words],
+        vocabulary_files.TARGET_VOCABULARY_FILE: [*tokenization.SPECIAL_TOKENS, *target_words],
     }
     for place, name in enumerate(columns):
         tags = sorted({tag for row in rows for tag in row[2 + place].split()})
@@ -128,7 +128,7 @@ def _write_units(folder, recipe, rows):
     returns the units of either side's vocabulary.
     """
     from components.subwords.executor import train
-    from pipeline.features.vocabulary_files import choose_units
+    from pipeline.features.vocabulary_choice import choose_units
     from pipeline.text import tokenization, units
 
     sides = [" ".join(row[side] for row in rows) for side in (0, 1)]

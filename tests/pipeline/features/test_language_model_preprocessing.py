@@ -1,6 +1,4 @@
-"""The graph of a language model's texts:
-tokens, line ends, ids below V, ids of words that have none.
-"""
+"""The graph of a language model's texts: tokens, line ends, and ids."""
 
 import pytest
 

@@ -1,6 +1,4 @@
-"""Ids of the extended space:
-equal to what plain Python loops make of the agreement in docs/architecture.md.
-"""
+"""Ids of the extended space, against plain Python loops."""
 
 import functools
 
@@ -75,15 +73,16 @@ def oracle(source, target):
 def graph(folder):
     import tensorflow as tf
 
-    from pipeline.features import preprocessing
+    from pipeline.features import lookup_tables
+    from pipeline.features.pair_preprocessor import PairPreprocessor
 
     tables = []
     for name, tokens in (("source", SOURCE_VOCABULARY), ("target", TARGET_VOCABULARY)):
         (folder / name).write_text("".join(f"{token}\n" for token in tokens))
-        tables.append(preprocessing.vocabulary_table(str(folder / name)))
+        tables.append(lookup_tables.vocabulary_table(str(folder / name)))
     spec = tf.TensorSpec([None], tf.string)
     function = tf.function(
-        lambda source, target: preprocessing.make_features(source, target, *tables),
+        lambda source, target: PairPreprocessor(*tables).features(source, target),
         input_signature=[spec, spec],
     )
     # The tables live as long as somebody holds them.
@@ -95,14 +94,14 @@ def features(tmp_path_factory):
     """Function of pairs of lists of pieces: the graph's features, a list of dicts of lists."""
     import tensorflow as tf
 
-    from pipeline.features import preprocessing
+    from pipeline.features import feature_names
 
     function, _ = graph(tmp_path_factory.mktemp("vocabularies"))
 
     def call(pairs):
         sides = [[" ".join(pair[side]).encode() for pair in pairs] for side in (0, 1)]
         made = function(*(tf.constant(side, tf.string, shape=[len(pairs)]) for side in sides))
-        assert tuple(made) == preprocessing.FEATURES
+        assert tuple(made) == feature_names.FEATURES
         made = {name: value.to_list() for name, value in made.items()}
         assert {len(rows) for rows in made.values()} == {len(pairs)}
         return [{name: rows[number] for name, rows in made.items()} for number in range(len(pairs))]
@@ -167,15 +166,16 @@ def test_a_long_neighbour_costs_little(features):
 def test_a_special_token_written_in_a_tokenized_text_is_a_word_to_copy(tmp_path):
     import tensorflow as tf
 
-    from pipeline.features import preprocessing
+    from pipeline.features import lookup_tables
+    from pipeline.features.pair_preprocessor import PairPreprocessor
 
     tables = []
     for name, tokens in (("source", SOURCE_VOCABULARY), ("target", TARGET_VOCABULARY)):
         (tmp_path / name).write_text("".join(f"{token}\n" for token in tokens))
-        tables.append(preprocessing.vocabulary_table(str(tmp_path / name)))
+        tables.append(lookup_tables.vocabulary_table(str(tmp_path / name)))
     tokenizer = tokenization.Tokenizer("whitespace")
-    made = preprocessing.make_features(
-        tf.constant(["[PAD] page %s"]), tf.constant(["[END] [PAD]"]), *tables, tokenizer
+    made = PairPreprocessor(*tables, tokenizer).features(
+        tf.constant(["[PAD] page %s"]), tf.constant(["[END] [PAD]"])
     )
     size = len(TARGET_VOCABULARY)
     assert made["source_tokens"].to_list() == [[b"[PAD]", b"page", b"%s"]]
@@ -188,9 +188,11 @@ def test_a_special_token_written_in_a_tokenized_text_is_a_word_to_copy(tmp_path)
 def test_every_class_has_its_id():
     import tensorflow as tf
 
-    from pipeline.features import preprocessing
+    from pipeline.features import protected_classes
 
-    ids = preprocessing.protected_class_ids(tf.constant([*CLASSES, "word", "￭,", "100%"])).numpy()
+    ids = protected_classes.protected_class_ids(
+        tf.constant([*CLASSES, "word", "￭,", "100%"])
+    ).numpy()
     assert ids.tolist() == [*(SPECIAL.index(name) for name in CLASSES.values()), 1, 1, 1]
     assert SPECIAL[:4] == ["[PAD]", "[UNK]", "[START]", "[END]"]
 
@@ -198,10 +200,10 @@ def test_every_class_has_its_id():
 def test_a_vocabulary_table_counts_lines(tmp_path):
     import tensorflow as tf
 
-    from pipeline.features import preprocessing
+    from pipeline.features import lookup_tables
 
     (tmp_path / "file").write_text("[PAD]\n<a b>\n\u2028x\ny z\n")
-    table = preprocessing.vocabulary_table(str(tmp_path / "file"))
+    table = lookup_tables.vocabulary_table(str(tmp_path / "file"))
     found = table.lookup(tf.constant(["[PAD]", "<a b>", "\u2028x", "y z", "y", ""]))
     assert found.numpy().tolist() == [0, 1, 2, 3, -1, -1]
     assert int(table.size()) == 4
@@ -223,12 +225,11 @@ class Lookup:
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory):
-    """Function of a pair of texts, parted by white space, and of what `make_features` takes beside:
-    the features as lists.
-    """
+    """Returns a function that makes the features of a pair of tokenized texts as lists."""
     import tensorflow as tf
 
-    from pipeline.features import preprocessing
+    from pipeline.features import lookup_tables
+    from pipeline.features.pair_preprocessor import PairPreprocessor
 
     folder = tmp_path_factory.mktemp("vocabularies")
     entities = ["[ENTITY_1]", "[ENTITY_2]"]
@@ -238,16 +239,18 @@ def make(tmp_path_factory):
         ("target", TARGET_VOCABULARY),
     ):
         (folder / name).write_text("".join(f"{token}\n" for token in tokens))
-        tables.append(preprocessing.vocabulary_table(str(folder / name)))
+        tables.append(lookup_tables.vocabulary_table(str(folder / name)))
 
     def call(source, target, settings, tables_of_settings=None, tags=None):
-        made = preprocessing.make_features(
-            tf.constant([source]),
-            tf.constant([target]),
+        preprocessor = PairPreprocessor(
             *tables,
             tokenizer=tokenization.Tokenizer("whitespace"),
             settings=settings,
-            tables=tables_of_settings,
+            tables=lookup_tables.FeatureTables(**(tables_of_settings or {})),
+        )
+        made = preprocessor.features(
+            tf.constant([source]),
+            tf.constant([target]),
             tags={name: tf.constant([text]) for name, text in (tags or {}).items()},
         )
         return {name: value.to_list()[0] for name, value in made.items()}
@@ -264,7 +267,7 @@ def test_a_copy_lexicon_decides_what_is_copied_and_not_what_is_read(make):
         "the page New York Paris",
         "paris:_ci la ny:_ci Paris",
         {"copy_lexicon": True, "spans": {"max_span": 5}},
-        {"copy_lexicon": (lexicon, 2)},
+        {"copy_lexicon": lexicon, "longest_phrase": 2},
     )
     assert made["source_tokens"] == [b"the", b"page", b"New", b"York", b"Paris"]
     assert made["source_copy_tokens"] == [b"only_target", b"page", b"ny:_ci", b"York", b"paris:_ci"]
@@ -286,7 +289,7 @@ def test_entities_are_read_as_ids_and_pointed_at_even_if_known(make):
             "entities": 2,
             "source_features": ["ner"],
         },
-        {"ner": Tags()},
+        {"tags": {"ner": Tags()}},
         {"ner": "PER PER O PER O"},
     )
     first = len(SOURCE_VOCABULARY)
@@ -314,9 +317,9 @@ def test_a_served_text_with_too_few_tags_still_has_features(make):
         "entities": 2,
         "source_features": ["ner"],
     }
-    made = make("Ann Bob", "", settings, {"ner": Tags()}, {"ner": "PER"})
+    made = make("Ann Bob", "", settings, {"tags": {"ner": Tags()}}, {"ner": "PER"})
     assert made["source_ids"] == [len(SOURCE_VOCABULARY), 1]
-    assert make("Ann", "", settings, {"ner": Tags()}, {"ner": ""})["source_ids"] == [1]
+    assert make("Ann", "", settings, {"tags": {"ner": Tags()}}, {"ner": ""})["source_ids"] == [1]
 
 
 def test_a_dictionary_translates_what_copies_write_but_no_placeholder(make):
@@ -326,7 +329,8 @@ def test_a_dictionary_translates_what_copies_write_but_no_placeholder(make):
         "maison",
         {"translate": "dictionary", "pointers": "dictionary", "copy_lexicon": True},
         {
-            "copy_lexicon": (Lookup({"Paris": "paris:_ci"}), 1),
+            "copy_lexicon": Lookup({"Paris": "paris:_ci"}),
+            "longest_phrase": 1,
             "translations": lookup,
             "dictionary_sources": Lookup({"maison": "home house"}),
         },

@@ -23,10 +23,10 @@ def test_case():
 def test_tags(tmp_path):
     import tensorflow as tf
 
-    from pipeline.features import preprocessing, source_features
+    from pipeline.features import lookup_tables, source_features
 
     (tmp_path / "tags").write_text("[PAD]\n[UNK]\nNN\nDT\n")
-    table = preprocessing.vocabulary_table(str(tmp_path / "tags"))
+    table = lookup_tables.vocabulary_table(str(tmp_path / "tags"))
     made = source_features.tag_ids(tf.constant(["DT NN", "", " NN  XX [PAD] "]), table)
     assert made.to_list() == [[3, 2], [], [2, 1, 1]]
     assert source_features.feature_name("pos") == "source_pos"

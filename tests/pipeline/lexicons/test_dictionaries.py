@@ -161,13 +161,13 @@ def test_the_longest_phrase_at_each_position(rows, phrases):
 def test_tables_read_what_the_lexicons_write(tmp_path):
     import tensorflow as tf
 
-    from pipeline.features import copy_lexicon
+    from pipeline.features import lookup_tables
 
     path = tmp_path / "table.tsv"
     path.write_text("montreal canada\tmontreal:_ci\n\u2028x\ty z\n", "utf-8")
-    table = copy_lexicon.text_table(str(path))
+    table = lookup_tables.text_table(str(path))
     found = (
         table.lookup(tf.constant(["montreal canada", "montreal", "", "\u2028x"])).numpy().tolist()
     )
     assert found == [b"montreal:_ci", b"", b"", b"y z"]
-    assert copy_lexicon.longest_phrase(str(path)) == 2
+    assert lookup_tables.longest_phrase(str(path)) == 2

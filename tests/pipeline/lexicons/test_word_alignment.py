@@ -1,6 +1,4 @@
-"""Word translation probabilities:
-the models' equations by loops, nltk's models, any number of shards.
-"""
+"""Word translation probabilities against loops and against nltk."""
 
 import io
 import math
@@ -8,8 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from pipeline.lexicons import translation_lexicon
-from pipeline.lexicons import alignment_files
+from pipeline.lexicons import alignment_files, translation_lexicon
 from pipeline.lexicons import word_alignment as wa
 from pipeline.lexicons.links import make_links, pair_keys, split_keys
 
@@ -99,9 +96,7 @@ def test_model_1_is_nltks():
 
 @pytest.mark.parametrize("prior", [wa.Prior(), wa.Prior(0.3, 0.7)])
 def test_a_pass_of_the_diagonal_model_is_nltks_model_2_with_that_alignment_table(prior):
-    """nltk learns a number for each place;
-    given those of the diagonal, its pass finds the same translations.
-    """
+    """nltk learns a number for each place; with the diagonal's, its pass is the same."""
     import collections
 
     from nltk.translate import AlignedSent, IBMModel2

@@ -1,4 +1,4 @@
-"""Words by how often training saw them and by the length of their sentence, on hand-counted cases."""
+"""Words by their training count and by the length of their sentence, on hand-counted cases."""
 
 import json
 

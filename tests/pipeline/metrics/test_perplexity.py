@@ -11,9 +11,7 @@ from pipeline.metrics.scoring_options import ScoringOptions
 
 
 def test_perplexity_per_token_and_per_word():
-    """Two subwords a word and the end:
-    what a model of words would have to reach is told by words alone.
-    """
+    """A word is two subwords, and the end: words alone compare models of different units."""
     references = ["le chat", "oui !"]
     texts = ScoredTexts(["", ""], references, scores=[(-6.0, 5), (-3.0, 4)])
     options = ScoringOptions(bootstrap_samples=50)

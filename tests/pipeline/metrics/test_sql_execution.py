@@ -1,6 +1,4 @@
-"""Running SQL:
-right answers are equal, wrong ones are not, and nothing that a query says does harm.
-"""
+"""Running SQL: right answers are equal, wrong ones are not, and nothing gets out."""
 
 import hashlib
 import os
@@ -183,9 +181,7 @@ def test_what_harms_is_wrong_and_does_nothing(executor, database, query):
 
 @pytest.mark.parametrize("deep", ["(" * 5000 + "1" + ")" * 5000, "-(" * 5000 + "1" + ")" * 5000])
 def test_deep_nesting_crashes_nothing(executor, deep):
-    """SQLite's parser had a stack of a hundred, and since 3.45 has one that grows;
-    expressions stay limited.
-    """
+    """SQLite's parser stack held a hundred, and grows since 3.45; expressions stay limited."""
     answer = executor.run(f"SELECT {deep}")
     assert answer.error or (answer.rows == 1 and deep[0] == "(")
     assert executor.same_answer(f"SELECT {deep}", "SELECT name FROM city") is False

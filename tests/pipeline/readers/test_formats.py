@@ -6,10 +6,11 @@ import sys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.readers import DataError
+from pipeline.readers import DataError, formats
 from pipeline.readers.formats import read_unit
 from pipeline.readers.input_plan import InputUnit
 from pipeline.readers.records import Pair, format_reject
+from pipeline.recipes import choices
 from tests.pipeline.readers.data_files import config, write
 
 
@@ -61,3 +62,9 @@ def test_nothing_vanishes(tmp_path, lines, format_):
             assert record.reason
             assert format_reject(record).count("\t") == 3 and "\n" not in format_reject(record)
             format_reject(record).encode()
+
+
+def test_recipes_know_the_formats_by_the_same_names():
+    assert tuple(formats.FORMATS) == choices.FORMATS
+    suffixes = [suffix for format_ in formats.FORMATS.values() for suffix in format_.suffixes]
+    assert len(set(suffixes)) == len(suffixes)

@@ -10,7 +10,7 @@ import yaml
 from pipeline.recipes import loading
 from pipeline.recipes.fields import RecipeError
 from pipeline.runners import kubeflow_runner
-from pipeline.runners.kubeflow_runner import Resources, Secret
+from pipeline.runners.kubeflow_runner import ClusterSettings, Resources, Secret
 from tests import kubeflow
 from tests.components.test_vocabulary import SPECIAL, write_examples
 
@@ -37,11 +37,11 @@ TRAINERS = {"Trainer", "Trainer.baseline"}
 SMALL = ("vocabulary.min_count=1", "vocabulary.protected_min_count=2")
 
 
-def compiled(path, overrides=SMALL, **options):
+def compiled(path, overrides=SMALL, data_path="gs://bucket/pairs.tsv", **settings):
     """Compiles the demo's recipe; returns the specification as a dict."""
     recipe = loading.load_recipe("localization_en_fr", overrides)
-    options = {"data_path": "gs://bucket/pairs.tsv", **options}
-    assert kubeflow_runner.compile_pipeline(recipe, path, **options) == path
+    settings = ClusterSettings(**settings)
+    assert kubeflow_runner.compile_pipeline(recipe, path, data_path, settings) == path
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
@@ -172,7 +172,7 @@ def test_failed_tasks_are_tried_again_and_unchanged_ones_cached(spec, tmp_path):
 
 
 def test_secrets_are_named_and_not_written(tmp_path):
-    """The second document of the file is what Kubeflow's own loader reads as the platform's part."""
+    """Kubeflow's own loader reads the file's second document as the platform's part."""
     from kfp import components
 
     given = [
@@ -181,7 +181,8 @@ def test_secrets_are_named_and_not_written(tmp_path):
     ]
     path = tmp_path / "p.yaml"
     recipe = loading.load_recipe("localization_en_fr", SMALL)
-    kubeflow_runner.compile_pipeline(recipe, path, "gs://bucket/pairs.tsv", secrets=given)
+    settings = ClusterSettings(secrets=given)
+    kubeflow_runner.compile_pipeline(recipe, path, "gs://bucket/pairs.tsv", settings)
     pipeline, platform = yaml.safe_load_all(path.read_text(encoding="utf-8"))
     executors = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
     assert set(executors) == set(pipeline["deploymentSpec"]["executors"])
@@ -217,7 +218,7 @@ def test_the_data_may_be_a_parameter(tmp_path):
 
 @pytest.mark.slow
 def test_another_folder_of_data_is_read_when_a_run_is_started(tmp_path):
-    """Driver and executor read what the run was started with, not what the file was compiled for."""
+    """Driver and executor read what the run was started with, not the path in the file."""
     (tmp_path / "data").mkdir()
     lines = [f"Open the file {number}\tOuvrir le fichier {number}\n" for number in range(40)]
     (tmp_path / "data" / "pairs.tsv").write_text("".join(lines), encoding="utf-8")

@@ -1,6 +1,4 @@
-"""Characters of words:
-clusters in any script, the same in the graph and in Python, in a fixed number of places.
-"""
+"""Characters of words: clusters in any script, the same in the graph and in Python."""
 
 import pytest
 import regex

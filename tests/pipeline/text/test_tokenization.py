@@ -128,8 +128,9 @@ def one_space(text):
 
 
 def bare(tokens):
-    """The words and protected tokens among the graph's tokens:
-    all that are neither marked nor a single other character.
+    """Returns the words and protected tokens among the graph's tokens.
+
+    They are all that are neither marked nor a single other character.
     """
     return [token for token in tokens if is_clean(token)]
 

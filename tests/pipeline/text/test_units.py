@@ -1,6 +1,4 @@
-"""Words cut into units:
-the text comes back to the letter, placeholders are whole, nothing is unknown.
-"""
+"""Words cut into units, and the texts that come back from them."""
 
 import functools
 
@@ -133,7 +131,7 @@ def test_only_punctuation_of_texts_that_are_not_tokenized_touches_what_follows()
 
 
 def test_every_piece_is_in_the_vocabulary():
-    from pipeline.features.vocabulary_files import choose_units
+    from pipeline.features.vocabulary_choice import choose_units
 
     vocabulary = choose_units({"￭nation": 7, "%s": 3, "{0}": 1}, model("subwords"), 2)
     special = len(tokenization.SPECIAL_TOKENS)
@@ -144,7 +142,7 @@ def test_every_piece_is_in_the_vocabulary():
 
 
 def save_and_load(tokenizers, folder):
-    """Returns the function that cuts texts by each of some tokenizers, as another program finds it."""
+    """Returns the function that cuts texts by each of some tokenizers, as another program does."""
     import tensorflow as tf
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 tf = pytest.importorskip("tensorflow")
 
-from pipeline.features import preprocessing
+from pipeline.features import feature_names
+from pipeline.features.pair_preprocessor import PairPreprocessor
 from pipeline.metrics import segmentation_scores
 from pipeline.recipes import sections, views
 from pipeline.recipes.fields import RecipeError
@@ -80,8 +81,8 @@ def test_runs_of_one_script():
 
 def test_the_graph_makes_what_the_heuristic_needs():
     ours = recipe(segmentation={"warm_up": "script"})
-    assert preprocessing.encoder_features(ours) == (scripts.FEATURE,)
-    assert preprocessing.encoder_features(recipe()) == ()
+    assert feature_names.encoder_features(ours) == (scripts.FEATURE,)
+    assert feature_names.encoder_features(recipe()) == ()
     settings = views.transform_settings(ours)
     assert settings["scripts"] and settings["source_tokenizer"] == {
         "kind": "characters",
@@ -90,15 +91,14 @@ def test_the_graph_makes_what_the_heuristic_needs():
     table = lambda words: tf.lookup.StaticHashTable(  # noqa: E731
         tf.lookup.KeyValueTensorInitializer(words, tf.range(9, 9 + len(words), dtype=tf.int64)), -1
     )
-    made = preprocessing.make_features(
-        tf.constant(["見 た"]),
-        tf.constant(["saw it"]),
+    preprocessor = PairPreprocessor(
         table(["見", "た"]),
         table(["saw", "it"]),
         tokenizer=Tokenizer("characters"),
         target_tokenizer=Tokenizer("whitespace"),
         settings=settings,
     )
+    made = preprocessor.features(tf.constant(["見 た"]), tf.constant(["saw it"]))
     assert made["source_ids"].to_list() == [[9, 10]] and made[scripts.FEATURE].to_list() == [[1, 1]]
     assert made["target_extended_ids"].to_list() == [[9, 10, 3]]
 

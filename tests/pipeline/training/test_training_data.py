@@ -106,7 +106,7 @@ def test_the_order_of_the_files_changes_nothing(tmp_path):
         )
     assert batches[0] == batches[1]
     read = training_data.read_examples(
-        [str(tmp_path / "0-*")], (*training_data.preprocessing.ID_FEATURES, "source_tokens")
+        [str(tmp_path / "0-*")], (*training_data.feature_names.ID_FEATURES, "source_tokens")
     )
     assert all(pair["source_tokens"].numpy().tolist() == [b"a"] for pair in read)
 
@@ -238,7 +238,7 @@ def test_batches_hold_one_bucket_and_no_more_tokens_than_allowed(examples):
 
 def test_labels_are_padded_with_no_position(tmp_path):
     from keras_models.heads import copy_head
-    from pipeline.features import preprocessing
+    from pipeline.features import feature_names
     from pipeline.training import training_data
 
     labels = (copy_head.SPAN_STARTS, copy_head.SPAN_LENGTHS, copy_head.POINTERS)
@@ -247,7 +247,7 @@ def test_labels_are_padded_with_no_position(tmp_path):
         pair.update({name: [1] * length for name in labels})
     path = write_examples(tmp_path / "data.gz", made)
     ((inputs, _),) = training_data.make_batches(
-        training_data.read_examples([path], (*preprocessing.ID_FEATURES, *labels)), (4,), 64
+        training_data.read_examples([path], (*feature_names.ID_FEATURES, *labels)), (4,), 64
     )
     first = names(inputs).index(100)
     inputs = {name: value.numpy()[[first, 1 - first]].tolist() for name, value in inputs.items()}

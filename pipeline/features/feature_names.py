@@ -1,0 +1,41 @@
+"""The names of the features that the Transform graph makes of a pair, and who reads which."""
+
+from keras_models.heads import copy_head
+from pipeline.features import source_features
+from pipeline.recipes.choices import LEXICON_HEADS
+from pipeline.recipes.recipe_keys import RecipeKeys
+from pipeline.recipes.views import composes, imitates_scripts
+from pipeline.text import characters, scripts
+
+FEATURES = (
+    "source_tokens",
+    "source_ids",
+    "source_extended_ids",
+    "source_feed_ids",
+    "target_input_ids",
+    "target_extended_ids",
+)
+# What a model reads in training; `label_features` adds what its head learns from.
+ID_FEATURES = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
+# The row of each source token in the lexicon of translations.
+LEXICON_ROWS = "source_lexicon_rows"
+# What stands behind a short text's features in a batch, where it is not 0: no position.
+PADDING = {copy_head.POINTERS: -1, copy_head.SPAN_STARTS: -1}
+
+
+def label_features(recipe: RecipeKeys) -> tuple[str, ...]:
+    """Returns the labels, beyond the target's ids, that the recipe's head learns from."""
+    if recipe.model.head == "span_copy":
+        return (copy_head.SPAN_STARTS, copy_head.SPAN_LENGTHS)
+    if recipe.model.head == "pointer_softmax" and recipe.model.pointers != "unknown":
+        return (copy_head.POINTERS,)
+    return ()
+
+
+def encoder_features(recipe: RecipeKeys) -> tuple[str, ...]:
+    """Returns the extra inputs of a recipe's encoder, and of the lexicon of its head."""
+    names = (*recipe.data.source_features, *recipe.data.surface_features)
+    rows = (LEXICON_ROWS,) if recipe.model.head in LEXICON_HEADS else ()
+    composed = (characters.FEATURE,) if composes(recipe) else ()
+    heuristic = (scripts.FEATURE,) if imitates_scripts(recipe) else ()
+    return (*map(source_features.feature_name, names), *rows, *composed, *heuristic)

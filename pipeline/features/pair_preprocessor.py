@@ -1,0 +1,216 @@
+"""Raw pairs to ids in the extended space."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+from keras_models.heads import copy_head
+from pipeline.features import (
+    copy_lexicon,
+    feature_names,
+    matching,
+    pointer_labels,
+    source_features,
+    span_labels,
+)
+from pipeline.features.lookup_tables import FeatureTables, needed
+from pipeline.features.protected_classes import is_protected, protected_class_ids
+from pipeline.features.table import Table
+from pipeline.lexicons import translation_lexicon
+from pipeline.recipes.settings import TransformSettings
+from pipeline.text import characters, scripts, tokenization
+from pipeline.text.units import GraphTokenizer
+
+
+def _text_settings() -> TransformSettings:
+    return {"tokenizer": {"kind": "text", "lowercase": False}}
+
+
+@dataclasses.dataclass(frozen=True)
+class PairPreprocessor:
+    """Makes the id features of pairs, in a TensorFlow graph.
+
+    Attributes:
+        source_table: the source vocabulary, -1 for unknown tokens.
+        target_table: the same for the target, of V entries.
+        tokenizer: cuts the source, and the target by default.
+        target_tokenizer: cuts the target, where it is another.
+        settings: which features are made beside `feature_names.FEATURES`.
+        tables: the tables that these need.
+    """
+
+    source_table: Table
+    target_table: Table
+    tokenizer: GraphTokenizer = tokenization.Tokenizer()
+    target_tokenizer: GraphTokenizer | None = None
+    settings: TransformSettings = dataclasses.field(default_factory=_text_settings)
+    tables: FeatureTables = dataclasses.field(default_factory=FeatureTables)
+
+    def features(
+        self, source: tf.Tensor, target: tf.Tensor, tags: Mapping[str, tf.Tensor] | None = None
+    ) -> dict[str, tf.RaggedTensor]:
+        """Makes the features of a batch of pairs.
+
+        Args:
+            source: string `[batch]`.
+            target: string `[batch]`; empty when only the source is known, as in serving.
+            tags: from each of the settings' `source_features` to string `[batch]`.
+
+        Returns:
+            Dict of ragged tensors `[batch, (length)]`, one for each name in
+            `feature_names.FEATURES` and for those that the settings ask for.
+        """
+        settings, tags = self.settings, tags or {}
+        source_tokens = self.tokenizer.tokenize(source)
+        target_tokens = (self.target_tokenizer or self.tokenizer).tokenize(target)
+        # What a copy writes: the token, except for phrases of a copy lexicon. The encoder reads the
+        # token.
+        copy_tokens = source_tokens
+        if settings.get("copy_lexicon"):
+            copy_tokens = copy_lexicon.phrase_surfaces(
+                source_tokens, needed(self.tables.copy_lexicon).lookup, self.tables.longest_phrase
+            )
+        is_unknown, features = self._ids(source_tokens, copy_tokens, target_tokens)
+        for name in settings.get("source_features", ()):
+            features[source_features.feature_name(name)] = source_features.tag_ids(
+                tags[name], self.tables.tags[name]
+            )
+        if "case" in settings.get("surface_features", ()):
+            cases = source_features.case_ids(source_tokens.flat_values)
+            features[source_features.feature_name("case")] = source_tokens.with_flat_values(cases)
+        self._add_labels(features, copy_tokens, target_tokens, is_unknown, tags)
+        if settings.get("lexicon_rows"):
+            line = needed(self.tables.lexicon_rows).lookup(source_tokens.flat_values)
+            uncovered = tf.constant(translation_lexicon.UNCOVERED_ROW, tf.int64)
+            row = tf.where(line < 0, uncovered, line + translation_lexicon.FIRST_ROW)
+            features[feature_names.LEXICON_ROWS] = source_tokens.with_flat_values(row)
+        if "word_length" in settings:
+            features[characters.FEATURE] = self._characters(source_tokens, settings["word_length"])
+        if settings.get("scripts"):
+            features[scripts.FEATURE] = scripts.script_ends(
+                source_tokens, kana_alone=settings["scripts"] == "kana"
+            )
+        if settings.get("translate"):
+            keep = is_protected(source_tokens.flat_values)
+            lookup = needed(self.tables.translations).lookup
+            copy_tokens = copy_lexicon.translated_surfaces(source_tokens, copy_tokens, lookup, keep)
+        if settings.get("copy_lexicon") or settings.get("translate"):
+            features["source_copy_tokens"] = copy_tokens
+        return features
+
+    def _ids(
+        self,
+        source_tokens: tf.RaggedTensor,
+        copy_tokens: tf.RaggedTensor,
+        target_tokens: tf.RaggedTensor,
+    ) -> tuple[tf.Tensor, dict[str, tf.RaggedTensor]]:
+        """Returns which target tokens are unknown, over the flat values, and `FEATURES`."""
+        vocabulary_size = self.target_table.size()
+        _, source_ids = self._ids_and_feed(source_tokens, self.source_table)
+        source_known, source_feed = self._ids_and_feed(copy_tokens, self.target_table)
+        target_known, target_feed = self._ids_and_feed(target_tokens, self.target_table)
+        is_unknown = target_known.flat_values < 0
+
+        # A surface form's first position. Comparing every pair of positions would take memory to
+        # the square of the tokens.
+        source_keys, target_keys = matching.token_keys(copy_tokens, target_tokens)
+
+        def copy_ids(tokens: tf.RaggedTensor, keys: tf.Tensor, absent: tf.Tensor) -> tf.Tensor:
+            _, _, first = matching.first_occurrences(source_keys, keys)
+            position = first - tf.gather(source_tokens.row_starts(), tokens.value_rowids())
+            return tf.where(first >= 0, vocabulary_size + position, absent)
+
+        source_extended = tf.where(
+            source_known.flat_values >= 0,
+            source_known.flat_values,
+            copy_ids(source_tokens, source_keys, tf.constant(0, tf.int64)),
+        )
+        unknown = tf.constant(tokenization.UNK_ID, tf.int64)
+        labels = tf.where(
+            is_unknown, copy_ids(target_tokens, target_keys, unknown), target_known.flat_values
+        )
+        column = tf.ones([source_tokens.nrows(), 1], tf.int64)
+        return is_unknown, {
+            "source_tokens": source_tokens,
+            "source_ids": source_ids,
+            "source_extended_ids": source_tokens.with_flat_values(source_extended),
+            "source_feed_ids": source_feed,
+            "target_input_ids": tf.concat([column * tokenization.START_ID, target_feed], axis=1),
+            "target_extended_ids": tf.concat(
+                [target_tokens.with_flat_values(labels), column * tokenization.END_ID], axis=1
+            ),
+        }
+
+    def _ids_and_feed(
+        self, tokens: tf.RaggedTensor, table: Table
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        """Returns ids, -1 for unknown tokens, and ids to feed, a protected class's for these."""
+        known = table.lookup(tokens.flat_values)
+        joiner_id = tf.constant(tokenization.SPECIAL_TOKENS.index(tokenization.JOINER), tf.int64)
+        # A token that reads `[PAD]` is a word of the text (one that white space alone separates):
+        # it is unknown, hence copied.
+        known = tf.where(known < joiner_id, tf.constant(-1, tf.int64), known)
+        if table is self.source_table and "entities" in self.settings:
+            known = tf.where(known < table.size() - self.settings["entities"], known, -1)
+        feed = tf.where(known >= 0, known, protected_class_ids(tokens.flat_values))
+        return tokens.with_flat_values(known), tokens.with_flat_values(feed)
+
+    def _add_labels(
+        self,
+        features: dict[str, tf.RaggedTensor],
+        copy_tokens: tf.RaggedTensor,
+        target_tokens: tf.RaggedTensor,
+        is_unknown: tf.Tensor,
+        tags: Mapping[str, tf.Tensor],
+    ) -> None:
+        """Adds the labels of spans and pointers; entities get ids of their own."""
+        settings = self.settings
+        if "spans" in settings:
+            starts, lengths = span_labels.span_labels(
+                copy_tokens, target_tokens, is_unknown, **settings["spans"]
+            )
+            features.update({copy_head.SPAN_STARTS: starts, copy_head.SPAN_LENGTHS: lengths})
+        if settings.get("pointers") == "dictionary":
+            lookup = needed(self.tables.dictionary_sources).lookup
+            features[copy_head.POINTERS] = pointer_labels.dictionary_pointers(
+                copy_tokens, target_tokens, is_unknown, lookup
+            )
+        if settings.get("pointers") == "entities":
+            entity_tags = _tags_of_tokens(
+                features["source_tokens"],
+                source_features.split_tags(tags[settings["entity_feature"]]),
+            )
+            numbers, features[copy_head.POINTERS] = pointer_labels.entity_labels(
+                copy_tokens, target_tokens, pointer_labels.is_entity(entity_tags)
+            )
+            source_ids = features["source_ids"]
+            ids = pointer_labels.entity_ids(
+                source_ids.flat_values, numbers, self.source_table.size(), settings["entities"]
+            )
+            features["source_ids"] = source_ids.with_flat_values(ids)
+
+    def _characters(self, tokens: tf.RaggedTensor, word_length: int) -> tf.RaggedTensor:
+        """Returns the characters of each token, ragged `[batch, (length * word_length)]`."""
+        classes = protected_class_ids(tokens.flat_values)
+        unknown = self.source_table.lookup(tokens.flat_values) < 0
+        unseen = unknown & (classes != tokenization.UNK_ID)
+        lines = tf.where(unseen, characters.class_lines(classes), 0)
+        table = needed(self.tables.characters)
+        ids = characters.character_ids(tokens.flat_values, table, lines, word_length)
+        return tf.RaggedTensor.from_row_splits(
+            tf.reshape(ids, [-1]), tokens.row_splits * word_length
+        )
+
+
+def _tags_of_tokens(tokens: tf.RaggedTensor, tags: tf.RaggedTensor) -> tf.Tensor:
+    """Returns a tag for each of the flat tokens.
+
+    It is `O` where a served text has fewer tags than tokens, which is refused later.
+    """
+    places = tf.range(tf.size(tokens.flat_values, out_type=tf.int64))
+    rows = tokens.value_rowids()
+    index = tf.gather(tags.row_starts(), rows) + places - tf.gather(tokens.row_starts(), rows)
+    inside = index < tf.gather(tags.row_limits(), rows)
+    tag = tf.gather(tf.concat([tags.flat_values, ["O"]], axis=0), tf.where(inside, index, 0))
+    return tf.where(inside, tag, "O")

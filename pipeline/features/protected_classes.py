@@ -1,0 +1,19 @@
+"""The classes of protected tokens in the graph: placeholders, tags, URLs and options."""
+
+import tensorflow as tf
+
+from pipeline.text import tokenization
+
+
+def protected_class_ids(tokens: tf.Tensor) -> tf.Tensor:
+    """Returns the class id of each protected token (`[PLACEHOLDER]`, …), else the id of `[UNK]`."""
+    ids = tf.fill(tf.shape(tokens), tf.constant(tokenization.UNK_ID, tf.int64))
+    for name, pattern in reversed(tokenization.PROTECTED_PATTERNS):
+        class_id = tf.constant(tokenization.SPECIAL_TOKENS.index(name), tf.int64)
+        ids = tf.where(tf.strings.regex_full_match(tokens, pattern), class_id, ids)
+    return ids
+
+
+def is_protected(tokens: tf.Tensor) -> tf.Tensor:
+    """Returns which tokens are placeholders, tags, URLs or options; bool like `tokens`."""
+    return tf.not_equal(protected_class_ids(tokens), tokenization.UNK_ID)

@@ -1,0 +1,94 @@
+"""Which of the counted tokens a vocabulary has."""
+
+from collections.abc import Mapping
+
+from pipeline.features import pointer_labels
+from pipeline.recipes.sections import VocabularyConfig
+from pipeline.recipes.settings import VocabularySettings
+from pipeline.text import tokenization, units
+
+
+def choose_side(
+    side: str,
+    counts: Mapping[str, int],
+    config: VocabularyConfig,
+    settings: VocabularySettings,
+    subwords_uri: str | None,
+) -> list[str]:
+    """Returns the vocabulary of a side.
+
+    Args:
+        side: `"source"`, or another that has the target's size.
+        counts: from each of its words, or units, to its count.
+        config: the recipe's section `vocabulary`.
+        settings: how its texts are cut, and how many entities have ids of their own.
+        subwords_uri: what Subwords wrote, where words are cut into units.
+    """
+    if units.cuts(settings, side):
+        if subwords_uri is None:
+            raise ValueError("Units other than words need the folder that Subwords wrote.")
+        model = units.read_model(subwords_uri, side)
+        touching = units.word_tokenizer(settings, side).kind == "text"
+        tokens = choose_units(counts, model, config.protected_min_count, touching)
+    else:
+        size = config.source_size if side == "source" else config.target_size
+        tokens = choose_tokens(counts, size, config.min_count, config.protected_min_count)
+    if side != "source":
+        return tokens
+    # The last ids; a word that reads like one stays unknown.
+    entities = [
+        pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))
+    ]
+    return [token for token in tokens if token not in entities] + entities
+
+
+def choose_tokens(
+    counts: Mapping[str, int], size: int, min_count: int, protected_min_count: int
+) -> list[str]:
+    """Returns the vocabulary of counted tokens.
+
+    Args:
+        counts: from token to count.
+        size: the most entries, special tokens included.
+        min_count: rarer words and punctuation are left out.
+        protected_min_count: rarer placeholders, tags, URLs and options are left out, so that they
+            are copied.
+
+    Returns:
+        The special tokens, then the others by falling count, then by code point.
+    """
+    chosen = []
+    for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        least = protected_min_count if tokenization.is_protected(token) else min_count
+        # A vocabulary file has one token per line: a tag that spans lines, of whatever kind, stays
+        # unknown, and is copied.
+        if (
+            count >= least
+            and token not in tokenization.SPECIAL_TOKENS
+            and token.splitlines() == [token]
+        ):
+            chosen.append(token)
+    return [*tokenization.SPECIAL_TOKENS, *chosen][:size]
+
+
+def choose_units(
+    counts: Mapping[str, int], model: bytes, protected_min_count: int, touching: bool = True
+) -> list[str]:
+    """Returns the vocabulary of a side whose words are cut into units.
+
+    It has all units of its model, so that nothing is unknown for being rare.
+
+    Args:
+        counts: from unit to count.
+        model: the side's sentencepiece model.
+        protected_min_count: rarer placeholders, tags, URLs and options are left out, so that they
+            are copied.
+        touching: whether the tokenizer cuts punctuation off words; see `units.possible_units`.
+
+    Returns:
+        As `choose_tokens`.
+    """
+    counts = {**dict.fromkeys(units.possible_units(model, touching), 0), **counts}
+    return choose_tokens(
+        counts, len(tokenization.SPECIAL_TOKENS) + len(counts), 0, protected_min_count
+    )

@@ -39,9 +39,9 @@ class RefuseUnreadable(grpc.ServerInterceptor):
 
     def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler | None],
+        continuation: Callable[[grpc.HandlerCallDetails], "grpc.RpcMethodHandler[Any, Any] | None"],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler | None:
+    ) -> "grpc.RpcMethodHandler[Any, Any] | None":
         handler = continuation(handler_call_details)
         if handler is None:
             return None
@@ -51,7 +51,8 @@ class RefuseUnreadable(grpc.ServerInterceptor):
 
         def refuse(context: grpc.ServicerContext) -> None:
             refused = invalid(_SENTENCE)
-            id_from_client = dict(context.invocation_metadata() or ()).get(REQUEST_ID)
+            metadata: dict[str, Any] = dict(context.invocation_metadata() or ())
+            id_from_client = metadata.get(REQUEST_ID)
             with self._observer.request("grpc", method, id_from_client) as seen:
                 seen.code = refused.code.name
                 context.set_trailing_metadata(((REQUEST_ID, seen.id),))

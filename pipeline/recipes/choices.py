@@ -29,7 +29,6 @@ COMPOSITIONS = (
 # What `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
 TASKS = ("seq2seq", "language_model")
-LANGUAGE_MODEL = "language_model"
 
 #: Slices that need no column: how many tokens the source has, whether the model's source vocabulary
 #: lacks one of them, and the file that the pair stood in.

@@ -41,8 +41,8 @@ class JointCopy(CopyHead):
 
     >>> head = JointCopy(vocabulary_size=10)
     >>> log_prob = head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), np.tile(np.arange(10, 15), (2, 1)))
-    >>> log_prob.shape
-    TensorShape([2, 3, 15])
+    >>> tuple(log_prob.shape)
+    (2, 3, 15)
 
     References:
         Gu, Lu, Li, Li 2016, "Incorporating Copying Mechanism in Sequence-to-Sequence Learning",

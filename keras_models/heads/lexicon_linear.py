@@ -42,8 +42,8 @@ class LexiconLinear(LexiconHead):
     >>> attention = np.full((2, 3, 5), 0.2)
     >>> ids, probabilities = np.full((2, 5, 1), 7), np.ones((2, 5, 1))
     >>> source = np.tile(np.arange(10, 15), (2, 1))
-    >>> head(np.ones((2, 3, 4)), attention, ids, probabilities, source).shape
-    TensorShape([2, 3, 10])
+    >>> tuple(head(np.ones((2, 3, 4)), attention, ids, probabilities, source).shape)
+    (2, 3, 10)
     """
 
     def __init__(self, vocabulary_size, gate="constant", unknown_id=1, **kwargs):

@@ -51,8 +51,8 @@ class PointerGenerator(CopyHead):
     >>> attention = np.full((2, 3, 5), 0.2)
     >>> source = np.tile(np.arange(10, 15), (2, 1))
     >>> log_prob = head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), attention, source)
-    >>> log_prob.shape
-    TensorShape([2, 3, 15])
+    >>> tuple(log_prob.shape)
+    (2, 3, 15)
 
     References:
         See, Liu, Manning 2017, "Get To The Point", https://arxiv.org/abs/1704.04368

@@ -45,8 +45,8 @@ class PointerNetwork(CopyHead):
     Example:
 
     >>> head = PointerNetwork(vocabulary_size=10)
-    >>> head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), np.tile(np.arange(10, 15), (2, 1))).shape
-    TensorShape([2, 3, 15])
+    >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), np.tile(np.arange(10, 15), (2, 1))).shape)
+    (2, 3, 15)
 
     References:
         Vinyals, Fortunato, Jaitly 2015, "Pointer Networks", https://arxiv.org/abs/1506.03134

@@ -40,8 +40,8 @@ class PointerSentinel(CopyHead):
     Example:
 
     >>> head = PointerSentinel(vocabulary_size=10)
-    >>> head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), np.tile(np.arange(10, 15), (2, 1))).shape
-    TensorShape([2, 3, 15])
+    >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), np.tile(np.arange(10, 15), (2, 1))).shape)
+    (2, 3, 15)
 
     References:
         Merity et al. 2016, "Pointer Sentinel Mixture Models", https://arxiv.org/abs/1609.07843

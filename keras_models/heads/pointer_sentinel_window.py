@@ -54,8 +54,8 @@ class PointerSentinelWindow(PointerSentinel):
     >>> head = PointerSentinelWindow(vocabulary_size=10, window=4)
     >>> words = np.array([[5, 6, 7]])
     >>> log_prob, window = head(np.ones((1, 3, 8)), words, targets=np.array([[6, 7, 5]]))
-    >>> log_prob.shape
-    TensorShape([1, 3])
+    >>> tuple(log_prob.shape)
+    (1, 3)
     >>> np.asarray(window["words"]).tolist()
     [[-1, 5, 6, 7]]
 

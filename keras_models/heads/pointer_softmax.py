@@ -53,8 +53,8 @@ class PointerSoftmax(CopyHead):
 
     >>> head = PointerSoftmax(vocabulary_size=10)
     >>> attention = np.full((2, 3, 5), 0.2)
-    >>> head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), attention).shape
-    TensorShape([2, 3, 15])
+    >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), attention).shape)
+    (2, 3, 15)
 
     References:
         Gulcehre, Ahn, Nallapati, Zhou, Bengio 2016, "Pointing the Unknown Words",

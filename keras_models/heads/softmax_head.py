@@ -29,8 +29,8 @@ class SoftmaxHead(CopyHead):
     Example:
 
     >>> head = SoftmaxHead(vocabulary_size=10)
-    >>> head(np.ones((2, 3, 4))).shape
-    TensorShape([2, 3, 10])
+    >>> tuple(head(np.ones((2, 3, 4))).shape)
+    (2, 3, 10)
     """
 
     copies = False

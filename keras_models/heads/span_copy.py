@@ -63,8 +63,8 @@ class SpanCopy(CopyHead):
     Example:
 
     >>> head = SpanCopy(vocabulary_size=10, max_span=2)
-    >>> head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), np.ones((2, 3, 8)), np.ones((2, 5, 8))).shape
-    TensorShape([2, 3, 20])
+    >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), np.ones((2, 3, 8)), np.ones((2, 5, 8))).shape)
+    (2, 3, 20)
 
     References:
         Zhou, Yang, Wei, Zhou 2018, "Sequential Copying Networks", https://arxiv.org/abs/1807.02301

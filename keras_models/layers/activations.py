@@ -43,8 +43,8 @@ class NoisyTanh(keras.layers.Layer):
 
     Example:
 
-    >>> NoisyTanh()(np.array([[-0.5, 0.25, 0.5]])).shape
-    TensorShape([1, 3])
+    >>> tuple(NoisyTanh()(np.array([[-0.5, 0.25, 0.5]])).shape)
+    (1, 3)
 
     References:
         Gulcehre, Moczulski, Denil, Bengio 2016, https://arxiv.org/abs/1603.00391, eq. 9 to 13

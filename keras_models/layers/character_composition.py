@@ -82,8 +82,8 @@ class CharacterComposition(keras.layers.Layer):
     Example:
 
     >>> compose = CharacterComposition("average", characters=30, units=8)
-    >>> compose(np.array([[[5, 6, 0, 0], [7, 8, 9, 4]]])).shape
-    TensorShape([1, 2, 8])
+    >>> tuple(compose(np.array([[[5, 6, 0, 0], [7, 8, 9, 4]]])).shape)
+    (1, 2, 8)
 
     References:
         Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section 4.5;

@@ -38,8 +38,8 @@ class ConvolutionalEncoder(keras.layers.Layer):
     Example:
 
     >>> encoder = ConvolutionalEncoder(units=6, layers=2)
-    >>> encoder(np.ones((2, 5, 4)), source_mask=np.ones((2, 5), "bool")).shape
-    TensorShape([2, 5, 6])
+    >>> tuple(encoder(np.ones((2, 5, 4)), source_mask=np.ones((2, 5), "bool")).shape)
+    (2, 5, 6)
 
     References:
         Gehring, Auli, Grangier, Yarats, Dauphin 2017, "Convolutional Sequence to Sequence

@@ -19,8 +19,8 @@ class LoopKernel:
 
     Example:
 
-    >>> LoopKernel(np.eye(2), "float32").multiply(np.array([[1.0, 2.0]], "float32")).shape
-    TensorShape([1, 2])
+    >>> tuple(LoopKernel(np.eye(2), "float32").multiply(np.array([[1.0, 2.0]], "float32")).shape)
+    (1, 2)
     """
 
     def __init__(self, kernel, dtype):

@@ -29,8 +29,8 @@ class VariationalDropout(keras.layers.Layer):
 
     Example:
 
-    >>> VariationalDropout(0.5)(np.ones((2, 3, 4)), training=True).shape
-    TensorShape([2, 3, 4])
+    >>> tuple(VariationalDropout(0.5)(np.ones((2, 3, 4)), training=True).shape)
+    (2, 3, 4)
 
     References:
         Gal, Ghahramani 2015, https://arxiv.org/abs/1512.05287
@@ -105,8 +105,8 @@ class ZoneoutLSTM(keras.layers.Layer):
     Example:
 
     >>> outputs, cells = ZoneoutLSTM(5, zoneout_hidden=0.025, zoneout_cell=0.25)(np.ones((2, 3, 4)))
-    >>> outputs.shape, cells.shape
-    (TensorShape([2, 3, 5]), TensorShape([2, 3, 5]))
+    >>> tuple(outputs.shape), tuple(cells.shape)
+    ((2, 3, 5), (2, 3, 5))
 
     References:
         Krueger et al. 2016, https://arxiv.org/abs/1606.01305

@@ -111,8 +111,8 @@ class SegmentationPolicy(keras.layers.Layer):
 
     >>> policy = SegmentationPolicy(units=4)
     >>> policy.build()
-    >>> policy.decode(np.array([[-1.0, 2.0, 0.5]]), np.array([[True, True, True]])).shape
-    TensorShape([1, 3])
+    >>> tuple(policy.decode(np.array([[-1.0, 2.0, 0.5]]), np.array([[True, True, True]])).shape)
+    (1, 3)
 
     References:
         Arthur 2018, "Learning Lexical Representations for Neural Machine Translation", section 5.3;

@@ -67,8 +67,8 @@ class SegmentingEncoder(keras.layers.Layer):
     Example:
 
     >>> encode = SegmentingEncoder(units=4)
-    >>> encode(np.ones((2, 5, 3)), np.ones((2, 5), bool))["states"].shape
-    TensorShape([2, 5, 4])
+    >>> tuple(encode(np.ones((2, 5, 3)), np.ones((2, 5), bool))["states"].shape)
+    (2, 5, 4)
     """
 
     def __init__(

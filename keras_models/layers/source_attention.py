@@ -48,8 +48,8 @@ class SourceAttention(keras.layers.Layer):
 
     >>> attention = SourceAttention("additive", units=8)
     >>> context, log_weights = attention(np.ones((2, 4)), np.ones((2, 3, 6)))
-    >>> context.shape, log_weights.shape
-    (TensorShape([2, 6]), TensorShape([2, 3]))
+    >>> tuple(context.shape), tuple(log_weights.shape)
+    ((2, 6), (2, 3))
 
     References:
         Bahdanau et al. 2014, https://arxiv.org/abs/1409.0473; Luong et al. 2015,

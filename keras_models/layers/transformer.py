@@ -60,8 +60,8 @@ class MultiHeadAttention(keras.layers.Layer):
     >>> attention.build((None, None, 4), (None, None, 4))
     >>> keys, values = attention.project_memory(np.ones((1, 3, 4), "float32"))
     >>> query, allowed = np.ones((1, 5, 4), "float32"), np.ones((1, 1, 1, 3), "bool")
-    >>> attention(query, keys=keys, values=values, allowed=allowed).shape
-    TensorShape([1, 5, 4])
+    >>> tuple(attention(query, keys=keys, values=values, allowed=allowed).shape)
+    (1, 5, 4)
 
     References:
         Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762
@@ -187,8 +187,8 @@ class TransformerEncoderLayer(_TransformerLayer):
     Example:
 
     >>> layer = TransformerEncoderLayer(heads=2, feed_forward_size=16)
-    >>> layer(np.ones((2, 3, 8)), source_mask=np.ones((2, 3), "bool")).shape
-    TensorShape([2, 3, 8])
+    >>> tuple(layer(np.ones((2, 3, 8)), source_mask=np.ones((2, 3), "bool")).shape)
+    (2, 3, 8)
 
     References:
         Vaswani et al. 2017, section 3.1; Xiong et al. 2020, https://arxiv.org/abs/2002.04745
@@ -231,8 +231,8 @@ class TransformerDecoderLayer(_TransformerLayer):
     >>> keys, values = layer.project_memory(np.ones((2, 5, 8), "float32"))
     >>> mask = np.ones((2, 5), "bool")
     >>> outputs, cache = layer(np.ones((2, 3, 8)), keys, values, source_mask=mask)
-    >>> outputs.shape
-    TensorShape([2, 3, 8])
+    >>> tuple(outputs.shape)
+    (2, 3, 8)
 
     References:
         Vaswani et al. 2017, section 3.1; Xiong et al. 2020, https://arxiv.org/abs/2002.04745

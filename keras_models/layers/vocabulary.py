@@ -92,10 +92,10 @@ class VocabularySoftmax(keras.layers.Dense):
     Example:
 
     >>> vocabulary = VocabularySoftmax(10)
-    >>> vocabulary(np.ones((2, 3, 4))).shape
-    TensorShape([2, 3, 10])
-    >>> vocabulary.log_probs(np.ones((2, 3, 4))).shape
-    TensorShape([2, 3, 10])
+    >>> tuple(vocabulary(np.ones((2, 3, 4))).shape)
+    (2, 3, 10)
+    >>> tuple(vocabulary.log_probs(np.ones((2, 3, 4))).shape)
+    (2, 3, 10)
     """
 
     def logits(self, hidden, shortlist=None):

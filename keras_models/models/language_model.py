@@ -88,8 +88,8 @@ class LanguageModel(keras.Model):
     >>> model = LanguageModel(vocabulary_size=20, window=5, embedding_size=4, hidden_size=8)
     >>> words = np.array([[4, 5, 6], [7, 8, 9]])
     >>> log_prob, carry = model(words[:, :-1], targets=words[:, 1:])
-    >>> log_prob.shape, carry["window"]["words"].shape
-    (TensorShape([2, 2]), TensorShape([2, 5]))
+    >>> tuple(log_prob.shape), tuple(carry["window"]["words"].shape)
+    ((2, 2), (2, 5))
 
     References:
         Merity et al. 2016, "Pointer Sentinel Mixture Models", https://arxiv.org/abs/1609.07843

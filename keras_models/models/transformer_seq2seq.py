@@ -67,10 +67,14 @@ class TransformerSeq2Seq(Seq2Seq):
 
     >>> model = TransformerSeq2Seq(
     ...     source_vocabulary_size=20, target_vocabulary_size=10, hidden_size=8, embedding_size=8)
-    >>> ids = np.array([[4, 5, 6]])
-    >>> model({"source_ids": ids, "source_extended_ids": [[10, 11, 12]],
-    ...        "target_input_ids": [[2, 7]], "target_extended_ids": [[7, 3]]}).shape
-    TensorShape([1, 2])
+    >>> log_probs = model({
+    ...     "source_ids": np.array([[4, 5, 6]]),
+    ...     "source_extended_ids": np.array([[10, 11, 12]]),
+    ...     "target_input_ids": np.array([[2, 7]]),
+    ...     "target_extended_ids": np.array([[7, 3]]),
+    ... })
+    >>> tuple(log_probs.shape)
+    (1, 2)
 
     References:
         Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762;

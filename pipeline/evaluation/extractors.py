@@ -4,7 +4,7 @@ Added are what slices are made of, and how often training saw an example's words
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam

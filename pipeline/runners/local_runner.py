@@ -23,6 +23,7 @@ from pipeline.recipes.recipe import Recipe
 from pipeline.tasks import task_of
 
 if TYPE_CHECKING:
+    from pipeline.graph import PipelineSettings
     from pipeline.reporting.facts import RunFacts, Stage
 
 #: The facts that `metrics.json` and `run.json` hold.
@@ -115,13 +116,13 @@ def run(
         answers_directory=str(folder / "answers"),
     )
     finished = _run_pipeline(
-        graph.create_pipeline(recipe, data_path, settings), settings.metadata_config, paths["log"]
+        graph.create_pipeline(recipe, data_path, settings), settings, paths["log"]
     )
     paths.update(task.paths_of(recipe, finished.outputs))
     return _write_results(folder, finished, paths)
 
 
-def _run_pipeline(tfx_pipeline: Any, metadata_config: Any, log: str) -> _Finished:
+def _run_pipeline(tfx_pipeline: Any, settings: "PipelineSettings", log: str) -> _Finished:
     """Runs a pipeline; everything that is logged goes to a file."""
     import tfx.v1 as tfx
 
@@ -136,7 +137,7 @@ def _run_pipeline(tfx_pipeline: Any, metadata_config: Any, log: str) -> _Finishe
         except Exception as error:
             logging.exception("The component %s failed.", components.current)
             raise RunError(_failure_sentence(components.current, error, log)) from error
-        outputs = lineage.latest_outputs(metadata_config, tfx_pipeline.pipeline_info.id)
+        outputs = lineage.latest_outputs(settings.metadata_config, settings.name)
     return _Finished(outputs, components.stages, round(time.monotonic() - started, 1))
 
 

@@ -36,7 +36,7 @@ def shared(key, function, *arrays):
 
 
 def shared_by_config(model, function, *arrays, key=()):
-    """As `shared`, for a function of `(model, *arrays)`.
+    """As `shared`, for a function of `(model, *arrays)`, which may read `model.losses`.
 
     Models with the same config share a program, which takes their weights as arguments.
     """
@@ -44,12 +44,20 @@ def shared_by_config(model, function, *arrays, key=()):
         return function(model, *arrays)
 
     def pure(values, *arrays):
-        with keras.StatelessScope(state_mapping=list(zip(model.variables, values))):
+        weights = list(zip(model.variables, values))
+        with keras.StatelessScope(state_mapping=weights, collect_losses=True):
             return function(model, *arrays)
 
     config = {**model.get_config(), "name": ""}
     key = (type(model), repr(config), key)
     return shared(key, pure, [variable.value for variable in model.variables], *arrays)
+
+
+def outputs(model, *arrays):
+    """Returns `model(*arrays)` in NumPy; on JAX models with the same config share a program."""
+    return numpy(
+        shared_by_config(model, lambda model, *arrays: model(*arrays), *arrays, key="call")
+    )
 
 
 def forget_programs():
@@ -76,15 +84,17 @@ def compiled(function):
     return jax.jit(function)
 
 
-def gradient_function(function, layer):
-    """Returns what gives the scalar `function(*inputs)` and its gradients, for the inputs and for
-    the layer's weights.
+def gradient_function(function, layer, key=None):
+    """Returns a function that computes the scalar `function(*inputs)` and its gradients.
 
-    To be called more than once where a test trains: JAX compiles it at the first call.
+    The gradients are those for the inputs and for the layer's weights. JAX compiles at the first
+    call, so a test that trains calls it more than once.
 
     Args:
         layer: a built layer or model whose trainable weights the function reads, as they are at
             each call.
+        key: as of `shared`: functions with the same key share a program on JAX. Besides inputs and
+            trainable weights, all that the function reads must follow from it.
     """
     if TENSORFLOW:
         import tensorflow as tf
@@ -108,25 +118,28 @@ def gradient_function(function, layer):
         with keras.StatelessScope(state_mapping=list(zip(layer.trainable_weights, weights))):
             return function(*inputs)
 
-    both = jax.jit(jax.value_and_grad(pure, argnums=(0, 1)))
+    both = jax.value_and_grad(pure, argnums=(0, 1))
+    key = object() if key is None else ("gradients", key)
 
     def jitted(*inputs):
-        value, gradients = both(inputs, [weight.value for weight in layer.trainable_weights])
+        weights = [weight.value for weight in layer.trainable_weights]
+        value, gradients = shared(key, both, inputs, weights)
         return float(value), [np.asarray(gradient) for part in gradients for gradient in part]
 
     return jitted
 
 
-def value_and_gradients(function, inputs, layer):
+def value_and_gradients(function, inputs, layer, key=None):
     """As `gradient_function`, for one list of float arrays."""
-    return gradient_function(function, layer)(
+    return gradient_function(function, layer, key)(
         *(keras.ops.convert_to_tensor(x, dtype="float32") for x in inputs)
     )
 
 
 def traced_shapes(function, layer, *arrays):
-    """Static shapes of all tensors that computing `function(*arrays)` and its gradients for the
-    weights makes.
+    """Static shapes of all tensors that a training's step makes.
+
+    The step computes the scalar `function(*arrays)` and its gradients for the layer's weights.
     """
     if TENSORFLOW:
         import tensorflow as tf

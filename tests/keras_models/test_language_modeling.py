@@ -117,7 +117,7 @@ def text_of_names(rng, sentences):
 @pytest.mark.parametrize(("carry", "stride"), [(True, None), (False, 4)])
 def test_the_pointer_learns_what_the_softmax_cannot(carry, stride):
     rng = np.random.default_rng(0)
-    train, valid = text_of_names(rng, 160), text_of_names(rng, 30)
+    train, valid = text_of_names(rng, 120), text_of_names(rng, 20)
     reached = {}
     for head in ("softmax", "pointer_sentinel"):
         keras.utils.set_random_seed(0)

@@ -6,10 +6,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_models.decoding import Protection, StepOutput
+from keras_models.decoding import Protection, StepOutput, decode
 from keras_models.decoding.actions import first_tokens, surfaces
 from keras_models.models import RecurrentSeq2Seq
-from tests.keras_models.backends import randomize, shared
+from tests.keras_models.backends import numpy, randomize, shared, shared_by_config
 
 PAD, UNK, START, END = 0, 1, 2, 3
 
@@ -209,11 +209,33 @@ def small_inputs(seed=0, batch=3, source_length=5, padding=0):
     }
 
 
-class SpanTableStep(TableStep):
-    """A step function over actions, whose distributions depend on the words that were said,
-    whichever way they were.
+def tensors(inputs):
+    return {name: ops.convert_to_tensor(value) for name, value in inputs.items()}
 
-    With `max_span` 1 it is a head that does not merge, such as the pointer softmax.
+
+# Options of `decode` that are arrays.
+ARRAYS = ("tables", "uniforms", "shortlist", "protected_vocabulary")
+
+
+def decoded(model, inputs, **options):
+    """Returns what `decode` returns, in NumPy.
+
+    On JAX models with the same config, and the same options, share a program.
+    """
+    arrays = {name: options.pop(name) for name in ARRAYS if name in options}
+
+    def run(model, inputs, arrays):
+        return decode(model, inputs, **arrays, **options)
+
+    key = ("decode", repr(sorted(options.items())))
+    return numpy(shared_by_config(model, run, tensors(inputs), arrays, key=key))
+
+
+class SpanTableStep(TableStep):
+    """A step function over actions.
+
+    Its distributions depend on the words that were output, whichever way they were. With
+    `max_span` 1 it is a head that does not merge, such as the pointer softmax.
     """
 
     def __init__(self, seed, batch, vocabulary_size, source_length, max_span, p_copy=0.6):

@@ -12,7 +12,7 @@ from keras_models.decoding import (
     sample_search,
 )
 from keras_models.decoding.repetition import repeating_actions
-from tests.keras_models.backends import compiled, examples, numpy
+from tests.keras_models.backends import compiled, numpy, shared
 from tests.keras_models.decoding.fakes import ScriptStep, TableStep, logs
 from tests.keras_models.decoding.test_beam import assert_same
 from tests.keras_models.decoding.test_greedy import read, spell
@@ -23,7 +23,7 @@ def ngrams(tokens, n):
 
 
 @pytest.mark.parametrize("ngram,max_span", [(1, 1), (2, 1), (3, 3), (1, 3), (2, 3)])
-@settings(max_examples=examples(12))
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6), index=st.integers(0, 6))
 def test_agrees_with_its_definition(ngram, max_span, seed, index):
     vocabulary_size, source_length, rows = 5, 4, 3
@@ -35,17 +35,12 @@ def test_agrees_with_its_definition(ngram, max_span, seed, index):
     choices = [[3, 4, *range(vocabulary_size, vocabulary_size + source_length)]] * rows
     tokens = np.array([rng.choice(choice, size=6) for choice in choices], "int32")
     exempt = rng.random((rows, source_length)) < 0.2
-    got = numpy(
-        repeating_actions(
-            ops.convert_to_tensor(tokens),
-            ops.convert_to_tensor(index, dtype="int32"),
-            ops.convert_to_tensor(ids),
-            vocabulary_size,
-            ngram,
-            max_span,
-            ops.convert_to_tensor(exempt),
-        )
-    )
+
+    def repeats_of(tokens, index, ids, exempt):
+        return repeating_actions(tokens, index, ids, vocabulary_size, ngram, max_span, exempt)
+
+    arrays = map(ops.convert_to_tensor, (tokens, np.int32(index), ids, exempt))
+    got = numpy(shared((repeating_actions, ngram, max_span), repeats_of, *arrays))
     assert got.shape == (rows, vocabulary_size + max_span * source_length)
     for row in range(rows):
 
@@ -101,11 +96,12 @@ def test_no_search_repeats(ngram):
         (sample_search, {"uniforms": uniforms, "temperature": 0.5}),
     ):
         options = dict(options, min_length=6 if ngram == 2 else 3, no_repeat_ngram=ngram)
-        found = numpy(step.search(search, 8, **options))
-        fast = numpy(
-            compiled(lambda search=search, options=options: step.search(search, 8, **options))()
-        )
-        assert_same(found, fast, close=("scores", "copy_probability", "log_probs"))
+        found = numpy(step.run(search, 8, **options))
+        if ngram == 2:
+            fast = numpy(
+                compiled(lambda search=search, options=options: step.run(search, 8, **options))()
+            )
+            assert_same(found, fast, close=("scores", "copy_probability", "log_probs"))
         for row, k in np.ndindex(found.lengths.shape):
             if found.scores[row, k] > -1e8:
                 said = ngrams(found.tokens[row, k, : found.lengths[row, k]].tolist(), ngram)

@@ -1,6 +1,4 @@
-"""Decoding with a shortlist is decoding with a model for which all other words are impossible:
-the same answers, scores and copies.
-"""
+"""Decoding with a shortlist is decoding with a model for which all other words are impossible."""
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from keras_models.decoding.sampling import draw_uniforms
 from keras_models.layers.numerics import LOG_ZERO
 from keras_models.layers.shortlist import choose_words
 from tests.keras_models.backends import TENSORFLOW, compiled, numpy, randomize
-from tests.keras_models.decoding.fakes import small_inputs, small_model
+from tests.keras_models.decoding.fakes import decoded, small_inputs, small_model, tensors
 from tests.keras_models.decoding.test_beam import assert_same
 from tests.keras_models.models.test_bodies import LEXICON, PAIRS, make, pairs, sources
 
@@ -40,18 +38,17 @@ def decoded_with_words_alone(model, inputs, words, **options):
     impossible = np.full_like(bias, LOG_ZERO)
     impossible[words] = bias[words]
     model.head.vocabulary.bias.assign(impossible)
-    found = numpy(decode(model, inputs, **OPTIONS, **options))
+    found = decoded(model, inputs, **OPTIONS, **options)
     model.head.vocabulary.bias.assign(bias)
     return found
 
 
-def check(model, inputs, size=SIZE, **options):
-    """Each row against the whole model, alone: so rows do not depend on each other either."""
+def check(model, inputs, size=SIZE, rows=(0,), **options):
+    """Compares rows with the whole model, alone: so rows do not depend on each other either."""
     words = words_of(model, inputs, size)
-    found = numpy(decode(model, inputs, shortlist=words, **OPTIONS, **options))
+    found = decoded(model, inputs, shortlist=words, **OPTIONS, **options)
     words = numpy(words)
-    # JAX compiles the loop anew for each.
-    for row in range(len(words) if TENSORFLOW else 1):
+    for row in rows:
         alone = decoded_with_words_alone(model, row_of(inputs, row), words[row], **options)
         one = type(found)(*(None if value is None else value[row : row + 1] for value in found))
         assert_same(alone, one, tolerance=1e-5)
@@ -72,7 +69,8 @@ def test_every_head_under_every_body(body, head):
     randomize(model, 3, 1.0)
     if model.head.needs_lexicon:
         model.set_lexicon(*LEXICON)
-    check(model, inputs, beam_size=2, n_best=2)
+    # Another row in each test.
+    check(model, inputs, rows=[CHOSEN.index((body, head)) % 3], beam_size=2, n_best=2)
 
 
 def test_the_softmax_weights_of_a_table_change_nothing():
@@ -83,9 +81,7 @@ def test_the_softmax_weights_of_a_table_change_nothing():
     words = words_of(model, inputs, 7)
 
     def search(**options):
-        return numpy(
-            decode(model, inputs, beam_size=2, n_best=2, shortlist=words, **options, **OPTIONS)
-        )
+        return decoded(model, inputs, beam_size=2, n_best=2, shortlist=words, **options, **OPTIONS)
 
     tables, expected = model.decoding_tables(shortlist=True), search()
     assert set(tables) == {"columns", "projections"}
@@ -96,11 +92,9 @@ def test_the_softmax_weights_of_a_table_change_nothing():
 
 def test_a_list_of_all_words_changes_nothing():
     model, inputs = small_model(), tensors(small_inputs())
-    expected = numpy(decode(model, inputs, beam_size=3, n_best=3, **OPTIONS))
+    expected = decoded(model, inputs, beam_size=3, n_best=3, **OPTIONS)
     words = words_of(model, inputs, 8)
-    assert_same(
-        expected, numpy(decode(model, inputs, beam_size=3, n_best=3, shortlist=words, **OPTIONS))
-    )
+    assert_same(expected, decoded(model, inputs, beam_size=3, n_best=3, shortlist=words, **OPTIONS))
 
 
 @pytest.mark.parametrize(
@@ -112,12 +106,8 @@ def test_a_list_of_all_words_changes_nothing():
     ],
 )
 def test_the_rules_of_a_search_hold(options):
-    found = check(small_model(seed=2), tensors(small_inputs()), **options)
+    found = check(small_model(seed=2), tensors(small_inputs()), rows=range(3), **options)
     assert (found.lengths > 0).any()
-
-
-def tensors(inputs):
-    return {name: ops.convert_to_tensor(value) for name, value in inputs.items()}
 
 
 def test_a_copied_word_can_be_read_again():
@@ -163,7 +153,7 @@ def test_a_list_too_short_for_the_source_copies_from_where_a_word_stands():
     """Four words are the special ones alone: all others must be copied, and are."""
     model, inputs = small_model(), small_inputs()
     words = words_of(model, tensors(inputs), 4)
-    found = numpy(decode(model, tensors(inputs), beam_size=3, n_best=3, shortlist=words, **OPTIONS))
+    found = decoded(model, inputs, beam_size=3, n_best=3, shortlist=words, **OPTIONS)
     copied = 0
     for row, k, t in np.argwhere(found.tokens > 3):
         assert found.tokens[row, k, t] >= 8 and found.copied_from[row, k, t] >= 0
@@ -181,7 +171,7 @@ def test_sampling_draws_words_of_the_list():
     words = words_of(model, inputs, 5)
     uniforms = draw_uniforms(7, 3, 4, 5)
     options = dict(max_length=5, sampling={}, uniforms=uniforms, n_best=4, shortlist=words)
-    found, words = numpy(decode(model, inputs, **options)), numpy(words)
+    found, words = decoded(model, inputs, **options), numpy(words)
     for row in range(3):
         said = np.concatenate(
             [tokens[:n] for tokens, n in zip(found.tokens[row], found.lengths[row])]
@@ -189,6 +179,7 @@ def test_sampling_draws_words_of_the_list():
         assert set(said[said < 8].tolist()) <= set(words[row].tolist())
 
 
+@pytest.mark.skipif(TENSORFLOW, reason="The next test compiles the same for all sizes")
 @pytest.mark.parametrize("beam", [1, 3])
 def test_compiled_equals_uncompiled(beam):
     model, inputs = small_model(seed=1), tensors(small_inputs())
@@ -206,7 +197,7 @@ def test_one_trace_with_symbolic_sizes_serves_all_sizes(xla):
     import tensorflow as tf
 
     model = small_model(seed=1)
-    options = dict(OPTIONS, beam_size=2, n_best=2)
+    options = dict(OPTIONS, beam_size=3 if xla else 1, n_best=1)
     names = list(small_inputs())
 
     def search(*arrays):

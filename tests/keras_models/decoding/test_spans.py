@@ -33,19 +33,18 @@ def sequence(step, row, found, k):
 
 
 @pytest.mark.parametrize(
-    "max_span,unit", [(1, "tokens"), (2, "tokens"), (3, "tokens"), (3, "choices")]
+    "max_span,unit,max_length,min_length,alpha",
+    [
+        (1, "tokens", 3, 1, 0.0),
+        (2, "tokens", 2, 0, 1.0),
+        (3, "tokens", 3, 0, 1.0),
+        (3, "choices", 3, 1, 1.0),
+    ],
 )
-@settings(max_examples=3 if TENSORFLOW else 2)
-@given(
-    seed=st.integers(0, 10**6),
-    max_length=st.sampled_from([2, 3]),
-    min_length=st.integers(0, 1),
-    alpha=st.sampled_from([0.0, 1.0]),
-)
-def test_a_wide_beam_finds_every_derivation(max_span, unit, seed, max_length, min_length, alpha):
-    """Each span is scored once, its length is that of its tokens or one, and each token knows where
-    it came from.
-    """
+@settings(max_examples=2)
+@given(seed=st.integers(0, 10**6))
+def test_a_wide_beam_finds_every_derivation(max_span, unit, max_length, min_length, alpha, seed):
+    """Each span is scored once, as long as its tokens or one; each token knows its origin."""
     step = SpanTableStep(seed, 2, V, 3, max_span)
     # Wide enough for all derivations: at most 179 of 3 tokens, by 2 words and 6 spans.
     beam = 180
@@ -194,12 +193,10 @@ def searches(step, max_length, **options):
     yield numpy(step.search(sample_search, max_length, uniforms=uniforms, **options))
 
 
-@pytest.mark.parametrize("max_span", [1, 3])
-@settings(max_examples=3 if TENSORFLOW else 2)
-@given(
-    seed=st.integers(0, 10**6), max_length=st.sampled_from([4, 7]), ngram=st.sampled_from([0, 1, 2])
-)
-def test_spans_and_locations_keep_the_promise(max_span, seed, max_length, ngram):
+@pytest.mark.parametrize("max_span,max_length,ngram", [(1, 4, 2), (3, 7, 1), (3, 4, 0)])
+@settings(max_examples=2)
+@given(seed=st.integers(0, 10**6))
+def test_spans_and_locations_keep_the_promise(max_span, max_length, ngram, seed):
     """However a protected token is output, it is output as often as the source holds it."""
     step = SpanTableStep(seed, 2, V, 4, max_span)
     protection = protection_of(step)
@@ -268,16 +265,15 @@ def test_forbid_agrees_with_its_definition_for_spans(seed, index):
 OPTIONS = dict(coverage_beta=0.2, return_attention=True)
 
 
-@pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("max_span", [1, 3])
+@pytest.mark.parametrize("max_span,beam", [(1, 3), (3, 1), (3, 3)] if TENSORFLOW else [(3, 3)])
 def test_compiled_equals_uncompiled(max_span, beam):
     step = SpanTableStep(5, 3, V, 4, max_span)
 
     def search():
         options = dict(OPTIONS, protection=protection_of(step), no_repeat_ngram=2)
         if beam == 1:
-            return step.search(greedy_search, 6, **options)
-        return step.search(beam_search, 6, beam_size=beam, n_best=beam, **options)
+            return step.run(greedy_search, 6, **options)
+        return step.run(beam_search, 6, beam_size=beam, n_best=beam, **options)
 
     # Sharing the end's probability among what is owed is arithmetic, which rounds.
     exact, close = (*EXACT, "attention", "copy_probability"), ("scores", "log_probs")

@@ -254,9 +254,9 @@ def step_arguments(head, arrays, t, dtype="float32"):
     state = {
         name: ops.cast(ops.convert_to_tensor(arrays[name][:, t]), dtype) for name in STATE_NAMES
     }
-    attention = arrays["attention"][:, t]
-    logs = np.where(attention > 0, np.log(np.maximum(attention, 1e-38)), LOG_ZERO)
-    state["attention_log_weights"] = ops.convert_to_tensor(logs.astype("float32"))
+    attention = ops.convert_to_tensor(arrays["attention"][:, t])
+    logs = ops.log(ops.maximum(attention, 1e-38))
+    state["attention_log_weights"] = ops.where(attention > 0, logs, LOG_ZERO)
     states = ops.cast(ops.convert_to_tensor(arrays["memory_states"]), dtype)
     memory = {
         "states": states,

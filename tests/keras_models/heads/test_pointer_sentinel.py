@@ -74,10 +74,10 @@ def state_and_memory(call, t=None):
     return {"hidden": tensors["hidden"]}, {name: tensors[key] for name, key in memory.items()}
 
 
-@settings(max_examples=15 if TENSORFLOW else 4)
-@given(seed=st.integers(0, 10**6), steps=st.integers(1, 3), source_length=st.integers(1, 6))
-def test_agrees_with_the_equations(seed, steps, source_length):
-    rng = np.random.default_rng(seed)
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10**6), sizes=st.sampled_from([(1, 1), (3, 5)]))
+def test_agrees_with_the_equations(seed, sizes):
+    rng, (steps, source_length) = np.random.default_rng(seed), sizes
     head = make(seed)
     call = example(rng, 2, steps, source_length)
     distribution = numpy(head(**call))
@@ -254,6 +254,4 @@ def test_in_a_functional_model_of_ones_own(tmp_path):
     assert np.isfinite(history).all() and history[-1] < 0.9 * history[0]
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(
-        model.predict(arrays, verbose=0), loaded.predict(arrays, verbose=0)
-    )
+    np.testing.assert_array_equal(numpy(model(arrays)), numpy(loaded(arrays)))

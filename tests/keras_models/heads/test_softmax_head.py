@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from keras_models.layers import SoftmaxHead
 from tests.keras_models import oracles
-from tests.keras_models.backends import TENSORFLOW, numpy, randomize
+from tests.keras_models.backends import numpy, randomize
 
 V, HIDDEN = 7, 3
 
@@ -18,8 +18,8 @@ def make(seed=0, **kwargs):
     return head
 
 
-@settings(max_examples=15 if TENSORFLOW else 5)
-@given(seed=st.integers(0, 10**6), source_length=st.integers(1, 5))
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10**6), source_length=st.sampled_from([1, 4]))
 def test_agrees_with_the_equation_and_never_copies(seed, source_length):
     rng = np.random.default_rng(seed)
     head = make(seed)

@@ -15,7 +15,8 @@ from tests.keras_models import composition_oracles as oracles
 from tests.keras_models.backends import compiled, numpy, randomize
 
 CHARACTERS, UNITS, LENGTH = 9, 4, 6
-WORDS = st.lists(st.lists(st.integers(1, CHARACTERS - 1), max_size=LENGTH), min_size=1, max_size=4)
+# Four words: the same shape always, for which JAX compiles once.
+WORDS = st.lists(st.lists(st.integers(1, CHARACTERS - 1), max_size=LENGTH), min_size=4, max_size=4)
 
 
 def make(function, seed=0, **options):
@@ -46,7 +47,7 @@ def weights_of(layer):
 
 
 @pytest.mark.parametrize("function", CharacterComposition.FUNCTIONS)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(words=WORDS, seed=st.integers(0, 99))
 def test_agrees_with_the_equations(function, words, seed):
     layer = make(function, seed)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_models.layers import ConvolutionalEncoder
-from tests.keras_models.backends import TENSORFLOW, numpy, randomize, value_and_gradients
+from tests.keras_models.backends import numpy, randomize, value_and_gradients
 from tests.keras_models.oracles import affine, sigmoids
 
 
@@ -37,16 +37,12 @@ def oracle(inputs, layer):
     return np.array(states)
 
 
-@settings(max_examples=15 if TENSORFLOW else 5)
-@given(
-    seed=st.integers(0, 10**6),
-    layers=st.integers(0, 3),
-    kernel_size=st.sampled_from([1, 3, 5]),
-    max_positions=st.sampled_from([2, 50]),
-    length=st.integers(1, 6),
-)
+# Layers, kernel size, positions with a vector of their own: few, because JAX compiles each anew.
+@pytest.mark.parametrize("layers,kernel_size,max_positions", [(0, 1, 50), (1, 5, 2), (2, 3, 50)])
+@settings(max_examples=4)
+@given(seed=st.integers(0, 10**6), length=st.sampled_from([1, 5]))
 def test_agrees_with_the_equations_whatever_the_padding(
-    seed, layers, kernel_size, max_positions, length
+    layers, kernel_size, max_positions, seed, length
 ):
     layer = make(layers=layers, kernel_size=kernel_size, max_positions=max_positions, seed=seed)
     rng = np.random.default_rng(seed)

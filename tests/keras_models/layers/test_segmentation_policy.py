@@ -13,7 +13,7 @@ from keras_models import segmentation
 from keras_models.layers import SegmentationPolicy
 from keras_models.layers.segmentation_policy import SegmentCounts
 from tests.keras_models import segmentation_oracles as oracles
-from tests.keras_models.backends import examples, numpy, randomize, value_and_gradients
+from tests.keras_models.backends import TENSORFLOW, numpy, randomize, value_and_gradients
 from tests.keras_models.layers.padding import padded
 
 SIZE, UNITS, BUCKETS = 3, 4, 7
@@ -38,8 +38,8 @@ def make_policy(**options):
     ],
     ids=lambda options: ",".join(options) or "default",
 )
-@settings(max_examples=examples(10))
-@given(seed=st.integers(0, 999), sentences=st.integers(1, 3))
+@settings(max_examples=6 if TENSORFLOW else 4)
+@given(seed=st.integers(0, 999), sentences=st.sampled_from([1, 3]))
 def test_the_loss_is_that_of_the_equations(options, seed, sentences):
     policy = make_policy(**options)
     samples = options.get("samples", 1)
@@ -55,19 +55,22 @@ def test_the_loss_is_that_of_the_equations(options, seed, sentences):
     attention = [
         rng.dirichlet(np.ones(length), size=size) for length, size in zip(lengths, target_lengths)
     ]
-    target_length, length = max(target_lengths), max(lengths)
+    # Always padded alike: JAX compiles once.
+    target_length, length = 4, 5
     looked = np.zeros((len(lengths), target_length, length), "float32")
     for row, one in enumerate(attention):
         looked[row, : one.shape[0], : one.shape[1]] = one
-    mask = padded([[True] * size for size in lengths], bool)
-    target_mask = padded([[True] * size for size in target_lengths], bool)
+    mask = padded([[True] * size for size in lengths], bool, length)
+    target_mask = padded([[True] * size for size in target_lengths], bool, target_length)
     encoded = {
-        "logits": padded(logits, "float32"),
-        "ends": padded(ends, bool),
-        "characters": padded(characters, "float32"),
+        "logits": padded(logits, "float32", length),
+        "ends": padded(ends, bool, length),
+        "characters": padded(characters, "float32", length),
     }
     # Behind a target's end its log-probabilities mean nothing.
-    target_log_prob = np.where(target_mask, padded(log_probs, "float32"), -7.0).astype("float32")
+    target_log_prob = np.where(
+        target_mask, padded(log_probs, "float32", target_length), -7.0
+    ).astype("float32")
     ids = mask.astype("int32")
     got = float(policy.loss(encoded, ids, mask, target_log_prob, target_mask, looked))
     regression = None
@@ -272,8 +275,8 @@ def test_decoding_draws_alike_and_begins_with_the_likeliest():
     assert first[:samples, 3].all() and first[samples:, 2].all() and not first[samples:, 3].any()
 
 
-@settings(max_examples=examples(20))
-@given(length=st.integers(1, 30), seed=st.integers(0, 99))
+@settings(max_examples=12)
+@given(length=st.sampled_from([1, 4, 30]), seed=st.integers(0, 99))
 def test_the_prior_draws_whole_segmentations(length, seed):
     uniforms = np.random.default_rng(seed).uniform(size=(2, length)).astype("float32")
     mask = np.arange(length) < np.array([[length], [max(1, length - 3)]])

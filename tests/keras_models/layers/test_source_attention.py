@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from keras_models.layers import SourceAttention
 from tests.keras_models import oracles
-from tests.keras_models.backends import TENSORFLOW, numpy, randomize, value_and_gradients
+from tests.keras_models.backends import numpy, randomize, value_and_gradients
 
 KINDS = SourceAttention.SCORES
 
@@ -24,17 +24,17 @@ def weights_of(layer):
 
 @pytest.mark.parametrize("coverage", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=12 if TENSORFLOW else 5)
+@settings(max_examples=8)
 @given(
     seed=st.integers(0, 10**6),
-    batch=st.integers(1, 3),
-    length=st.integers(1, 6),
+    # Few shapes: JAX compiles each operation for each.
+    sizes=st.sampled_from([(1, 1, 3, 3), (3, 5, 2, 4)]),
     masked=st.booleans(),
 )
-def test_agrees_with_the_equations(kind, coverage, seed, batch, length, masked):
+def test_agrees_with_the_equations(kind, coverage, seed, sizes, masked):
     rng = np.random.default_rng(seed)
-    query_size = int(rng.integers(1, 6))
-    memory_size = query_size if kind == "dot" else int(rng.integers(1, 6))
+    batch, length, query_size, memory_size = sizes
+    memory_size = query_size if kind == "dot" else memory_size
     layer = make(kind, coverage, query_size, memory_size, seed=seed)
     query = rng.normal(size=(batch, query_size)).astype("float32")
     memory = rng.normal(size=(batch, length, memory_size)).astype("float32")

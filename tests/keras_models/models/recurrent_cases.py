@@ -4,18 +4,12 @@ import numpy as np
 from keras import ops
 
 from keras_models.models import RecurrentSeq2Seq
-from tests.keras_models.backends import (
-    numpy,
-    randomize,
-)
+from tests.keras_models.backends import numpy, randomize, shared_by_config
 
 SOURCE_V, V, EMBEDDING, HIDDEN = 9, 8, 3, 4
 
-SOURCES = {
-    "empty": ([0, 0, 0], [0, 0, 0]),
-    "single token": ([5, 0, 0], [V, 0, 0]),
-    "all unknown": ([6, 7, 6], [V, V + 1, V]),
-}
+# Ids and extended ids of an empty source, one of a single token, and one that is all unknown.
+EDGES = [([0, 0, 0], [0, 0, 0]), ([5, 0, 0], [V, 0, 0]), ([6, 7, 6], [V, V + 1, V])]
 
 
 def make(
@@ -80,6 +74,15 @@ def example(seed=0, batch=3, source_length=5, target_length=4, more_source=0, mo
     }
 
 
+def edges():
+    """Pairs of the sources of `EDGES`, with a copy among the labels, and an ordinary one."""
+    inputs = example(batch=len(EDGES) + 1, source_length=3)
+    for row, (ids, extended) in enumerate(EDGES):
+        inputs["source_ids"][row], inputs["source_extended_ids"][row] = ids, extended
+        inputs["target_extended_ids"][row] = [V, 4, V, 3]
+    return inputs
+
+
 def tensors(inputs):
     return {name: ops.convert_to_tensor(value) for name, value in inputs.items()}
 
@@ -134,15 +137,31 @@ def weights_of(model):
 
 
 def forced_steps(model, inputs):
-    """Decodes along the labels with `step`:
-    the distributions `[target_length, batch, V + source_length]`.
+    """Decodes along the labels with `step`, as one program on JAX.
+
+    Returns what each step returns, the distributions `[target_length, batch, V + source_length]`
+    first.
     """
-    memory, carry = model.encode(tensors(inputs))
-    tokens, steps = np.full(len(inputs["source_ids"]), 2), []
-    for t in range(inputs["target_extended_ids"].shape[1]):
-        log_probs, copies, attention, carry = model.step(
-            ops.convert_to_tensor(tokens, dtype="int32"), carry, memory
-        )
-        steps.append(numpy((log_probs, copies, attention)))
-        tokens = inputs["target_extended_ids"][:, t]
+
+    def run(model, inputs):
+        memory, carry = model.encode(inputs)
+        tokens, steps = ops.full_like(inputs["target_extended_ids"][:, 0], 2), []
+        for t in range(inputs["target_extended_ids"].shape[1]):
+            *step, carry = model.step(tokens, carry, memory)
+            steps.append(step)
+            tokens = inputs["target_extended_ids"][:, t]
+        return steps
+
+    steps = numpy(shared_by_config(model, run, tensors(inputs), key="forced_steps"))
     return [np.stack(parts) for parts in zip(*steps)]
+
+
+def log_probs_and_losses(model, inputs):
+    """Returns the model's log-probabilities and its added losses, as one program on JAX."""
+
+    def run(model, inputs):
+        log_prob = model(inputs)
+        return log_prob, list(model.losses)
+
+    log_prob, losses = numpy(shared_by_config(model, run, tensors(inputs), key="losses"))
+    return log_prob, [float(loss) for loss in losses]

@@ -3,16 +3,13 @@ import numpy as np
 import pytest
 
 from tests.keras_models import head_oracles, oracles
-from tests.keras_models.backends import (
-    numpy,
-)
 from tests.keras_models.heads.head_cases import CASES
 from tests.keras_models.models.recurrent_cases import (
     V,
     example,
     forced_steps,
+    log_probs_and_losses,
     make,
-    tensors,
     weights_of,
 )
 
@@ -49,9 +46,7 @@ READS = [
 def test_selective_read_and_no_attention(
     head, cell, attention, input_feeding, selective_read, tmp_path
 ):
-    """Selective read by the last step's copies (Gu et al. 2016), and a decoder that sees the source
-    once.
-    """
+    """Selective read by the last copies (Gu et al. 2016), and a source that is seen once."""
     model = make(cell, attention, head, input_feeding, selective_read=selective_read)
     inputs = example()
     real = inputs["target_extended_ids"] != 0
@@ -60,8 +55,8 @@ def test_selective_read_and_no_attention(
         label = 3 if head == "pointer_network" else 5
         inputs["target_extended_ids"] = np.where(real, label, 0).astype("int32")
         inputs["target_input_ids"] = np.where(real, [[2, label, label, label]], 0).astype("int32")
-    log_prob = numpy(model(tensors(inputs)))
-    assert model.losses == [] or attention != "none"
+    log_prob, penalty = log_probs_and_losses(model, inputs)
+    assert penalty == [] or attention != "none"
     log_probs, _, attentions = forced_steps(model, inputs)
     weights = weights_of(model)
     for b in range(len(real)):
@@ -87,6 +82,5 @@ def test_selective_read_and_no_attention(
         )
         np.testing.assert_allclose(attentions[:, b][real[b]], attended, rtol=0, atol=1e-5)
     model.save(tmp_path / "model.keras")
-    np.testing.assert_array_equal(
-        numpy(keras.saving.load_model(tmp_path / "model.keras")(tensors(inputs))), log_prob
-    )
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(log_probs_and_losses(loaded, inputs)[0], log_prob)

@@ -1,0 +1,38 @@
+"""The examples in the docstrings do what they say, on either backend."""
+
+import doctest
+import importlib
+import pkgutil
+
+import keras
+import numpy as np
+import pytest
+
+import keras_models
+
+#: What an example may use without importing it.
+GLOBALS = {"np": np, "keras": keras, "ops": keras.ops}
+
+
+def examples():
+    """Returns the docstrings with examples of every module."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = []
+    for info in pkgutil.walk_packages(keras_models.__path__, "keras_models."):
+        module = importlib.import_module(info.name)
+        found += finder.find(module, info.name, extraglobs=GLOBALS)
+    return [example for example in found if example.examples]
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
+def test_an_example_holds(example):
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(example, out=said.append).failed == 0, "".join(said)
+
+
+def test_every_head_has_an_example():
+    with_examples = {example.name.rpartition(".")[2] for example in examples()}
+    heads = {name for name in dir(keras_models.layers) if name in keras_models.heads.__dict__}
+    public = {name for name in heads if isinstance(getattr(keras_models.heads, name), type)}
+    assert public - {"CopyHead"} <= with_examples

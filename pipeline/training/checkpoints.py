@@ -191,7 +191,7 @@ def _pack(state: dict[str, Any]) -> Iterable[bytes | memoryview]:
 
     facts = np.frombuffer(json.dumps(plain(state)).encode(), "uint8")
     buffer = io.BytesIO()
-    numbered = {str(number): array for number, array in enumerate(arrays)}
+    numbered: dict[str, Any] = {str(number): array for number, array in enumerate(arrays)}
     np.savez(buffer, facts=facts, **numbered)
     content = buffer.getbuffer()
     return [_MAGIC + hashlib.sha256(content).hexdigest().encode() + b"\n", content]

@@ -73,11 +73,12 @@ class Protection(typing.NamedTuple):
     tokens of its own accord nothing changes; where it gives all that is owed a probability of 0,
     the owed tokens share that of ending equally.
 
-    vocabulary: bool `[vocabulary_size]`, which target words are of a protected kind; or `[batch,
-    vocabulary_size]`, where each source has
-        words of its own.
-    source: bool `[batch, source_length]`, which source tokens are; leave out those that the head
-    cannot output. max_span: L, the longest span that is one action.
+    Attributes:
+        vocabulary: bool `[vocabulary_size]`, which target words are of a protected kind; or
+            `[batch, vocabulary_size]`, where each source has words of its own.
+        source: bool `[batch, source_length]`, which source tokens are; leave out those that the
+            head cannot output.
+        max_span: L, the longest span that is one action.
     """
 
     vocabulary: typing.Any

@@ -10,10 +10,13 @@ from keras_models.layers.numerics import LOG_ZERO
 class StepOutput(typing.NamedTuple):
     """What a step function returns for `rows` running hypotheses.
 
-    log_probs: float32 `[rows, extended_size]`, over extended ids.
-    copy_log_probs: float32 `[rows, source_length]`, log-probability of copying each source
-    position. attention: float32 `[rows, source_length]`, weights for the coverage penalty and for
-    pictures. carry: dict or nest of tensors with leading axis `rows`, handed to the next step.
+    Attributes:
+        log_probs: float32 `[rows, extended_size]`, over extended ids.
+        copy_log_probs: float32 `[rows, source_length]`, log-probability of copying each source
+            position.
+        attention: float32 `[rows, source_length]`, weights for the coverage penalty and for
+            pictures.
+        carry: dict or nest of tensors with leading axis `rows`, handed to the next step.
     """
 
     log_probs: typing.Any
@@ -25,13 +28,15 @@ class StepOutput(typing.NamedTuple):
 class Hypotheses(typing.NamedTuple):
     """Finished output sequences, best first. K is 1 for greedy search.
 
-    tokens: int32 `[batch, K, max_length]`, extended ids, 0 after the end; the end id itself is not
-    included. lengths: int32 `[batch, K]`, tokens before the end. scores: float32 `[batch, K]`,
-    length-normalised log-probability less the coverage penalty. log_probs: float32 `[batch, K]`,
-    sum of the tokens' log-probabilities, the end's included. copied_from: int32 `[batch, K,
-    max_length]`, source position, -1 for generated tokens. copy_probability: float32 `[batch, K,
-    max_length]`, probability that the token was copied. attention: float32 `[batch, K, max_length,
-    source_length]`, or None unless it was asked for.
+    Attributes:
+        tokens: int32 `[batch, K, max_length]`, extended ids, 0 after the end; the end id itself is
+            not included.
+        lengths: int32 `[batch, K]`, tokens before the end.
+        scores: float32 `[batch, K]`, length-normalised log-probability less the coverage penalty.
+        log_probs: float32 `[batch, K]`, sum of the tokens' log-probabilities, the end's included.
+        copied_from: int32 `[batch, K, max_length]`, source position, -1 for generated tokens.
+        copy_probability: float32 `[batch, K, max_length]`, probability that the token was copied.
+        attention: float32 `[batch, K, max_length, source_length]`, or None unless it was asked for.
     """
 
     tokens: typing.Any

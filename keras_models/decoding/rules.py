@@ -19,16 +19,19 @@ LENGTH_UNITS = ("tokens", "choices")
 class Rules(typing.NamedTuple):
     """The source and the rules of one search; the same for all its steps.
 
-    extended_ids: int32 `[batch, source_length]`.
-    source_mask: bool `[batch, source_length]`.
-    extended_size: V + source_length.
-    max_length, min_length, allow_unknown, protection: see `beam_search`.
-    max_span: the longest span that is one action, see `keras_models.decoding.actions`.
-    merges: whether a copied id stands for all positions that hold its word, or for its own position
-    alone. replace_unknown: whether `[UNK]` is output as the source token that attention looks at
-    most. no_repeat_ngram: no output says the same n tokens twice, but for tokens that are owed and
-    where nothing else is left; 0 for off. length_unit: what an output's length counts, see
-    `LENGTH_UNITS`. start_id, end_id, unknown_id: special ids.
+    Attributes:
+        extended_ids: int32 `[batch, source_length]`.
+        source_mask: bool `[batch, source_length]`.
+        extended_size: V + source_length.
+        max_length, min_length, allow_unknown, protection: see `beam_search`.
+        max_span: the longest span that is one action, see `keras_models.decoding.actions`.
+        merges: whether a copied id stands for all positions that hold its word, or for its own
+            position alone.
+        replace_unknown: whether `[UNK]` is output as the source token that attention looks at most.
+        no_repeat_ngram: no output has the same n tokens twice, but for tokens that are owed and
+            where nothing else is left; 0 for off.
+        length_unit: what an output's length counts, see `LENGTH_UNITS`.
+        start_id, end_id, unknown_id: special ids.
     """
 
     extended_ids: typing.Any

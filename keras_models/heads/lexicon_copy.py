@@ -46,7 +46,8 @@ class LexiconCopy(LexiconHead):
     >>> ids, probabilities = np.full((2, 5, 1), 7), np.ones((2, 5, 1))
     >>> context = np.ones((2, 3, 6))
     >>> source = np.tile(np.arange(10, 15), (2, 1))
-    >>> tuple(head(np.ones((2, 3, 4)), attention, ids, probabilities, source, context=context).shape)
+    >>> hidden = np.ones((2, 3, 4))
+    >>> tuple(head(hidden, attention, ids, probabilities, source, context=context).shape)
     (2, 3, 15)
     """
 

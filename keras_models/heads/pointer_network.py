@@ -45,7 +45,8 @@ class PointerNetwork(CopyHead):
     Example:
 
     >>> head = PointerNetwork(vocabulary_size=10)
-    >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), np.tile(np.arange(10, 15), (2, 1))).shape)
+    >>> source = np.tile(np.arange(10, 15), (2, 1))
+    >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), source).shape)
     (2, 3, 15)
 
     References:

@@ -63,7 +63,8 @@ class SpanCopy(CopyHead):
     Example:
 
     >>> head = SpanCopy(vocabulary_size=10, max_span=2)
-    >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), np.ones((2, 3, 8)), np.ones((2, 5, 8))).shape)
+    >>> context, states = np.ones((2, 3, 8)), np.ones((2, 5, 8))
+    >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), context, states).shape)
     (2, 3, 20)
 
     References:

@@ -82,6 +82,10 @@ def render_report(facts: RunFacts) -> str:
             "wins_and_losses": _wins_and_losses(facts),
             "sentences": _sentences(facts),
             "recipe_differences": facts["recipe_differences"],
+            # Whether the models are language models, whose heat maps read differently.
+            "of_streams": any(
+                "log_perplexity_by_frequency" in system for system in facts["systems"]
+            ),
             "heat_maps": [maps.drawn_map(one) for one in facts["heat_maps"][:MAX_HEAT_MAPS]],
             "samples": samples.shown_samples(samples.differing_first(facts["samples"])),
             "sample_count": len(facts["samples"]),

@@ -8,7 +8,8 @@ import pathlib
 
 import pytest
 
-from pipeline.lexicons import translation_lexicon
+from pipeline.lexicons import translation_lexicon, word_alignment
+from pipeline.lexicons.links import make_links
 from pipeline.recipes import sections
 from pipeline.text import units
 from tests.components.test_vocabulary import write_examples
@@ -155,6 +156,42 @@ def test_what_is_learned_does_not_depend_on_the_shards(tmp_path, symmetrization)
     for source, target in {**WORDS, "see": "voir", "and": "et"}.items():
         assert max(whole[source], key=whole[source].get) == target
     assert facts["coverage_of_text"] == 1 and facts["learned_words"] == 8
+
+
+@pytest.mark.parametrize("diagonal_iterations", [0, 1])
+def test_what_is_learned_is_what_the_same_passes_give_in_memory(tmp_path, diagonal_iterations):
+    """Two passes of Model 1; then the diagonal model begins with the default prior."""
+    from components.lexicon.executor import to_words
+
+    rows = [("a b c", "A B C"), ("a c", "A C"), ("b c a", "B C A"), ("c b", "C C B")]
+    learned, _ = run(
+        tmp_path,
+        rows=rows,
+        kind="learned",
+        symmetrization="none",
+        model1_iterations=2,
+        diagonal_iterations=diagonal_iterations,
+        min_probability=0.0001,
+    )
+    ids = {word: number for side in ("abc", "ABC") for number, word in enumerate(side, 1)}
+    links = make_links(
+        *([[ids[word] for word in row[side].split()] for row in rows] for side in (0, 1))
+    )
+    table, prior = None, None
+    for step in range(2 + diagonal_iterations):
+        counts = word_alignment.expected_counts(links, table, prior)
+        table = word_alignment.normalize(counts)
+        if prior is not None:
+            prior = word_alignment.update_prior(prior, counts)
+        elif diagonal_iterations and step == 1:
+            prior = word_alignment.Prior()
+    counts = word_alignment.expected_counts(links, table, prior)
+    expected = to_words(counts, "abc", "ABC", 10, 0.0001)
+    assert {word: set(targets) for word, targets in learned.items()} == {
+        word: set(targets) for word, targets in expected.items()
+    }
+    for word, targets in expected.items():
+        assert learned[word] == pytest.approx(targets, abs=1e-4)
 
 
 def test_a_listed_lexicon_is_uniform_and_says_what_it_covers(tmp_path, caplog):

@@ -1,5 +1,6 @@
-"""What a machine with an accelerator and without TensorFlow does:
-trains a network on arrays and saves it. Run with KERAS_BACKEND=jax.
+"""Trains a network on arrays and saves it, as a machine without TensorFlow does.
+
+Run with KERAS_BACKEND=jax.
 
     python -m tests.end_to_end.jax_training CONFIG.json ARRAYS.npz NETWORK.keras ANSWERS.npz
 

@@ -1,6 +1,4 @@
-"""A network trained on the JAX backend, where there is no TensorFlow, is exported by the pipeline
-and answers as it did there.
-"""
+"""A network trained on JAX, without TensorFlow, answers the same when the pipeline exports it."""
 
 import itertools
 import json

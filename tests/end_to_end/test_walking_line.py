@@ -21,6 +21,27 @@ from tests.end_to_end.conftest import OVERRIDES
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def model(finished_run):
+    """The pushed model in this process; what XLA has compiled serves every test."""
+    from pipeline.export.served_model import ServedModel
+
+    facts, _ = finished_run
+    return ServedModel(facts["paths"]["models"])
+
+
+@pytest.fixture(scope="module")
+def server(finished_run):
+    """A server of the pushed model, which batches."""
+    from serving.batching import Batching
+    from serving.server import ModelServer, ServerSettings
+
+    facts, _ = finished_run
+    settings = ServerSettings(port=0, rest_port=0, batching=Batching(max_batch_size=4))
+    with ModelServer(facts["paths"]["models"], settings) as server:
+        yield server
+
+
 def versions_of(facts):
     """The folders of the versions that were pushed."""
     return [path for path in pathlib.Path(facts["paths"]["models"]).iterdir() if path.is_dir()]
@@ -230,40 +251,30 @@ def test_evaluate_measures_a_pushed_model(finished_run, data_file, tmp_path, cap
     assert "bleu" in written["metrics"]
 
 
-def test_serve_and_request(finished_run, capsys):
+def test_serve_and_request(server, capsys):
     from serving.client import Client, RequestError
-    from serving.server import ModelServer, ServerSettings
 
-    facts, _ = finished_run
-    with ModelServer(facts["paths"]["models"], ServerSettings(port=0)) as server:
-        with Client(server.address, timeout=120) as client:
-            answers = client.predict(
-                ["Delete page %(never_seen)s", "Open folder {{ nor.this }} now"]
-            )
-            assert "%(never_seen)s" in answers[0].text
-            copied = [token for token in answers[0].tokens if token.copied_from is not None]
-            assert ("%(never_seen)s", "%(never_seen)s") in [
-                (token.text, token.source_token) for token in copied
-            ]
-            assert len(client.n_best("Close file %(x)s")[0]) == 2
-            [score] = client.score(["Delete page %(x)s"], ["Supprimer la page %(x)s"])
-            assert score.log_probability < 0 and score.token_count == 5
-            with pytest.raises(RequestError, match="has 40 tokens; this model takes at most 16"):
-                client.predict("word " * 40)
-            with pytest.raises(RequestError, match="empty"):
-                client.predict(" ")
-        assert (
-            main.main(["request", "--address", server.address, "Delete page %(never_seen)s"]) == 0
-        )
-        assert "%(never_seen)s" in capsys.readouterr().out
+    with Client(server.address, timeout=120) as client:
+        answers = client.predict(["Delete page %(never_seen)s", "Open folder {{ nor.this }} now"])
+        assert "%(never_seen)s" in answers[0].text
+        copied = [token for token in answers[0].tokens if token.copied_from is not None]
+        assert ("%(never_seen)s", "%(never_seen)s") in [
+            (token.text, token.source_token) for token in copied
+        ]
+        assert len(client.n_best("Close file %(x)s")[0]) == 2
+        [score] = client.score(["Delete page %(x)s"], ["Supprimer la page %(x)s"])
+        assert score.log_probability < 0 and score.token_count == 5
+        with pytest.raises(RequestError, match="has 40 tokens; this model takes at most 16"):
+            client.predict("word " * 40)
+        with pytest.raises(RequestError, match="empty"):
+            client.predict(" ")
+    assert main.main(["request", "--address", server.address, "Delete page %(never_seen)s"]) == 0
+    assert "%(never_seen)s" in capsys.readouterr().out
 
 
-def test_answers_do_not_depend_on_their_batch(finished_run):
+def test_answers_do_not_depend_on_their_batch(finished_run, model):
     """Padding, bucket, neighbours and XLA change no token."""
-    from pipeline.export.served_model import ServedModel
-
     facts, _ = finished_run
-    model = ServedModel(facts["paths"]["models"])
     texts = [sample["source"] for sample in facts["samples"][:11]]
     together = model.predict(texts)
     alone = [model.predict([text])[0] for text in texts]
@@ -275,11 +286,7 @@ def test_answers_do_not_depend_on_their_batch(finished_run):
         assert one["score"] == pytest.approx(three["score"], abs=1e-4)
 
 
-def test_many_threads_get_their_own_answers(finished_run):
-    from pipeline.export.served_model import ServedModel
-
-    facts, _ = finished_run
-    model = ServedModel(facts["paths"]["models"])
+def test_many_threads_get_their_own_answers(model):
     texts = [f"Delete page %(thread_{index})s" for index in range(8)]
     answers = {}
 
@@ -330,26 +337,20 @@ def test_compilations_are_bounded_by_the_bucket_list(finished_run, tmp_path):
     assert len(modules) == 2 * 2
 
 
-def test_the_server_conforms_to_tensorflow_serving(finished_run):
+def test_the_server_conforms_to_tensorflow_serving(server):
     """The suite that is ready to run against TensorFlow Serving's own container runs against the
     embedded server.
     """
-    from serving.batching import Batching
-    from serving.server import ModelServer, ServerSettings
-
-    facts, _ = finished_run
-    settings = ServerSettings(port=0, rest_port=0, batching=Batching(max_batch_size=4))
-    with ModelServer(facts["paths"]["models"], settings) as server:
-        arguments = [
-            "--address",
-            server.address,
-            "--rest",
-            server.rest_address,
-            "--model",
-            "localization_en_fr",
-        ]
-        command = [sys.executable, "-m", "tests.end_to_end.serving_conformance", *arguments]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    arguments = [
+        "--address",
+        server.address,
+        "--rest",
+        server.rest_address,
+        "--model",
+        "localization_en_fr",
+    ]
+    command = [sys.executable, "-m", "tests.end_to_end.serving_conformance", *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert (
         "FAILED" not in done.stdout

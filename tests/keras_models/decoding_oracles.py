@@ -1,6 +1,4 @@
-"""Search over span-copy derivations, and the distributions that sampling draws from, in NumPy
-float64 and plain loops.
-"""
+"""Search over span-copy derivations, and sampling's distributions, in NumPy float64."""
 
 import math
 
@@ -12,8 +10,7 @@ from tests.keras_models.oracles import length_penalty
 def span_derivations(
     step, extended_ids, words, end_id, max_length, alpha, min_length=0, count="tokens"
 ):
-    """Scores every derivation of every output of at most `max_length` tokens, each followed by the
-    end.
+    """Scores every derivation of every output of at most `max_length` tokens and the end.
 
     A derivation generates words and copies spans (Zhou 2018): log p is the sum of log((1 - p_copy)
     p(word)) over generated words, the end included, and of log(p_copy p(start) p(end | start)) once
@@ -75,8 +72,9 @@ def span_derivations(
 
 
 def sampling_distribution(probabilities, temperature=1.0, top_k=None, top_p=None):
-    """What sampling draws from: temperature, then the k likeliest, then the nucleus;
-    renormalised after each.
+    """What sampling draws from: temperature, then the k likeliest, then the nucleus.
+
+    It is renormalised after each.
 
     temperature: p_i^(1 / temperature) / sum_j p_j^(1 / temperature)
     top k (Fan 2018): the k largest

@@ -5,8 +5,8 @@ One source, one target step, no batch axis; kernels are `[inputs, outputs]`. Com
     memory        source states `[source_length, memory_size]`
     mask          booleans `[source_length]`, false at padding; None means no padding
     extended_ids  `[source_length]`: the target vocabulary's id of each source token, or V + its
-    first position copies        `[source_length]`: p(this step copies source position j); exactly 0
-    at padding
+                  first position
+    copies        `[source_length]`: p(this step copies source position j); exactly 0 at padding
 
 Distributions run over the V + source_length extended ids.
 """
@@ -34,8 +34,9 @@ def log_sigmoid(x):
 
 
 def merge(p_vocabulary, copies, extended_ids):
-    """P(w) = p_vocabulary(w) + sum of copies_j over the occurrences j of w;
-    both parts already hold their gates.
+    """P(w) = p_vocabulary(w) + sum of copies_j over the occurrences j of w.
+
+    Both parts already hold their gates.
     """
     result = np.zeros(len(p_vocabulary) + len(copies))
     for word, p in enumerate(p_vocabulary):
@@ -295,7 +296,8 @@ def candidate_words(batch, frequent, size):
 
 
 def candidate_softmax(scores, candidates, weights=None):
-    """softmax over `candidates` alone:
+    """softmax over `candidates` alone.
+
     p(w) = exp(score_w) / sum over the candidates c of weight_c exp(score_c); words outside have
     exactly 0.
 

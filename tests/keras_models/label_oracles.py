@@ -1,5 +1,6 @@
-"""Labels that copying is trained with, in plain Python:
-one source and one target, lists of strings.
+"""Labels that copying is trained with, in plain Python.
+
+One source and one target, lists of strings.
 
 Written from the papers' descriptions alone.
 """

@@ -31,8 +31,9 @@ def linear(hidden, kernel, offset, p_lexicon, x):
 
 
 def lexicon_copy(p_model, weights, ids, probabilities, extended_ids, gates):
-    """The mixture of generating, translating and copying:
-    distribution over V + S, and each position's copy.
+    """The mixture of generating, translating and copying.
+
+    Returns the distribution over V + S, and each position's copy.
     """
     size, length = len(p_model), len(weights)
     generate, translate, copy = gates if sum(weights) > 0 else (1.0, 0.0, 0.0)

@@ -55,9 +55,9 @@ def layer_norm(vector, gamma, beta, epsilon=1e-5):
 def attention(kind, query, memory, mask, weights, coverage=None):
     """Attention's weights and context.
 
-    additive: e_i = v . tanh(W_h h_i + W_s s + w_c c_i + b)    (Bahdanau 2014; See 2017 eq. 1 and
-    11) dot:      e_i = s . h_i [+ w_c c_i]                        (Luong 2015) bilinear: e_i = s .
-    W h_i [+ w_c c_i]                      (Luong 2015)
+        additive: e_i = v . tanh(W_h h_i + W_s s + w_c c_i + b)  (Bahdanau 2014; See 2017 eq. 1, 11)
+        dot:      e_i = s . h_i [+ w_c c_i]                      (Luong 2015)
+        bilinear: e_i = s . W h_i [+ w_c c_i]                    (Luong 2015)
 
     Args:
         weights: dict of arrays: `memory_kernel`, `query_kernel`, `bias`, `score_kernel`,
@@ -147,8 +147,9 @@ def pointer_generator(
 
 
 def gru(x, h, kernel, recurrent_kernel, bias):
-    """Cho 2014, with the reset gate after the recurrent product; gates z, r, candidate;
-    bias `[2, 3 units]`.
+    """Cho 2014, with the reset gate after the recurrent product.
+
+    Gates z, r, candidate; bias `[2, 3 units]`.
 
     z = sigmoid(W_z x + b_z + U_z h + d_z),  r likewise,  n = tanh(W_n x + b_n + r * (U_n h + d_n)),
     h' = z h + (1 - z) n
@@ -181,8 +182,9 @@ def recur(cell, x, state, weights):
 
 
 def encode(source_ids, weights, cell):
-    """Bidirectional layers over the tokens that are not padding;
-    bridges from the last states of both directions.
+    """Bidirectional layers over the tokens that are not padding.
+
+    Bridges lead from the last states of both directions.
     """
     length = len(source_ids)
     mask = [int(i) != 0 for i in source_ids]
@@ -319,8 +321,9 @@ def exhaustive_search(distribution, words, end_id, max_length, min_length, alpha
 
 
 def beam_search(distribution, words, end_id, beam, max_length, min_length, alpha, beta, mask):
-    """Beam search whose ended hypotheses keep their places (Bahdanau 2014):
-    as many as have ended, fewer go on.
+    """Beam search whose ended hypotheses keep their places (Bahdanau 2014).
+
+    As many as have ended, fewer go on.
 
     Arguments and result as in `exhaustive_search`; at most `beam` results.
     """

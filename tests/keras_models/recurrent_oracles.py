@@ -1,4 +1,5 @@
-"""Recurrent pieces and their regularisers in NumPy float64:
+"""Recurrent pieces and their regularisers in NumPy float64.
+
 maxout, noisy tanh, zoneout, dropout, scheduled sampling.
 
 Written from the papers' equations alone; style, array layout and cells are those of `oracles.py`.
@@ -48,9 +49,10 @@ def noisy_tanh(vector, alpha, c, p, noise=None):
     """Gulcehre 2016b ("Noisy activation functions"), noise at the output, half-normal, with learned
     p.
 
-    h(x) = clip(x, -1, 1), u(x) = x, Delta = h - u, sigma(x) = c (sigmoid(p Delta) - 1/2)^2, d(x) =
-    -sgn(x) sgn(1 - alpha) phi(x) = alpha h(x) + (1 - alpha) u(x) + d(x) sigma(x) e,   e = |N(0, 1)|
-    in training, E[e] = sqrt(2 / pi) afterwards
+        h(x) = clip(x, -1, 1), u(x) = x, Delta = h - u
+        sigma(x) = c (sigmoid(p Delta) - 1/2)^2,  d(x) = -sgn(x) sgn(1 - alpha)
+        phi(x) = alpha h(x) + (1 - alpha) u(x) + d(x) sigma(x) e
+        e = |N(0, 1)| in training, E[e] = sqrt(2 / pi) afterwards
 
     With sgn(0) = 0, alpha = 1 has no noise, as the equation says; the authors' program takes sgn(1
     - alpha) = 1 there.

@@ -1,5 +1,6 @@
-"""The segmenting encoder and its policy's loss in NumPy float64:
-segments are true slices, walked one by one.
+"""The segmenting encoder and its policy's loss in NumPy float64.
+
+Segments are true slices, walked one by one.
 
 Written from Arthur 2018, chapter 5; style, array layout and cells are those of `oracles.py`.
 """
@@ -46,9 +47,10 @@ def bucket(ids, buckets):
 
 
 def encode(embedded, ends, weights, units, composes, residual=False, ids=None):
-    """One sentence:
-    logits, and the word encoder's states by the place of each segment's last character, and its
-    last states.
+    """Encodes one sentence.
+
+    Returns the logits, the word encoder's states by the place of each segment's last character,
+    and its last states.
 
     Args:
         embedded: `[length, size]`, real characters alone.
@@ -110,8 +112,9 @@ def policy_loss(
     confidence_penalty=0.0,
     fertility_weight=0.0,
 ):
-    """The loss of a batch:
-    rows of real characters and real target tokens alone, a sentence's samples side by side.
+    """The loss of a batch.
+
+    Rows are of real characters and real target tokens alone, a sentence's samples side by side.
 
     Args:
         logits, ends: a list of numbers and of bools for each row.

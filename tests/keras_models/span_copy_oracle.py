@@ -10,15 +10,18 @@ from tests.keras_models.recurrent_oracles import maxout
 
 
 def span_copy(embedding, state, context, memory, mask, weights, max_span, transducer_input="start"):
-    """Zhou 2018 (SeqCopyNet), one decoding step;
-    the equations are those of the published paper, in the text's order.
+    """Zhou 2018 (SeqCopyNet), one decoding step, by the paper's equations in their order.
 
-    m = [w; s; c]                                              w = embedding of y_{t-1}, s = state,
-    c = context p_copy = sigmoid(W_2 tanh(W_1 m + b_1) + b_2) vocabulary = softmax(W_o maxout(W_r w
-    + U_r c + V_r s) [+ b_o])         maxout over neighbouring pairs q_start = tanh(W_q m + b_q),
-    start = softmax_j(v . tanh(W_h h_j + W_s q_start + b)) over the real positions q_end = GRU(x,
-    tanh(W_g m + b_g)),   end = softmax_k(v' . tanh(W_h' h_k + W_s' q_end + b')) p(span j..k) =
-    p_copy start_j end_{k | j}
+        m = [w; s; c]            w = embedding of y_{t-1}, s = state, c = context
+        p_copy = sigmoid(W_2 tanh(W_1 m + b_1) + b_2)
+        vocabulary = softmax(W_o maxout(W_r w + U_r c + V_r s) [+ b_o])
+        q_start = tanh(W_q m + b_q)
+        start = softmax_j(v . tanh(W_h h_j + W_s q_start + b)) over the real positions
+        q_end = GRU(x, tanh(W_g m + b_g))
+        end = softmax_k(v' . tanh(W_h' h_k + W_s' q_end + b'))
+        p(span j..k) = p_copy start_j end_{k | j}
+
+    maxout is over neighbouring pairs.
 
     x is the transducer's input: "start": h_j of the start j, so that each start has a query of its
     own; "expected": the copying context sum_j start_j h_j, one query for all. For both, ends run
@@ -92,8 +95,9 @@ def span_copy(embedding, state, context, memory, mask, weights, max_span, transd
 
 
 def span_copy_loss(steps, segments):
-    """Zhou 2018, objective: -sum of log (1 - p_copy) p(word) over generated words, -sum of log
-    p(span) over copied spans.
+    """Zhou 2018, objective.
+
+    -sum of log (1 - p_copy) p(word) over generated words, -sum of log p(span) over copied spans.
 
     A span is paid for once, at its first token; the decoder nevertheless runs over every word (Copy
     Run), so there is a step for each target token, those inside of a span unused.

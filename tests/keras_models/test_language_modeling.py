@@ -83,9 +83,7 @@ def test_perplexity_of_a_stream_equals_the_oracle(head):
 
 
 def test_carried_states_are_those_of_the_update_before_it():
-    """What `train_on_batch` leaves in the variables is what the model returns for the same words;
-    `reset` empties it.
-    """
+    """`train_on_batch` leaves in the variables what the model returns; `reset` empties them."""
     model = make(dropout=0.0, zoneout_hidden=0.0, zoneout_cell=0.0)
     words = np.random.default_rng(5).integers(1, V, size=(2, 10))
     expected = numpy(keras.tree.flatten(model(words[:, :3])[1]["states"]))
@@ -103,8 +101,9 @@ def test_carried_states_are_those_of_the_update_before_it():
 
 
 def text_of_names(rng, sentences):
-    """Each sentence names somebody, one of many, and names them again:
-    the second name can be known from the first alone.
+    """Each sentence names somebody, one of many, and names them again.
+
+    The second name can be known from the first alone.
     """
     words = []
     for _ in range(sentences):

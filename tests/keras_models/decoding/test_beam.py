@@ -31,9 +31,7 @@ def assert_same(first, second, rows=slice(None), exact=EXACT, close=CLOSE, toler
 
 
 def words_of(step, row):
-    """What row's hypotheses may consist of:
-    neither specials nor copy ids without a source position.
-    """
+    """The words that a row may output: no specials, no copy ids without a source position."""
     possible = np.exp(step.log_probs[row]).sum(axis=0) > 0
     return [word for word in range(4, step.size) if possible[word]]
 
@@ -240,8 +238,9 @@ def test_longest_and_shortest_output():
 
 
 def test_provenance_follows_the_hypothesis():
-    """Both hypotheses say word 4: one copies it, the other mostly generates it;
-    position is the likeliest occurrence.
+    """One hypothesis copies its word, the other mostly generates it.
+
+    The position is the likeliest occurrence.
     """
     first = [0, 0, 0, 0, 0.6, 0.4, 0, 0, 0]
     end = [0, 0, 0, 1, 0, 0, 0, 0, 0]
@@ -301,8 +300,9 @@ def test_going_on_with_the_sources_that_run_changes_nothing(seed, batch, beam, n
 
 
 def test_steps_of_the_second_half_are_of_half_the_rows():
-    """One source of four needs three tokens more than the others:
-    these steps are its own and one other's.
+    """One source of four needs three tokens more than the others.
+
+    These steps are its own and one other's.
     """
     step, rows = TableStep(0, 4, 6, 3), []
     step.log_probs[...] = -10.0

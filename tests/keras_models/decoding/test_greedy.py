@@ -19,8 +19,9 @@ def letter_id(letter):
 
 
 def spelled(text):
-    """A step function that spells a text, copying the letters that only the source has, and then
-    ends.
+    """A step function that spells a text, then ends.
+
+    It copies the letters that only the source has.
     """
     p = np.full((len(text) + 1, V + len(SOURCE)), 1e-3)
     copy = np.zeros((len(text) + 1, len(SOURCE)))

@@ -18,8 +18,9 @@ TINY = -1e9
 
 
 def random_case(seed, batch=2, source_length=4):
-    """Sources of words (4, 5), known placeholders (6) and unknown ones (V + j), and a random table
-    of distributions.
+    """Random sources, and a random table of distributions.
+
+    The sources have words (4, 5), known placeholders (6) and unknown ones (V + j).
     """
     random = np.random.default_rng(seed)
     extended = np.zeros((batch, source_length), "int32")

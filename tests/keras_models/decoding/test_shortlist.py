@@ -74,9 +74,7 @@ def test_every_head_under_every_body(body, head):
 
 
 def test_the_softmax_weights_of_a_table_change_nothing():
-    """Tables of the weights hold the words' columns where lists are asked for;
-    they are what lists are gathered from.
-    """
+    """Lists are gathered from the words' columns in the tables of the weights."""
     model, inputs = small_model(), tensors(small_inputs())
     words = words_of(model, inputs, 7)
 

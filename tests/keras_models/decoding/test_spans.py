@@ -87,8 +87,9 @@ def test_a_beam_of_one_is_greedy_search(max_span, unit):
 
 
 def test_a_length_counted_in_choices_ranks_by_the_mean_of_a_choice():
-    """Two choices make a span of three tokens and the end:
-    its score is theirs, not that of four tokens.
+    """Two choices make a span of three tokens and the end.
+
+    Their score is that of two, not of four tokens.
     """
     step = SpanTableStep(5, 3, V, 4, max_span=3, p_copy=0.9)
     found = numpy(step.search(greedy_search, 6, length_alpha=1.0, length_unit="choices"))
@@ -137,8 +138,9 @@ def test_greedy_search_sees_a_span_through():
 
 @pytest.mark.parametrize("beam", [2, 8])
 def test_a_narrow_beam_counts_the_tokens_that_a_span_is_sure_to_have(beam):
-    """Two words are likelier than a span, but it says three tokens for its price;
-    the narrow beam finds what the wide one does.
+    """Two words are likelier than a span, which outputs three tokens for its price.
+
+    The narrow beam finds what the wide one does.
     """
     ids, words = np.array([[V, V + 1, V + 2]], "int32"), {4: 0.38, 5: 0.32}
     span = V + 2 * 3  # three tokens from position 0
@@ -340,8 +342,9 @@ def test_symbolic_sizes(beam):
 
 
 def test_each_occurrence_is_an_outcome_of_its_own():
-    """A word that stands twice in the source is not merged:
-    the likelier place wins, though a word beats neither sum.
+    """A word that stands twice in the source is not merged.
+
+    The likelier place wins, though a word beats neither sum.
     """
     step = SpanTableStep(0, 1, V, 3, 1)
     step.mask, step.ids = np.ones((1, 3), bool), np.array([[V, 5, V]], "int32")

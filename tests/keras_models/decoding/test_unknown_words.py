@@ -14,8 +14,9 @@ V = 6
 def search(
     attention, ids, mask=None, protection=None, beam_size=1, p=(0, 0.7, 0, 0.1, 0.2, 0), **options
 ):
-    """Distributions in which `[UNK]` is by far the likeliest, then word 4;
-    the output ends after two tokens.
+    """Searches distributions in which `[UNK]` is by far the likeliest, then word 4.
+
+    The output ends after two tokens.
     """
     source_length = len(ids)
     step_log_probs = logs([[*p, *[0.0] * source_length]])

@@ -1,6 +1,4 @@
-"""Every copy mechanism with random arguments, its oracle and its gate:
-what the proofs of `test_all_heads.py` run over.
-"""
+"""Every copy mechanism with random arguments, its oracle and its gate."""
 
 import inspect
 import typing
@@ -45,9 +43,7 @@ STATE_NAMES = ("hidden", "context", "inputs", "decoder_state")
 
 
 def example(rng, batch=2, steps=3, source_length=4):
-    """Random arguments of every head's `call`, with masks and repeated source tokens, as NumPy
-    arrays.
-    """
+    """Random arguments of every head's `call`, with masks and repeated tokens, in NumPy."""
     mask = rng.random((batch, source_length)) < 0.75
     mask[:, 0] = True
     # Few different words, so that they repeat; copy ids name the first position of their surface
@@ -117,8 +113,9 @@ def location_targets(rng, head, arrays):
 
 
 def span_targets(rng, head, arrays):
-    """Words, and spans of any length that is possible, a token each step; -1 stands for steps
-    inside a span.
+    """Words, and spans of any length that is possible, a token each step.
+
+    -1 stands for steps inside a span.
     """
     batch, steps = arrays["hidden"].shape[:2]
     source_length = arrays["mask"].shape[1]

@@ -46,8 +46,9 @@ def test_locations_are_not_merged():
 
 
 def test_labels_tell_the_switch():
-    """Pointers come from the data:
-    a known word may be pointed at, and -2 points at what attention looks at.
+    """Pointers come from the data.
+
+    A known word may be pointed at, and -2 points at what attention looks at.
     """
     head = CASES["pointer_softmax"].make()
     arrays = example(np.random.default_rng(3), 2, 4, 4)

@@ -1,6 +1,4 @@
-"""Words composed of characters:
-each function agrees with its equation, whatever stands behind or around a word.
-"""
+"""Words composed of characters: each function agrees with its equation, whatever is around."""
 
 import keras
 import numpy as np

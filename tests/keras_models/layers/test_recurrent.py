@@ -71,9 +71,10 @@ class ManyEncoders(keras.Model):
 
 
 def test_loading_keeps_wrapped_layers_apart(tmp_path):
-    """Keras knows a layer that is copied by its id alone, which a later layer may have again (fails
-    without the wrapper
-    that keeps it)."""
+    """Keras knows a copied layer by its id alone, which a later layer may have again.
+
+    It fails without the wrapper that keeps the layer.
+    """
     model, inputs = ManyEncoders(), np.ones((1, 2, 3), "float32")
     expected = numpy(model(inputs))
     assert (

@@ -126,9 +126,7 @@ def test_new_segments_raise_the_reward():
 
 
 def test_only_the_policy_learns_of_the_reward():
-    """Neither the translation nor the encoder's states get a gradient from reward and baseline;
-    the logits get REINFORCE's.
-    """
+    """Reward and baseline give the logits REINFORCE's gradient, and none to other inputs."""
     policy = make_policy()
     mask = np.ones((1, 3), bool)
     target_mask = np.ones((1, 2), bool)
@@ -220,9 +218,9 @@ def test_phases_and_imitation():
 
 
 def test_some_sentences_explore_by_the_prior():
-    """Epsilon greedy:
-    of logits that leave nothing to chance, so many rows are cut by drawn lengths, the others as the
-    logits say.
+    """Epsilon greedy: some rows are cut by drawn lengths, the others as the logits say.
+
+    The logits leave nothing to chance.
     """
     rows, length = 400, 12
     logits = ops.convert_to_tensor(np.full((rows, length), -50.0, "float32"))

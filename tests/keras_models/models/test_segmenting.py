@@ -1,6 +1,4 @@
-"""The body whose encoder finds words:
-training with samples and priors, decoding with several segmentations, from a file.
-"""
+"""The body whose encoder finds words: training, decoding, saving."""
 
 import keras
 import numpy as np

@@ -161,7 +161,7 @@ async def attack(server: Server, requests: int, seed: int) -> tuple[dict[str, An
     memory: list[float] = []
     channel = grpc.aio.insecure_channel(server.address)
     # Bytes to bytes.
-    send: "grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]" = channel.unary_unary(_METHOD)
+    send: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(_METHOD)
     good = predict_request([GOOD]).SerializeToString()
 
     def jobs() -> Iterator[tuple[str, bytes]]:

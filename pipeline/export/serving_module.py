@@ -32,7 +32,9 @@ class ServingModule(tf.Module):
     ) -> None:
         super().__init__(name="verbatim")
         vocabulary = tf.constant(
-            transform_assets.read_vocabulary(transform_output, vocabulary_files.TARGET_VOCABULARY_FILE)
+            transform_assets.read_vocabulary(
+                transform_output, vocabulary_files.TARGET_VOCABULARY_FILE
+            )
         )
         self.encoder = TextEncoder(transform_output, recipe)
         self.decoder = Decoder(model, transform_output, recipe, vocabulary)

@@ -35,7 +35,10 @@ class ModelInputs:
         """Returns those of a recipe's model, from the Transform graph of its features."""
         source, target = (
             len(transform_assets.read_vocabulary(transform_output, name))
-            for name in (vocabulary_files.SOURCE_VOCABULARY_FILE, vocabulary_files.TARGET_VOCABULARY_FILE)
+            for name in (
+                vocabulary_files.SOURCE_VOCABULARY_FILE,
+                vocabulary_files.TARGET_VOCABULARY_FILE,
+            )
         )
         lexicon, characters = None, 0
         if recipe.model.head in LEXICON_HEADS:

@@ -37,6 +37,8 @@ class TrainingInputs:
             arguments.train_files,
             arguments.eval_files,
             ModelInputs.of(recipe, transform_output),
-            transform_assets.read_vocabulary(transform_output, vocabulary_files.TARGET_VOCABULARY_FILE),
+            transform_assets.read_vocabulary(
+                transform_output, vocabulary_files.TARGET_VOCABULARY_FILE
+            ),
             arguments.model_run_dir,
         )

@@ -155,6 +155,7 @@ def _say_coverage(uri: str, least: float) -> None:
     )
     if running < least:
         progress.warn(
-            f"That is below lexicon.min_coverage ({100 * least:.1f} %): are dictionary and data in "
-            "the same language, direction and tokenization?"
+            f"The lexicon's coverage of {100 * running:.1f} % is below lexicon.min_coverage "
+            f"({100 * least:.1f} %): check that dictionary and data have the same language, "
+            "direction and tokenization."
         )

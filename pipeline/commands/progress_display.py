@@ -80,30 +80,38 @@ class _Lines:
     """Chooses the steps that are worth a line of their own."""
 
     def __init__(self) -> None:
-        # By description: when the work began, how much was done then, and when a line was due.
-        self._begun: dict[str, tuple[float, int]] = {}
+        # By description: when the work began, and when its last line was due.
+        self._begun: dict[str, float] = {}
         self._last_line: dict[str, float] = {}
+        # By description: when something was done first, and how much. The time before that, in
+        # which XLA may have compiled, says nothing of the time that is left.
+        self._first: dict[str, tuple[float, int]] = {}
 
     def line_of(self, step: progress.Step) -> str | None:
         """Returns the line for a step, or None where it is too early for one."""
         now = time.monotonic()
         name = step.description
-        begin, done_before = self._begun.setdefault(name, (now, step.done))
+        if name not in self._begun:
+            self._begun[name] = now
+        elif name not in self._first:
+            self._first[name] = (now, step.done)
         last = self._last_line.get(name)
         if step.finished:
+            for times in (self._begun, self._last_line, self._first):
+                times.pop(name, None)
             # What was over before its first line needs no last one.
-            self._begun.pop(name)
-            self._last_line.pop(name, None)
             return None if last is None else _sentence(step)
-        if now - (begin if last is None else last) < _SECONDS_BETWEEN_LINES:
+        if now - (self._begun[name] if last is None else last) < _SECONDS_BETWEEN_LINES:
             return None
         self._last_line[name] = now
-        line = _sentence(step)
-        done = step.done - done_before
-        if step.total is None or not done:
-            return line
-        seconds = (now - begin) / done * (step.total - step.done)
-        return f"{line}, {_duration(seconds)} left"
+        return _sentence(step) + self._time_left(step, now)
+
+    def _time_left(self, step: progress.Step, now: float) -> str:
+        since, before = self._first.get(step.description, (now, step.done))
+        if step.total is None or step.done == before:
+            return ""
+        seconds = (now - since) / (step.done - before) * (step.total - step.done)
+        return f", {_duration(seconds)} left"
 
 
 def _sentence(step: progress.Step) -> str:

@@ -140,6 +140,8 @@ def test_heads_learn_and_decode_under_bodies(body, head, tmp_path):
     np.testing.assert_allclose(
         outputs(loaded, inputs), outputs(model, inputs), rtol=1e-6, atol=1e-6
     )
+    if not TENSORFLOW and body == "gru":
+        return  # decoding's own tests decode with these heads, and JAX compiles each search
     beam = 1 if body == "transformer" and head != "joint_copy" else 3
     options = dict(max_length=4, beam_size=beam, n_best=beam, min_length=1)
     found = decoded(model, sources(inputs), **options)
@@ -352,7 +354,7 @@ def test_sampling_depends_on_the_seed_alone(body):
     def run():
         model = make(body, scheduled_sampling=True)
         randomize(model, 3, 1.0)
-        return [log_prob(model, pairs(), True, 0.5) for _ in range(4)]
+        return [log_prob(model, pairs(), True, 0.5) for _ in range(4 if TENSORFLOW else 2)]
 
     first, second = run(), run()
     np.testing.assert_array_equal(first, second)

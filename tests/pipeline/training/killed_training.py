@@ -19,10 +19,12 @@ import pathlib
 import signal
 import sys
 import time
+import traceback
+
+from tests.pipeline.training import tiny_training
 
 
 def main(folder, settings):
-
     logger = logging.getLogger("verbatim.progress")
     logger.setLevel(logging.INFO)
     logger.addHandler(logging.StreamHandler(sys.stdout))
@@ -49,6 +51,8 @@ def ended_by(folder, settings, name, kill):
         try:
             train(folder, settings, name, kill, says_so)
             status = 0
+        except Exception:
+            traceback.print_exc()
         finally:
             sys.stdout.flush()
             os._exit(status)
@@ -70,7 +74,6 @@ def train(folder, settings, name, kill, says_so):
     from pipeline.recipes.recipe import recipe_from_dict
     from pipeline.training import checkpoints, language_model_trainer
     from pipeline.training.language_model_inputs import LanguageModelInputs
-    from tests.pipeline.training import tiny_training
 
     kept = None
     if kill is not None:

@@ -129,6 +129,8 @@ def test_a_training_killed_at_ten_random_moments_ends_as_an_unbroken_one(tmp_pat
     # Together they are shorter than the training.
     kills = [{"seconds": random.uniform(0.0, 0.15)} for _ in range(10)]
     tiny["training"]["epochs"] = 60
+    # A network that is soon traced: each of the twelve trainings traces it.
+    tiny["model"].update(encoder="cnn", attention="none", head="softmax", coverage=False)
     unbroken, other, said = killed(tmp_path, kills=kills, **tiny)
     assert_same(unbroken, other)
     assert said.count("goes on from a checkpoint") == 10, said

@@ -58,6 +58,23 @@ def test_keras_models_needs_keras_and_numpy_alone():
         assert imports <= allowed, f"{path.relative_to(ROOT)} imports {sorted(imports - allowed)}"
 
 
+def test_files_named_in_the_documentation_exist():
+    """A name may leave out the package, as in `models/seq2seq.py`; `NAME.py` stands for any."""
+    names = {path.relative_to(ROOT).as_posix() for path in repository_files()}
+    missing = []
+    for path in repository_files():
+        if path.suffix == ".md" and path.name != "CHANGELOG.md":
+            text = path.read_text(encoding="utf-8")
+            for match in re.finditer(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|toml|jinja))`", text):
+                ending = match[1]
+                if "NAME" not in ending and not any(
+                    f"/{name}".endswith(f"/{ending}") for name in names
+                ):
+                    line = text[: match.start()].count("\n") + 1
+                    missing.append(f"{path.relative_to(ROOT)}:{line}: {ending}")
+    assert not missing, "\n".join(missing)
+
+
 def test_no_line_is_too_long():
     """What ruff does not see; the locks and what is generated apart."""
     names = {".toml", ".yaml", ".yml", ".in", ".config", ".sh"}
@@ -148,7 +165,7 @@ def test_lock_has_what_pyproject_asks_for(lock):
         re.findall(r"^([a-z0-9][a-z0-9.-]*)==", lock.read_text(encoding="utf-8"), re.MULTILINE)
     )
     for requirement in project["dependencies"] + project["optional-dependencies"]["test"]:
-        name = re.match(r"[A-Za-z0-9.-]+", requirement)[0]
+        name = re.match(r"[A-Za-z0-9.-]+", requirement)[0].lower()
         assert name in pinned or "python_version < '3.11'" in requirement, (
             f"run `make lock`: {name} is not in {lock.name}"
         )

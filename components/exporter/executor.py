@@ -16,6 +16,9 @@ from components.artifacts import (
     Artifacts,
     folder_of,
 )
+
+# Registers what a trained network is made of; this component may be alone in its process.
+import keras_models.models  # noqa: F401
 from pipeline.recipes import search_space, views
 from pipeline.recipes.recipe import Recipe
 from pipeline.tasks import task_of

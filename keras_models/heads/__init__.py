@@ -21,3 +21,17 @@ from keras_models.heads.softmax_head import SoftmaxHead as SoftmaxHead
 from keras_models.heads.span_copy import SpanCopy as SpanCopy
 
 restore("keras_models.layers")
+
+#: Those that a recipe can name.
+HEADS = {
+    "softmax": SoftmaxHead,
+    "pointer_generator": PointerGenerator,
+    "pointer_softmax": PointerSoftmax,
+    "pointer_sentinel": PointerSentinel,
+    "joint_copy": JointCopy,
+    "pointer_network": PointerNetwork,
+    "span_copy": SpanCopy,
+    "lexicon_bias": LexiconBias,
+    "lexicon_linear": LexiconLinear,
+    "lexicon_copy": LexiconCopy,
+}

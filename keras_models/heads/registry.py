@@ -1,28 +1,6 @@
-"""The copy mechanisms that a recipe can name."""
+"""Copy mechanisms by the names that recipes have for them."""
 
-from keras_models.heads.joint_copy import JointCopy
-from keras_models.heads.lexicon_bias import LexiconBias
-from keras_models.heads.lexicon_copy import LexiconCopy
-from keras_models.heads.lexicon_linear import LexiconLinear
-from keras_models.heads.pointer_generator import PointerGenerator
-from keras_models.heads.pointer_network import PointerNetwork
-from keras_models.heads.pointer_sentinel import PointerSentinel
-from keras_models.heads.pointer_softmax import PointerSoftmax
-from keras_models.heads.softmax_head import SoftmaxHead
-from keras_models.heads.span_copy import SpanCopy
-
-HEADS = {
-    "softmax": SoftmaxHead,
-    "pointer_generator": PointerGenerator,
-    "pointer_softmax": PointerSoftmax,
-    "pointer_sentinel": PointerSentinel,
-    "joint_copy": JointCopy,
-    "pointer_network": PointerNetwork,
-    "span_copy": SpanCopy,
-    "lexicon_bias": LexiconBias,
-    "lexicon_linear": LexiconLinear,
-    "lexicon_copy": LexiconCopy,
-}
+from keras_models.heads import HEADS
 
 
 def make_head(name, vocabulary_size, dtype=None, **options):

@@ -1,7 +1,7 @@
 """The metrics by their names: what people call them, what makes them, and what they need.
 
 A new metric is a class in a module of this package, a line in `_METRICS`, and a line in
-`pipeline.recipes.choices.METRIC_RANGES` if the Evaluator measures it.
+`pipeline.recipes.choices.METRIC_RANGES`, by which a recipe can demand it.
 """
 
 import dataclasses
@@ -30,10 +30,12 @@ class _Entry:
     Attributes:
         label: what people call it.
         make: makes it of `ScoringOptions`, and of training words where it needs them.
+        is_neutral: whether it describes a model, which is better neither large nor small.
     """
 
     label: str
     make: Callable[..., AnyMetric]
+    is_neutral: bool = False
 
     @property
     def kind(self) -> type[AnyMetric]:
@@ -64,7 +66,7 @@ _METRICS = {
     "protected_fidelity": _Entry(
         "Protected-token fidelity", functools.partial(Fidelity, "protected")
     ),
-    "copy_rate": _Entry("Copy rate", CopyRate),
+    "copy_rate": _Entry("Copy rate", CopyRate, is_neutral=True),
     "copy_precision": _Entry("Copy precision", CopyPrecision),
     "unseen_copies": _Entry("Unseen words copied", UnseenCopies),
     "rare_word_recall": _Entry("Rare-word recall", RareWordRecall),
@@ -98,7 +100,10 @@ LABELS = {
 }
 
 #: What describes a model and is better neither large nor small.
-NEUTRAL = ("attention_entropy", "copy_rate")
+NEUTRAL = (
+    "attention_entropy",
+    *(name for name, entry in _METRICS.items() if entry.is_neutral),
+)
 
 
 def metric_names() -> tuple[str, ...]:

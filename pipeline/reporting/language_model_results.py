@@ -190,6 +190,8 @@ def _heat_maps(
         return []
     import keras
 
+    # Registers what a trained network is made of; the Reporter may be alone in its process.
+    import keras_models.models  # noqa: F401
     from pipeline.features import language_model_preprocessing
     from pipeline.text import tokenization
     from pipeline.training import heat_maps, trainer_outputs

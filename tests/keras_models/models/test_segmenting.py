@@ -9,7 +9,8 @@ from keras_models import losses
 from keras_models.decoding import decode
 from keras_models.decoding.hypotheses import Hypotheses, best_of
 from keras_models.models import RecurrentSeq2Seq
-from tests.keras_models.backends import TENSORFLOW, compiled, numpy, randomize
+from tests.keras_models.backends import TENSORFLOW, compiled, gradient_function, numpy, randomize
+from tests.keras_models.decoding.fakes import decoded
 
 V = 8
 SETTINGS = {
@@ -60,12 +61,9 @@ def example(batch=8, length=6, seed=0):
     }
 
 
-@pytest.mark.parametrize(
-    "settings,options",
-    [({}, {}), ({**SETTINGS, "warm_up": "script"}, {"cell": "lstm", "coverage": True})],
-    ids=["plain", "everything"],
-)
-def test_training_reduces_the_loss(settings, options, tmp_path):
+def test_training_reduces_the_loss(tmp_path):
+    """With all that a recipe can ask for."""
+    settings, options = {**SETTINGS, "warm_up": "script"}, {"cell": "lstm", "coverage": True}
     keras.utils.set_random_seed(0)
     model = make(settings, **options)
     inputs = example(32)
@@ -91,25 +89,42 @@ def test_training_reduces_the_loss(settings, options, tmp_path):
     np.testing.assert_array_equal(numpy(loaded.segment(inputs)), numpy(model.segment(inputs)))
 
 
+def test_without_options_every_weight_learns():
+    model, inputs = make(), example(8)
+    randomize(model, 1, 1.0)
+
+    def loss():
+        log_prob = model(inputs, training=True)
+        return losses.negative_log_likelihood(inputs["target_extended_ids"], log_prob) + sum(
+            model.losses
+        )
+
+    value, gradients = gradient_function(loss, model)()
+    assert np.isfinite(value)
+    for weight, gradient in zip(model.trainable_weights, gradients, strict=True):
+        assert np.isfinite(gradient).all() and np.abs(gradient).sum() > 0, weight.path
+
+
 @pytest.mark.parametrize("samples", [1, 3] if TENSORFLOW else [3])
 def test_decoding(samples):
     model = make({"decoding_samples": samples})
     randomize(model, 1, 1.0)
     inputs = {name: value for name, value in example(3).items() if not name.startswith("target")}
     options = {"max_length": 5, "beam_size": 2, "n_best": 2}
-    found = numpy(decode(model, inputs, **options))
+    found = decoded(model, inputs, **options)
     assert found.tokens.shape == (3, 2, 5) and (np.diff(found.scores, axis=1) <= 0).all()
-    again = numpy(compiled(lambda given: decode(model, given, **options))(inputs))
-    np.testing.assert_array_equal(again.tokens, found.tokens)
-    np.testing.assert_allclose(again.scores, found.scores, atol=1e-5)
+    if TENSORFLOW and samples > 1:
+        again = numpy(compiled(lambda given: decode(model, given, **options))(inputs))
+        np.testing.assert_array_equal(again.tokens, found.tokens)
+        np.testing.assert_allclose(again.scores, found.scores, atol=1e-5)
     # No segmentation is worse than the best of several, of which it is one.
     alone = make({"decoding_samples": 1})
     alone.set_weights(model.get_weights())
-    assert (found.scores[:, 0] >= numpy(decode(alone, inputs, **options)).scores[:, 0] - 1e-6).all()
+    assert (found.scores[:, 0] >= decoded(alone, inputs, **options).scores[:, 0] - 1e-6).all()
     # What stands behind a source changes nothing; drawn segmentations are others, though.
     wider = {name: np.pad(value, [[0, 0], [0, 2]]) for name, value in inputs.items()}
     if samples == 1:
-        np.testing.assert_array_equal(numpy(decode(model, wider, **options)).tokens, found.tokens)
+        np.testing.assert_array_equal(decoded(model, wider, **options).tokens, found.tokens)
     np.testing.assert_array_equal(numpy(model.segment(wider))[:, :6], numpy(model.segment(inputs)))
 
 

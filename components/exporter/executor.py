@@ -8,6 +8,8 @@ import tensorflow_transform as tft
 from tfx.dsl.components.base import base_executor
 from tfx.utils import io_utils, path_utils
 
+# Registers what a trained network is made of; this component may be alone in its process.
+import keras_models.models  # noqa: F401
 from components.artifacts import (
     MODEL_KEY,
     TRAINED_MODEL_KEY,
@@ -16,9 +18,6 @@ from components.artifacts import (
     Artifacts,
     folder_of,
 )
-
-# Registers what a trained network is made of; this component may be alone in its process.
-import keras_models.models  # noqa: F401
 from pipeline.recipes import search_space, views
 from pipeline.recipes.recipe import Recipe
 from pipeline.tasks import task_of

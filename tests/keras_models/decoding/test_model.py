@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_models.decoding import StepOutput, beam_search, decode
-from tests.keras_models.backends import TENSORFLOW, compiled, numpy
+from tests.keras_models.backends import TENSORFLOW, compiled, numpy, outputs
 from tests.keras_models.decoding.fakes import decoded, small_inputs, small_model, tensors
 from tests.keras_models.decoding.test_beam import assert_same
 
@@ -45,7 +45,7 @@ def test_log_probabilities_are_those_of_training(head, beam, options):
         "target_input_ids": feeds.reshape(-1, 6),
         "target_extended_ids": labels.reshape(-1, 6),
     }
-    log_prob = numpy(model(tensors(pairs))).reshape(labels.shape)
+    log_prob = outputs(model, tensors(pairs)).reshape(labels.shape)
     np.testing.assert_allclose(
         np.where(labels, log_prob, 0).sum(-1), found.log_probs, rtol=1e-5, atol=1e-5
     )

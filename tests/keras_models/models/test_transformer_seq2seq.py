@@ -11,6 +11,7 @@ from tests.keras_models.backends import (
     TENSORFLOW,
     compiled,
     numpy,
+    outputs,
     randomize,
     shared_by_config,
     traced_shapes,
@@ -196,7 +197,7 @@ def test_padding_changes_nothing():
     real = example()["target_extended_ids"] != 0
     np.testing.assert_allclose(long[:, : short.shape[1]][real], short[real], rtol=0, atol=1e-5)
     np.testing.assert_allclose(long_penalty, penalty, atol=1e-5)
-    options = dict(max_length=LENGTH, beam_size=3, return_attention=True)
+    options = dict(max_length=LENGTH, return_attention=True)
     found = decoded(model, sources(example()), **options)
     padded = decoded(model, sources(example(more_source=3)), **options)
     assert_same(found, padded._replace(attention=padded.attention[..., :5]), tolerance=1e-5)
@@ -237,11 +238,13 @@ def test_training_reduces_the_loss():
     assert carry["keys_0"].shape[2] == LENGTH + 1
     assert describe(carry["keys_0"])[1] == "bfloat16"
     np.testing.assert_allclose(np.exp(numpy(step[0])).sum(-1), 1, atol=1e-5)
-    found = numpy(decode(model, sources(inputs), LENGTH, beam_size=2))
+    found = decoded(model, sources(inputs), max_length=LENGTH, beam_size=2)
     assert np.isfinite(found.scores).all() and (found.scores > -1e8).all()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "mixed_bfloat16"] if TENSORFLOW else ["mixed_bfloat16"]
+)
 def test_no_nan_at_the_edges(dtype):
     model, inputs = make(dtype=dtype), edges()
 
@@ -294,7 +297,7 @@ def test_log_probabilities_are_those_of_training(beam):
         "target_input_ids": feeds.reshape(-1, LENGTH + 1),
         "target_extended_ids": labels.reshape(-1, LENGTH + 1),
     }
-    log_prob = numpy(model(tensors(pairs))).reshape(labels.shape)
+    log_prob = outputs(model, tensors(pairs)).reshape(labels.shape)
     np.testing.assert_allclose(
         np.where(labels, log_prob, 0).sum(-1), found.log_probs, rtol=1e-5, atol=1e-5
     )
@@ -302,8 +305,8 @@ def test_log_probabilities_are_those_of_training(beam):
 
 @pytest.mark.skipif(TENSORFLOW, reason="The next test compiles the same for all sizes")
 def test_compiled_equals_uncompiled():
-    model, inputs = make(), sources(example())
-    options = dict(OPTIONS, beam_size=3, n_best=3, min_length=1)
+    model, inputs = make(encoder_layers=1), sources(example())
+    options = dict(OPTIONS, beam_size=2, n_best=2, min_length=1)
     fast = numpy(compiled(lambda arrays: decode(model, arrays, **options))(inputs))
     assert_same(numpy(decode(model, inputs, **options)), fast, tolerance=1e-5)
 

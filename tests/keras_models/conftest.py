@@ -8,7 +8,7 @@ from tests.keras_models.backends import TENSORFLOW, forget_programs
 
 # Each program keeps some pages mapped, and beyond 65,530 maps (`vm.max_map_count`) JAX's compiler
 # crashes.
-MOST_MAPS = 25_000
+MOST_MAPS = 15_000
 
 
 def maps():

@@ -28,8 +28,7 @@ RUN pip install --no-deps --no-build-isolation .
 FROM python:3.12-slim-trixie
 COPY --from=build /opt/verbatim /opt/verbatim
 ENV PATH=/opt/verbatim/bin:$PATH \
-    PYTHONUNBUFFERED=1 \
-    TF_CPP_MIN_LOG_LEVEL=2
+    PYTHONUNBUFFERED=1
 RUN useradd --create-home --uid 1000 verbatim
 USER 1000
 WORKDIR /home/verbatim

@@ -40,8 +40,6 @@ define uv_settings
 	export UV_PYTHON=$(CURDIR)/$(BIN)/python UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV=$(CURDIR)/$(VENV)
 endef
 
-# Quiet libraries: TensorFlow's start-up notes, and third parties' deprecations.
-export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help install demo test coverage lint format lock sbom audit clean

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.proto import config_pb2
 
 from pipeline.evaluation import tfma_metrics
 from pipeline.metrics import registry
@@ -26,7 +27,7 @@ SLICE_GATE = "_in_slices"
 _ALWAYS_DEFINED = "exact_match"
 
 
-def build_eval_config(recipe: Recipe) -> tfma.EvalConfig:
+def build_eval_config(recipe: Recipe) -> config_pb2.EvalConfig:
     """Returns the `tfma.EvalConfig` of a recipe.
 
     The metrics are the recipe's. TFX blesses nothing where no threshold is set, and sets aside what
@@ -53,17 +54,17 @@ def build_eval_config(recipe: Recipe) -> tfma.EvalConfig:
         threshold = demands.threshold(name)
         if threshold and settings.slices:
             # TFMA demands a plain `threshold` of every slice.
-            whole = [tfma.SlicingSpec()]
+            whole = [config_pb2.SlicingSpec()]
             metric.per_slice_thresholds.add(slicing_specs=whole, threshold=threshold)
         elif threshold:
             metric.threshold.CopyFrom(threshold)
         metrics.append(metric)
-    slices = [tfma.SlicingSpec(feature_keys=[name]) for name in settings.slices]
+    slices = [config_pb2.SlicingSpec(feature_keys=[name]) for name in settings.slices]
     metrics += _slice_metrics(settings, names, options, slices)
     needs_scores = any(registry.metric_class(name).needs_scores for name in names)
-    return tfma.EvalConfig(
+    return config_pb2.EvalConfig(
         model_specs=[
-            tfma.ModelSpec(
+            config_pb2.ModelSpec(
                 signature_name=SIGNATURE,
                 model_type=tfma.TF_GENERIC,
                 label_key=LABEL_FEATURE,
@@ -73,8 +74,8 @@ def build_eval_config(recipe: Recipe) -> tfma.EvalConfig:
                 preprocessing_function_names=[tfma_metrics.SCORE_SIGNATURE] if needs_scores else [],
             )
         ],
-        slicing_specs=[tfma.SlicingSpec(), *slices],
-        metrics_specs=[tfma.MetricsSpec(metrics=metrics)],
+        slicing_specs=[config_pb2.SlicingSpec(), *slices],
+        metrics_specs=[config_pb2.MetricsSpec(metrics=metrics)],
     )
 
 
@@ -90,21 +91,21 @@ class Demands:
     bounds: Mapping[str, float]
     changes: Mapping[str, float]
 
-    def threshold(self, name: str) -> tfma.MetricThreshold | None:
+    def threshold(self, name: str) -> config_pb2.MetricThreshold | None:
         """Returns TFMA's threshold of a metric; None where nothing is demanded of it."""
         bound, change = self.bounds.get(name), self.changes.get(name)
         if bound is None and change is None:
             return None
-        threshold = tfma.MetricThreshold()
+        threshold = config_pb2.MetricThreshold()
         lower_is_better = registry.metric_class(name).lower_is_better
         if bound is not None:
             side = "upper_bound" if lower_is_better else "lower_bound"
             getattr(threshold.value_threshold, side).value = bound
         if change is not None:
             threshold.change_threshold.direction = (
-                tfma.MetricDirection.LOWER_IS_BETTER
+                config_pb2.MetricDirection.LOWER_IS_BETTER
                 if lower_is_better
-                else tfma.MetricDirection.HIGHER_IS_BETTER
+                else config_pb2.MetricDirection.HIGHER_IS_BETTER
             )
             threshold.change_threshold.absolute.value = change
         return threshold
@@ -114,8 +115,8 @@ def _slice_metrics(
     settings: EvaluationConfig,
     names: Sequence[str],
     options: Mapping[str, Any],
-    slices: Sequence[tfma.SlicingSpec],
-) -> list[tfma.MetricConfig]:
+    slices: Sequence[config_pb2.SlicingSpec],
+) -> list[config_pb2.MetricConfig]:
     """Returns the metrics that are there for the slices: those with thresholds, and a count."""
     demands = Demands(
         _demanding(settings.slice_thresholds), bounds(settings.slice_change_thresholds)
@@ -128,7 +129,7 @@ def _slice_metrics(
             metric.per_slice_thresholds.add(slicing_specs=slices, threshold=threshold)
             metrics.append(metric)
     if slices:
-        metrics.append(tfma.MetricConfig(class_name="ExampleCount"))
+        metrics.append(config_pb2.MetricConfig(class_name="ExampleCount"))
     return metrics
 
 
@@ -156,8 +157,8 @@ def _can_gate(name: str) -> bool:
     return metric.always_defined and not metric.lower_is_better
 
 
-def _metric_config(name: str, options: Mapping[str, Any]) -> tfma.MetricConfig:
+def _metric_config(name: str, options: Mapping[str, Any]) -> config_pb2.MetricConfig:
     class_name = tfma_metrics.CLASSES[name].__name__
-    return tfma.MetricConfig(
+    return config_pb2.MetricConfig(
         class_name=class_name, module=METRICS_MODULE, config=json.dumps(options)
     )

@@ -11,6 +11,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow
 import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.proto import config_pb2
 
 from pipeline.evaluation import slicing
 from pipeline.evaluation.sum_combiner import TRAINING_COUNTS_FEATURE
@@ -29,7 +30,7 @@ Extracts = dict[str, Any]
 
 def custom_extractors(
     eval_shared_model: tfma.types.MaybeMultipleEvalSharedModels,
-    eval_config: tfma.EvalConfig,
+    eval_config: config_pb2.EvalConfig,
     tensor_adapter_config: Any = None,
 ) -> list[tfma.extractors.Extractor]:
     """Returns TFMA's extractors and ours.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
 import tensorflow_model_analysis as tfma
-from tensorflow_model_analysis.proto import validation_result_pb2
+from tensorflow_model_analysis.proto import config_pb2, validation_result_pb2
 
 from pipeline.evaluation import tfma_metrics
 from pipeline.evaluation.eval_config import SLICE_GATE
@@ -168,7 +168,7 @@ def _failure_sentence(failure: validation_result_pb2.ValidationFailure, slice_na
     value = failure.metric_value.double_value.value
     if failure.metric_threshold.HasField("change_threshold"):
         change = failure.metric_threshold.change_threshold
-        side = "most" if change.direction == tfma.MetricDirection.LOWER_IS_BETTER else "least"
+        side = "most" if change.direction == config_pb2.MetricDirection.LOWER_IS_BETTER else "least"
         if math.isnan(value):
             return f"{where}the change of {label} from the last blessed model is undefined"
         return (

@@ -20,6 +20,7 @@ import numpy as np
 import tensorflow_model_analysis as tfma
 from numpy.typing import ArrayLike
 from tensorflow_model_analysis.metrics import metric_types
+from tensorflow_model_analysis.proto import config_pb2
 
 from pipeline.metrics.base import exact_parts
 from pipeline.metrics.perplexity import perplexity_of
@@ -94,7 +95,7 @@ class Perplexity(metric_types.Metric):
     def __init__(self, name: str = NAME) -> None:
         def create_computations(
             name: str = name,
-            eval_config: tfma.EvalConfig | None = None,
+            eval_config: config_pb2.EvalConfig | None = None,
             model_names: Sequence[str] | None = None,
             output_names: Sequence[str] | None = None,
             **unused: Any,
@@ -120,9 +121,9 @@ class Perplexity(metric_types.Metric):
 metric_types.register_metric(Perplexity)
 
 
-def build_eval_config(recipe: Recipe) -> tfma.EvalConfig:
+def build_eval_config(recipe: Recipe) -> config_pb2.EvalConfig:
     """Returns the `tfma.EvalConfig` of a recipe of the task `language_model`."""
-    metric = tfma.MetricConfig(
+    metric = config_pb2.MetricConfig(
         class_name=Perplexity.__name__, module=__name__, config=json.dumps({})
     )
     metric.threshold.value_threshold.upper_bound.value = (
@@ -130,10 +131,10 @@ def build_eval_config(recipe: Recipe) -> tfma.EvalConfig:
     )
     if recipe.language_model.max_perplexity_change is not None:
         change = metric.threshold.change_threshold
-        change.direction = tfma.MetricDirection.LOWER_IS_BETTER
+        change.direction = config_pb2.MetricDirection.LOWER_IS_BETTER
         change.absolute.value = recipe.language_model.max_perplexity_change
-    return tfma.EvalConfig(
-        model_specs=[tfma.ModelSpec(signature_name=SIGNATURE, model_type=tfma.TF_GENERIC)],
-        slicing_specs=[tfma.SlicingSpec()],
-        metrics_specs=[tfma.MetricsSpec(metrics=[metric])],
+    return config_pb2.EvalConfig(
+        model_specs=[config_pb2.ModelSpec(signature_name=SIGNATURE, model_type=tfma.TF_GENERIC)],
+        slicing_specs=[config_pb2.SlicingSpec()],
+        metrics_specs=[config_pb2.MetricsSpec(metrics=[metric])],
     )

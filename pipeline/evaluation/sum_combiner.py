@@ -9,8 +9,8 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
-import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics import metric_types, metric_util
+from tensorflow_model_analysis.proto import config_pb2
 
 from pipeline.metrics import registry
 from pipeline.metrics.base import AnyMetric
@@ -44,7 +44,7 @@ class CombinedMetric:
     name: str
     options: dict[str, Any]
     keys: list[metric_types.MetricKey]
-    eval_config: tfma.EvalConfig | None = None
+    eval_config: config_pb2.EvalConfig | None = None
     model_name: str = ""
     output_name: str = ""
 

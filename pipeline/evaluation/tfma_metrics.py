@@ -18,8 +18,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics import metric_types
+from tensorflow_model_analysis.proto import config_pb2
 
 from pipeline.evaluation.sum_combiner import (
     SCORE_OUTPUTS,
@@ -65,7 +65,7 @@ class _TextMetric(metric_types.Metric):
 
         def create_computations(
             name: str,
-            eval_config: tfma.EvalConfig | None = None,
+            eval_config: config_pb2.EvalConfig | None = None,
             model_names: Sequence[str] | None = None,
             output_names: Sequence[str] | None = None,
             **unused: Any,

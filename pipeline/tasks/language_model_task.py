@@ -8,8 +8,8 @@ from pipeline.tasks.task import Outputs, Task
 
 if TYPE_CHECKING:
     import keras
-    import tensorflow_model_analysis as tfma
     import tensorflow_transform as tft
+    from tensorflow_model_analysis.proto import config_pb2
 
     from pipeline.readers.text_streams import StreamPlan
     from pipeline.reporting.facts import RunFacts
@@ -44,7 +44,7 @@ class LanguageModelTask(Task):
         # `eval` where no test file is given.
         return text_streams.evaluated_split(recipe.data)
 
-    def build_eval_config(self, recipe: Recipe) -> "tfma.EvalConfig":
+    def build_eval_config(self, recipe: Recipe) -> "config_pb2.EvalConfig":
         from pipeline.evaluation import perplexity
 
         return perplexity.build_eval_config(recipe)

@@ -8,8 +8,8 @@ from pipeline.tasks.task import Outputs, Task
 
 if TYPE_CHECKING:
     import keras
-    import tensorflow_model_analysis as tfma
     import tensorflow_transform as tft
+    from tensorflow_model_analysis.proto import config_pb2
 
     from pipeline.readers.input_plan import InputPlan
     from pipeline.reporting.facts import RunFacts
@@ -41,7 +41,7 @@ class Seq2SeqTask(Task):
     def evaluated_split(self, recipe: Recipe) -> str:
         return "test"
 
-    def build_eval_config(self, recipe: Recipe) -> "tfma.EvalConfig":
+    def build_eval_config(self, recipe: Recipe) -> "config_pb2.EvalConfig":
         from pipeline.evaluation import eval_config
 
         return eval_config.build_eval_config(recipe)

@@ -9,8 +9,8 @@ from pipeline.recipes.recipe import Recipe
 
 if TYPE_CHECKING:
     import keras
-    import tensorflow_model_analysis as tfma
     import tensorflow_transform as tft
+    from tensorflow_model_analysis.proto import config_pb2
 
     from pipeline.readers.input_plan import InputPlan
     from pipeline.readers.text_streams import StreamPlan
@@ -60,7 +60,7 @@ class Task(abc.ABC):
         """Returns the split that the Evaluator measures."""
 
     @abc.abstractmethod
-    def build_eval_config(self, recipe: Recipe) -> "tfma.EvalConfig":
+    def build_eval_config(self, recipe: Recipe) -> "config_pb2.EvalConfig":
         """Returns the Evaluator's config."""
 
     @abc.abstractmethod

@@ -6,6 +6,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 tfma = pytest.importorskip("tensorflow_model_analysis")
+config_pb2 = pytest.importorskip("tensorflow_model_analysis.proto.config_pb2")
 
 from google.protobuf import json_format
 
@@ -88,7 +89,7 @@ def evaluate(folder, settings, candidate, last_blessed=None):
     tree = {"name": "test", "data": {"slice_features": ["domain"]}, "evaluation": settings}
     recipe = recipe_from_dict(tree)
     config = json_format.Parse(
-        json_format.MessageToJson(eval_config.build_eval_config(recipe)), tfma.EvalConfig()
+        json_format.MessageToJson(eval_config.build_eval_config(recipe)), config_pb2.EvalConfig()
     )
     config = tfma.utils.update_eval_config_with_defaults(
         config, has_baseline=last_blessed is not None, rubber_stamp=True

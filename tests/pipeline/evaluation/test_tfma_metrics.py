@@ -9,6 +9,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 tfma = pytest.importorskip("tensorflow_model_analysis")
+config_pb2 = pytest.importorskip("tensorflow_model_analysis.proto.config_pb2")
 
 from pipeline.evaluation import eval_config, extractors, gate, tfma_metrics
 from pipeline.evaluation.sum_combiner import CombinedMetric, SumCombiner, one_text
@@ -122,7 +123,7 @@ def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, **evaluation_key
     config = eval_config.build_eval_config(recipe_from_dict(tree))
     from google.protobuf import json_format
 
-    config = json_format.Parse(json_format.MessageToJson(config), tfma.EvalConfig())
+    config = json_format.Parse(json_format.MessageToJson(config), config_pb2.EvalConfig())
     config = tfma.utils.update_eval_config_with_defaults(
         config, has_baseline=False, rubber_stamp=True
     )

@@ -10,7 +10,7 @@ _TEMPLATE_CHARSET = "CHARSET"
 #: The charset of a catalogue that names none.
 DEFAULT_CHARSET = "utf-8"
 # Every charset that a catalogue may have keeps these characters where ASCII has them.
-_SYNTAX = r'#\"[]msgid0x41'
+_SYNTAX = r"#\"[]msgid0x41"
 
 
 @dataclasses.dataclass

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from pipeline.readers import DataError
+from pipeline.readers import UnreadableFile
 from pipeline.readers.catalogue_entries import Entry
 from pipeline.readers.files import Files, starts_as_utf16
 from pipeline.readers.input_plan import InputUnit
@@ -32,25 +32,25 @@ def _load(path: str, files: Files) -> tuple[str, list[Entry]]:
         (header of a .mo file, entries). The headers of a .po file are among its entries.
 
     Raises:
-        DataError: the file is empty, no catalogue at all, or in an unknown charset.
+        UnreadableFile: the file is empty, no catalogue at all, or in an unknown charset.
     """
     with files.open(path) as handle:
         content = handle.read()
     if not content:
-        raise DataError(f"{path} is empty: fill it or take it away.")
+        raise UnreadableFile(f"{path} is empty: fill it or take it away.")
     if content.startswith(tuple(MAGICS)) or path.lower().endswith(_COMPILED):
         try:
             return read_mo(content)
         except MoError as error:
-            raise DataError(
+            raise UnreadableFile(
                 f"{path} is not a readable .mo file, {error}: compile it again with msgfmt."
             ) from None
     if starts_as_utf16(content):
-        raise DataError(f"{path} is UTF-16 text: convert it to UTF-8.")
+        raise UnreadableFile(f"{path} is UTF-16 text: convert it to UTF-8.")
     try:
         return "", read_po(content)
     except PoError as error:
-        raise DataError(f"{path} {error}.") from None
+        raise UnreadableFile(f"{path} {error}.") from None
 
 
 def _default_text(comment: str) -> str | None:
@@ -69,8 +69,14 @@ def _default_text(comment: str) -> str | None:
 
 
 def check_gettext(unit: InputUnit, config: DataConfig, files: Files) -> None:
-    """Raises `DataError` if the file cannot be read at all: see `formats`."""
-    _load(unit.paths[0], files)
+    """Raises `UnreadableFile` if the file cannot be read, or nothing in it: see `formats`."""
+    _, entries = _load(unit.paths[0], files)
+    if entries and all(entry.problem for entry in entries):
+        first = entries[0]
+        raise UnreadableFile(
+            f"{unit.paths[0]}, line {first.line}: this is not valid gettext syntax, "
+            f"{first.problem}; msgfmt -c says more."
+        )
 
 
 def read_gettext(unit: InputUnit, config: DataConfig, files: Files) -> Iterator[Record]:
@@ -82,7 +88,7 @@ def read_gettext(unit: InputUnit, config: DataConfig, files: Files) -> Iterator[
     (name,), (path,) = unit.names, unit.paths
     try:
         header, entries = _load(path, files)
-    except DataError as error:
+    except UnreadableFile as error:
         yield reject(name, 1, f"not a readable catalogue: {error}", "")
         return
     headers = (entry.header for entry in entries if entry.header is not None)
@@ -147,9 +153,7 @@ def _general_reason(entry: Entry, forms: PluralForms | None) -> str:
     return ""
 
 
-def _uses(
-    entry: Entry, source: str, forms: PluralForms | None
-) -> Sequence[tuple[str | None, int]]:
+def _uses(entry: Entry, source: str, forms: PluralForms | None) -> Sequence[tuple[str | None, int]]:
     """Returns (text, index) for each text and the form that translates it.
 
     The text is None for each form that is left out.

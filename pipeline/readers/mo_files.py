@@ -107,14 +107,16 @@ class _MoFile:
     def strings(self) -> Iterator[tuple[bytes | None, bytes | None]]:
         """Yields (text, translation) of each entry; None stands for what cannot be read."""
         for index in range(self._count):
-            yield self._string(self._texts + 8 * index), self._string(
-                self._translations + 8 * index
+            yield (
+                self._string(self._texts + 8 * index),
+                self._string(self._translations + 8 * index),
             )
         if self._has_system_strings:
             texts, translations = self._system
             for index in range(self._system_count):
-                yield self._system_string(texts + 4 * index), self._system_string(
-                    translations + 4 * index
+                yield (
+                    self._system_string(texts + 4 * index),
+                    self._system_string(translations + 4 * index),
                 )
 
     def _numbers(self, offset: int, count: int) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-_CHARSET = re.compile(r"^Content-Type:[^\n]*?charset=[ \t]*([^\s;\\\"]+)", re.IGNORECASE | re.M)
+_CHARSET = re.compile(r"Content-Type:[^\n]*?charset=[ \t]*([^\s;\\\"]+)", re.IGNORECASE)
 _HEADER_FIELD = re.compile(r'^[^#\n]*"(?:Content-Type|Plural-Forms):', re.IGNORECASE | re.M)
 # What a template has where a catalogue names its charset; gettext itself takes it for none.
 _TEMPLATE_CHARSET = "CHARSET"

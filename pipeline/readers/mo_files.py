@@ -43,7 +43,7 @@ def read_mo(content: bytes) -> tuple[str, list[Entry]]:
     charset = charset_of(header)
     if not is_text_charset(charset):
         raise MoError(f"its charset {charset} is unknown")
-    entries = []
+    entries: list[Entry] = []
     for text, translation in pairs:
         if text != b"":
             entries.append(_entry(len(entries) + 1, text, translation, charset))

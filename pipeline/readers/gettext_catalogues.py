@@ -18,9 +18,10 @@ _DEFAULT = re.compile(
     r'^Default:\s*"((?:[^"\\]|\\.)*)"[ \t]*((?:\n\s*"(?:[^"\\]|\\.)*"[ \t]*)*)', re.MULTILINE
 )
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
-# Fields that Zope's and Plone's tools write, and no others.
+# Fields that Zope's and Plone's tools write, and no others, or what names one of the two.
 _ZOPE = re.compile(
-    r"^(?:(?:Language-Code|Preferred-Encodings|X-Is-Fallback-For):|Generated-By:.*\bzope\b)",
+    r"^(?:(?:Language-Code|Preferred-Encodings|X-Is-Fallback-For):"
+    r"|(?:Project-Id-Version|Generated-By|X-Generator):.*\b(?:zope|plone)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 

@@ -72,6 +72,8 @@ def test_po_default_over_several_lines_that_begins_empty(tmp_path):
     )
     (pair,), _ = read(write(tmp_path / "a.po", content))
     assert pair.source == "<p>Hello</p>\n<p>you</p>"
+    named = content.replace("Preferred-Encodings: utf-8", "Project-Id-Version: Plone 6")
+    assert read(write(tmp_path / "a.po", named))[0][0].source == pair.source
     # Elsewhere such a comment speaks of a default value.
     (pair,), _ = read(write(tmp_path / "a.po", content.replace("Preferred-Encodings", "Language")))
     assert pair.source == "body"

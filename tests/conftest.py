@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -57,6 +58,18 @@ def quick_collections():
     gc.unfreeze()
     if next(_files_ended) % FILES_PER_COLLECTION == 0:
         gc.collect()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def graphs_as_they_are_written(request):
+    """Runs graphs without TensorFlow's graph optimizer, but for the tests of whole pipelines.
+
+    Most graphs of tests run once or twice, and the optimizer takes longer than they do.
+    """
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow:
+        whole = request.path.parent.name == "end_to_end"
+        tensorflow.config.optimizer.set_experimental_options({"disable_meta_optimizer": not whole})
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -15,7 +15,10 @@ NOT_BLESSED = 3
 def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     """Adds the command's parser; returns it."""
     parser = commands.add_parser(
-        "run", help="train on your data through the whole pipeline, and push the model"
+        "run",
+        # What most programs of the kind call it.
+        aliases=["train"],
+        help="train on your data through the whole pipeline, and push the model",
     )
     arguments.add_recipe_arguments(parser)
     parser.add_argument(

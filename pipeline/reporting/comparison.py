@@ -161,8 +161,10 @@ def _seed_note(group: _Group) -> str:
 
 
 def _bans_unknown(run: RunFacts) -> bool:
-    decoding = run.get("recipe", {}).get("decoding", {})
-    return bool(decoding.get("replace_unknown", "") == "none")
+    recipe = run.get("recipe", {})
+    if recipe.get("task") == "language_model":
+        return False
+    return bool(recipe.get("decoding", {}).get("replace_unknown") == "none")
 
 
 def _mean_system(group: _Group) -> SystemFacts:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.common import progress
-from pipeline.metrics import registry, scoring, sql_execution
+from pipeline.metrics import blind_spots, registry, scoring, sql_execution
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.readers.formats import read_plan
@@ -72,7 +72,10 @@ def evaluate(
         scores = list(zip(*model.score(sources, targets, features)))
     answers = model.predict(sources, features=features)
     texts = [answer["text"] for answer in answers]
-    results = scoring.score(names, ScoredTexts(texts, targets, sources, counts, scores), options)
+    scored = ScoredTexts(texts, targets, sources, counts, scores)
+    for sentence in blind_spots.blind_spots(names, scored, options, "data.target_language"):
+        progress.warn(sentence)
+    results = scoring.score(names, scored, options)
     by_system = {model.facts.get("head", "model"): results}
     lines = [score_tables.format_table(by_system)]
     if breakdowns := score_tables.format_breakdowns(by_system):

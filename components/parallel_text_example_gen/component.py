@@ -26,6 +26,7 @@ class ParallelTextExampleGenSpec(types.ComponentSpec):
         **standard_component_specs.FileBasedExampleGenSpec.PARAMETERS,
         executor.DATA_PATH_KEY: component_spec.ExecutionParameter(type=str),
         executor.DATA_CONFIG_KEY: component_spec.ExecutionParameter(type=str),
+        executor.LONGEST_TEST_KEY: component_spec.ExecutionParameter(type=int, optional=True),
     }
     INPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {}
     # The rejects are an artifact of their own, with lineage, rather than files beside the Split
@@ -63,7 +64,12 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
     DRIVER_CLASS = driver.Driver
 
-    def __init__(self, data_path: str | data_types.RuntimeParameter, data: DataConfig) -> None:
+    def __init__(
+        self,
+        data_path: str | data_types.RuntimeParameter,
+        data: DataConfig,
+        longest_test: int = 0,
+    ) -> None:
         """Creates the component.
 
         It does not look at the data, which may be within reach of the cluster only.
@@ -72,6 +78,8 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
             data_path: a file, a folder, or two line-aligned files separated by a comma; or a
                 `RuntimeParameter` of a folder.
             data: the recipe's data section.
+            longest_test: the most tokens of a text in the files that `data.test_files` names, which
+                the model can be measured on; 0 for the limits of `data`.
         """
         if isinstance(data_path, data_types.RuntimeParameter):
             base = data_path
@@ -97,6 +105,12 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
                 ),
                 executor.DATA_PATH_KEY: data_path,
                 executor.DATA_CONFIG_KEY: json.dumps(dataclasses.asdict(data), sort_keys=True),
+                # Left out where it changes nothing, so that what is cached stays.
+                **(
+                    {executor.LONGEST_TEST_KEY: longest_test}
+                    if longest_test and data.test_files
+                    else {}
+                ),
                 executor.REJECTS_KEY: types.Channel(type=simple_artifacts.File),
             }
         )

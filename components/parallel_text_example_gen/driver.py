@@ -15,9 +15,7 @@ class Driver(PlannedFilesDriver):
 
     def planned_files(self, exec_properties: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Yields the files of each unit; see the base."""
-        config = section_from_json(
-            sections.DataConfig, exec_properties[executor.DATA_CONFIG_KEY]
-        )
+        config = section_from_json(sections.DataConfig, exec_properties[executor.DATA_CONFIG_KEY])
         plan = planning.find_inputs(exec_properties[executor.DATA_PATH_KEY], config)
         for unit in plan.units:
             yield from zip(unit.names, unit.paths)

@@ -50,15 +50,19 @@ def blind_spots(
                 f"{', '.join(rouge)}: ROUGE for English reads a-z and 0-9 alone and did not see "
                 f"{missed:.0%} of the references' letters: give their language with {setting}."
             )
-    of_words = [name for name in metric_names if name in ("bleu", "bleu_by_length")]
-    if of_words and sacrebleu_bleu(options)[1] in _CUT_AT_SPACES:
-        uncut = sum(len(run) for text in references for run in _UNCUT.findall(text))
-        if (share := uncut / letters) > _BLIND:
-            sentences.append(
-                f"{', '.join(of_words)}: BLEU cut words at white space, which {share:.0%} of the "
-                "references' letters are written without: give their language with "
-                f"{setting}, such as zh, ja or th, or read chrF."
-            )
+    uncut = sum(len(run) for text in references for run in _UNCUT.findall(text)) / letters
+    of_words = [name for name in metric_names if name in ("bleu", "bleu_by_length", "nist")]
+    if uncut > _BLIND and of_words and sacrebleu_bleu(options)[1] in _CUT_AT_SPACES:
+        sentences.append(
+            f"{', '.join(of_words)}: words were cut at white space, which {uncut:.0%} of the "
+            f"references' letters are written without: give their language with {setting}, such "
+            "as zh, ja or th, or read chrF."
+        )
+    if uncut > _BLIND and "ter" in metric_names:
+        sentences.append(
+            f"ter: TER cuts words at white space, which {uncut:.0%} of the references' letters "
+            "are written without: read chrF."
+        )
     return sentences
 
 
@@ -73,7 +77,9 @@ def unknown_words(hypotheses: Sequence[str], baseline: Sequence[str]) -> str:
     if bool(ours) == bool(theirs):
         return ""
     who, number, texts = (
-        ("The hypotheses", ours, hypotheses) if ours else ("The baseline's outputs", theirs, baseline)
+        ("The hypotheses", ours, hypotheses)
+        if ours
+        else ("The baseline's outputs", theirs, baseline)
     )
     return (
         f"{who} hold [UNK] or <unk> in {number} of {len(texts)} texts, the other system's in none: "

@@ -119,9 +119,7 @@ def readable_patterns(data_config: DataConfig) -> list[str]:
     whether it has tabs or not.
     """
     suffixes = [
-        suffix
-        for suffix, name in _FORMAT_OF_SUFFIX.items()
-        if data_config.format in ("auto", name)
+        suffix for suffix, name in _FORMAT_OF_SUFFIX.items() if data_config.format in ("auto", name)
     ]
     patterns = ["".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in s) for s in suffixes]
     if data_config.format in ("auto", "lines"):

@@ -150,9 +150,7 @@ def _groups(
 
 
 def _seeds(group: _Group) -> list[Any]:
-    return [
-        dict(flatten(run.get("recipe", {}))).get("training.seed") for run in group.runs
-    ]
+    return [dict(flatten(run.get("recipe", {}))).get("training.seed") for run in group.runs]
 
 
 def _seed_note(group: _Group) -> str:
@@ -232,9 +230,7 @@ def _tested(groups: Sequence[_Group], samples: int) -> RunFacts:
         ]
         if not samples or not shared:
             continue
-        progress.say(
-            f"Testing {group.name} against {groups[0].name}, {samples} bootstrap samples"
-        )
+        progress.say(f"Testing {group.name} against {groups[0].name}, {samples} bootstrap samples")
         compared = seed_test.compare_over_seeds(shared, of_group, texts[0], options)
         comparisons[group.name] = {metric: result.p_value for metric, result in compared.items()}
     if len(groups) == 1:

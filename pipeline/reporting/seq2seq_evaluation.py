@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,11 @@ def evaluate(
                 f"{directory} does not keep: export it anew, or leave the metric out."
             )
     data = evaluated_data(recipe.data, request)
+    if data.units == "words":
+        # The limits of the recipe are for training; the model has one of its own.
+        data = dataclasses.replace(
+            data, max_tokens=recipe.decoding.length_buckets[-1], max_characters=sys.maxsize
+        )
     options = ScoringOptions.of(recipe)
     if request.database:
         options = dataclasses.replace(options, database=request.database)

@@ -67,9 +67,7 @@ class ComponentProgress(logging.Handler):
             self._say(cached=False)
         self._indented.close()
         seconds = round(time.monotonic() - self._started, 1)
-        self.stages.append(
-            {"name": component, "seconds": seconds, "cached": bool(self._cached)}
-        )
+        self.stages.append({"name": component, "seconds": seconds, "cached": bool(self._cached)})
         self.current = None
 
     def close(self) -> None:

@@ -106,7 +106,9 @@ def run(
 
 def _checked_inputs(recipe: Recipe, data_path: str) -> _Inputs:
     """Finds and checks the files behind a data path, and those that the recipe names beside it."""
-    plan = task_of(recipe).plan_inputs(data_path, recipe)
+    task = task_of(recipe)
+    plan = task.plan_inputs(data_path, recipe)
+    recipe = task.fitted_to(recipe, plan)
     recipe = loading.with_database_path(recipe, resolve_data_path(data_path))
     dictionaries.check(recipe)
     if recipe.evaluation.database:

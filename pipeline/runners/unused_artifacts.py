@@ -100,7 +100,8 @@ def _store(folder: pathlib.Path) -> "metadata_store.MetadataStore":
 def _used_paths(store: "metadata_store.MetadataStore") -> set[pathlib.Path]:
     """Returns the folders of the artifacts that are in use."""
     executions = sorted(
-        execution for pipeline in store.get_contexts_by_type("pipeline")
+        execution
+        for pipeline in store.get_contexts_by_type("pipeline")
         for execution in _recent_executions(store, pipeline)
     )
     events = store.get_events_by_execution_ids(executions) if executions else []

@@ -39,7 +39,7 @@ def write_data(folder, pairs=40):
     return folder
 
 
-def run(data, output, config=CONFIG, beam_args=()):
+def run(data, output, config=CONFIG, beam_args=(), longest_test=None):
     """Runs the executor alone; returns (rows of each split, rows of rejects.tsv, counts)."""
     examples, rejects = standard_artifacts.Examples(), simple_artifacts.File()
     examples.uri, rejects.uri = str(output / "examples"), str(output / "rejects")
@@ -49,7 +49,11 @@ def run(data, output, config=CONFIG, beam_args=()):
     executor.Executor(context).Do(
         {},
         {"examples": [examples], "rejects": [rejects]},
-        {"data_path": str(data), "data_config": json.dumps(vars(config))},
+        {
+            "data_path": str(data),
+            "data_config": json.dumps(vars(config)),
+            **({"longest_test": longest_test} if longest_test else {}),
+        },
     )
     assert artifact_utils.decode_split_names(examples.split_names) == ["train", "eval", "test"]
     assert examples.get_string_custom_property("payload_format") == "FORMAT_TF_EXAMPLE"
@@ -150,6 +154,23 @@ def test_given_test_files_are_held_as_they_are(tmp_path):
     assert 4 <= counts["by_split"]["eval"] <= 20
     for split in ("train", "eval"):
         assert all(split_of(row[2], "verbatim", 0.3, 0.0) == split for row in splits[split])
+
+
+def test_given_test_files_are_not_measured_without_their_long_texts(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    train = [f"hello number {number}\tbonjour numéro {number}" for number in range(40)]
+    long = f"{' '.join(['long'] * 60)}\tlong"
+    (data / "train.tsv").write_text("\n".join([*train, long]) + "\n")
+    (data / "dev.tsv").write_text(f"only here\tici\n{long}\n")
+    given = DataConfig(
+        train_files=("train.tsv",), test_files=("dev.tsv",), eval_share=0.3, max_tokens=50
+    )
+    splits, rejects, counts = run(data, tmp_path / "a", given, longest_test=60)
+    assert [row[:2] for row in splits["test"]] == [("dev.tsv", 1), ("dev.tsv", 2)]
+    assert counts["by_reason"] == {"longer than 50 tokens": 1} and len(rejects) == 3
+    with pytest.raises(DataError, match=r"dev.tsv:2 has more than 59 tokens, the last of decod"):
+        run(data, tmp_path / "b", given, longest_test=59)
 
 
 def test_tags_of_the_source_become_features(tmp_path):

@@ -33,10 +33,7 @@ def test_the_difference_is_that_of_the_means():
     ours, theirs = [right(50), right(40), right(45)], [right(30), right(40)]
     result = seed_test.compare_over_seeds(["exact_match"], ours, theirs, OPTIONS)["exact_match"]
     shares = [
-        [
-            scoring.score("exact_match", texts, OPTIONS)["exact_match"].value
-            for texts in system
-        ]
+        [scoring.score("exact_match", texts, OPTIONS)["exact_match"].value for texts in system]
         for system in (ours, theirs)
     ]
     means = [sum(values) / len(values) for values in shares]

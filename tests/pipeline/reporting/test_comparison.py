@@ -19,7 +19,9 @@ BAD = [{"text": text} for text in REFERENCES[:9] + ["Ouvrir fichier"] * 31]
 METRICS = ["bleu", "exact_match", "unseen_copies"]
 
 
-def make_run(directory, answers, head="pointer_generator", sources=SOURCES, hidden_size=256, seed=None):
+def make_run(
+    directory, answers, head="pointer_generator", sources=SOURCES, hidden_size=256, seed=None
+):
     """Writes what a run leaves in its folder; returns the folder."""
     answers = [
         {

@@ -86,9 +86,7 @@ def folder(tmp_path):
 
 
 def names(folder):
-    return [
-        str(one.path.relative_to(folder / "pipeline")) for one in unused_artifacts.find(folder)
-    ]
+    return [str(one.path.relative_to(folder / "pipeline")) for one in unused_artifacts.find(folder)]
 
 
 UNUSED = [

@@ -14,7 +14,7 @@ from pipeline.tasks import task_of
 
 @pytest.fixture
 def given(tmp_path):
-    """A recipe with a given test file that has one text of 150 tokens, and the plan of its files."""
+    """A recipe whose given test file has a text of 150 tokens, and the plan of its files."""
     for name, words in (("train.tsv", (3, 150)), ("test.tsv", (4, 150))):
         lines = (f"{' '.join(['a'] * number)}\tb {name} {number}" for number in words)
         (tmp_path / name).write_text("source\ttarget\n" + "".join(f"{line}\n" for line in lines))

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeline.metrics import resampling, scoring
 from pipeline.metrics.base import FloatArray, ScoringError
@@ -55,10 +56,10 @@ def compare_over_seeds(
     draws = [generator.integers(len(group), size=(samples, len(group))) for group in groups]
     results = {}
     for name, metric in table.metrics.items():
-        means = [
+        mean, other = (
             _mean([metric.value(table.sums(name, system)) for system in group]) for group in groups
-        ]
-        difference = None if None in means else means[0] - means[1]
+        )
+        difference = None if mean is None or other is None else mean - other
         drawn = [
             _drawn_means(np.array([resampled[system][name] for system in group]), draw)
             for group, draw in zip(groups, draws)
@@ -84,7 +85,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return statistics.fmean(known) if len(known) == len(values) else None
 
 
-def _drawn_means(values: FloatArray, draws: np.ndarray) -> FloatArray:
+def _drawn_means(values: FloatArray, draws: npt.NDArray[np.int64]) -> FloatArray:
     """Returns for each resample the mean over the seeds that it draws.
 
     Args:

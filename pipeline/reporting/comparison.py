@@ -134,11 +134,11 @@ def _groups(
         for key in ("name", "description"):
             keys.pop(key, None)
         test_set = None if records is None else tuple(_test_set(records))
-        key = (tuple(sorted(keys.items())), run["systems"][0]["name"], test_set)
-        if key in groups and (seed is None or seed in _seeds(groups[key])):
+        system: Any = (tuple(sorted(keys.items())), run["systems"][0]["name"], test_set)
+        if system in groups and (seed is None or seed in _seeds(groups[system])):
             # A repetition, not another seed.
-            key = (key, name)
-        group = groups.setdefault(key, _Group(name, [], []))
+            system = (system, name)
+        group = groups.setdefault(system, _Group(name, [], []))
         group.runs.append(run)
         group.outputs.append(records)
     return [

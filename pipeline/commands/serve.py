@@ -4,7 +4,7 @@ import argparse
 import functools
 from typing import TYPE_CHECKING
 
-from pipeline.commands import arguments
+from pipeline.commands import arguments, model_folders
 from pipeline.commands.command_error import CommandError
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
+    if options.model:
+        model_folders.check(options.model)
     from serving import processors
 
     if options.threads_per_batch is not None:

@@ -5,6 +5,7 @@ A new format is a module of this package, a line in `FORMATS`, and its name in
 """
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator
 
 from pipeline.common import progress
@@ -58,12 +59,16 @@ FORMATS = {
 }
 
 
-def read_unit(unit: InputUnit, data_config: DataConfig) -> Iterator[Record]:
+def read_unit(
+    unit: InputUnit, data_config: DataConfig, longest_test: int | None = None
+) -> Iterator[Record]:
     """Reads the records of one unit, in order.
 
     Args:
         unit: one of a plan.
         data_config: the one that the plan was made with.
+        longest_test: the most tokens of a text in the files given as test split, which are to be
+            measured whole; None for the limits of `data_config`, which are for training.
 
     Yields:
         A `Pair` or a `Reject` for each record. Duplicates are not known here: they are found over
@@ -73,6 +78,10 @@ def read_unit(unit: InputUnit, data_config: DataConfig) -> Iterator[Record]:
         DataError: the unit cannot be read at all (what `plan_inputs` would have reported).
     """
     files = files_for(unit.paths[0])
+    if unit.split == "test" and longest_test is not None:
+        data_config = dataclasses.replace(
+            data_config, max_tokens=longest_test, max_characters=sys.maxsize
+        )
     return _counted(unit, FORMATS[unit.format].read(unit, data_config, files))
 
 

@@ -1,10 +1,12 @@
 """Finding the files that a data path stands for, and checking them before any work is done."""
 
+import contextlib
 import dataclasses
 import fnmatch
+import glob
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pipeline.readers import DataError, UnreadableFile
 from pipeline.readers.files import (
@@ -67,26 +69,64 @@ def plan_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> I
             files differ in length. A catalogue that cannot be read stops nothing if there are other
             files.
     """
+    plan = find_inputs(data_path, data_config)
+    files = files_for(resolve_data_path(data_path))
+    with _readable(plan.base_directory):
+        return _check_units(plan, data_config, files)
+
+
+def find_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> InputPlan:
+    """Finds the files that a data path stands for, without a look at what they hold.
+
+    Only a `.txt` file is opened: it is one of ours if it has tabs.
+
+    Args:
+        data_path, data_config: as in `plan_inputs`.
+
+    Raises:
+        DataError: as in `plan_inputs`, but for what the check of the files finds.
+    """
     path = resolve_data_path(data_path)
     files = files_for(path)
-    try:
+    with _readable(path):
         if data_config.train_files:
-            plan = _plan_given_files(path, data_config, files)
-        elif files.is_directory(path):
-            plan = _plan_directory(path, data_config, files)
-        elif files.exists(path):
-            plan = _plan_file(path, data_config, files)
-        elif "," in path:
-            plan = _plan_two_files(path, data_config, files)
-        else:
-            raise DataError(f"There is no file or folder {path}: check the path given as data.")
-        plan = _check_units(plan, data_config, files)
+            return _plan_given_files(path, data_config, files)
+        if files.is_directory(path):
+            return _plan_directory(path, data_config, files)
+        if files.exists(path):
+            return _plan_file(path, data_config, files)
+        if "," in path:
+            return _plan_two_files(path, data_config, files)
+    raise DataError(f"There is no file or folder {path}: check the path given as data.")
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Says in one sentence what cannot be read."""
+    try:
+        yield
     except OSError as error:
         reason = error.strerror or error
         raise DataError(
             f"{error.filename or path} cannot be read ({reason}): check its permissions."
         ) from None
-    return plan
+
+
+def readable_patterns(data_config: DataConfig) -> list[str]:
+    """Returns glob patterns that match the files of a folder which can be read, by their names.
+
+    Hidden files are left out, and capitals in a suffix make no difference. A `.txt` file matches
+    whether it has tabs or not.
+    """
+    suffixes = [
+        suffix for suffix, name in _FORMAT_OF_SUFFIX.items() if data_config.format in ("auto", name)
+    ]
+    patterns = ["".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in s) for s in suffixes]
+    if data_config.format in ("auto", "lines"):
+        languages = dict.fromkeys((data_config.source_language, data_config.target_language))
+        if len(languages) == 2:
+            patterns += [f".{glob.escape(language)}" for language in languages]
+    return [f"[!.]*{pattern}" for pattern in patterns]
 
 
 def _unit(format_: str, base: str, names: Sequence[str], split: str = "") -> InputUnit:

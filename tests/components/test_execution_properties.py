@@ -72,7 +72,8 @@ def test_parallel_text_example_gen():
     properties = ParallelTextExampleGen("/data", RECIPE.data).exec_properties
     assert json.loads(properties.pop("input_config"))["splits"] == [
         {"name": "pattern_0", "pattern": "data"},
-        {"name": "pattern_1", "pattern": "data/*"},
+        {"name": "pattern_1", "pattern": "data/[!.]*.[tT][sS][vV]"},
+        {"name": "pattern_2", "pattern": "data/[!.]*.[tT][xX][tT]"},
     ]
     assert properties == {
         "input_base": "/",

@@ -164,6 +164,9 @@ def test_a_second_run_reuses_everything(finished_run, data_file, recipe):
     facts, _ = finished_run
     again = local_runner.run(recipe, str(data_file), facts["paths"]["output"])
     assert again["systems"] == facts["systems"]
+    # A resolver is neither executed nor cached.
+    executed = [stage["name"] for stage in again["stages"] if not stage["cached"]]
+    assert not [name for name in executed if not name.startswith("LastBlessed")], executed
     # Nothing was trained or pushed again.
     assert len(versions_of(facts)) == 1
     trainings = pathlib.Path(facts["paths"]["output"], "pipeline", "Trainer", "model")

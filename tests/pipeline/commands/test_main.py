@@ -14,7 +14,9 @@ from pipeline.readers import DataError
 from pipeline.reporting import page as report_page
 
 ROOT = pathlib.Path(__file__).parents[3]
-COMMANDS = ("run", "evaluate", "score", "serve", "request", "compile", "report", "compare")
+COMMANDS = (
+    *("run", "evaluate", "score", "serve", "request", "compile", "report", "compare", "clean"),
+)
 RECIPE = "localization_en_fr"
 
 
@@ -47,6 +49,32 @@ def test_a_wrong_call_is_explained_by_argparse(arguments, capsys):
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.startswith("usage: verbatim")
     assert captured.err.splitlines()[-1].startswith("verbatim")
+
+
+@pytest.mark.parametrize(
+    "command, meant", [("tran", "train"), ("evalute", "evaluate"), ("predict", "request")]
+)
+def test_an_unknown_command_gets_a_suggestion(command, meant, capsys):
+    with pytest.raises(SystemExit) as end:
+        main.main([command, "x"])
+    assert end.value.code == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f"There is no command '{command}'; did you mean '{meant}'? The commands are" in last
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        main.main(["--version"])
+    assert end.value.code == 0
+    name, version = capsys.readouterr().out.strip().split(" ", 1)
+    assert name == "verbatim" and version
+
+
+def test_train_is_run(capsys):
+    arguments = ["--data", "/absent.tsv", "--output", "/absent"]
+    for command in ("run", "train"):
+        assert main.main([command, RECIPE, *arguments]) == 1
+        assert "/absent.tsv" in capsys.readouterr().err
 
 
 def test_started_as_a_module_errors_are_sentences_too():

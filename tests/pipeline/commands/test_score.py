@@ -131,3 +131,23 @@ def test_score_compares_with_a_baseline(texts, capsys, test):
     assert list(facts) == ["outputs", "baseline", "comparison"]
     assert facts["comparison"]["exact_match"]["difference"] == 0.5
     assert "nrefs:2" in facts["outputs"]["chrf"]["signature"]
+
+
+def test_metrics_that_see_nothing_say_so(tmp_path, capsys):
+    """Identical Hindi has ROUGE 0 by the English tokenizer."""
+    (tmp_path / "hi").write_text("फ़ाइल नहीं खोली जा सकी\n", encoding="utf-8")
+    (tmp_path / "unknown").write_text("फ़ाइल [UNK] जा\n", encoding="utf-8")
+    files = ["--references", str(tmp_path / "hi"), "--hypotheses", str(tmp_path / "hi")]
+    files += ["--metrics", "rougeL", "--samples", "0"]
+    assert main.main(["score", *files]) == 0
+    said = capsys.readouterr()
+    assert "0.00" in said.out
+    assert said.err.startswith("verbatim: rougeL: ROUGE for English reads a-z and 0-9 alone")
+    assert "--language" in said.err
+    assert main.main(["score", *files, "--language", "hi"]) == 0
+    said = capsys.readouterr()
+    assert "100.00" in said.out and said.err == ""
+    baseline = ["--language", "hi", "--baseline", str(tmp_path / "unknown")]
+    files[-1] = "10"
+    assert main.main(["score", *files, *baseline]) == 0
+    assert "The baseline's outputs hold [UNK] or <unk> in 1 of 1 texts" in capsys.readouterr().err

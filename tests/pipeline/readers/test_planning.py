@@ -1,8 +1,12 @@
 """Planning: which files are read, and what is said of those that cannot be."""
 
+import glob
+
+import pytest
+
 from pipeline.readers.files import LocalFiles
 from pipeline.readers.formats import read_plan
-from pipeline.readers.planning import plan_inputs
+from pipeline.readers.planning import find_inputs, plan_inputs, readable_patterns
 from pipeline.readers.splits import divided_shares
 from tests.pipeline.readers.data_files import TAGS, config, fails, read, write
 
@@ -149,3 +153,19 @@ def test_given_files_that_cannot_be_are_told_before_any_work(tmp_path):
     write(tmp_path / "b.src", "1\n2\n")
     write(tmp_path / "b.tgt", "1\n")
     fails(tmp_path, "b.src has 2 lines", train_files=("b.src,b.tgt",))
+
+
+@pytest.mark.parametrize("format_", ["auto", "tsv", "lines", "gettext"])
+def test_patterns_match_what_a_folder_plan_reads(tmp_path, format_):
+    """Kubeflow's driver knows files by patterns; it must miss none that is read."""
+    for name in ("a.TSV", "b.csv", "c.txt", "d.po", "e.en", "e.fr", "f.jsonl", "g.md", ".h.tsv"):
+        (tmp_path / name).write_text("source\ttarget\n")
+    (tmp_path / "d.po").write_text('msgid "a"\nmsgstr "b"\n')
+    settings = config(format=format_)
+    planned = {path for unit in find_inputs(tmp_path, settings).units for path in unit.paths}
+    matched = {
+        path
+        for pattern in readable_patterns(settings)
+        for path in glob.glob(f"{glob.escape(str(tmp_path))}/{pattern}")
+    }
+    assert matched == planned

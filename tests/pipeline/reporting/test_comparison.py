@@ -19,7 +19,9 @@ BAD = [{"text": text} for text in REFERENCES[:9] + ["Ouvrir fichier"] * 31]
 METRICS = ["bleu", "exact_match", "unseen_copies"]
 
 
-def make_run(directory, answers, head="pointer_generator", sources=SOURCES, hidden_size=256):
+def make_run(
+    directory, answers, head="pointer_generator", sources=SOURCES, hidden_size=256, seed=None
+):
     """Writes what a run leaves in its folder; returns the folder."""
     answers = [
         {
@@ -48,6 +50,7 @@ def make_run(directory, answers, head="pointer_generator", sources=SOURCES, hidd
         "name": directory.name,
         "model": {"head": head, "hidden_size": hidden_size},
         "data": {},
+        **({"training": {"seed": seed}, "decoding": {"replace_unknown": "none"}} if seed else {}),
     }
     curves = [
         {"epoch": 1, "loss": 3.0, "eval_loss": 3.1},
@@ -105,6 +108,38 @@ def test_runs_are_tested_where_their_test_sets_agree(runs):
     assert facts["recipe_differences"] == [
         {"key": "model.hidden_size", "values": ["256", "32", "256"]}
     ]
+
+
+def test_seeds_of_one_system_are_one_system(tmp_path, capsys):
+    folders = [
+        make_run(tmp_path / f"{name}-{seed}", answers, hidden_size=size, seed=seed)
+        for name, size, answers_of_seeds in (
+            ("large", 256, (GOOD, GOOD[:38] + BAD[38:], BAD[:20] + GOOD[20:])),
+            ("small", 32, (BAD, BAD)),
+        )
+        for seed, answers in enumerate(answers_of_seeds, 1)
+    ]
+    arguments = ["--output", str(tmp_path / "page"), "--samples", "200"]
+    assert main.main(["compare", *map(str, folders), *arguments]) == 0
+    said = capsys.readouterr().out
+    assert "large-1 (3 seeds)" in said and "small-1 (2 seeds)" in said
+    assert "means over the runs with training.seed 1, 2, 3." in said
+    assert "±: standard deviation over seeds" in said and "hold no [UNK]" in said
+    facts = report.load_facts(tmp_path / "page")
+    first, second = facts["systems"]
+    shares = [36 / 40, 36 / 40, 25 / 40]
+    assert first["metrics"]["exact_match"]["value"] == pytest.approx(sum(shares) / 3)
+    assert first["metrics"]["exact_match"]["details"]["seed_values"] == pytest.approx(shares)
+    assert facts["comparisons"][second["name"]]["exact_match"] < 0.05
+    assert facts["recipe_differences"] == [{"key": "model.hidden_size", "values": ["256", "32"]}]
+
+
+def test_seeds_alone_have_a_mean_and_no_test(tmp_path):
+    folders = [make_run(tmp_path / str(seed), GOOD, seed=seed) for seed in (1, 2)]
+    facts = comparison.compare(folders, 100)
+    assert [system["name"] for system in facts["systems"]] == ["1 (2 seeds)"]
+    assert not facts["comparisons"]
+    report.write_report(tmp_path / "page", facts)
 
 
 def test_other_test_sets_are_not_tested(runs, tmp_path):

@@ -24,7 +24,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
 
-from serving import grpc_services, observing, protos, tls
+from serving import grpc_services, observing, service_names, tls
 from serving.errors import ServeError
 from serving.model_config import ModelConfig
 from serving.model_versions import ModelVersions
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 # A model folder, one of its versions, such folders by name, or the config of each model.
 Models = Path | Mapping[str, Path] | list[ModelConfig]
 
-_SERVICES = protos.service_names()
+_SERVICES = service_names.service_names()
 # How long a signal may go unnoticed.
 _SIGNAL_SECONDS = 0.5
 

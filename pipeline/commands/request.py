@@ -156,7 +156,7 @@ def _print_answers(
         for number, answer in enumerate(answers, 1):
             if isinstance(answer, RequestError):
                 where = f"Line {number} of {options.file}" if options.file else f"Text {number}"
-                print(f"verbatim: {where}: {answer}", file=sys.stderr)
+                print(f"verbatim: {where}: {answer.reason}", file=sys.stderr)
                 written.append(None)
                 refused += 1
                 continue

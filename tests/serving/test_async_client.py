@@ -106,7 +106,7 @@ def test_a_batch_that_fails_ends_the_others(scripted_server):
     error = asyncio.run(ask())
     assert str(error).startswith("Texts 2 to 3, counted from 0: The server at ")
     assert str(error).endswith(" answered INTERNAL: as the script says")
-    assert error.code == grpc.StatusCode.INVALID_ARGUMENT
+    assert error.code == grpc.StatusCode.INTERNAL
     assert len(scripted_server.seen) == 2
 
 

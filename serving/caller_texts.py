@@ -105,7 +105,7 @@ def check_whole_number(name: str, number: object, least: int, most: int | None =
     """
     if isinstance(number, bool) or not isinstance(number, numbers.Integral):
         raise RequestError(f"{name} must be a whole number; got {number!r}.")
-    if number < least or (most is not None and number > most):
+    if int(number) < least or (most is not None and int(number) > most):
         bounds = f"{least} or more" if most is None else f"{least} to {most}"
         raise RequestError(f"{name} must be {bounds}; got {number}.")
 

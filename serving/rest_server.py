@@ -44,7 +44,7 @@ _HTTP_STATUS = {
     grpc.StatusCode.DEADLINE_EXCEEDED: 504,
 }
 # The option of `MessageToDict` for fields that are not set has had two names.
-_WITH_DEFAULTS = {
+_WITH_DEFAULTS: dict[str, Any] = {
     name: True
     for name in ("always_print_fields_with_no_presence", "including_default_value_fields")
     if name in inspect.signature(json_format.MessageToDict).parameters
@@ -166,11 +166,11 @@ class RestServer:
         except RequestRefused as refused:
             return await self._answer(request, "rest_other", functools.partial(_refuse, refused))
         if path.method in ("classify", "regress"):
-            refused = RequestRefused(
+            missing = RequestRefused(
                 grpc.StatusCode.UNIMPLEMENTED,
                 f"This server does not offer {path.method}; use predict.",
             )
-            return await self._answer(request, "rest_other", functools.partial(_refuse, refused))
+            return await self._answer(request, "rest_other", functools.partial(_refuse, missing))
         work = {"predict": self._predict, "status": self._status, "metadata": self._metadata}
         # A model that still loads says so.
         return await self._answer(

@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, 1 for an error, 2 for a wrong call, 3 for a model that was not blessed,
         130 when it was interrupted, 141 when whoever read its output went away.
     """
+    output.write_what_the_encoding_lacks()
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser(words).parse_args(words)
     notes = native_notes.left_out() if tensorflow_settings.quiet() else contextlib.nullcontext()

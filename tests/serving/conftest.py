@@ -10,7 +10,7 @@ from serving import protos
 
 # Before TensorFlow, as in a program that makes a client first: all tests here show that TensorFlow
 # is none the worse.
-protos.load()
+protos.message("PredictRequest")
 
 from serving.limits import Limits  # noqa: E402
 from serving.server import ModelServer, ServerSettings  # noqa: E402

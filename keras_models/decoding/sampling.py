@@ -5,6 +5,7 @@ from keras import ops
 from keras_models.decoding.greedy import follow_path
 from keras_models.decoding.hypotheses import Hypotheses
 from keras_models.decoding.rules import Rules
+from keras_models.decoding.search_arguments import checked_source
 from keras_models.layers.numerics import LOG_ZERO, SMALLEST_PROBABILITY, repeat_rows
 from keras_models.uniforms import draw_uniforms as draw_uniforms
 
@@ -121,8 +122,10 @@ def sample_search(
         `Hypotheses` in the order of drawing. `log_probs` and `scores` are the model's, whatever was
         drawn from.
     """
+    extended_ids = checked_source(
+        "sample_search", extended_ids, source_mask, extended_size, rules.get("protection"), uniforms
+    )
     batch, n_samples, _ = ops.shape(uniforms)
-    extended_ids = ops.cast(extended_ids, "int32")
     rules = Rules(extended_ids, source_mask, extended_size, max_length, **rules).repeat(n_samples)
     rows = batch * n_samples
     numbers = ops.reshape(uniforms, (rows, ops.shape(uniforms)[2]))

@@ -86,9 +86,7 @@ def check_range(owner, name, ids, low, high, outermost=True):
     if wrong.any():
         place = tuple(int(index) for index in np.argwhere(wrong)[0])
         allowed = f"at least {low}" if high is None else f"in {low}..{int(high) - 1}"
-        raise ValueError(
-            f"{owner}: {name} must be {allowed}; got {int(values[place])} at {place}."
-        )
+        raise ValueError(f"{owner}: {name} must be {allowed}; got {int(values[place])} at {place}.")
 
 
 def _values(tensor):

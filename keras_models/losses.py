@@ -49,6 +49,8 @@ class NegativeLogLikelihood(keras.losses.Loss):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.losses import NegativeLogLikelihood
     >>> targets = np.array([[5, 3, 0], [4, 3, 0]])
     >>> log_prob = np.array([[-1.0, -2.0, -9.0], [-4.0, -5.0, -9.0]])
     >>> float(NegativeLogLikelihood()(targets, log_prob))
@@ -112,8 +114,10 @@ class NegativeLogLikelihood(keras.losses.Loss):
 
 def _check_same(targets, log_prob):
     known = zip(targets.shape, log_prob.shape)
-    if len(targets.shape) != 2 or len(log_prob.shape) != 2 or any(
-        None not in pair and pair[0] != pair[1] for pair in known
+    if (
+        len(targets.shape) != 2
+        or len(log_prob.shape) != 2
+        or any(None not in pair and pair[0] != pair[1] for pair in known)
     ):
         raise ValueError(
             "targets and target_log_prob must both be [batch, target_length]; got shapes "

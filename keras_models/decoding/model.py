@@ -10,7 +10,6 @@ from keras_models.decoding.hypotheses import StepOutput, best_of
 from keras_models.decoding.sampling import sample_search
 from keras_models.layers.numerics import repeat_rows, take_rows
 
-
 _AXES = {
     "source_protected": ("batch", "source_length"),
     "protected_vocabulary": [("vocabulary_size",), ("batch", "vocabulary_size")],

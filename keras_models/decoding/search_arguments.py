@@ -15,9 +15,7 @@ _AXES = {
 }
 
 
-def checked_source(
-    owner, extended_ids, source_mask, extended_size, protection=None, uniforms=None
-):
+def checked_source(owner, extended_ids, source_mask, extended_size, protection=None, uniforms=None):
     """Checks the source of a search: see `beam_search` for the arguments.
 
     Args:

@@ -60,6 +60,8 @@ class PointerSentinelWindow(PointerSentinel):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import PointerSentinelWindow
     >>> head = PointerSentinelWindow(vocabulary_size=10, window=4)
     >>> words = np.array([[5, 6, 7]])
     >>> log_prob, window = head(np.ones((1, 3, 8)), words, targets=np.array([[6, 7, 5]]))

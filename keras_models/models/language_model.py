@@ -92,6 +92,8 @@ class LanguageModel(keras.Model):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.models import LanguageModel
     >>> model = LanguageModel(vocabulary_size=20, window=5, embedding_size=4, hidden_size=8)
     >>> words = np.array([[4, 5, 6], [7, 8, 9]])
     >>> log_prob, carry = model(words[:, :-1], targets=words[:, 1:])

@@ -57,7 +57,9 @@ def raise_refusals(answers: Sequence[Item | TextRefused]) -> list[Item]:
     """
     given = [None if isinstance(answer, TextRefused) else answer for answer in answers]
     reasons = {
-        place: str(answer) for place, answer in enumerate(answers) if isinstance(answer, TextRefused)
+        place: str(answer)
+        for place, answer in enumerate(answers)
+        if isinstance(answer, TextRefused)
     }
     if reasons:
         raise TextsRefused(reasons, given)
@@ -78,9 +80,7 @@ def check_texts(name: str, texts: Sequence[Any]) -> None:
         raise ModelError(f"Give a list of {name}s; got {type(texts).__name__}.")
     for place, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ModelError(
-                f"The {name} {place} must be a string; got {type(text).__name__}."
-            )
+            raise ModelError(f"The {name} {place} must be a string; got {type(text).__name__}.")
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:

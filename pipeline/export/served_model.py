@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.common import progress
-from pipeline.export.loaded_model import Arrays, LoadedModel
+from pipeline.export.loaded_model import Arrays, LoadedModel, TextRefused
 from pipeline.export.loaded_model import ModelError as ModelError
 from pipeline.export.loaded_model import read_facts as read_facts
-from pipeline.export.loaded_model import TextRefused
 from pipeline.export.loaded_model import version_directory as version_directory
 from pipeline.export.refusals import TextsRefused as TextsRefused
 from pipeline.export.refusals import answer_each, check_texts, raise_refusals

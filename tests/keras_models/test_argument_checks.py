@@ -1,4 +1,4 @@
-"""What is called with wrong arguments names the argument; ids are checked where that is asked for."""
+"""Wrong arguments are named; ids are checked where that is asked for."""
 
 import warnings
 

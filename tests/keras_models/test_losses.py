@@ -125,9 +125,7 @@ def test_fit_weighs_samples_and_tokens(shape):
     targets = np.array([[5, 3, 0], [4, 3, 0], [3, 0, 0], [5, 6, 3], [7, 3, 0], [3, 0, 0]])
     weights = np.random.default_rng(0).integers(0, 4, size=shape).astype("float32")
     model = Scores()
-    model.compile(
-        keras.optimizers.SGD(1.0), loss=losses.negative_log_likelihood, jit_compile=False
-    )
+    model.compile(keras.optimizers.SGD(1.0), loss=losses.negative_log_likelihood, jit_compile=False)
     model.fit(
         rows, targets, sample_weight=weights, batch_size=3, epochs=1, shuffle=False, verbose=0
     )

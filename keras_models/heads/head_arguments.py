@@ -3,6 +3,8 @@
 import functools
 import inspect
 
+from keras import ops
+
 from keras_models import debugging
 from keras_models.argument_shapes import check_axes, shape_of
 
@@ -15,10 +17,11 @@ CALL_AXES = {
     "inputs": (*_STEPS, "embedding_size"),
     "decoder_state": (*_STEPS, "state_size"),
     "context": (*_STEPS, "context_size"),
-    "attention": (*_STEPS, "source_length"),
-    "memory_states": (*_SOURCE, "memory_size"),
+    # Before those that are transposed more easily.
     "source_extended_ids": _SOURCE,
     "mask": _SOURCE,
+    "attention": (*_STEPS, "source_length"),
+    "memory_states": (*_SOURCE, "memory_size"),
     "lexicon_ids": (*_SOURCE, "translations"),
     "lexicon_probabilities": (*_SOURCE, "translations"),
     "targets": _STEPS,
@@ -125,14 +128,23 @@ def _check_ids(head, ids, source_length, outermost, vocabulary_size=None):
 
 
 def checked(method):
-    """Returns a head's `target_log_prob` or `step_log_probs` with its arguments checked first."""
+    """Returns a head's `target_log_prob` or `step_log_probs` with its arguments checked first.
+
+    Ids of any integer type become int32.
+    """
     signature = inspect.signature(method)
 
     @functools.wraps(method)
     def check_first(self, *arguments, **keywords):
-        given = signature.bind(self, *arguments, **keywords).arguments
+        bound = signature.bind(self, *arguments, **keywords)
+        given = bound.arguments
         names = ("state", "memory", "targets", "labels")
         check_state(self, **{name: given[name] for name in names if name in given})
-        return method(self, *arguments, **keywords)
+        if "targets" in given:
+            given["targets"] = ops.cast(given["targets"], "int32")
+        if given["memory"].get("extended_ids") is not None:
+            ids = ops.cast(given["memory"]["extended_ids"], "int32")
+            given["memory"] = {**given["memory"], "extended_ids": ids}
+        return method(*bound.args, **bound.kwargs)
 
     return check_first

@@ -1,4 +1,4 @@
-"""Texts that a model refuses: found one by one, so that they do not cost the others their answers."""
+"""Texts that a model refuses, found one by one so that the others keep their answers."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,6 @@
 """Wrong arguments are named; ids are checked where that is asked for."""
 
+import inspect
 import warnings
 
 import keras
@@ -101,7 +102,9 @@ def test_attention_of_several_heads_and_transposed_arguments_are_named(name):
 @pytest.mark.parametrize("name", [name for name in HEADS if name != "SoftmaxHead"])
 def test_swapped_arguments_of_a_built_head_are_named(name):
     head, arguments = built(name), arguments_of(name)
-    names = [argument for argument in arguments if arguments[argument].dtype == "float32"]
+    parameters = inspect.signature(head.build).parameters
+    names = [argument for argument in arguments if f"{argument}_shape" in parameters]
+    assert names
     for first, second in zip(names, names[1:]):
         swapped = {**arguments, first: arguments[second], second: arguments[first]}
         with pytest.raises(ValueError, match=f"{name}: ({first}|{second}) must have the axes"):
@@ -241,6 +244,20 @@ def test_the_window_of_a_pointer_sentinel():
         head(floats(1, 3, 8), words, {**window, "states": floats(1, 3, 8)})
     with debugging.check_ids(), pytest.raises(ValueError, match="words must be in -1..9; got 10"):
         head(floats(1, 3, 8), words + 3)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_ids_may_be_of_any_integer_type(name):
+    arguments, head = arguments_of(name), getattr(heads, name)(vocabulary_size=V)
+    expected = numpy(head(**arguments))
+    for dtype in ("int32", "uint8", "int16"):
+        cast = {
+            argument: value.astype(dtype) if value.dtype.kind == "i" else value
+            for argument, value in arguments.items()
+        }
+        np.testing.assert_allclose(numpy(head(**cast)), expected, rtol=1e-6)
+    with_span = {**arguments, "targets": None}
+    np.testing.assert_allclose(np.exp(numpy(head(**with_span))).sum(-1), 1, rtol=1e-4)
 
 
 def test_a_functional_model_may_leave_sizes_open():

@@ -149,7 +149,10 @@ def test_a_refused_pair_is_named_by_its_place(alone):
         alone.score(["one"] * 50, targets)
     expected, counts = alone.score(["one"] * 49, ["un"] * 49)
     given = [answer for answer in caught.value.answers if answer is not None]
-    assert given == list(zip(expected, counts))
+    assert len(given) == 49
+    # A batch of another size may add in another order.
+    assert [score for score, _ in given] == pytest.approx(expected.tolist(), rel=1e-5)
+    assert [count for _, count in given] == counts.tolist()
     with pytest.raises(ModelError, match="3 source and 2 target texts"):
         alone.score(["one"] * 3, ["un"] * 2)
 

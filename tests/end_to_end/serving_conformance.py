@@ -282,8 +282,12 @@ def check_rest_floats_are_written_in_few_digits(server):
 CHECKS = [(name, check) for name, check in sorted(globals().items()) if name.startswith("check_")]
 
 
-def main():
-    """Runs every check; returns the exit status."""
+def main(arguments=None):
+    """Runs every check; returns the exit status.
+
+    Args:
+        arguments: those of the command line; None are this process' own.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--address", required=True, metavar="HOST:PORT", help="of gRPC")
     parser.add_argument(
@@ -291,7 +295,7 @@ def main():
     )
     parser.add_argument("--model", required=True, metavar="NAME")
     parser.add_argument("--text", default="Delete page %(title)s", help="what the model is asked")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     server = Server(options.address, options.model, options.rest, options.text)
     failed = 0
     for name, check in CHECKS:

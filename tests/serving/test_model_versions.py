@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2, prediction_service_pb2_grpc
 
-from serving.client import Client
+from serving.client import Client, RequestError
 from serving.limits import Limits
 from serving.model_versions import ModelVersions
 from serving.server import ModelServer, ServerSettings
@@ -48,7 +48,7 @@ def test_hot_swap_drops_no_request(model_folder, saved_models):
         assert all(text.rstrip("*") == f"TEXT {number} %s" for number, text in enumerate(texts))
         assert not texts[0].endswith("*") and texts[-1].endswith("*")
         wait_until(lambda: states(server) == {1: "END", 2: "AVAILABLE"})
-        with pytest.raises(Exception, match=r"Specific\(shouter, 1\)"):
+        with pytest.raises(RequestError, match=r"Specific\(shouter, 1\)"):
             Client(server.address, version=1).predict("a")
 
 

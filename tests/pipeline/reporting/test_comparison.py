@@ -3,6 +3,7 @@ the numbers of several runs, tested against each other where their test sets agr
 """
 
 import json
+import re
 
 import pytest
 
@@ -171,7 +172,10 @@ def test_the_command_writes_a_page(runs, tmp_path, capsys):
     assert "good" in said and "bad" in said and "the same 40 pairs" in said
     page = (tmp_path / "page" / "report" / "index.html").read_text(encoding="utf-8")
     assert "▼ worse" in page and "Keys that differ" in page and page.count("<polyline") == 4
-    assert "copied from source token 3, “2”" in page or "copied from source token 3" in page
+    origins = set(
+        re.findall(r"copied from source token (\d+), “(\d+)”, probability ([\d.]+)", page)
+    )
+    assert {(place, share) for place, _, share in origins} == {("3", "0.90")} and len(origins) > 9
     assert (
         json.loads((tmp_path / "facts.json").read_text(encoding="utf-8"))["comparisons"]["bad"][
             "bleu"
@@ -248,3 +252,24 @@ def test_broken_outputs_are_one_sentence(runs, tmp_path, capsys):
     )
     assert "cannot be understood" in capsys.readouterr().err
     assert not (tmp_path / "page").exists()
+
+
+def test_runs_are_tested_as_their_recipes_measure(runs, monkeypatch):
+    load, asked = report.load_facts, []
+
+    def load_facts(directory):
+        facts = load(directory)
+        facts["recipe"]["data"] = {"target_language": "ja", "tokenization": "whitespace"}
+        facts["recipe"]["description"] = f"The run {directory}"
+        return facts
+
+    def test(names, system, baseline, options):
+        asked.append((options.language, options.tokenization, options.bootstrap_samples))
+        return {}
+
+    monkeypatch.setattr(report, "load_facts", load_facts)
+    monkeypatch.setattr(scoring, "paired_bootstrap", test)
+    facts = comparison.compare([runs["good"], runs["bad"]], 7)
+    assert asked == [("ja", "whitespace", 7)]
+    # Names and descriptions differ between all runs.
+    assert [row["key"] for row in facts["recipe_differences"]] == ["model.hidden_size"]

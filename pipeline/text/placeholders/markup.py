@@ -4,7 +4,7 @@ In prose `<` is a sign of comparison: `x<y or z>w` holds no tag. A tag's attribu
 hyphens, colons or names that HTML knows without a value.
 """
 
-from pipeline.text.placeholders.syntax import LETTERS, OPTION, ROUGH_WORD, SPACE, TAG, URL, Dialect
+from pipeline.text.placeholders.syntax import ALPHABETS, OPTION, ROUGH_WORD, SPACE, TAG, URL, Dialect
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_:.\-]*"
 _BLANK = rf"[{SPACE}]"
@@ -59,13 +59,11 @@ URLS = Dialect(
     token_class=URL,
 )
 
-# Scripts that put blanks between words: Latin to Arabic.
-_ALPHABETS = "A-Za-z0-9\u00c0-\u07ff"
 #: `--option`. Two hyphens behind a word are a dash.
 OPTIONS = Dialect(
     ("--[A-Za-z][A-Za-z0-9_\\-]*",),
     (
-        rf"[{LETTERS}.\-/@:]*[{_ALPHABETS}]--",
+        rf"[{ALPHABETS}]+(?:[.\-][{ALPHABETS}]+)*--",
         r"[.,;:!?)\]]--",
     ),
     token_class=OPTION,

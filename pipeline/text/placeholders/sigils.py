@@ -1,6 +1,6 @@
 """Names behind a sigil: `:name`, `@name`, `!name`, `$NAME`, `$1`, `$t(key)`, `__name__`."""
 
-from pipeline.text.placeholders.syntax import ROUGH_WORD, Dialect
+from pipeline.text.placeholders.syntax import ALPHABETS, Dialect
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*"
 
@@ -14,7 +14,7 @@ AT = Dialect((rf"@:?{_NAME}(?:[.\-][A-Za-z0-9_]+)*",), (r"[.+/\-@]@",))
 #: `!name`, `%name`, and names with hyphens, beside `@name` and `:name`.
 DRUPAL = Dialect(
     (rf"[!%]{_NAME}(?:-[A-Za-z0-9_]+)*",),
-    (rf"{ROUGH_WORD}[!%]{_NAME}",),
+    (rf"[{ALPHABETS}]+[!%]{_NAME}",),
 )
 
 #: `$HOME`, `$USER_NAME$`.

@@ -53,9 +53,7 @@ _DIRECTIVE = (
     r"(?:[diouxXeEfFgGaAcCsSprbBhHDOU@]|<(?:PRI|SCN)[A-Za-z0-9]+>)"
 )
 _EMPTY_FIELD = r"\{(?:![a-z])?(?::(?s:.*))?\}"
-_BRANCHES = (
-    rf"\{{(?s:.*)\{{|\}}{_SPACE}*[=\p{{L}}\p{{N}}_](?s:.*)\{{|\}}{_SPACE}*\}}"
-)
+_BRANCHES = rf"\{{(?s:.*)\{{|\}}{_SPACE}*[=\p{{L}}\p{{N}}_](?s:.*)\{{|\}}{_SPACE}*\}}"
 ORDERED = f"{_DIRECTIVE}|{_EMPTY_FIELD}|{_BRANCHES}"
 
 # The first that matches counts.

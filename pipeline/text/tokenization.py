@@ -21,13 +21,19 @@ where they are. A recipe chooses one of the three kinds, as a `Tokenizer`, and w
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
 from pipeline.text import white_space
 from pipeline.text.placeholders import syntax_of
-from pipeline.text.placeholders.protected_syntax import BEGIN_MARK, END_MARK, MARKED, ProtectedSyntax, compiled
+from pipeline.text.placeholders.protected_syntax import (
+    BEGIN_MARK,
+    END_MARK,
+    MARKED,
+    ProtectedSyntax,
+    compiled,
+)
 from pipeline.text.placeholders.syntax import OPTION, PLACEHOLDER, SPACE, TAG, URL
 
 if TYPE_CHECKING:
@@ -246,8 +252,8 @@ class Tokenizer:
 
     kind: str = "text"
     lowercase: bool = False
-    dialects: tuple[str, ...] = DEFAULT_PLACEHOLDERS
-    own_patterns: tuple[str, ...] = ()
+    dialects: Sequence[str] = DEFAULT_PLACEHOLDERS
+    own_patterns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         # JSON has lists.
@@ -268,7 +274,7 @@ class Tokenizer:
     @functools.cached_property
     def syntax(self) -> ProtectedSyntax:
         """What is protected."""
-        return syntax_of(self.dialects, self.own_patterns)
+        return syntax_of(tuple(self.dialects), tuple(self.own_patterns))
 
     # In a TensorFlow graph.
 
@@ -341,6 +347,4 @@ class Tokenizer:
 
     def placeholders(self, text: str) -> list[str]:
         """Returns the placeholders among a text's tokens, in order."""
-        return [
-            token for token in self.protected_tokens(text) if self.syntax.is_placeholder(token)
-        ]
+        return [token for token in self.protected_tokens(text) if self.syntax.is_placeholder(token)]

@@ -5,8 +5,8 @@ A character that the model does not know is cut into bytes.
 A model of sentencepiece (Kudo 2018) cuts each word by itself. A unit that continues a word touches
 what is before it, so it carries the joiner as punctuation does: `Zanzibar` may become `Zan ￭zi
 ￭bar`, and joining the units gives the text back. Placeholders, tags, URLs, options and white space
-are never cut. A unit that is copied brings its own joiner along, so a copied word is spelt as the source
-spells it.
+are never cut. A unit that is copied brings its own joiner along, so a copied word is spelt as the
+source spells it.
 """
 
 import hashlib

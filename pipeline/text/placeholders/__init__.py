@@ -8,8 +8,8 @@ chooses.
 import functools
 
 from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
-from pipeline.text.placeholders import braces, markup, printf, sigils
 from pipeline.recipes.own_patterns import portable_pattern
+from pipeline.text.placeholders import braces, markup, printf, sigils
 from pipeline.text.placeholders.protected_syntax import ProtectedSyntax
 from pipeline.text.placeholders.syntax import PLACEHOLDER, Dialect
 

@@ -4,7 +4,15 @@ In prose `<` is a sign of comparison: `x<y or z>w` holds no tag. A tag's attribu
 hyphens, colons or names that HTML knows without a value.
 """
 
-from pipeline.text.placeholders.syntax import ALPHABETS, OPTION, ROUGH_WORD, SPACE, TAG, URL, Dialect
+from pipeline.text.placeholders.syntax import (
+    ALPHABETS,
+    OPTION,
+    ROUGH_WORD,
+    SPACE,
+    TAG,
+    URL,
+    Dialect,
+)
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_:.\-]*"
 _BLANK = rf"[{SPACE}]"
@@ -43,7 +51,8 @@ REACT = Dialect(
 )
 
 _QUOTES = (
-    "«»\u2018\u2019\u201b-\u201d\u201f\u2039\u203a\u2e02-\u2e05\u2e09\u2e0a\u2e0c\u2e0d\u2e1c\u2e1d\u2e20\u2e21"
+    "«»\u2018\u2019\u201b-\u201d\u201f\u2039\u203a"
+    "\u2e02-\u2e05\u2e09\u2e0a\u2e0c\u2e0d\u2e1c\u2e1d\u2e20\u2e21"
 )
 # Quotation marks of all languages and the punctuation of Chinese and Japanese end a URL.
 _NOT_IN_URL = rf"{SPACE}<>\"'(){{}}%$#{_QUOTES}。、，！？；：「」『』（）【】…"

@@ -28,7 +28,9 @@ _PLAIN = rf"{_POSITION}{_FLAGS}{_SIZES}{_END}"
 # `%#@name@` of Apple's stringsdict files.
 _VARIABLE = rf"{_POSITION}#@[A-Za-z0-9_]+@"
 # A blank as a flag: of signed numbers, where no word follows.
-_BLANK = rf"[\-+#0']* [\-+#0'I]*(?:{_SIZE}(?:\.{_SIZE}?)?{_LENGTH}[diouxXeEfFgGaA]|{_LENGTH}[dfFgG])"
+_BLANK = (
+    rf"[\-+#0']* [\-+#0'I]*(?:{_SIZE}(?:\.{_SIZE}?)?{_LENGTH}[diouxXeEfFgGaA]|{_LENGTH}[dfFgG])"
+)
 # Python's `%(name)s`.
 _NAMED = rf"\([^(){{}}<>%\n]+\)[\-+ #0]*{_SIZES}{_LENGTH}[diouxXeEfFgGcrsab]"
 

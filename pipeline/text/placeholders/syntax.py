@@ -1,4 +1,4 @@
-"""What a dialect of placeholders consists of: patterns of protected tokens, and prose that looks so.
+"""A dialect of placeholders: patterns of protected tokens, and prose that looks like them.
 
 Every pattern is valid for RE2 (the TensorFlow graph) and for `regex` (Python), which read it alike.
 """
@@ -13,8 +13,8 @@ PLACEHOLDER, TAG, URL, OPTION = "[PLACEHOLDER]", "[TAG]", "[URL]", "[OPTION]"
 
 #: White space as Python knows it, for use in brackets.
 SPACE = "\\t-\\r\\x1c- \\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-# Letters, marks and digits, about so: of scripts with blanks between words (Latin to Arabic), and of
-# all others.
+# Letters, marks and digits, about so: of scripts with blanks between words (Latin to Arabic), and
+# of all others.
 ALPHABETS = "A-Za-z0-9_\u00aa\u00b5\u00ba\u00c0-\u07ff"
 _OTHERS = (
     "\u0800-\u167f\u1681-\u1fff\u2c00-\u2dff\u3005-\u3007\u3041-\ud7ff\uf900-\ufdff"

@@ -47,7 +47,16 @@ EXAMPLES = {
     "mediawiki": ["$1", "$12"],
 }
 TAGS = (
-    *("<b>", "</b>", "<br>", "<br/>", "<br />", "<a href='x'>", '<a title="a > b" href=x>', "</a >"),
+    *(
+        "<b>",
+        "</b>",
+        "<br>",
+        "<br/>",
+        "<br />",
+        "<a href='x'>",
+        '<a title="a > b" href=x>',
+        "</a >",
+    ),
     *("<input disabled>", '<x id="1"/>', '<xliff:g id="n">', "<!-- a <b> c -->", "<a {{ y }}>"),
     *("<p\nclass=x>", "<my-tag data-x>", "<b class=%s>", "<![CDATA[", "]]>", "<!DOCTYPE html>"),
     *("&nbsp;", "&frac12;", "&#39;", "&#x27;", "&#X2F;"),
@@ -198,7 +207,9 @@ def test_a_pattern_that_cannot_be_used_is_refused(pattern, reason):
 PIECES = st.one_of(
     st.sampled_from([token for tokens in EXAMPLES.values() for token in tokens]),
     st.sampled_from((*TAGS, *PROSE, "{count, plural, one {", "} other {", "}}", "{ $n ->")),
-    st.sampled_from("% %( $ $t( : @ ! # { } {{ }} < > </ /> & ; -- 1 20 a s d é 日 。 “ ' ’ , . é".split()),
+    st.sampled_from(
+        "% %( $ $t( : @ ! # { } {{ }} < > </ /> & ; -- 1 20 a s d é 日 。 “ ' ’ , . é".split()
+    ),
     st.sampled_from([" ", "\u00a0", "\n", "", "ß", "😀", "\u0301"]),
 )
 TEXTS = st.lists(PIECES, max_size=8).map("".join)

@@ -10,10 +10,23 @@ from pipeline.text import white_space
 from pipeline.text.tokenization import Tokenizer
 
 WORDS = (
-    "Save fichiers d'été Ελληνικά Кириллица العربية עברית हिन्दी ไทย 日本語 中文 한국어 አማርኛ ქართული "
-    "10 %s {0} <b> </b> &nbsp; https://x.org/a --all , . ! « » ( ) 。 ... 😀"
+    "Save fichiers d'été Ελληνικά Кириллица العربية עברית हिन्दी ไทย 日本語 中文 한국어 አማርኛ "
+    "ქართული 10 %s {0} <b> </b> &nbsp; https://x.org/a --all , . ! « » ( ) 。 ... 😀"
 ).split()
-SPACES = (" ", "  ", "\n", "\n\n", "\r\n", "\t", "\n  ", " \n", "\u00a0", "\u202f", "\u3000", "\u2009")
+SPACES = (
+    " ",
+    "  ",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\t",
+    "\n  ",
+    " \n",
+    "\u00a0",
+    "\u202f",
+    "\u3000",
+    "\u2009",
+)
 TEXTS = st.lists(st.sampled_from((*WORDS, *SPACES, *SPACES)), max_size=10).map("".join)
 
 

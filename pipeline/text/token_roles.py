@@ -50,7 +50,7 @@ _TAG_NAME = rf"(?s)^</?{_SPACE}*({_NAME}|).*$"
 # Flags, width, precision and length of a directive without a position or a name.
 _DIRECTIVE = (
     r"%[\-+ #0'I,(]*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*)?)?(?:hh|h|ll|l|j|z|t|L|q|Z|I64|I32)?"
-    r"(?:[diouxXeEfFgGaAcCsSprbBhHDOU@]|<(?:PRI|SCN)[A-Za-z0-9]+>)"
+    r"(?:[diouxXeEfFgGaAcCsSprbBhHDOU@]|[tT][A-Za-z]|<(?:PRI|SCN)[A-Za-z0-9]+>)"
 )
 _EMPTY_FIELD = r"\{(?:![a-z])?(?::(?s:.*))?\}"
 _BRANCHES = rf"\{{(?s:.*)\{{|\}}{_SPACE}*[=\p{{L}}\p{{N}}_](?s:.*)\{{|\}}{_SPACE}*\}}"

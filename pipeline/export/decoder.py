@@ -91,9 +91,10 @@ class Decoder(tf.Module):
         ]
         # The classes of unknown protected tokens are inputs only: a kind that no source owes, so
         # never output.
-        classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
+        syntax = tokenization.Tokenizer.of(recipe.data).syntax
+        classes = tf.constant(sorted({name for name, _ in syntax.classes}))
         is_class = tf.reduce_any(vocabulary[:, tf.newaxis] == classes, axis=1)
-        self._protected_vocabulary = protected_classes.is_protected(vocabulary) | is_class
+        self._protected_vocabulary = protected_classes.is_protected(vocabulary, syntax) | is_class
 
     def dense_inputs(self, features: Features) -> dict[str, tf.Tensor]:
         """Returns what the decoder reads of features, padded to the longest text."""

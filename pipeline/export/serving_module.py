@@ -13,11 +13,13 @@ from pipeline.export.text_encoder import Features, TextEncoder
 from pipeline.features import feature_names, transform_assets, vocabulary_files
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
-from pipeline.text import tokenization
+from pipeline.text import tokenization, white_space
 
 
 class ServingModule(tf.Module):
     """The served functions of a model.
+
+    The white space around a source stands around its answers, too.
 
     Strings and tables stay outside the function that XLA compiles: see `TextEncoder`, `Decoder` and
     `AnswerWriter`.
@@ -71,9 +73,10 @@ class ServingModule(tf.Module):
 
     def explain(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
         """Returns the best answer of each source, and where attention lay; not compiled."""
+        before, source, behind = white_space.split_outer(source)
         features = self.encoder.of_sources(source, columns)
         hypotheses = self.decoder.explain(features)
-        answers = best(self._answers(source, features, hypotheses))
+        answers = best(_with_outer(self._answers(source, features, hypotheses), before, behind))
         attention = hypotheses["attention"][:, 0]
         if self._segments:
             words, number = self._found_words(features)
@@ -86,6 +89,8 @@ class ServingModule(tf.Module):
 
     def score(self, source: tf.Tensor, target: tf.Tensor, *columns: tf.Tensor) -> Outputs:
         """Returns the log-probability of each target, and its number of tokens."""
+        _, source, _ = white_space.split_outer(source)
+        _, target, _ = white_space.split_outer(target)
         features = self.encoder.of_pairs(source, target, columns)
         inputs = {
             name: features[name].to_tensor(feature_names.PADDING.get(name, 0))
@@ -119,8 +124,11 @@ class ServingModule(tf.Module):
         if key not in self._predictions:
 
             def predict(source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+                before, source, behind = white_space.split_outer(source)
                 features = self.encoder.of_sources(source, columns)
-                return self._answers(source, features, self.decoder.decode(features, compiled))
+                hypotheses = self.decoder.decode(features, compiled)
+                answers = self._answers(source, features, hypotheses)
+                return _with_outer(answers, before, behind)
 
             specs = self._specs("source")
             function = tf.function(predict, input_signature=specs, autograph=False)
@@ -156,3 +164,15 @@ class ServingModule(tf.Module):
         words = tf.RaggedTensor.from_row_lengths(words, tf.reduce_sum(ends, axis=1), validate=False)
         first = tf.gather(words.row_starts(), tokens.value_rowids())
         return words, tokens.with_flat_values(number - first)
+
+
+def _with_outer(answers: Outputs, before: tf.Tensor, behind: tf.Tensor) -> Outputs:
+    """Returns answers with the white space of their sources around the texts.
+
+    Args:
+        answers: of N texts, K each.
+        before, behind: string `[N]`.
+    """
+    # `tf.strings.join` does not broadcast.
+    text = before[:, tf.newaxis] + answers["text"] + behind[:, tf.newaxis]
+    return {**answers, "text": text}

@@ -71,7 +71,7 @@ class TextEncoder(tf.Module):
         # What a copy writes: the token, where no lexicon has another surface for it.
         tokens = features.setdefault("source_copy_tokens", features["source_tokens"])
         features["source_protected"] = tokens.with_flat_values(
-            protected_classes.is_protected(tokens.flat_values)
+            protected_classes.is_protected(tokens.flat_values, self._source_tokenizer.syntax)
         )
         return features
 

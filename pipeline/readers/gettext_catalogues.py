@@ -12,6 +12,7 @@ from pipeline.readers.plural_forms import PluralForms, plural_forms_of
 from pipeline.readers.po_files import PoError, read_po, unescape
 from pipeline.readers.records import LEFT_OUT, Pair, Record, judge, reject
 from pipeline.recipes.sections import DataConfig
+from pipeline.text.placeholders.format_flags import breaks_format
 
 _COMPILED = ".mo"
 _DEFAULT = re.compile(
@@ -129,6 +130,10 @@ def _records_of(
             reason = "untranslated"
         elif not reason and text is None:
             reason = f"{LEFT_OUT}: msgstr[{index}]"
+        elif not reason and breaks_format(
+            entry.flags, text or "", target or "", entry.plural is not None
+        ):
+            reason = "other format directives than its source"
         if reason:
             label = entry.plural if text is None else text
             yield reject(name, entry.line, reason, f"{label}\t{target or ''}")

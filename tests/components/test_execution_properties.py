@@ -16,6 +16,7 @@ from components.text_example_gen.component import TextExampleGen
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
 from pipeline.recipes import views
+from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
 from pipeline.recipes.recipe import Recipe, recipe_from_dict
 
 RECIPE = recipe_from_dict(
@@ -47,10 +48,13 @@ LANGUAGE_MODEL = recipe_from_dict(
         "vocabulary": {"min_count": 3},
     }
 )
-TEXT_SETTINGS = '{"tokenizer": {"kind": "whitespace", "lowercase": true}, "units": "subwords"}'
+TEXT_SETTINGS = (
+    '{"tokenization": 2, "tokenizer": {"kind": "whitespace", "lowercase": true}, '
+    '"units": "subwords"}'
+)
 STREAM_SETTINGS = (
-    '{"task": "language_model", "tokenizer": {"kind": "whitespace", "lowercase": false}, '
-    '"unknown_word": "<unk>"}'
+    '{"task": "language_model", "tokenization": 2, '
+    '"tokenizer": {"kind": "whitespace", "lowercase": false}, "unknown_word": "<unk>"}'
 )
 
 
@@ -85,8 +89,10 @@ def test_parallel_text_example_gen():
             '{"columns": [], "copy_lexicon": "", "dictionary": "", "drop_duplicates": true, '
             '"drop_identical": false, "eval_files": [], "eval_share": 0.05, "format": "tsv", '
             '"lowercase": true, "max_characters": 2000, "max_rejected_share": 0.1, '
-            '"max_tokens": 50, "slice_features": [], "source_column": "source", '
-            '"source_features": [], "source_language": "en", "source_tokenization": "", '
+            '"max_tokens": 50, "placeholder_patterns": [], '
+            f'"placeholders": {json.dumps(DEFAULT_PLACEHOLDERS)}, '
+            '"slice_features": [], "source_column": "source", "source_features": [], '
+            '"source_language": "en", "source_tokenization": "", '
             '"source_units": "", "split_salt": "verbatim", "surface_features": [], '
             '"synthetic": "", "target_column": "target", "target_language": "fr", '
             '"test_files": [], "test_share": 0.05, "tokenization": "whitespace", '
@@ -127,7 +133,7 @@ def test_text_example_gen():
 def test_subwords(examples):
     assert Subwords(examples, views.subwords_settings(RECIPE)).exec_properties == {
         "subwords_config": (
-            '{"joint": true, "longest": 128, "pieces": 500, '
+            '{"joint": true, "longest": 128, "pieces": 500, "tokenization": 2, '
             '"tokenizer": {"kind": "whitespace", "lowercase": true}, "units": "subwords"}'
         )
     }

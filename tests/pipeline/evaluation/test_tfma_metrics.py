@@ -266,6 +266,10 @@ def test_config_names_the_target_language_and_how_texts_are_cut():
         "tokenization": "text",
         "database": None,
     }
+    kept = {"placeholders": ["c"], "placeholder_patterns": ["x+"]}
+    recipe = recipe_from_dict({"name": "test", "data": kept})
+    metrics = eval_config.build_eval_config(recipe).metrics_specs[0].metrics
+    assert kept.items() <= json.loads(metrics[0].config).items()
 
 
 def bounds(metrics, **thresholds):

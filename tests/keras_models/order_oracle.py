@@ -107,31 +107,42 @@ def may_follow(source, words, max_length):
     """
     choices = [*words, *dict.fromkeys(filter(is_kept, source))]
     has_words = any(is_text(token) and not is_kept(token) for token in source)
+    kept = collections.Counter(filter(is_kept, source))
 
     @functools.cache
-    def is_possible(prefix, with_words):
-        if len(prefix) > max_length or not _may_begin(source, prefix):
+    def is_possible(prefix, room, with_words):
+        owed = kept - collections.Counter(filter(is_kept, prefix))
+        too_many = collections.Counter(filter(is_kept, prefix)) - kept
+        if too_many or sum(owed.values()) > room:
             return False
         if is_legal(source, prefix):
             return True
-        more = choices if with_words else filter(is_kept, choices)
-        return any(is_possible((*prefix, token), with_words) for token in more)
+        more = choices if with_words else list(kept)
+        return any(
+            is_possible(shortened((*prefix, token)), room - 1, with_words) for token in more
+        )
 
     def follow(prefix):
-        allowed = {
-            token for token in choices if is_possible((*prefix, token), True)
-            and (has_words or is_possible((*prefix, token), False))
-        }
+        room = max_length - len(prefix) - 1
+        allowed = set()
+        for token in choices:
+            longer = shortened((*prefix, token))
+            if is_possible(longer, room, True) and (has_words or is_possible(longer, room, False)):
+                allowed.add(token)
         return allowed | ({None} if is_legal(source, prefix) else set())
 
     return follow
 
 
-def _may_begin(source, prefix):
-    """Whether nothing in a prefix is too much already: only to try less."""
-    surplus = collections.Counter(filter(is_kept, prefix))
-    surplus.subtract(filter(is_kept, source))
-    return max(surplus.values(), default=0) <= 0
+def shortened(tokens):
+    """Tokens that are as legal: without joiners, of words side by side the first."""
+    result = []
+    for token in tokens:
+        is_word = is_text(token) and not is_kept(token)
+        follows_word = result and is_text(result[-1]) and not is_kept(result[-1])
+        if token != JOINER and not (is_word and follows_word):
+            result.append(token)
+    return tuple(result)
 
 
 def roles_and_links(source):

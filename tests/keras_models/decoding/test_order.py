@@ -69,9 +69,9 @@ def said(source, token):
     return WORDS[token] if token < V else source[token - V]
 
 
-@pytest.mark.parametrize("max_length", [9, 7, 6])
+@pytest.mark.parametrize("max_length", [8, 6])
 def test_every_step_allows_what_can_be_finished(max_length):
-    sources = [text.split() for text in SOURCES] * 3
+    sources = [text.split() for text in SOURCES] * 2
     sources = [source for source in sources if len(source) <= max_length]
     ids, kept, roles, links, mask = arrays_of(sources)
     rules = [order_oracle.may_follow(source, ["w", JOINER], max_length) for source in sources]
@@ -172,8 +172,9 @@ def texts(found, sources):
     ]
 
 
-@pytest.mark.parametrize("kind, beam_size", [("greedy", 1), ("beam", 4), ("sampling", 3)])
-@pytest.mark.parametrize("max_length", [8, 12])
+@pytest.mark.parametrize(
+    "kind, beam_size, max_length", [("greedy", 1, 8), ("beam", 4, 8), ("sampling", 3, 12)]
+)
 def test_all_searches_keep_the_order(kind, beam_size, max_length):
     sources = [text.split() for text in SOURCES]
     for seed in range(3):
@@ -218,7 +219,6 @@ def test_beam_equals_exhaustive_search(text):
         p = np.exp(scores - scores.max())
         p /= p.sum()
         allowed = rules(tuple(t if order_oracle.is_kept(t) or t == JOINER else "w" for t in prefix))
-        words = {"w": None}
         tokens = {}
         for token in range(3, V + S):
             if token == END or p[token] == 0:
@@ -227,7 +227,6 @@ def test_beam_equals_exhaustive_search(text):
             plain = not order_oracle.is_kept(name) and name != JOINER
             if ("w" if plain else name) in allowed:
                 tokens[token] = p[token]
-        assert words
         if None not in allowed:
             paying = [t for t in tokens if order_oracle.is_kept(said(source, t))]
             total = sum(tokens[t] for t in paying)
@@ -240,10 +239,9 @@ def test_beam_equals_exhaustive_search(text):
                 extend((*prefix, said(source, token)), token, log_p + math.log(probability))
 
     extend((), 2, 0.0)
-    expected = sorted(results.items(), key=lambda item: -item[1])
     outputs = texts(found, [source])[0]
-    assert len(expected) <= beam_size, len(expected)
-    assert outputs == [output for output, _ in expected]
-    np.testing.assert_allclose(
-        found.scores[0, : len(outputs)], [score for _, score in expected], rtol=1e-4
-    )
+    assert len(results) <= beam_size and len(set(outputs)) == len(outputs)
+    assert set(outputs) == set(results)
+    scores = found.scores[0, : len(outputs)]
+    assert (np.diff(scores) <= 0).all()
+    np.testing.assert_allclose(scores, [results[output] for output in outputs], rtol=1e-4)

@@ -17,12 +17,15 @@ from components.count_tokens import CountTokens
 from components.untyped_in_beam import untyped_in_beam
 from pipeline.features.vocabulary_files import SIDES, join_counts
 from pipeline.recipes.settings import SubwordsSettings, TextSettings
-from pipeline.text import tokenization, units
+from pipeline.text import tokenization, units, white_space
+from pipeline.text.placeholders import ProtectedSyntax, syntax_of
 
 CONFIG_KEY = "subwords_config"
 
 
-def train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
+def train(
+    counts: Mapping[str, int], kind: str, size: int, syntax: ProtectedSyntax | None = None
+) -> bytes:
     """Returns a sentencepiece model that was trained on counted words.
 
     Args:
@@ -30,6 +33,7 @@ def train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
             these are learned from.
         kind: `"characters"` or `"subwords"`.
         size: the largest number of pieces, the 256 bytes and the unknown piece included.
+        syntax: what is protected, hence never cut; by default what recipes protect by default.
 
     Raises:
         ValueError: there is no word to learn from, or the size leaves no room for pieces.
@@ -37,6 +41,7 @@ def train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
     import sentencepiece
 
     bare: dict[str, int] = {}
+    syntax = syntax or syntax_of()
     for token, count in counts.items():
         _, word, _ = units.split_marks(token)
         # One word per line, with a tab and its count.
@@ -44,7 +49,8 @@ def train(counts: Mapping[str, int], kind: str, size: int) -> bytes:
             word
             and word != tokenization.JOINER
             and not any(c in word for c in "\t\n\r")
-            and not tokenization.is_protected(word)
+            and not syntax.is_protected(word)
+            and not white_space.is_white_space(word)
         ):
             bare[word] = bare.get(word, 0) + count
     if not bare:
@@ -134,7 +140,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             both = join_counts(list(counts.values()))
             for side in SIDES:
                 chosen = both if settings["joint"] else counts[side]
-                model = train(chosen, settings["units"], settings["pieces"])
+                model = train(chosen, settings["units"], settings["pieces"], tokenizer.syntax)
                 with fileio.open(os.path.join(uri, units.MODEL_FILES[side]), "wb") as file:
                     file.write(model)
 

@@ -76,7 +76,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             for name in dict.fromkeys((*sides, *names)):
                 write_counts(uri, name, counts[name])
             if settings.get("characters"):
-                of_words = characters.count(counts[names[0]])
+                of_words = characters.count(counts[names[0]], tokenizers[sides[0]].syntax)
                 chosen = characters.choose(of_words, config.characters, config.character_min_count)
                 write_lines(uri, characters.CHARACTERS_FILE, chosen)
             for column in columns:

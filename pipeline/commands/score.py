@@ -47,6 +47,19 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         help="whitespace: the texts are tokenized already",
     )
     parser.add_argument(
+        "--placeholders",
+        metavar="A,B,...",
+        help="dialects of placeholders that fidelity counts, as in data.placeholders (default: "
+        "those that leave sentences alone)",
+    )
+    parser.add_argument(
+        "--placeholder-pattern",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="a further pattern of placeholders, as in data.placeholder_patterns; may be repeated",
+    )
+    parser.add_argument(
         "--tokenize",
         metavar="NAME",
         help="sacrebleu's tokenizer for BLEU (default: the language's)",
@@ -102,11 +115,11 @@ def run(options: argparse.Namespace) -> int:
         options.training,
         options.remove,
     )
-    texts, baseline = scored_files.read_files(files, options.tokenization)
-    _warn_of_empty("hypotheses", texts.hypotheses)
-    _warn_of_empty("references", ["".join(several) for several in texts.references])
     test = options.test or "bootstrap"
     settings = _scoring_options(options, test)
+    texts, baseline = scored_files.read_files(files, settings)
+    _warn_of_empty("hypotheses", texts.hypotheses)
+    _warn_of_empty("references", ["".join(several) for several in texts.references])
     line = output.printer(options)
     if baseline is None:
         results = {"outputs": scoring.score(names, texts, settings)}
@@ -133,11 +146,23 @@ def _warn_of_empty(kind: str, texts: Sequence[str]) -> None:
 
 def _scoring_options(options: argparse.Namespace, test: str) -> "ScoringOptions":
     from pipeline.metrics.scoring_options import ScoringOptions
+    from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
+    from pipeline.recipes.data_rules import check_placeholders
+    from pipeline.recipes.sections import DataConfig
 
+    data = DataConfig(
+        placeholders=DEFAULT_PLACEHOLDERS
+        if options.placeholders is None
+        else tuple(name.strip() for name in options.placeholders.split(",") if name.strip()),
+        placeholder_patterns=tuple(options.placeholder_pattern),
+    )
+    check_placeholders(data)
     settings = ScoringOptions(
         language=options.language,
         tokenize=options.tokenize,
         tokenization=options.tokenization,
+        placeholders=data.placeholders,
+        placeholder_patterns=data.placeholder_patterns,
         database=options.database,
     )
     if options.samples is None:

@@ -39,7 +39,8 @@ def build_eval_config(recipe: Recipe) -> config_pb2.EvalConfig:
     `tfma_metrics`' `min_slice_size`.
 
     Args:
-        recipe: reads `evaluation`, `data.target_language` and `data.tokenization`.
+        recipe: reads `evaluation`, `data.target_language`, `data.tokenization` and
+            the placeholders of `data`.
     """
     settings, options = recipe.evaluation, _metric_options(recipe)
     names = list(settings.metrics)
@@ -138,6 +139,8 @@ def _metric_options(recipe: Recipe) -> dict[str, Any]:
     return {
         "language": options.language,
         "tokenization": options.tokenization,
+        "placeholders": options.placeholders,
+        "placeholder_patterns": options.placeholder_patterns,
         "database": options.database,
     }
 

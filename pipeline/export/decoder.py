@@ -98,9 +98,10 @@ class Decoder(tf.Module):
         ]
         # The classes of unknown protected tokens are inputs only: a kind that no source owes, so
         # never output.
-        classes = tf.constant([name for name, _ in tokenization.PROTECTED_PATTERNS])
+        syntax = tokenization.Tokenizer.of(recipe.data).syntax
+        classes = tf.constant(sorted({name for name, _ in syntax.classes}))
         is_class = tf.reduce_any(vocabulary[:, tf.newaxis] == classes, axis=1)
-        self._protected_vocabulary = protected_classes.is_protected(vocabulary) | is_class
+        self._protected_vocabulary = protected_classes.is_protected(vocabulary, syntax) | is_class
         # What may stand for [UNK] may be a joiner.
         self._blank_vocabulary = protected_roles.is_blank(vocabulary) | (
             vocabulary == tokenization.UNK

@@ -12,11 +12,13 @@ from pipeline.export.text_encoder import Features, TextEncoder
 from pipeline.features import feature_names, transform_assets, vocabulary_files
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
-from pipeline.text import tokenization
+from pipeline.text import tokenization, white_space
 
 
 class ServingModule(tf.Module):
     """The served functions of a model.
+
+    The white space around a source stands around its answers, too.
 
     Strings and tables stay outside the function that XLA compiles: see `TextEncoder`, `Decoder` and
     `AnswerWriter`.
@@ -69,9 +71,10 @@ class ServingModule(tf.Module):
 
     def explain(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
         """Returns the best answer of each source, and where attention lay; not compiled."""
+        before, source, behind = white_space.split_outer(source)
         features = self.encoder.of_sources(source, columns)
         hypotheses = self.decoder.explain(features)
-        answers = best(self._answers(features, hypotheses))
+        answers = best(_with_outer(self._answers(features, hypotheses), before, behind))
         answers["attention"] = hypotheses["attention"][:, 0, : tf.shape(answers["tokens"])[1]]
         if self._segments:
             words, number = self._found_words(features)
@@ -81,6 +84,8 @@ class ServingModule(tf.Module):
 
     def score(self, source: tf.Tensor, target: tf.Tensor, *columns: tf.Tensor) -> Outputs:
         """Returns the log-probability of each target, and its number of tokens."""
+        _, source, _ = white_space.split_outer(source)
+        _, target, _ = white_space.split_outer(target)
         features = self.encoder.of_pairs(source, target, columns)
         inputs = {
             name: features[name].to_tensor(feature_names.PADDING.get(name, 0))
@@ -114,8 +119,10 @@ class ServingModule(tf.Module):
         if key not in self._predictions:
 
             def predict(source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+                before, source, behind = white_space.split_outer(source)
                 features = self.encoder.of_sources(source, columns)
-                return self._answers(features, self.decoder.decode(features, compiled))
+                answers = self._answers(features, self.decoder.decode(features, compiled))
+                return _with_outer(answers, before, behind)
 
             specs = self._specs("source")
             function = tf.function(predict, input_signature=specs, autograph=False)
@@ -146,3 +153,14 @@ class ServingModule(tf.Module):
         words = tf.RaggedTensor.from_row_lengths(words, tf.reduce_sum(ends, axis=1), validate=False)
         first = tf.gather(words.row_starts(), tokens.value_rowids())
         return words, tokens.with_flat_values(number - first)
+
+
+def _with_outer(answers: Outputs, before: tf.Tensor, behind: tf.Tensor) -> Outputs:
+    """Returns answers with the white space of their sources around the texts.
+
+    Args:
+        answers: of N texts, K each.
+        before, behind: string `[N]`.
+    """
+    text = tf.strings.join([before[:, tf.newaxis], answers["text"], behind[:, tf.newaxis]])
+    return {**answers, "text": text}

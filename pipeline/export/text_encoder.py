@@ -70,7 +70,9 @@ class TextEncoder(tf.Module):
         }
         # What a copy writes: the token, where no lexicon has another surface for it.
         tokens = features.setdefault("source_copy_tokens", features["source_tokens"])
-        protected = tokens.with_flat_values(protected_classes.is_protected(tokens.flat_values))
+        protected = tokens.with_flat_values(
+            protected_classes.is_protected(tokens.flat_values, self._source_tokenizer.syntax)
+        )
         features["source_protected"] = protected
         features["source_roles"], features["source_links"] = protected_roles.roles_and_links(
             tokens, protected

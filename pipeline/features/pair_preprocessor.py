@@ -92,7 +92,7 @@ class PairPreprocessor:
                 source_tokens, kana_alone=settings["scripts"] == "kana"
             )
         if settings.get("translate"):
-            keep = is_protected(source_tokens.flat_values)
+            keep = is_protected(source_tokens.flat_values, self.tokenizer.syntax)
             lookup = needed(self.tables.translations).lookup
             copy_tokens = copy_lexicon.translated_surfaces(source_tokens, copy_tokens, lookup, keep)
         if settings.get("copy_lexicon") or settings.get("translate"):
@@ -153,7 +153,8 @@ class PairPreprocessor:
         known = tf.where(known < joiner_id, tf.constant(-1, tf.int64), known)
         if table is self.source_table and "entities" in self.settings:
             known = tf.where(known < table.size() - self.settings["entities"], known, -1)
-        feed = tf.where(known >= 0, known, protected_class_ids(tokens.flat_values))
+        classes = protected_class_ids(tokens.flat_values, self.tokenizer.syntax)
+        feed = tf.where(known >= 0, known, classes)
         return tokens.with_flat_values(known), tokens.with_flat_values(feed)
 
     def _add_labels(
@@ -192,7 +193,7 @@ class PairPreprocessor:
 
     def _characters(self, tokens: tf.RaggedTensor, word_length: int) -> tf.RaggedTensor:
         """Returns the characters of each token, ragged `[batch, (length * word_length)]`."""
-        classes = protected_class_ids(tokens.flat_values)
+        classes = protected_class_ids(tokens.flat_values, self.tokenizer.syntax)
         unknown = self.source_table.lookup(tokens.flat_values) < 0
         unseen = unknown & (classes != tokenization.UNK_ID)
         lines = tf.where(unseen, characters.class_lines(classes), 0)

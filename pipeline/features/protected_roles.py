@@ -50,7 +50,8 @@ def roles_and_links(
     previous = _previous_of(chained, rows)
     inside = tf.cumsum(tf.cast(~blank & ~chained, tf.int32), exclusive=True)
     gap = chained & (previous >= 0) & (inside > tf.gather(inside, tf.maximum(previous, 0)))
-    directive = _previous_of((role == token_roles.DIRECTIVE) & ~chained, rows)
+    in_date = _any_in_row(role == token_roles.DATE, rows, tokens)
+    directive = _previous_of((role == token_roles.DIRECTIVE) & ~chained & ~in_date, rows)
     link = tf.where(chained, previous, tf.where(closes, partner, directive))
     link = tf.where(opens & ~chained, _previous_equal(flat, rows, opens & ~chained), link)
 

@@ -6,6 +6,7 @@ from pipeline.features import pointer_labels
 from pipeline.recipes.sections import VocabularyConfig
 from pipeline.recipes.settings import VocabularySettings
 from pipeline.text import tokenization, units
+from pipeline.text.placeholders import ProtectedSyntax, syntax_of
 
 
 def choose_side(
@@ -24,15 +25,16 @@ def choose_side(
         settings: how its texts are cut, and how many entities have ids of their own.
         subwords_uri: what Subwords wrote, where words are cut into units.
     """
+    syntax = units.word_tokenizer(settings, side).syntax
     if units.cuts(settings, side):
         if subwords_uri is None:
             raise ValueError("Units other than words need the folder that Subwords wrote.")
         model = units.read_model(subwords_uri, side)
         touching = units.word_tokenizer(settings, side).kind == "text"
-        tokens = choose_units(counts, model, config.protected_min_count, touching)
+        tokens = choose_units(counts, model, config.protected_min_count, touching, syntax)
     else:
         size = config.source_size if side == "source" else config.target_size
-        tokens = choose_tokens(counts, size, config.min_count, config.protected_min_count)
+        tokens = choose_tokens(counts, size, config.min_count, config.protected_min_count, syntax)
     if side != "source":
         return tokens
     # The last ids; a word that reads like one stays unknown.
@@ -43,7 +45,11 @@ def choose_side(
 
 
 def choose_tokens(
-    counts: Mapping[str, int], size: int, min_count: int, protected_min_count: int
+    counts: Mapping[str, int],
+    size: int,
+    min_count: int,
+    protected_min_count: int,
+    syntax: ProtectedSyntax | None = None,
 ) -> list[str]:
     """Returns the vocabulary of counted tokens.
 
@@ -53,13 +59,15 @@ def choose_tokens(
         min_count: rarer words and punctuation are left out.
         protected_min_count: rarer placeholders, tags, URLs and options are left out, so that they
             are copied.
+        syntax: what is protected, by default what recipes protect by default.
 
     Returns:
         The special tokens, then the others by falling count, then by code point.
     """
     chosen = []
+    syntax = syntax or syntax_of()
     for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        least = protected_min_count if tokenization.is_protected(token) else min_count
+        least = protected_min_count if syntax.is_protected(token) else min_count
         # A vocabulary file has one token per line: a tag that spans lines, of whatever kind, stays
         # unknown, and is copied.
         if (
@@ -72,7 +80,11 @@ def choose_tokens(
 
 
 def choose_units(
-    counts: Mapping[str, int], model: bytes, protected_min_count: int, touching: bool = True
+    counts: Mapping[str, int],
+    model: bytes,
+    protected_min_count: int,
+    touching: bool = True,
+    syntax: ProtectedSyntax | None = None,
 ) -> list[str]:
     """Returns the vocabulary of a side whose words are cut into units.
 
@@ -84,11 +96,12 @@ def choose_units(
         protected_min_count: rarer placeholders, tags, URLs and options are left out, so that they
             are copied.
         touching: whether the tokenizer cuts punctuation off words; see `units.possible_units`.
+        syntax: what is protected, by default what recipes protect by default.
 
     Returns:
         As `choose_tokens`.
     """
     counts = {**dict.fromkeys(units.possible_units(model, touching), 0), **counts}
     return choose_tokens(
-        counts, len(tokenization.SPECIAL_TOKENS) + len(counts), 0, protected_min_count
+        counts, len(tokenization.SPECIAL_TOKENS) + len(counts), 0, protected_min_count, syntax
     )

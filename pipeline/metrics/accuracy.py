@@ -16,7 +16,6 @@ from pipeline.metrics.base import (
 )
 from pipeline.metrics.scored_texts import Segment
 from pipeline.metrics.scoring_options import ScoringOptions
-from pipeline.text.tokenization import Tokenizer
 
 
 class ExactMatch(Share):
@@ -48,7 +47,7 @@ class TokenAccuracy(Share):
     counted = ("positions", "equal")
 
     def __init__(self, options: ScoringOptions) -> None:
-        self._tokens = Tokenizer(options.tokenization).tokens
+        self._tokens = options.tokenizer.tokens
         self._tokenization = options.tokenization
 
     def statistics(self, segment: Segment) -> Row:

@@ -7,7 +7,6 @@ from typing import Any
 from pipeline.metrics.base import DenseMetric, FloatArray, Row, Share, ratio
 from pipeline.metrics.scored_texts import Segment, TrainingWords
 from pipeline.metrics.scoring_options import ScoringOptions
-from pipeline.text.tokenization import Tokenizer
 
 
 class Fidelity(DenseMetric):
@@ -24,7 +23,7 @@ class Fidelity(DenseMetric):
     always_defined = False
 
     def __init__(self, kind: str, options: ScoringOptions) -> None:
-        tokenizer = Tokenizer(options.tokenization)
+        tokenizer = options.tokenizer
         self._find = {
             "placeholders": tokenizer.placeholders,
             "protected": tokenizer.protected_tokens,
@@ -67,7 +66,7 @@ class UnseenCopies(Share):
 
     def __init__(self, options: ScoringOptions, training_words: TrainingWords) -> None:
         self._training_words = training_words
-        self._words = Tokenizer(options.tokenization).words
+        self._words = options.tokenizer.words
 
     def statistics(self, segment: Segment) -> Row:
         shared = set(self._words(segment.source)).intersection(
@@ -95,7 +94,7 @@ class CopyRate(Share):
     always_defined = False
 
     def __init__(self, options: ScoringOptions) -> None:
-        self._words = Tokenizer(options.tokenization).words
+        self._words = options.tokenizer.words
 
     def statistics(self, segment: Segment) -> Row:
         words, in_source = self._words(segment.hypothesis), set(self._words(segment.source))
@@ -122,7 +121,7 @@ class CopyPrecision(Share):
     always_defined = False
 
     def __init__(self, options: ScoringOptions) -> None:
-        self._words = Tokenizer(options.tokenization).words
+        self._words = options.tokenizer.words
 
     def statistics(self, segment: Segment) -> Row:
         in_source = set(self._words(segment.source))

@@ -12,7 +12,6 @@ from pipeline.metrics.base import DenseMetric, FloatArray, Row, Share, ratio, sh
 from pipeline.metrics.buckets import FREQUENCY_BUCKETS, LENGTH_BUCKETS, bucket_names
 from pipeline.metrics.scored_texts import Segment
 from pipeline.metrics.scoring_options import ScoringOptions
-from pipeline.text.tokenization import Tokenizer
 
 #: Words that training saw less often are rare (Arthur et al., 2016).
 RARE_BELOW = 8
@@ -38,7 +37,7 @@ class RareWordRecall(Share):
 
     def __init__(self, options: ScoringOptions, training_words: Mapping[str, int]) -> None:
         self._counts = training_words
-        self._words = Tokenizer(options.tokenization).words
+        self._words = options.tokenizer.words
 
     def statistics(self, segment: Segment) -> Row:
         words = collections.Counter(self._words(segment.hypothesis))
@@ -77,7 +76,7 @@ class _WordF1(DenseMetric):
     category: ClassVar[str] = ""
 
     def __init__(self, options: ScoringOptions) -> None:
-        self._words = Tokenizer(options.tokenization).words
+        self._words = options.tokenizer.words
         self.size = 3 * len(self.bounds)
         self.buckets = bucket_names(self.bounds)
 

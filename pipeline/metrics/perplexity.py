@@ -6,7 +6,6 @@ from typing import Any
 from pipeline.metrics.base import DenseMetric, FloatArray, Row, exact_parts
 from pipeline.metrics.scored_texts import Segment
 from pipeline.metrics.scoring_options import ScoringOptions
-from pipeline.text.tokenization import Tokenizer
 
 
 class Perplexity(DenseMetric):
@@ -27,7 +26,7 @@ class Perplexity(DenseMetric):
 
     def __init__(self, per: str, options: ScoringOptions) -> None:
         self._per = per
-        self._count = Tokenizer(options.tokenization).count
+        self._count = options.tokenizer.count
 
     def statistics(self, segment: Segment) -> Row:
         log_probability, tokens = segment.score

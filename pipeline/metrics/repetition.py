@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pipeline.metrics.base import Row, Share
 from pipeline.metrics.scored_texts import Segment
 from pipeline.metrics.scoring_options import ScoringOptions
-from pipeline.text.tokenization import Tokenizer
 
 _LONGEST_REPEATED_RUN = 4
 
@@ -20,7 +19,7 @@ class RepetitionRate(Share):
     lower_is_better = True
 
     def __init__(self, options: ScoringOptions) -> None:
-        self._words = Tokenizer(options.tokenization).words
+        self._words = options.tokenizer.words
 
     def statistics(self, segment: Segment) -> Row:
         excused = any(_has_repeated_run(self._words(reference)) for reference in segment.references)

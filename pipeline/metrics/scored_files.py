@@ -12,7 +12,6 @@ from pipeline.metrics.base import MetricResult, ScoringError, count_of
 from pipeline.metrics.registry import expand_metric_names
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import DEFAULT_OPTIONS, ScoringOptions
-from pipeline.text.tokenization import Tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,18 +65,18 @@ def score_files(
     """
     # A misspelt metric is reported before large files are read.
     names = expand_metric_names(metrics)
-    texts, _ = read_files(files, options.tokenization)
+    texts, _ = read_files(files, options)
     return scoring.score(names, texts, options)
 
 
 def read_files(
-    files: ScoredFiles, tokenization: str = "text"
+    files: ScoredFiles, options: ScoringOptions = DEFAULT_OPTIONS
 ) -> tuple[ScoredTexts, ScoredTexts | None]:
     """Reads the texts that are scored.
 
     Args:
         files: the files.
-        tokenization: how training text is cut, as in `ScoringOptions`.
+        options: which say how training text is cut.
 
     Returns:
         (texts of the system, texts of the baseline); None without a baseline.
@@ -110,13 +109,13 @@ def read_files(
         hypotheses=cleaned(hypotheses),
         references=list(zip(*map(cleaned, references))),
         sources=None if sources is None else cleaned(sources),
-        training_words=_training_words(files, tokenization) if files.training else None,
+        training_words=_training_words(files, options) if files.training else None,
     )
     return texts, None if baseline is None else texts.with_outputs(cleaned(baseline))
 
 
-def _training_words(files: ScoredFiles, tokenization: str) -> collections.Counter[str]:
-    cut = Tokenizer(tokenization).words
+def _training_words(files: ScoredFiles, options: ScoringOptions) -> collections.Counter[str]:
+    cut = options.tokenizer.words
     return collections.Counter(
         word
         for path in files.training

@@ -2,7 +2,9 @@
 
 import dataclasses
 
+from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
 from pipeline.recipes.recipe_keys import RecipeKeys
+from pipeline.text.tokenization import Tokenizer
 
 #: sacrebleu's own default seed. With it, and the same number of resamples, our resamples are
 #: sacrebleu's.
@@ -19,6 +21,9 @@ class ScoringOptions:
             `zh`, ...).
         tokenization: `whitespace` if the texts are already tokenized: BLEU, copies and repetitions
             go by these tokens.
+        placeholders: the dialects of placeholders that are to be kept, out of
+            `pipeline.text.placeholders.DIALECTS`.
+        placeholder_patterns: further patterns of placeholders.
         database: path of the SQLite file that `execution_accuracy` runs queries on.
         bootstrap_samples: resampled test sets behind each interval; 0 for no intervals.
         seed: seed of the resampling; the default is sacrebleu's.
@@ -28,10 +33,26 @@ class ScoringOptions:
     language: str = "en"
     tokenize: str | None = None
     tokenization: str = "text"
+    placeholders: tuple[str, ...] = DEFAULT_PLACEHOLDERS
+    placeholder_patterns: tuple[str, ...] = ()
     database: str | None = None
     bootstrap_samples: int = 1000
     seed: int = DEFAULT_SEED
     trials: int = 10000
+
+    def __post_init__(self) -> None:
+        # JSON has lists.
+        object.__setattr__(self, "placeholders", tuple(self.placeholders))
+        object.__setattr__(self, "placeholder_patterns", tuple(self.placeholder_patterns))
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What cuts the texts, for metrics that go by words and protected tokens."""
+        return Tokenizer(
+            self.tokenization,
+            dialects=self.placeholders,
+            own_patterns=self.placeholder_patterns,
+        )
 
     @classmethod
     def of(cls, recipe: RecipeKeys, bootstrap_samples: int = 1000) -> "ScoringOptions":
@@ -39,6 +60,8 @@ class ScoringOptions:
         return cls(
             language=recipe.data.target_language,
             tokenization=recipe.data.tokenization,
+            placeholders=recipe.data.placeholders,
+            placeholder_patterns=recipe.data.placeholder_patterns,
             database=recipe.evaluation.database or None,
             bootstrap_samples=bootstrap_samples,
         )

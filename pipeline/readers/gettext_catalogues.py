@@ -10,6 +10,7 @@ from pipeline.readers.files import Files
 from pipeline.readers.input_plan import InputUnit
 from pipeline.readers.records import Record, judge, reject
 from pipeline.recipes.sections import DataConfig
+from pipeline.text.placeholders.format_flags import breaks_format
 
 _MO_MAGICS = (b"\xde\x12\x04\x95", b"\x95\x04\x12\xde")
 # \b: not msgid_plural.
@@ -144,6 +145,8 @@ def read_gettext(unit: InputUnit, config: DataConfig, files: Files) -> Iterator[
                 reason = "no such plural form"
             elif not target.strip():
                 reason = "untranslated"
+            elif breaks_format(entry.flags, source, target, bool(entry.msgid_plural)):
+                reason = "other format directives than its source"
             else:
                 yield judge(source, target, name, line, config)
                 continue

@@ -28,6 +28,19 @@ COMPOSITIONS = (
 )
 # What `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
+# The dialects of placeholders; `pipeline.text.placeholders` has them.
+PLACEHOLDER_DIALECTS = (
+    *("template", "icu", "fluent", "javascript", "python-brace", "csharp", "ruby", "symfony"),
+    *("drupal", "c", "objc", "java", "python", "php", "qt", "strftime", "laravel", "at"),
+    *("i18next", "react", "shell", "variables", "mediawiki"),
+)
+# Those that leave sentences alone: all but names behind `!` and `$` and numbers behind `$`, which
+# prices and exclamations look like, and dates, which languages order differently.
+DEFAULT_PLACEHOLDERS = tuple(
+    name
+    for name in PLACEHOLDER_DIALECTS
+    if name not in ("drupal", "strftime", "variables", "mediawiki")
+)
 TASKS = ("seq2seq", "language_model")
 
 #: Slices that need no column: how many tokens the source has, whether the model's source vocabulary

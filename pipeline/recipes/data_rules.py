@@ -2,8 +2,9 @@
 
 import re
 
-from pipeline.recipes.choices import SLICES
-from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.choices import PLACEHOLDER_DIALECTS, SLICES
+from pipeline.recipes.fields import RecipeError, suggestion
+from pipeline.recipes.own_patterns import PatternError, check_pattern
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.sections import DataConfig
 
@@ -69,6 +70,28 @@ def check_data(data: DataConfig) -> None:
             "The recipe keys 'data.source_features' and 'data.slice_features' cannot name "
             f"{', '.join(map(repr, sorted(reserved)))}: this column has another use; rename it."
         )
+
+
+def check_placeholders(data: DataConfig) -> None:
+    """Checks the dialects and the patterns of placeholders.
+
+    Raises:
+        RecipeError: an unknown dialect, or a pattern that cannot be used.
+    """
+    for name in data.placeholders:
+        if name not in PLACEHOLDER_DIALECTS:
+            raise RecipeError(
+                f"The recipe key 'data.placeholders' cannot name {name!r}"
+                f"{suggestion(name, PLACEHOLDER_DIALECTS)} The dialects are: "
+                f"{', '.join(PLACEHOLDER_DIALECTS)}."
+            )
+    for pattern in data.placeholder_patterns:
+        try:
+            check_pattern(pattern)
+        except PatternError as error:
+            raise RecipeError(
+                f"The recipe key 'data.placeholder_patterns' cannot have {pattern!r}: {error}."
+            ) from None
 
 
 def _named_columns(data: DataConfig) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ The rules of single sections are in modules of their own.
 
 from pipeline.recipes.data_rules import (
     check_data,
+    check_placeholders,
     check_slice_features,
     check_source_features,
     check_units,
@@ -29,6 +30,7 @@ def check_together(recipe: RecipeKeys) -> None:
             "has no pairs."
         )
     check_data(recipe.data)
+    check_placeholders(recipe.data)
     check_units(recipe)
     check_slice_features(recipe.data)
     check_evaluation(recipe.evaluation, recipe.data)

@@ -6,11 +6,22 @@ Each is part of a cache key: a key is there only where the recipe has what it st
 from typing import TypedDict
 
 
-class TokenizerSettings(TypedDict):
-    """The arguments of `pipeline.text.tokenization.Tokenizer`."""
-
+class _TokenizerKind(TypedDict):
     kind: str
     lowercase: bool
+
+
+class TokenizerSettings(_TokenizerKind, total=False):
+    """The arguments of `pipeline.text.tokenization.Tokenizer`.
+
+    Attributes:
+        kind, lowercase: how texts are cut.
+        dialects: the dialects of placeholders, where they are not the default.
+        own_patterns: further patterns of placeholders.
+    """
+
+    dialects: list[str]
+    own_patterns: list[str]
 
 
 class _Tokenizers(TypedDict):
@@ -34,11 +45,14 @@ class TextSettings(_Tokenizers, TaskTextSettings, total=False):
 
     Attributes:
         tokenizer: cuts the texts of both sides.
+        tokenization: the version of the rules by which texts are cut, so that no artifact that was
+            made by others is taken from a cache.
         source_tokenizer: cuts those of the source, where it is another.
         units: what words are cut into: `"characters"` or `"subwords"`.
         source_units: `"words"` where the source's words stay whole.
     """
 
+    tokenization: int
     source_tokenizer: TokenizerSettings
     units: str
     source_units: str

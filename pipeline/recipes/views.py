@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
-from pipeline.recipes.choices import LEXICON_HEADS
+from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS, LEXICON_HEADS
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.sections import (
     SEARCHED_SECTIONS,
@@ -23,6 +23,9 @@ from pipeline.recipes.settings import (
 )
 from pipeline.recipes.task_rules import rules_of
 
+#: Raised by who changes how texts are cut: what is protected, or what is a token.
+TOKENIZATION_VERSION = 2
+
 _Recipe = TypeVar("_Recipe", bound=RecipeKeys)
 
 
@@ -33,7 +36,11 @@ def text_settings(recipe: RecipeKeys) -> TextSettings:
     """
     data = recipe.data
     tokenizer: TokenizerSettings = {"kind": data.tokenization, "lowercase": data.lowercase}
-    settings: TextSettings = {"tokenizer": tokenizer}
+    if data.placeholders != DEFAULT_PLACEHOLDERS:
+        tokenizer["dialects"] = list(data.placeholders)
+    if data.placeholder_patterns:
+        tokenizer["own_patterns"] = list(data.placeholder_patterns)
+    settings: TextSettings = {"tokenizer": tokenizer, "tokenization": TOKENIZATION_VERSION}
     if data.source_tokenization:
         settings["source_tokenizer"] = {**tokenizer, "kind": data.source_tokenization}
     settings.update(cast(TextSettings, rules_of(recipe).text_settings(recipe)))

@@ -15,6 +15,7 @@ from pipeline.common.errors import VerbatimError
 from pipeline.metrics import registry, scoring
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
+from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
 from pipeline.reporting import report, results
 from pipeline.reporting.facts import RecipeDifference, RunFacts, SystemFacts, flatten
 from pipeline.reporting.outputs import (
@@ -114,6 +115,8 @@ def _tested(
     options = ScoringOptions(
         language=data.get("target_language", "en"),
         tokenization=data.get("tokenization", "text"),
+        placeholders=data.get("placeholders", DEFAULT_PLACEHOLDERS),
+        placeholder_patterns=data.get("placeholder_patterns", ()),
         database=evaluation.get("database") or None,
         bootstrap_samples=samples,
     )

@@ -16,8 +16,10 @@ import serving
 from pipeline.common.errors import VerbatimError
 from pipeline.metrics import registry
 from pipeline.recipes import search_space
+from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
 from pipeline.reporting import breakdowns, charts, maps, rows, samples
 from pipeline.reporting.facts import RunFacts, SystemFacts, completed, flatten
+from pipeline.text.tokenization import Tokenizer
 
 TEMPLATES_DIRECTORY = pathlib.Path(__file__).parent / "templates"
 # Its base.css is both pages'.
@@ -87,7 +89,9 @@ def render_report(facts: RunFacts) -> str:
                 "log_perplexity_by_frequency" in system for system in facts["systems"]
             ),
             "heat_maps": [maps.drawn_map(one) for one in facts["heat_maps"][:MAX_HEAT_MAPS]],
-            "samples": samples.shown_samples(samples.differing_first(facts["samples"])),
+            "samples": samples.shown_samples(
+                samples.differing_first(facts["samples"]), tokenizer=_tokenizer(facts)
+            ),
             "sample_count": len(facts["samples"]),
             "counts": rows.count_rows(facts["counts"]),
             "stages": rows.bars({stage["name"]: stage["seconds"] for stage in facts["stages"]}),
@@ -178,6 +182,15 @@ def _size_against_quality(systems: Sequence[SystemFacts]) -> list[Figure]:
     return [Figure("Parameters against quality", "parameters, logarithmic", label, chart)]
 
 
+def _tokenizer(facts: RunFacts) -> Tokenizer:
+    """Returns what finds the placeholders of a run's texts."""
+    data = facts["recipe"].get("data", {})
+    return Tokenizer(
+        dialects=data.get("placeholders", DEFAULT_PLACEHOLDERS),
+        own_patterns=data.get("placeholder_patterns", ()),
+    )
+
+
 def _tuning(facts: RunFacts) -> str:
     found = facts["tuning"]
     return search_space.summary(cast(search_space.SearchResult, found)) if found else ""
@@ -187,7 +200,7 @@ def _wins_and_losses(facts: RunFacts) -> list[SampleList]:
     if len(facts["systems"]) < 2:
         return []
     return [
-        SampleList(title, samples.shown_samples(facts[key], MAX_EXTREMES))
+        SampleList(title, samples.shown_samples(facts[key], MAX_EXTREMES, _tokenizer(facts)))
         for key, title in _EXTREMES
         if facts[key]
     ]

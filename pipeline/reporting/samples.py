@@ -1,12 +1,13 @@
 """Texts with what systems made of them, as the report shows them: where each word came from."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pipeline.evaluation.perplexity_of_text import GainedSentence
 from pipeline.export.served_model import Answer
 from pipeline.reporting.facts import Sample
-from pipeline.text.tokenization import JOINER, placeholders
+from pipeline.text import white_space
+from pipeline.text.tokenization import JOINER, Tokenizer
 
 MAX_SAMPLES = 20
 # A word that one language model holds for so much likelier than the other is marked.
@@ -95,15 +96,24 @@ def differing_first(samples: Sequence[Sample]) -> list[Sample]:
     )
 
 
-def shown_samples(samples: Sequence[Sample], most: int = MAX_SAMPLES) -> list[ShownSample]:
-    """Returns the first samples as they are shown."""
+def shown_samples(
+    samples: Sequence[Sample], most: int = MAX_SAMPLES, tokenizer: Tokenizer | None = None
+) -> list[ShownSample]:
+    """Returns the first samples as they are shown.
+
+    Args:
+        samples: texts with every system's output.
+        most: how many are shown.
+        tokenizer: finds the placeholders that an output must keep.
+    """
+    find = (tokenizer or Tokenizer()).placeholders
     return [
         ShownSample(
             sample.get("gain"),
             sample["source"],
             sample["reference"],
             [
-                _shown_output(name, output, sample["source"], sample["reference"])
+                _shown_output(name, output, sample["source"], sample["reference"], find)
                 for name, output in sample["outputs"].items()
             ],
         )
@@ -111,7 +121,9 @@ def shown_samples(samples: Sequence[Sample], most: int = MAX_SAMPLES) -> list[Sh
     ]
 
 
-def _shown_output(name: str, output: Answer, source: str, reference: str) -> ShownOutput:
+def _shown_output(
+    name: str, output: Answer, source: str, reference: str, find: Callable[[str], list[str]]
+) -> ShownOutput:
     tokens = strip_padding(output.get("tokens") or [])
     if tokens:
         pieces = [
@@ -120,7 +132,7 @@ def _shown_output(name: str, output: Answer, source: str, reference: str) -> Sho
         ]
     else:
         pieces = [ShownPiece(output["text"], "", "")]
-    in_source, in_output = sorted(placeholders(source)), sorted(placeholders(output["text"]))
+    in_source, in_output = sorted(find(source)), sorted(find(output["text"]))
     return ShownOutput(
         name,
         pieces,
@@ -166,7 +178,7 @@ def strip_padding(tokens: Sequence[str]) -> list[str]:
 
 
 def join_tokens(tokens: Sequence[str]) -> str:
-    """Returns tokens as the text that they are cut from."""
+    """Returns tokens as the text that they are cut from, with pictures of its white space."""
     return "".join(piece.space + piece.text for piece in _pieces(tokens))
 
 
@@ -176,7 +188,8 @@ def _pieces(tokens: Sequence[str]) -> list[Piece]:
     # Nothing goes before the first token.
     touching = True
     for index, token in enumerate(tokens):
-        space = "" if touching or token.startswith(JOINER) else " "
-        touching = token.endswith(JOINER)
+        is_space = white_space.is_white_space(token)
+        space = "" if touching or is_space or token.startswith(JOINER) else " "
+        touching = is_space or token.endswith(JOINER)
         pieces.append(Piece(token.replace(JOINER, ""), space, index))
     return [piece for piece in pieces if piece.text]

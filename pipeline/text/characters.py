@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from pipeline.text import tokenization
+from pipeline.text.placeholders import ProtectedSyntax, syntax_of
 
 CHARACTERS_FILE = "source_characters.txt"
 FEATURE = "source_characters"
@@ -21,15 +22,17 @@ SPECIALS = (tokenization.PAD, tokenization.UNK, *tokenization.SPECIAL_TOKENS[_FI
 _BREAK = "\x1f"
 
 
-def count(words: Mapping[str, int]) -> dict[str, int]:
+def count(words: Mapping[str, int], syntax: ProtectedSyntax | None = None) -> dict[str, int]:
     """Returns a dict from character to how often the words hold it.
 
     Args:
         words: dict from word to count; protected tokens count as no characters.
+        syntax: what is protected, by default what recipes protect by default.
     """
+    syntax = syntax or syntax_of()
     counts: dict[str, int] = {}
     for word, number in words.items():
-        if not tokenization.is_protected(word):
+        if not syntax.is_protected(word):
             for character in tokenization.split_characters(word):
                 counts[character] = counts.get(character, 0) + number
     return counts

@@ -9,6 +9,7 @@ what is protected. A token has the first role whose pattern matches.
     closing     `</b>`, `</0>`, `</>`, `{{/list}}`, `[/b]`
     void        `<br>`, `<img src="a">`, `<1/>`, `<!-- a comment -->`, `<?xml?>`
     opening     `<b>`, `<a href="a">`, `<0>`, `<>`, `{{#list}}`, `[url=a]`
+    date        `%Y`, `%M`: of a date, whose directives (`%d`, `%b`) take no arguments, so may move
     directive   `%s`, `%-10.*ld`, `%@`, `%<PRIu64>`, `{}`, `{:.2f}`: takes the next argument
     other       `%1$s`, `%(name)s`, `{0}`, `&amp;`, URLs, options, ...: may stand anywhere
 """
@@ -17,7 +18,7 @@ import functools
 
 import regex
 
-OTHER, STRUCTURE, CLOSING, VOID, OPENING, DIRECTIVE = range(6)
+OTHER, STRUCTURE, CLOSING, VOID, OPENING, DIRECTIVE, DATE = range(7)
 
 _WHITE = r"\t-\r\x1c-\x20"
 # Of a tag, what follows its name: a quoted value may hold anything.
@@ -41,7 +42,7 @@ ROLE_PATTERNS = (
         r"|(?s:\{%.*%\}|<%[^=\-#].*%>)"
         r"|\{\{[~]?[ ]*(?:else|\^)(?:[ ][^{}]*)?\}\}",
     ),
-    (CLOSING, rf"</(?:{_NAME})?[{_WHITE}]*>|\{{\{{~?/[^{{}}]*\}}\}}|\[/[A-Za-z0-9_*\-]*\]"),
+    (CLOSING, rf"</[{_WHITE}]*(?:{_NAME})?[{_WHITE}]*>|\{{\{{~?/[^{{}}]*\}}\}}|\[/[A-Za-z0-9_*\-]*\]"),
     (
         VOID,
         rf"(?s:<!.*>|<\?.*>)|<(?:{_NAME})(?:[{_WHITE}]{_ATTRIBUTES})?/>"
@@ -52,6 +53,7 @@ ROLE_PATTERNS = (
         rf"<(?:{_NAME})?(?:[{_WHITE}]{_ATTRIBUTES})?>|<{_NAME}={_ATTRIBUTES}>"
         r"|\{\{~?[#^][^{}]+\}\}|\[[A-Za-z][A-Za-z0-9_\-]*(?:=[^\[\]]*)?\]",
     ),
+    (DATE, "%[EO_^#0-]?[YyMIjklVWwPRTZz]"),
     (
         DIRECTIVE,
         rf"%{_FLAGS}{_WIDTH}{_LENGTH}(?:[diouxXeEfFgGaAcCsSpnrbBhHUDO@]|[tT][A-Za-z])"
@@ -60,10 +62,10 @@ ROLE_PATTERNS = (
     ),
 )
 #: What stands before and behind the name in a token that opens or closes, for replacing by "".
-NAME_PREFIX = r"^(?:</?|\{\{~?[#^/] *|\[/?)"
+NAME_PREFIX = rf"^(?:</?[{_WHITE}]*|\{{\{{~?[#^/] *|\[/?)"
 NAME_SUFFIX = rf"(?s:[{_WHITE}=~}}>\]].*)$"
-#: A token that writes nothing that one can see.
-BLANK = r"[\x{FFED}\t-\r\x1c-\x1f\x85\p{Z}\x{200B}\x{FEFF}]*"
+#: A token that writes nothing that one can see; of white space tokens have pictures.
+BLANK = r"[\x{FFED}␠␉␊␋␌␍\t-\r\x1c-\x1f\x85\p{Z}\x{200B}\x{FEFF}]*"
 
 
 @functools.cache

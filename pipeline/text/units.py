@@ -4,9 +4,9 @@ A character that the model does not know is cut into bytes.
 
 A model of sentencepiece (Kudo 2018) cuts each word by itself. A unit that continues a word touches
 what is before it, so it carries the joiner as punctuation does: `Zanzibar` may become `Zan ￭zi
-￭bar`, and joining the units gives the text back. Placeholders, tags, URLs and options are never
-cut. A unit that is copied brings its own joiner along, so a copied word is spelt as the source
-spells it.
+￭bar`, and joining the units gives the text back. Placeholders, tags, URLs, options and white space
+are never cut. A unit that is copied brings its own joiner along, so a copied word is spelt as the
+source spells it.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import regex
 
 from pipeline.recipes.settings import TextSettings
-from pipeline.text import tokenization
+from pipeline.text import tokenization, white_space
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -117,12 +117,16 @@ class SegmentingTokenizer:
     Args:
         tokenizer: cuts texts into words.
         model: the bytes of a sentencepiece model.
+
+    Attributes:
+        syntax: what is protected, hence never cut.
     """
 
     def __init__(self, tokenizer: tokenization.Tokenizer, model: bytes) -> None:
         import tensorflow_text as tf_text
 
         self._tokenizer = tokenizer
+        self.syntax = tokenizer.syntax
         # Once a graph is saved and loaded, the model is found by the name of its node, in what all
         # loaded graphs of a process share: without a name of its own, the first that was loaded
         # would cut for all of them.
@@ -152,7 +156,8 @@ class SegmentingTokenizer:
         before = tf.strings.regex_full_match(tokens, f"{joiner}(?s:.*)") & ~alone
         behind = tf.strings.regex_full_match(tokens, f"(?s:.*){joiner}") & ~alone
         bare = tf.strings.regex_replace(tokens, f"^{joiner}|{joiner}$", "")
-        protected = tf.strings.regex_full_match(tokens, tokenization.protected_pattern())
+        protected = tf.strings.regex_full_match(tokens, self.syntax.pattern)
+        protected |= white_space.is_white_space_in_graph(tokens)
         pieces = self._pieces.tokenize(tf.where(protected | alone, "", bare))
         # What sentencepiece makes nothing of stays as it is.
         whole = pieces.row_lengths() == 0

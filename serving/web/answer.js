@@ -5,6 +5,8 @@ import { WORDING } from "./ways.js";
 
 // The mark of a token that touches its neighbour, see docs/architecture.md.
 const JOINER = "\uFFED";
+// White space that is a token; nothing stands between it and its neighbours.
+const WHITE_SPACE = /^[\u2420\u2409-\u240D]+$/;
 // Of language models.
 const LINE_FEED = "[END]";
 
@@ -89,7 +91,8 @@ function showOutput(source, output, wording) {
  */
 function makeWord(token, before, below) {
   const text = token === LINE_FEED ? "¶" : token.replaceAll(JOINER, "") || "\u203F";
-  const touches = token.startsWith(JOINER) || before?.endsWith(JOINER);
+  const isTight = token.startsWith(JOINER) || before?.endsWith(JOINER);
+  const touches = isTight || WHITE_SPACE.test(token) || WHITE_SPACE.test(before ?? "");
   const box = element("span", touches ? "word touching" : "word", { tabIndex: -1 });
   box.setAttribute("role", "option");
   box.append(

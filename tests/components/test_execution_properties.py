@@ -47,10 +47,13 @@ LANGUAGE_MODEL = recipe_from_dict(
         "vocabulary": {"min_count": 3},
     }
 )
-TEXT_SETTINGS = '{"tokenizer": {"kind": "whitespace", "lowercase": true}, "units": "subwords"}'
+TEXT_SETTINGS = (
+    '{"tokenization": 2, "tokenizer": {"kind": "whitespace", "lowercase": true}, '
+    '"units": "subwords"}'
+)
 STREAM_SETTINGS = (
-    '{"task": "language_model", "tokenizer": {"kind": "whitespace", "lowercase": false}, '
-    '"unknown_word": "<unk>"}'
+    '{"task": "language_model", "tokenization": 2, '
+    '"tokenizer": {"kind": "whitespace", "lowercase": false}, "unknown_word": "<unk>"}'
 )
 
 
@@ -126,7 +129,7 @@ def test_text_example_gen():
 def test_subwords(examples):
     assert Subwords(examples, views.subwords_settings(RECIPE)).exec_properties == {
         "subwords_config": (
-            '{"joint": true, "longest": 128, "pieces": 500, '
+            '{"joint": true, "longest": 128, "pieces": 500, "tokenization": 2, '
             '"tokenizer": {"kind": "whitespace", "lowercase": true}, "units": "subwords"}'
         )
     }

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from pipeline.recipes.choices import FORMATS
+from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS, FORMATS
 from pipeline.recipes.fields import choice, number
 
 
@@ -48,6 +48,11 @@ class DataConfig:
     # The source's own tokenization: `characters` cuts it into characters and drops its white space,
     # for the encoder that finds words itself.
     source_tokenization: str = choice("", "characters", default="")
+    # The dialects of placeholders, which no model cuts or loses, out of
+    # `pipeline.recipes.choices.PLACEHOLDER_DIALECTS`; and further patterns of them, regular
+    # expressions that RE2 understands.
+    placeholders: tuple[str, ...] = DEFAULT_PLACEHOLDERS
+    placeholder_patterns: tuple[str, ...] = ()
     # Lowercases both sides, in training and in serving.
     lowercase: bool = False
     # A source or target with more characters is rejected, and so is one with more tokens (words

@@ -74,3 +74,8 @@ def test_statements_keep_all_that_is_protected_in_order():
 def test_names_pair_tags_whatever_their_attributes_and_case():
     roles, links = roles_of([["<A href='x>'>", "word", "</a >"], ["<0>", "<1/>", "w", "</0>"]])
     assert links == [[0, 0, 1], [0, 0, 0, 1]]
+
+
+def test_directives_of_a_date_may_move():
+    _, links = roles_of([["%d", "%B", "%Y"], ["%d", "of", "%B"]])
+    assert links == [[0, 0, 0], [0, 0, 1]]

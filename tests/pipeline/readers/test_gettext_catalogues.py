@@ -72,6 +72,21 @@ def test_po_default_over_several_lines_that_begins_empty(tmp_path):
     assert pair.source == "<p>Hello</p>\n<p>you</p>"
 
 
+def test_a_flagged_entry_whose_translation_breaks_its_format_is_rejected(tmp_path):
+    content = (
+        '#, c-format\nmsgid "%s has %d"\nmsgstr "%2$d : %1$s"\n\n'
+        '#, c-format\nmsgid "%d left"\nmsgstr "%s restent"\n\n'
+        '#, no-c-format\nmsgid "20%discount"\nmsgstr "20 %"\n\n'
+        '#, c-format\nmsgid "one"\nmsgid_plural "%d files"\n'
+        'msgstr[0] "un"\nmsgstr[1] "%d fichiers"\n'
+    )
+    pairs, rejects = read(write(tmp_path / "a.po", content))
+    assert [pair.target for pair in pairs] == ["%2$d : %1$s", "20 %", "un", "%d fichiers"]
+    assert [(reject.line, reject.reason) for reject in rejects] == [
+        (5, "other format directives than its source")
+    ]
+
+
 def test_po_in_another_charset(tmp_path):
     content = (
         'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\nmsgid '

@@ -10,14 +10,27 @@ from tests.pipeline.recipes.refusals import refusal
 
 def test_only_what_decides_features_is_in_the_text_settings():
     made = views.text_settings(Recipe(name="x"))
-    assert made == {"tokenizer": {"kind": "text", "lowercase": False}}
+    version = {"tokenization": views.TOKENIZATION_VERSION}
+    assert made == {"tokenizer": {"kind": "text", "lowercase": False}, **version}
     other = recipe_from_dict(
         {
             "name": "y",
             "data": {"tokenization": "whitespace", "lowercase": True, "max_characters": 9},
         }
     )
-    assert views.text_settings(other) == {"tokenizer": {"kind": "whitespace", "lowercase": True}}
+    assert views.text_settings(other) == {
+        "tokenizer": {"kind": "whitespace", "lowercase": True},
+        **version,
+    }
+    kept = recipe_from_dict(
+        {"name": "z", "data": {"placeholders": ["c"], "placeholder_patterns": ["x+"]}}
+    )
+    assert views.text_settings(kept)["tokenizer"] == {
+        "kind": "text",
+        "lowercase": False,
+        "dialects": ["c"],
+        "own_patterns": ["x+"],
+    }
 
 
 def test_a_training_does_not_depend_on_what_its_model_is_used_for():

@@ -11,7 +11,7 @@ EXAMPLES = {
         *("<b>", '<a href="x/y z">', "<a title='>'>", "<0>", "<>", "<p\nclass=a>", "<b=1>"),
         *("{{#list}}", "{{^list}}", "[url=x]"),
     ],
-    token_roles.CLOSING: ["</b>", "</0>", "</>", "</b >", "{{/list}}", "[/b]"],
+    token_roles.CLOSING: ["</b>", "</0>", "</>", "</b >", "</ b>", "</xliff:g>", "{{/list}}", "[/b]"],
     token_roles.VOID: [
         *("<br>", "<BR/>", "<img/>", "<1/>", "<hr class='x'>", "<!-- a <b> -->", "<?xml a?>"),
         "<x a='b'/>",
@@ -21,8 +21,9 @@ EXAMPLES = {
         *("%tY", "%zu", "%hhd", "%lld", "%S", "%5.2Lf", "%.f", "%Zd", "%I64d", "%#x", "%08x"),
         *("%<s", "% d", "{}", "{:.2f}", "{!r}", "{!r:>10}"),
     ],
+    token_roles.DATE: ["%Y", "%-M", "%y", "%I", "%j", "%Oy"],
     token_roles.STRUCTURE: [
-        *("{n, plural, one {", "}", "other {", "} other {", "=1 {", "{n, select,"),
+        *("{n, plural, one {", "}", "other {", "} other {", "=1 {", "}}", "} }", "{n, select,"),
         *("{% if x %}", "{{else}}", "{{ else if x }}", "<% if x %>"),
     ],
     token_roles.OTHER: [
@@ -57,5 +58,5 @@ def test_names_pair_tags(opening, closing):
 
 
 def test_blank_tokens_write_nothing():
-    assert all(map(token_roles.is_blank, ["￭", " ", "\u00a0", "￭\u202f", "\n", "\u200b"]))
+    assert all(map(token_roles.is_blank, ["￭", " ", "\u00a0", "￭\u202f", "\n", "\u200b", "␊␠␠"]))
     assert not any(map(token_roles.is_blank, ["a", "￭,", "%s"]))

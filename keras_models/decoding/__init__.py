@@ -7,6 +7,7 @@ from keras_models.decoding.greedy import greedy_search as greedy_search
 from keras_models.decoding.hypotheses import Hypotheses as Hypotheses
 from keras_models.decoding.hypotheses import StepOutput as StepOutput
 from keras_models.decoding.model import decode as decode
+from keras_models.decoding.order import Order as Order
 from keras_models.decoding.sampling import draw_uniforms as draw_uniforms
 from keras_models.decoding.sampling import sample_search as sample_search
 from keras_models.former_paths import restore

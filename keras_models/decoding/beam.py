@@ -135,10 +135,7 @@ def beam_search(
     first = ops.where(ops.equal(ops.arange(beam_size), 0), 0.0, LOG_ZERO)
     running = empty_set(ops.broadcast_to(ops.expand_dims(first, 0), shape))
     running["last"] = ops.full(shape, rules.start_id, dtype="int32")
-    if rules.protection is not None:
-        running["owed"] = ops.broadcast_to(
-            ops.expand_dims(rules.protection.source, 1), (*shape, source_length)
-        )
+    running.update(rules.first_ledger(beam_size))
     if rules.counts_choices:
         running["choices"] = ops.zeros(shape, dtype="int32")
     finished = empty_set(ops.full(shape, LOG_ZERO, dtype="float32"))
@@ -220,6 +217,7 @@ class _Search:
         self.coverage_beta = coverage_beta
         self.vocabulary_size = vocabulary_size
         self.constrain = self.rules.make_constrain()
+        self.ledger = tuple(rules.first_ledger(beam_size))
 
     def of(self, sources, step):
         """The same search over some sources, int32 `[n]`, by their step function."""
@@ -283,8 +281,8 @@ class _Search:
         shape = ops.shape(running["last"])[:2]
         last = ops.reshape(running["last"], (-1,))
         output = self.step(last, carry, index)
-        owed = None if rules.protection is None else _fold(running["owed"])
-        log_probs = self.constrain(output, last, owed, _fold(running["tokens"]), index)
+        ledger = {name: _fold(running[name]) for name in self.ledger}
+        log_probs = self.constrain(output, last, ledger, _fold(running["tokens"]), index)
         made = running["choices"] + rules.chooses(running["last"]) if rules.counts_choices else None
         values, parents, actions = _best_continuations(
             running["log_probs"],
@@ -336,10 +334,8 @@ class _Search:
         }
         if made is not None:
             new["choices"] = made
-        if rules.protection is not None:
-            new["owed"] = ops.reshape(
-                rules.pay(_fold(rows["owed"]), tokens), (*shape, rules.source_length)
-            )
+        ledger = rules.pay({name: _fold(rows[name]) for name in self.ledger}, tokens, index)
+        new.update({name: _unfold(value, beam_size) for name, value in ledger.items()})
         if "attention" in running:
             new["attention"] = _write(rows["attention"], index, attention)
         carry = keras.tree.map_structure(

@@ -5,6 +5,8 @@ import typing
 from keras import ops
 
 from keras_models.decoding import actions as action_space
+from keras_models.decoding.order import BLANK, TEXT, Standing
+from keras_models.decoding.span_order import SpanOrder
 from keras_models.layers.numerics import LOG_ZERO, first_places, log_add, take_rows
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
@@ -73,30 +75,56 @@ class Protection(typing.NamedTuple):
     tokens of its own accord nothing changes; where it gives all that is owed a probability of 0,
     the owed tokens share that of ending equally.
 
+    What a hypothesis still owes is its ledger, a dict of `owed` bool `[rows, source_length]`, its
+    protected source tokens not yet output, and of what an `Order` adds.
+
     Attributes:
         vocabulary: bool `[vocabulary_size]`, which target words are of a protected kind; or
             `[batch, vocabulary_size]`, where each source has words of its own.
         source: bool `[batch, source_length]`, which source tokens are; leave out those that the
             head cannot output.
         max_span: L, the longest span that is one action.
+        order: the `Order` in which they must stand; or None for any.
     """
 
     vocabulary: typing.Any
     source: typing.Any
     max_span: int = 1
+    order: typing.Any = None
 
     def of(self, sources):
         """The same for some of the sources, int32 `[n]`."""
         shared = len(self.vocabulary.shape) == 1
-        vocabulary = self.vocabulary if shared else take_rows(self.vocabulary, sources)
-        return self._replace(vocabulary=vocabulary, source=take_rows(self.source, sources))
+        return self._replace(
+            vocabulary=self.vocabulary if shared else take_rows(self.vocabulary, sources),
+            source=take_rows(self.source, sources),
+            order=None if self.order is None else self.order.of(sources),
+        )
 
-    def forbid(self, log_probs, owed, extended_ids, index, max_length, end_id=END_ID, places=None):
+    def first_ledger(self, hypotheses):
+        """The ledger at the start, `[batch, hypotheses, ...]`."""
+        batch, source_length = ops.shape(self.source)
+        shape = (batch, hypotheses)
+        owed = ops.broadcast_to(ops.expand_dims(self.source, 1), (*shape, source_length))
+        others = {} if self.order is None else self.order.first_ledger(shape, source_length)
+        return {"owed": owed, **others}
+
+    def standing(self, ledger, index, max_length):
+        """Returns what is possible now, a `Standing`; see `forbid` for the arguments."""
+        if self.order is not None:
+            return self.order.standing(ledger, index, max_length)
+        number = ops.sum(ops.cast(ledger["owed"], "int32"), axis=-1, keepdims=True)
+        room = max_length - index
+        slack = ops.maximum(room - number, 0)
+        unfinished = ops.logical_and(number > 0, room > 0)
+        return Standing(ledger["owed"], unfinished, slack, slack > 0, slack > 0)
+
+    def forbid(self, log_probs, ledger, extended_ids, index, max_length, end_id=END_ID, places=None):
         """Applies the guarantee to a step's distribution, after `constraints`.
 
         Args:
             log_probs: float `[rows, V + L * source_length]`, over actions.
-            owed: bool `[rows, source_length]`, protected source tokens not yet output.
+            ledger: what is owed, `[rows, ...]`.
             extended_ids: int `[rows, source_length]`.
             index: tokens output so far, a scalar.
             max_length: the longest output, a scalar.
@@ -105,14 +133,14 @@ class Protection(typing.NamedTuple):
         Returns:
             Like `log_probs`.
         """
-        pays, breaks, lengths, owed_ids = self._consequences(log_probs, owed, extended_ids)
+        standing = self.standing(ledger, index, max_length)
+        unfinished = standing.unfinished
+        pays, breaks, wasteful, owed_ids = self._consequences(
+            log_probs, ledger, standing, extended_ids
+        )
         is_end = ops.expand_dims(
             ops.equal(ops.arange(ops.shape(log_probs)[1], dtype="int32"), end_id), 0
         )
-        number = ops.sum(ops.cast(owed, "int32"), axis=-1, keepdims=True)
-        room = max_length - index
-        unfinished = ops.logical_and(number > 0, room > 0)
-
         paying = ops.logical_and(pays > 0, ops.logical_not(breaks))
         payments, count = self._payments(log_probs, paying, owed_ids, extended_ids, places)
         log_end = log_probs[:, end_id : end_id + 1]
@@ -129,13 +157,48 @@ class Protection(typing.NamedTuple):
         least = ops.maximum(log_end - ops.log(ops.maximum(count, 1.0)), LEAST_LOG_PROB)
         with_end = ops.where(ruled_out, ops.where(own, least, LOG_ZERO), with_end)
         log_probs = ops.where(ops.logical_and(paying, unfinished), with_end, log_probs)
-
-        # What an action outputs without paying must leave room for what is owed.
-        wasteful = lengths - pays > ops.maximum(room - number, 0)
+        if self.order is not None:
+            log_probs = self._with_words(log_probs, standing, extended_ids)
         forbidden = ops.logical_or(
             breaks, ops.logical_and(ops.logical_or(is_end, wasteful), unfinished)
         )
         return ops.where(forbidden, LOG_ZERO, log_probs)
+
+    def _with_words(self, log_probs, standing, extended_ids):
+        """Makes words possible where nothing else is, and the model rules out those of the source.
+
+        Such is a pair that was just opened, if the model would only close it.
+        """
+        rows = ops.shape(log_probs)[0]
+        roles, _, blank = self.order.rows(rows)
+        ids = ops.cast(extended_ids, "int32")
+        vocabulary_size = ops.shape(self.vocabulary)[-1]
+        source_length = ops.shape(ids)[1]
+        said = ops.maximum(
+            ops.take_along_axis(log_probs, ids, axis=1),
+            log_probs[:, vocabulary_size : vocabulary_size + source_length],
+        )
+        said = ops.where(ops.equal(roles, TEXT), said, LOG_ZERO)
+        stuck = ops.logical_and(
+            standing.unfinished, ops.logical_not(ops.any(standing.payable, axis=-1, keepdims=True))
+        )
+        stuck = ops.logical_and(stuck, ops.max(said, axis=-1, keepdims=True) <= LEAST_LOG_PROB)
+        words = ops.logical_not(ops.logical_or(self._words(rows), blank))
+        words = ops.logical_and(words, ops.arange(vocabulary_size, dtype="int32") > END_ID)
+        words = ops.pad(
+            words,
+            [[0, 0], [0, ops.shape(log_probs)[1] - vocabulary_size]],
+            constant_values=False,
+        )
+        return ops.where(
+            ops.logical_and(words, stuck), ops.maximum(log_probs, LEAST_LOG_PROB), log_probs
+        )
+
+    def _words(self, rows):
+        """The vocabulary's protected words, bool `[rows or 1, V]`."""
+        if len(self.vocabulary.shape) == 1:
+            return ops.expand_dims(self.vocabulary, 0)
+        return ops.repeat(self.vocabulary, rows // ops.shape(self.vocabulary)[0], axis=0)
 
     def _payments(self, log_probs, paying, owed_ids, extended_ids, places):
         """The log-probabilities of all actions that pay, among `LOG_ZERO`s.
@@ -161,37 +224,43 @@ class Protection(typing.NamedTuple):
         count = ops.sum(ops.cast(is_owed, "float32"), axis=-1, keepdims=True)
         return ops.concatenate([words, spans], axis=1), count
 
-    def _consequences(self, log_probs, owed, extended_ids):
+    def _consequences(self, log_probs, ledger, standing, extended_ids):
         """What each action does.
 
-        Returns the owed tokens that it pays (int), whether it breaks the promise (bool), and its
-        number of tokens (int).
-
-        Each `[rows, actions]`, or `[1, actions]` for the last. And the ids that are owed, bool
-        `[rows, V + source_length]`.
+        Returns the owed tokens that it pays (int), whether it breaks the promise (bool), and
+        whether it leaves too little room for what is owed (bool), each `[rows, actions]`. And the
+        ids that may be paid, bool `[rows, V + source_length]`.
         """
-        rows = ops.shape(log_probs)[0]
-        source_length = ops.shape(owed)[1]
+        rows, source_length = ops.shape(ledger["owed"])
         vocabulary_size = ops.shape(self.vocabulary)[-1]
-        vocabulary = self.vocabulary
-        if len(vocabulary.shape) == 1:
-            vocabulary = ops.expand_dims(vocabulary, 0)
-        else:
-            vocabulary = ops.repeat(vocabulary, rows // ops.shape(vocabulary)[0], axis=0)
         ids = ops.cast(extended_ids, "int32")
         source = ops.repeat(self.source, rows // ops.shape(self.source)[0], axis=0)
         # Which ids are owed: a surface form's occurrences share one id.
-        is_owed = action_space.flagged_ids(owed, ids, vocabulary_size + source_length)
+        is_owed = action_space.flagged_ids(standing.payable, ids, vocabulary_size + source_length)
         word_owed = is_owed[:, :vocabulary_size]
         # Position j holds the word extended_ids[j], by whatever id it is copied.
         here_owed = ops.take_along_axis(is_owed, ids, axis=1)
+        text = ops.logical_not(standing.text_fits)
+        blank, blank_here, span_order = text, False, None
+        if self.order is not None:
+            roles, _, blank_words = self.order.rows(rows)
+            blank = ops.where(blank_words, ops.logical_not(standing.blank_fits), text)
+            blank_here = ops.equal(roles, BLANK)
+            if self.max_span > 1:
+                span_order = SpanOrder(self.order, ledger)
         pays = [ops.cast(word_owed, "int32")]
-        breaks = [ops.logical_and(vocabulary, ops.logical_not(word_owed))]
-        lengths = [ops.ones((1, vocabulary_size), dtype="int32")]
+        breaks = [ops.logical_and(self._words(rows), ops.logical_not(word_owed))]
+        wasteful = [ops.logical_and(blank, ops.logical_not(word_owed))]
+
+        # A copy of one token does what its word does.
+        pays.append(ops.cast(here_owed, "int32"))
+        breaks.append(ops.logical_and(source, ops.logical_not(here_owed)))
+        waste = ops.where(blank_here, ops.logical_not(standing.blank_fits), text)
+        wasteful.append(ops.logical_and(waste, ops.logical_not(here_owed)))
 
         paid = ops.zeros((rows, source_length), dtype="int32")
         broken = ops.zeros((rows, source_length), dtype="bool")
-        for length in range(1, self.max_span + 1):
+        for length in range(1, self.max_span + 1 if self.max_span > 1 else 1):
             there_owed, there, protected = here_owed, ids, source
             if length > 1:
                 there_owed = action_space.shifted(here_owed, length - 1, False)
@@ -203,26 +272,37 @@ class Protection(typing.NamedTuple):
                 # once.
                 earlier = action_space.shifted(ids, before, 0) if before else ids
                 bad = ops.logical_or(bad, ops.logical_and(protected, ops.equal(earlier, there)))
+            if span_order is not None:
+                out_of_order, is_free = span_order.read(length - 1)
+                # What has a place of its own is owed there, whatever may be said now.
+                bad = ops.logical_or(ops.logical_and(bad, is_free), out_of_order)
+                there_owed = ops.where(is_free, there_owed, ops.logical_not(out_of_order))
             paid = paid + ops.cast(there_owed, "int32")
             broken = ops.logical_or(broken, bad)
-            pays.append(paid)
-            breaks.append(broken)
-            lengths.append(ops.full((1, source_length), length, dtype="int32"))
-        return (*(ops.concatenate(parts, axis=1) for parts in (pays, breaks, lengths)), is_owed)
+            if length > 1:
+                # With an order, what is kept may be all that could stand in a pair.
+                waste = length - (paid if self.order is None else 0)
+                pays.append(paid)
+                breaks.append(broken)
+                wasteful.append(ops.broadcast_to(waste > standing.slack, ops.shape(broken)))
+        return (*(ops.concatenate(parts, axis=1) for parts in (pays, breaks, wasteful)), is_owed)
 
-    @staticmethod
-    def pay(owed, tokens, extended_ids, vocabulary_size):
-        """Returns `owed [rows, source_length]` after `tokens [rows]` are output.
+    def pay(self, ledger, tokens, extended_ids, index, max_length):
+        """Returns the ledger after `tokens [rows]` are output, as the tokens at `index`.
 
         One occurrence of each is paid.
         """
         ids = ops.cast(extended_ids, "int32")
+        vocabulary_size = ops.shape(self.vocabulary)[-1]
+        if self.order is not None:
+            standing = self.order.standing(ledger, index, max_length)
+            return self.order.settle(ledger, standing, tokens, ids, vocabulary_size)
+        owed = ledger["owed"]
         surface = action_space.surfaces(ops.expand_dims(tokens, -1), ids, vocabulary_size)
         matches = ops.logical_and(owed, ops.equal(ids, surface))
         first = ops.expand_dims(
             ops.cast(ops.argmax(ops.cast(matches, "int32"), axis=-1), "int32"), -1
         )
         places = ops.expand_dims(ops.arange(ops.shape(owed)[1], dtype="int32"), 0)
-        return ops.logical_and(
-            owed, ops.logical_not(ops.logical_and(matches, ops.equal(places, first)))
-        )
+        paid = ops.logical_and(matches, ops.equal(places, first))
+        return {"owed": ops.logical_and(owed, ops.logical_not(paid))}

@@ -64,9 +64,14 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         "last": ops.full((batch,), rules.start_id, dtype="int32"),
         "ended": ops.zeros((batch,), dtype="bool"),
     }
+    ledger = {}
     if rules.protection is not None:
         repeats = batch // ops.shape(rules.protection.source)[0]
-        state["owed"] = ops.repeat(rules.protection.source, repeats, axis=0)
+        ledger = {
+            name: ops.reshape(value, (batch, *ops.shape(value)[2:]))
+            for name, value in rules.first_ledger(repeats).items()
+        }
+    state.update(ledger)
     if rules.counts_choices:
         state["choices"] = ops.zeros((batch,), dtype="int32")
     if return_attention:
@@ -77,7 +82,8 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
 
     def body(index, state, carry):
         output = step(state["last"], carry, index)
-        log_probs = constrain(output, state["last"], state.get("owed"), state["tokens"], index)
+        owes = {name: state[name] for name in ledger}
+        log_probs = constrain(output, state["last"], owes, state["tokens"], index)
         action = choose(log_probs, index)
         index_of_action = ops.expand_dims(action, -1)
         chosen = ops.take_along_axis(log_probs, index_of_action, axis=-1)[:, 0]
@@ -107,8 +113,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         }
         if rules.counts_choices:
             new["choices"] = state["choices"] + ops.where(running, rules.chooses(state["last"]), 0)
-        if rules.protection is not None:
-            new["owed"] = rules.pay(state["owed"], token)
+        new.update(rules.pay(owes, token, index))
         if return_attention:
             new["attention"] = write("attention", output.attention)
         return index + 1, new, output.carry

@@ -7,6 +7,7 @@ from keras_models.decoding.beam import beam_search
 from keras_models.decoding.constraints import Protection
 from keras_models.decoding.greedy import greedy_search
 from keras_models.decoding.hypotheses import StepOutput, best_of
+from keras_models.decoding.order import Order
 from keras_models.decoding.sampling import sample_search
 from keras_models.layers.numerics import repeat_rows, take_rows
 
@@ -39,6 +40,7 @@ def decode(
     beam_size=1,
     n_best=1,
     protected_vocabulary=None,
+    blank_vocabulary=None,
     sampling=None,
     uniforms=None,
     shortlist=None,
@@ -57,6 +59,9 @@ def decode(
         protected_vocabulary: bool `[vocabulary_size]`, words of a protected kind; with it, `inputs`
             also has bool `source_protected` `[batch, source_length]`, and outputs keep these
             tokens: see `Protection`.
+        blank_vocabulary: bool `[vocabulary_size]`, words that write nothing; with it, `inputs` also
+            has int32 `source_roles` and `source_links` `[batch, source_length]`, and the protected
+            tokens keep their order: see `Order`.
         sampling: dict with `temperature`, `top_k`, `top_p`, see `sample_search`; or None for a
             search.
         uniforms: the random numbers of a sampling, `draw_uniforms`; how many samples they are for
@@ -109,7 +114,17 @@ def decode(
         source = ops.logical_and(ops.logical_and(protected, memory["mask"]), possible)
         if shortlist is not None:
             protected_vocabulary = ops.take(protected_vocabulary, shortlist.words)
-        options["protection"] = Protection(protected_vocabulary, source, head.max_span)
+        order = None
+        if blank_vocabulary is not None:
+            if shortlist is not None:
+                blank_vocabulary = ops.take(blank_vocabulary, shortlist.words)
+            roles, links = (
+                ops.cast(repeat_rows(inputs[name], samples), "int32")
+                for name in ("source_roles", "source_links")
+            )
+            order = Order(roles, links, blank_vocabulary)
+            source = order.whole_pairs(source)
+        options["protection"] = Protection(protected_vocabulary, source, head.max_span, order)
     extended_size = size + ops.shape(memory["extended_ids"])[1]
     arguments = (step, carry, memory["extended_ids"], memory["mask"], extended_size, max_length)
     options = dict(options, max_span=head.max_span, merges=head.merges)

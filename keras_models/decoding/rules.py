@@ -103,11 +103,11 @@ class Rules(typing.NamedTuple):
     def make_constrain(self):
         """Returns the function of all rules.
 
-        It is `(output, last, owed, tokens, index) -> log_probs [rows, actions]`.
+        It is `(output, last, ledger, tokens, index) -> log_probs [rows, actions]`.
 
         `output` is the step's `StepOutput`, `last` int32 `[rows]` the last actions, `tokens` int32
-        `[rows, max_length]` what was output so far, and `owed` bool `[rows, source_length]`, or
-        None without protection.
+        `[rows, max_length]` what was output so far, and `ledger` what is owed, see `Protection`;
+        it is empty without protection.
         """
         vocabulary_size, source_length = self.vocabulary_size, self.source_length
         constrain = constraints(
@@ -124,7 +124,7 @@ class Rules(typing.NamedTuple):
 
         places = None if self.protection is None else first_places(self.extended_ids)
 
-        def apply(output, last, owed, tokens, index):
+        def apply(output, last, ledger, tokens, index):
             log_probs = output.log_probs
             if self.max_span > 1:
                 log_probs = action_space.continue_spans(
@@ -142,10 +142,12 @@ class Rules(typing.NamedTuple):
                 )
             if self.protection is not None:
                 log_probs = self.protection.forbid(
-                    log_probs, owed, self.extended_ids, index, self.max_length, self.end_id, places
+                    log_probs, ledger, self.extended_ids, index, self.max_length, self.end_id, places
                 )
             if self.no_repeat_ngram:
-                log_probs = self._forbid_repeats(log_probs, output.attention, owed, tokens, index)
+                log_probs = self._forbid_repeats(
+                    log_probs, output.attention, ledger.get("owed"), tokens, index
+                )
             return log_probs
 
         return apply
@@ -221,6 +223,12 @@ class Rules(typing.NamedTuple):
             probability = ops.where(unknown, weight, probability)
         return tokens, copied_from, probability
 
-    def pay(self, owed, tokens):
-        """Returns `owed` once `tokens [rows]` are output."""
-        return self.protection.pay(owed, tokens, self.extended_ids, self.vocabulary_size)
+    def first_ledger(self, hypotheses):
+        """What is owed at the start, `[batch, hypotheses, ...]` of the protection's batch."""
+        return {} if self.protection is None else self.protection.first_ledger(hypotheses)
+
+    def pay(self, ledger, tokens, index):
+        """Returns the ledger once `tokens [rows]` are output, as the tokens at `index`."""
+        if not ledger:
+            return ledger
+        return self.protection.pay(ledger, tokens, self.extended_ids, index, self.max_length)

@@ -5,6 +5,7 @@ import tensorflow as tf
 from pipeline.export.decoder import Hypotheses
 from pipeline.recipes.recipe import Recipe
 from pipeline.text import tokenization, units
+from pipeline.text.keeping_apart import keep_apart
 
 #: What a signature gives, by name.
 Outputs = dict[str, tf.Tensor]
@@ -12,6 +13,8 @@ Outputs = dict[str, tf.Tensor]
 
 class AnswerWriter(tf.Module):
     """Writes the answers of a search as strings.
+
+    A text, cut again, holds the protected tokens of its answer and no others.
 
     Args:
         recipe: the `Recipe`.
@@ -70,9 +73,9 @@ class AnswerWriter(tf.Module):
         flat = tf.reshape(surfaces, [-1, tf.shape(surfaces)[2]])
         ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
         if self.byte_table:
-            texts = units.detokenize(ragged, self.byte_table)
+            texts = units.detokenize(ragged, self.byte_table, self._tokenizer)
         else:
-            texts = self._tokenizer.detokenize(ragged)
+            texts = self._tokenizer.detokenize(keep_apart(ragged, self._tokenizer))
         return tf.reshape(texts, tf.shape(lengths))
 
 

@@ -12,12 +12,18 @@ from keras_models.decoding.sampling import draw_uniforms
 from keras_models.layers.shortlist import choose_words
 from pipeline.export import buckets, kept_weights
 from pipeline.export.text_encoder import Features
-from pipeline.features import feature_names, protected_classes, transform_assets
+from pipeline.features import (
+    feature_names,
+    protected_classes,
+    protected_roles,
+    transform_assets,
+)
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DecodingConfig
 from pipeline.text import characters, tokenization
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
+ORDER_INPUTS = ("source_roles", "source_links")
 # Bytes of what a model may hold besides its weights so that decoding is faster.
 LARGEST_TABLES = 2**28
 # What a search without attention matrices returns.
@@ -71,7 +77,8 @@ class Decoder(tf.Module):
         kept_weights.keep(self, model)
         self.config = recipe.decoding
         self.seed = recipe.training.seed
-        self.inputs = (*DECODER_INPUTS, *feature_names.encoder_features(recipe))
+        order = ORDER_INPUTS if self.config.keep_protected else ()
+        self.inputs = (*DECODER_INPUTS, *order, *feature_names.encoder_features(recipe))
         self._vocabulary_size = vocabulary.shape[0]
         # Variables, because a constant would be part of every signature's graph.
         tables = model.decoding_tables(shortlist=bool(self.config.shortlist_size))
@@ -95,6 +102,10 @@ class Decoder(tf.Module):
         classes = tf.constant(sorted({name for name, _ in syntax.classes}))
         is_class = tf.reduce_any(vocabulary[:, tf.newaxis] == classes, axis=1)
         self._protected_vocabulary = protected_classes.is_protected(vocabulary, syntax) | is_class
+        # What may stand for [UNK] may be a joiner.
+        self._blank_vocabulary = protected_roles.is_blank(vocabulary) | (
+            vocabulary == tokenization.UNK
+        )
 
     def dense_inputs(self, features: Features) -> dict[str, tf.Tensor]:
         """Returns what the decoder reads of features, padded to the longest text."""
@@ -188,7 +199,7 @@ class Decoder(tf.Module):
             min_length=self.config.min_length,
             length_alpha=self.config.length_penalty,
             coverage_beta=self.config.coverage_penalty,
-            protected_vocabulary=self._protected_vocabulary if self.config.keep_protected else None,
+            **(self._kept_words() if self.config.keep_protected else {}),
             return_attention=return_attention,
             replace_unknown=self.config.replace_unknown != "none",
             no_repeat_ngram=self.config.no_repeat_ngram,
@@ -198,6 +209,12 @@ class Decoder(tf.Module):
             **drawing,
         )
         return {name: value for name, value in hypotheses._asdict().items() if value is not None}
+
+    def _kept_words(self) -> dict[str, tf.Tensor]:
+        return {
+            "protected_vocabulary": self._protected_vocabulary,
+            "blank_vocabulary": self._blank_vocabulary,
+        }
 
     def _decode_in_buckets(
         self, features: Features, decode: Callable[..., Hypotheses]

@@ -6,7 +6,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from pipeline.export import checks, transform_graph
-from pipeline.features import protected_classes, source_features
+from pipeline.features import protected_classes, protected_roles, source_features
 from pipeline.recipes.recipe import Recipe
 from pipeline.text import tokenization
 
@@ -70,8 +70,12 @@ class TextEncoder(tf.Module):
         }
         # What a copy writes: the token, where no lexicon has another surface for it.
         tokens = features.setdefault("source_copy_tokens", features["source_tokens"])
-        features["source_protected"] = tokens.with_flat_values(
+        protected = tokens.with_flat_values(
             protected_classes.is_protected(tokens.flat_values, self._source_tokenizer.syntax)
+        )
+        features["source_protected"] = protected
+        features["source_roles"], features["source_links"] = protected_roles.roles_and_links(
+            tokens, protected
         )
         return features
 

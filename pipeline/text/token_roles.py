@@ -1,102 +1,97 @@
-"""What a protected token does in its text: whether it opens or closes, and whether order counts.
+r"""What a protected token does in its text: opens, closes, or must keep its place among others.
 
-    <b> opens, </b> closes, <br> and <x/> do neither; `%s` stands in order, `%1$s` may move.
+A pattern for each role, in syntax that RE2 (the graph) and Python's `regex` (the metrics) read
+alike. They are matched against whole tokens that are protected already, so they say nothing about
+what is protected. A token has the first role whose pattern matches.
 
-The same patterns serve Python (`role_of`) and a TensorFlow graph (`roles`).
+    structure   a statement or one half of a message: `{% if x %}`, `{{else}}`, `{n, plural, one {`;
+                all protected tokens of its text keep their order
+    closing     `</b>`, `</0>`, `</>`, `{{/list}}`, `[/b]`
+    void        `<br>`, `<img src="a">`, `<1/>`, `<!-- a comment -->`, `<?xml?>`
+    opening     `<b>`, `<a href="a">`, `<0>`, `<>`, `{{#list}}`, `[url=a]`
+    date        `%Y`, `%M`: of a date, whose directives (`%d`, `%b`) take no arguments, so may move
+    directive   `%s`, `%-10.*ld`, `%@`, `%<PRIu64>`, `{}`, `{:.2f}`: takes the next argument
+    other       `%1$s`, `%(name)s`, `{0}`, `&amp;`, URLs, options, ...: may stand anywhere
 """
 
-import enum
 import functools
-from typing import TYPE_CHECKING
 
 import regex
 
-if TYPE_CHECKING:
-    import tensorflow as tf
+OTHER, STRUCTURE, CLOSING, VOID, OPENING, DIRECTIVE, DATE = range(7)
 
-
-class Role(enum.IntEnum):
-    """What a protected token does.
-
-    Attributes:
-        OTHER: it may stand anywhere: `{name}`, `%1$s`, `&nbsp;`, `https://…`, `--option`.
-        OPENING: a tag that its closing tag must follow: `<b>`, `<0>`, `<>`.
-        CLOSING: the end of the tag that was opened last: `</b>`, `</0>`, `</>`.
-        EMPTY: a tag without content: `<br>`, `<img src="x">`, `<x id="1"/>`, `<1/>`.
-        ORDERED: it must stand in the source's order among its like. It takes the next argument, as
-            an unnumbered directive (`%s`, `%d`, `{}`) does, or it is a part of a message with
-            branches (`{n, plural, one {`, `} other {`, `}}`).
-    """
-
-    OTHER = 0
-    OPENING = 1
-    CLOSING = 2
-    EMPTY = 3
-    ORDERED = 4
-
-
-# Elements of HTML that have no closing tag.
-_VOID = "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
-_SPACE = r"[\t-\r ]"
-_NAME = r"(?:[A-Za-z_][A-Za-z0-9_:.\-]*|[0-9]+)"
-_INSIDE = rf"(?:{_SPACE}(?s:.*))?"
-
-# The name of a tag is the pattern's only group.
-CLOSING = rf"</{_SPACE}*({_NAME}|){_SPACE}*>"
-EMPTY = rf"<(?:(?i:{_VOID}){_INSIDE}|{_NAME}{_INSIDE}/)>"
-OPENING = rf"<({_NAME}|){_INSIDE}>"
-_TAG_NAME = rf"(?s)^</?{_SPACE}*({_NAME}|).*$"
-
-# Flags, width, precision and length of a directive without a position or a name.
-_DIRECTIVE = (
-    r"%[\-+ #0'I,(]*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*)?)?(?:hh|h|ll|l|j|z|t|L|q|Z|I64|I32)?"
-    r"(?:[diouxXeEfFgGaAcCsSprbBhHDOU@]|[tT][A-Za-z]|<(?:PRI|SCN)[A-Za-z0-9]+>)"
+_WHITE = r"\t-\r\x1c-\x20"
+# Of a tag, what follows its name: a quoted value may hold anything.
+_ATTRIBUTES = "(?:[^<>\"']|\"[^\"]*\"|'[^']*'|[\"'])*"
+_NAME = rf"[^{_WHITE}<>/!?%=]+"
+# Elements that HTML never closes.
+_VOID_NAMES = (
+    "area|base|basefont|bgsound|br|col|command|embed|frame|hr|img|input|keygen|link|meta|param"
+    "|source|track|wbr"
 )
-_EMPTY_FIELD = r"\{(?:![a-z])?(?::(?s:.*))?\}"
-_BRANCHES = rf"\{{(?s:.*)\{{|\}}{_SPACE}*[=\p{{L}}\p{{N}}_](?s:.*)\{{|\}}{_SPACE}*\}}"
-ORDERED = f"{_DIRECTIVE}|{_EMPTY_FIELD}|{_BRANCHES}"
+_FLAGS = r"[\-+ #0'I,(_]*"
+_WIDTH = r"(?:\*|[0-9]+)?(?:\.(?:\*|-?[0-9]+)?)?"
+_LENGTH = r"(?:hh|h|ll|l|j|z|t|L|q|Z|I64|I32|w[0-9]+|wf[0-9]+)?"
 
-# The first that matches counts.
-_PATTERNS = (
-    (Role.CLOSING, CLOSING),
-    (Role.EMPTY, EMPTY),
-    (Role.OPENING, OPENING),
-    (Role.ORDERED, ORDERED),
+#: From role to its pattern, in the order of precedence.
+ROLE_PATTERNS = (
+    (
+        STRUCTURE,
+        # One half of braces, statements of templates, and what stands between their branches.
+        r"[^}]*\{[^}]*|[^{]*\}(?:[^{]*|(?s:.*)\{[^}]*)"
+        r"|(?s:\{%.*%\}|<%[^=\-#].*%>)"
+        r"|\{\{[~]?[ ]*(?:else|\^)(?:[ ][^{}]*)?\}\}",
+    ),
+    (CLOSING, rf"</[{_WHITE}]*(?:{_NAME})?[{_WHITE}]*>|\{{\{{~?/[^{{}}]*\}}\}}|\[/[A-Za-z0-9_*\-]*\]"),
+    (
+        VOID,
+        rf"(?s:<!.*>|<\?.*>)|<(?:{_NAME})(?:[{_WHITE}]{_ATTRIBUTES})?/>"
+        rf"|<(?i:{_VOID_NAMES})(?:[{_WHITE}]{_ATTRIBUTES})?>",
+    ),
+    (
+        OPENING,
+        rf"<(?:{_NAME})?(?:[{_WHITE}]{_ATTRIBUTES})?>|<{_NAME}={_ATTRIBUTES}>"
+        r"|\{\{~?[#^][^{}]+\}\}|\[[A-Za-z][A-Za-z0-9_\-]*(?:=[^\[\]]*)?\]",
+    ),
+    (DATE, "%[EO_^#0-]?[YyMIjklVWwPRTZz]"),
+    (
+        DIRECTIVE,
+        rf"%{_FLAGS}{_WIDTH}{_LENGTH}(?:[diouxXeEfFgGaAcCsSpnrbBhHUDO@]|[tT][A-Za-z])"
+        rf"|%{_FLAGS}{_WIDTH}<[A-Za-z0-9]+>|%<[A-Za-z]{{1,2}}"
+        r"|\{(?:![A-Za-z])?(?::[^{}]*)?\}",
+    ),
 )
+#: What stands before and behind the name in a token that opens or closes, for replacing by "".
+NAME_PREFIX = rf"^(?:</?[{_WHITE}]*|\{{\{{~?[#^/] *|\[/?)"
+NAME_SUFFIX = rf"(?s:[{_WHITE}=~}}>\]].*)$"
+#: A token that writes nothing that one can see; of white space tokens have pictures.
+BLANK = r"[\x{FFED}␠␉␊␋␌␍\t-\r\x1c-\x1f\x85\p{Z}\x{200B}\x{FEFF}]*"
 
 
 @functools.cache
 def _compiled(pattern: str) -> "regex.Pattern[str]":
-    return regex.compile(pattern)
+    return regex.compile(regex.sub(r"\\x\{([0-9A-F]{4})\}", r"\\u\1", pattern))
 
 
-def role_of(token: str) -> tuple[Role, str]:
-    """Returns what a protected token does, and its name in lower case where it is a tag.
-
-    Fragments (`<>`, `</>`) and all that are no tags have the name "".
-    """
-    for role, pattern in _PATTERNS:
+@functools.lru_cache(maxsize=4096)
+def role_of(token: str) -> int:
+    """Returns the role of a protected token."""
+    for role, pattern in ROLE_PATTERNS:
         if _compiled(pattern).fullmatch(token):
-            if role is Role.ORDERED:
-                return role, ""
-            return role, _compiled(_TAG_NAME).sub(r"\1", token).lower()
-    return Role.OTHER, ""
+            return role
+    return OTHER
 
 
-def roles(tokens: "tf.Tensor") -> tuple["tf.Tensor", "tf.Tensor"]:
-    """Returns what `role_of` does, in a TensorFlow graph.
+def tag_name(token: str) -> str:
+    """Returns the name by which a token that opens and one that closes belong together.
 
-    Args:
-        tokens: strings of any shape; a token that is not protected must be masked by the caller.
-
-    Returns:
-        int32 like `tokens` (a `Role`), and string like `tokens` (the names of tags).
+    Upper and lower case are one; of `{{#list}}` it is `{list`, so that no tag closes it.
     """
-    import tensorflow as tf
+    family = token[0] if token[0] in "{[" else ""
+    bare = _compiled(NAME_SUFFIX).sub("", _compiled(NAME_PREFIX).sub("", token))
+    return (family + bare).lower()
 
-    role = tf.zeros(tf.shape(tokens), tf.int32)
-    for value, pattern in reversed(_PATTERNS):
-        role = tf.where(tf.strings.regex_full_match(tokens, pattern), int(value), role)
-    is_tag = (role > Role.OTHER) & (role < Role.ORDERED)
-    names = tf.strings.lower(tf.strings.regex_replace(tokens, _TAG_NAME, r"\1"))
-    return role, tf.where(is_tag, names, "")
+
+def is_blank(token: str) -> bool:
+    """Whether a token writes white space at most."""
+    return _compiled(BLANK).fullmatch(token) is not None

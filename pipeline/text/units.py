@@ -17,6 +17,7 @@ import regex
 
 from pipeline.recipes.settings import TextSettings
 from pipeline.text import tokenization, white_space
+from pipeline.text.keeping_apart import keep_apart
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -199,7 +200,11 @@ def byte_table() -> "tf.lookup.StaticHashTable":
     return tf.lookup.StaticHashTable(initializer, default_value="")
 
 
-def detokenize(tokens: "tf.RaggedTensor", table: "tf.lookup.StaticHashTable") -> "tf.Tensor":
+def detokenize(
+    tokens: "tf.RaggedTensor",
+    table: "tf.lookup.StaticHashTable",
+    tokenizer: tokenization.Tokenizer | None = None,
+) -> "tf.Tensor":
     """Returns the texts of ragged units, string `[batch]`; it needs no model.
 
     Bytes that make no character, which a model may output, become U+FFFD.
@@ -207,12 +212,13 @@ def detokenize(tokens: "tf.RaggedTensor", table: "tf.lookup.StaticHashTable") ->
     Args:
         tokens: ragged string `[batch, (units)]`.
         table: what `byte_table` gives.
+        tokenizer: what cuts texts into words: with it, no units make a protected token where they
+            touch, see `keeping_apart`.
     """
     import tensorflow as tf
 
     units = tokens.flat_values
     in_bytes = table.lookup(units)
-    texts = tokenization.detokenize(
-        tokens.with_flat_values(tf.where(in_bytes == "", units, in_bytes))
-    )
+    tokens = tokens.with_flat_values(tf.where(in_bytes == "", units, in_bytes))
+    texts = tokenization.detokenize(keep_apart(tokens, tokenizer) if tokenizer else tokens)
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")

@@ -133,7 +133,7 @@ def test_forbid_agrees_with_its_definition(seed, index):
     got = numpy(
         protection.forbid(
             ops.convert_to_tensor(log_probs),
-            ops.convert_to_tensor(owed),
+            {"owed": ops.convert_to_tensor(owed)},
             ops.convert_to_tensor(extended),
             ops.convert_to_tensor(index, dtype="int32"),
             max_length,
@@ -178,10 +178,8 @@ def test_nothing_changes_where_nothing_is_protected():
 )
 def test_pay_settles_one_occurrence(token, left):
     extended = ops.convert_to_tensor(np.array([[9, 9, 6]], "int32"))
-    paid = Protection.pay(
-        ops.ones((1, 3), "bool"),
-        ops.convert_to_tensor(np.array([token], "int32")),
-        extended,
-        VOCABULARY,
+    everything = ops.ones((1, 3), "bool")
+    paid = Protection(ops.convert_to_tensor(PROTECTED_WORDS), everything).pay(
+        {"owed": everything}, ops.convert_to_tensor(np.array([token], "int32")), extended, 0, 9
     )
-    assert ops.convert_to_numpy(paid)[0].tolist() == left
+    assert ops.convert_to_numpy(paid["owed"])[0].tolist() == left

@@ -232,7 +232,11 @@ def test_forbid_agrees_with_its_definition_for_spans(seed, index):
     got = np.exp(
         numpy(
             protection.forbid(
-                log_probs, ops.convert_to_tensor(owed), step.ids, ops.convert_to_tensor(index), 6
+                log_probs,
+                {"owed": ops.convert_to_tensor(owed)},
+                step.ids,
+                ops.convert_to_tensor(index),
+                6,
             )
         )
     )

@@ -1,0 +1,231 @@
+"""The order that an output's protected tokens must stand in: tags well nested, directives in line."""
+
+import typing
+
+from keras import ops
+
+from keras_models.decoding.actions import flagged_ids, surfaces
+from keras_models.layers.numerics import take_rows
+
+#: What each source token is. `KEPT` and all that follow are protected. A text with tags that are
+#: not well nested, or with other structure, has no tags but `CHAINED` ones.
+BLANK = 0  # padding, or a token that writes nothing: no content
+TEXT = 1  # a word that anything may become
+KEPT = 2  # a placeholder or the like: content
+VOID = 3  # a tag without a partner, such as `<br>`
+EMPTY_OPENING = 4  # opens a pair with nothing in it
+OPENING = 5  # opens a pair that must not be empty
+EMPTY_CLOSING = 6
+CLOSING = 7
+CHAINED = 8  # stands behind the token that it is linked to
+CHAINED_BEHIND_TEXT = 9  # and something stands between the two
+
+# What no answer has room for.
+_TOO_MUCH = 2**20
+
+
+class Standing(typing.NamedTuple):
+    """What a step may do for what is promised.
+
+    Attributes:
+        payable: bool `[rows, source_length]`, owed tokens that may be output now.
+        unfinished: bool `[rows, 1]`, whether the output must go on.
+        slack: int32 `[rows, 1]`, tokens that may be output besides those that must.
+        text_fits, blank_fits: bool `[rows, 1]`, whether a word, or a token that writes nothing, may
+            be output where the output is unfinished.
+    """
+
+    payable: typing.Any
+    unfinished: typing.Any
+    slack: typing.Any
+    text_fits: typing.Any
+    blank_fits: typing.Any
+
+
+class Order(typing.NamedTuple):
+    """The places that protected tokens may take, besides how often they stand in the output.
+
+    A closing tag closes the tag opened last, and only if the pair holds text or held none in the
+    source. A token with a link stands behind the source token that it is linked to: unnumbered
+    directives, openings that read the same, and the tags of a text that is not well nested.
+
+    No search is led into a dead end: a step that would leave too few places for what is owed, with
+    a word in each pair that wants one, is not possible, nor one that uses up the only content of a
+    source which has no words.
+
+    A hypothesis' ledger has, beside `owed`, `depth` int32 `[rows, source_length]`, how deep each
+    tag is that is open, 0 for others; and `filled` int32 `[rows]`: open tags down to this depth
+    hold text. Where tags are chained it is 1 if text follows the last of them.
+
+    Attributes:
+        roles: int32 `[batch, source_length]`, see this module's constants.
+        links: int32 `[batch, source_length]`, 1 + the position of the tag that a closing one
+            closes, or of the token that it stands behind; 0 for none.
+        blank: bool `[vocabulary_size]` or `[batch, vocabulary_size]`, words that are no content.
+    """
+
+    roles: typing.Any
+    links: typing.Any
+    blank: typing.Any
+
+    def of(self, sources):
+        """The same for some of the sources, int32 `[n]`."""
+        blank = self.blank if len(self.blank.shape) == 1 else take_rows(self.blank, sources)
+        return Order(take_rows(self.roles, sources), take_rows(self.links, sources), blank)
+
+    def whole_pairs(self, source):
+        """Returns `source [batch, source_length]` without tags whose partner it lacks."""
+        closing = self._is_closing(self.roles)
+        partners = ops.maximum(self.links - 1, 0)
+        alone = ops.logical_and(closing, ops.logical_not(ops.take_along_axis(source, partners, 1)))
+        missing = ops.logical_and(closing, ops.logical_not(source))
+        left = flagged_ids(missing, partners, ops.shape(source)[1])
+        return ops.logical_and(source, ops.logical_not(ops.logical_or(alone, left)))
+
+    @staticmethod
+    def first_ledger(shape, source_length):
+        """What a ledger has beside `owed` at the start, for hypotheses of a shape."""
+        return {
+            "depth": ops.zeros((*shape, source_length), dtype="int32"),
+            "filled": ops.zeros(shape, dtype="int32"),
+        }
+
+    def rows(self, number):
+        """Roles, links and blank words of `number` rows, the hypotheses of a source together."""
+        times = number // ops.shape(self.roles)[0]
+        blank = ops.expand_dims(self.blank, 0)
+        if len(self.blank.shape) > 1:
+            blank = ops.repeat(self.blank, times, axis=0)
+        return ops.repeat(self.roles, times, axis=0), ops.repeat(self.links, times, axis=0), blank
+
+    def standing(self, ledger, index, max_length):
+        """Returns the `Standing` of hypotheses.
+
+        Args:
+            ledger: dict of `owed`, `depth` and `filled`.
+            index: tokens output so far, a scalar.
+            max_length: the longest output, a scalar.
+        """
+        owed, depth = ledger["owed"], ledger["depth"]
+        filled = ops.expand_dims(ledger["filled"], -1)
+        roles, links, _ = self.rows(ops.shape(owed)[0])
+        open_tags = ops.max(depth, axis=-1, keepdims=True)
+        linked = ops.maximum(links - 1, 0)
+        waits = ops.logical_and(links > 0, ops.take_along_axis(owed, linked, axis=1))
+        closes = self._is_closing(roles)
+        level = ops.where(closes, ops.take_along_axis(depth, linked, axis=1), 0)
+        may_close = ops.logical_and(
+            ops.logical_and(level > 0, ops.equal(level, open_tags)),
+            ops.logical_or(ops.equal(roles, EMPTY_CLOSING), filled >= level),
+        )
+        in_line = ops.logical_not(waits)
+        behind_text = ops.equal(roles, CHAINED_BEHIND_TEXT)
+        may = ops.where(
+            closes,
+            may_close,
+            ops.logical_and(in_line, ops.logical_or(ops.logical_not(behind_text), filled > 0)),
+        )
+
+        def number(flags):
+            return ops.sum(ops.cast(ops.logical_and(owed, flags), "int32"), axis=-1, keepdims=True)
+
+        def some(flags):
+            return ops.cast(ops.any(flags, axis=-1, keepdims=True), "int32")
+
+        # Places that want text, now and after text: one for all pairs, which may be nested, and one
+        # for each gap between chained tags. What is kept fills them, a word each of the others.
+        kept = number(ops.equal(roles, KEPT))
+        opening = ops.equal(roles, OPENING)
+        wanting = some(ops.logical_and(opening, depth > filled))
+        to_open = some(ops.logical_and(owed, opening))
+        gaps = number(behind_text)
+        next_gap = some(ops.logical_and(ops.logical_and(owed, behind_text), in_line))
+        places = ops.maximum(to_open, wanting) + gaps - next_gap * ops.cast(filled > 0, "int32")
+        after_text = to_open + gaps - next_gap
+        words = ops.maximum(places - kept, 0)
+        words_after_text = ops.maximum(after_text - kept, 0)
+        words_after_kept = ops.maximum(after_text - kept + 1, 0)
+
+        room = max_length - index
+        total = number(True)
+        spare = room - total - words
+        slack = ops.maximum(spare, 0)
+        # What closes that which is open must fit, even if not all that is owed does.
+        left = room - 1 - open_tags
+        needs = ops.where(
+            ops.equal(roles, OPENING),
+            2,
+            ops.where(
+                ops.equal(roles, EMPTY_OPENING),
+                1 + wanting,
+                ops.where(ops.equal(roles, VOID), wanting, 0),
+            ),
+        )
+        fits = ops.logical_or(closes, left >= needs)
+        more = words_after_kept - words
+        wordless = ops.logical_not(ops.any(ops.equal(roles, TEXT), axis=-1, keepdims=True))
+        more = ops.where(ops.logical_and(wordless, more > 0), _TOO_MUCH, more)
+        fits = ops.logical_and(
+            fits, ops.logical_or(ops.not_equal(roles, KEPT), more <= slack)
+        )
+        payable = ops.logical_and(ops.logical_and(owed, may), fits)
+        must = ops.logical_or(
+            ops.logical_or(spare >= 0, open_tags > 0), ops.any(payable, axis=-1, keepdims=True)
+        )
+        return Standing(
+            payable=payable,
+            unfinished=ops.logical_and(ops.logical_and(total > 0, room > 0), must),
+            slack=slack,
+            text_fits=ops.logical_and(1 + words_after_text - words <= slack, left >= 0),
+            blank_fits=ops.logical_and(slack >= 1, left >= wanting),
+        )
+
+    def settle(self, ledger, standing, tokens, extended_ids, vocabulary_size):
+        """Returns the ledger once `tokens [rows]` are output.
+
+        One occurrence is paid: the first of those that may be.
+        """
+        owed, depth, filled = ledger["owed"], ledger["depth"], ledger["filled"]
+        rows, source_length = ops.shape(owed)
+        roles, links, blank = self.rows(rows)
+        ids = ops.cast(extended_ids, "int32")
+        said = surfaces(ops.expand_dims(tokens, -1), ids, vocabulary_size)
+        matches = ops.logical_and(standing.payable, ops.equal(ids, said))
+        pays = ops.any(matches, axis=-1)
+        place = ops.expand_dims(ops.cast(ops.argmax(matches, axis=-1), "int32"), -1)
+        positions = ops.expand_dims(ops.arange(source_length, dtype="int32"), 0)
+        here = ops.logical_and(matches, ops.equal(positions, place))
+
+        role = ops.take_along_axis(roles, place, axis=1)[:, 0]
+        partner = ops.take_along_axis(links, place, axis=1) - 1
+        closes = ops.logical_and(pays, self._is_closing(role))
+        open_tags = ops.max(depth, axis=-1)
+        depth = ops.where(
+            ops.logical_and(
+                here, ops.logical_or(ops.equal(roles, OPENING), ops.equal(roles, EMPTY_OPENING))
+            ),
+            ops.expand_dims(open_tags + 1, -1),
+            depth,
+        )
+        closed = ops.logical_and(ops.expand_dims(closes, -1), ops.equal(positions, partner))
+        depth = ops.where(closed, 0, depth)
+
+        # A word of the vocabulary, or a copy of one that it lacks.
+        is_blank = ops.take_along_axis(
+            ops.broadcast_to(blank, (rows, ops.shape(blank)[1])),
+            ops.minimum(said, vocabulary_size - 1),
+            axis=1,
+        )
+        copied = ops.take_along_axis(roles, ops.maximum(said - vocabulary_size, 0), axis=1)
+        is_blank = ops.where(said < vocabulary_size, is_blank, ops.equal(copied, BLANK))[:, 0]
+        is_text = ops.where(pays, ops.equal(role, KEPT), ops.logical_not(is_blank))
+        chained = ops.any(roles >= CHAINED, axis=-1)
+        filled = ops.where(is_text, ops.where(chained, 1, open_tags), filled)
+        filled = ops.where(closes, ops.minimum(filled, open_tags - 1), filled)
+        filled = ops.where(ops.logical_and(pays, role >= CHAINED), 0, filled)
+        owed = ops.logical_and(owed, ops.logical_not(here))
+        return {"owed": owed, "depth": depth, "filled": filled}
+
+    @staticmethod
+    def _is_closing(roles):
+        return ops.logical_or(ops.equal(roles, EMPTY_CLOSING), ops.equal(roles, CLOSING))

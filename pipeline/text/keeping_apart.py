@@ -1,0 +1,186 @@
+"""Answers that read as they were made: no two tokens make a protected one where they touch.
+
+`5 ￭% ￭d'un` would be written `5%d'un`, in which `%d` is a placeholder that the source lacks; so a
+blank comes between: `5% d'un`. What blanks cannot prevent, such as the words `{ name }`, loses its
+punctuation.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.text import white_space
+from pipeline.text.placeholders.protected_syntax import BEGIN_MARK, END_MARK
+from pipeline.text.tokenization import JOINER, Tokenizer
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# What marks the beginning of each token on the way; no text holds it.
+_PIECE = "\x1e"
+_CAN_GO = r"[^\p{L}\p{M}\p{N}]*"
+
+
+class _Spans(NamedTuple):
+    """Protected tokens of texts, as offsets in bytes of all texts side by side; int64 each."""
+
+    begins: "tf.Tensor"
+    ends: "tf.Tensor"
+
+
+def keep_apart(tokens: "tf.RaggedTensor", tokenizer: Tokenizer) -> "tf.RaggedTensor":
+    """Changes tokens so that their text, cut again, holds their protected tokens and no others.
+
+    Args:
+        tokens: ragged string `[batch, (tokens)]`, with joiners where they touch.
+        tokenizer: what joins them.
+
+    Returns:
+        Like `tokens`: with fewer joiners where they would make other protected tokens.
+    """
+    import tensorflow as tf
+
+    if tokenizer.kind == "whitespace":
+        return tokens
+
+    spec = tf.TensorShape([None])
+
+    def step(
+        values: "tf.Tensor", protected: "tf.Tensor", splits: "tf.Tensor", _: "tf.Tensor"
+    ) -> tuple["tf.Tensor", "tf.Tensor", "tf.Tensor", "tf.Tensor"]:
+        ragged = tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+        apart, protected, changed = _part(ragged, protected, tokenizer)
+        return apart.flat_values, protected, apart.row_splits, changed
+
+    # What is protected is known now: a mark without its joiners may look like it.
+    protected = tf.strings.regex_full_match(tokens.flat_values, tokenizer.syntax.pattern)
+    values, _, splits, _ = tf.while_loop(
+        lambda values, protected, splits, changed: changed,
+        step,
+        (
+            tokens.flat_values,
+            protected,
+            tokens.row_splits,
+            _is_unsafe(tokens, protected, tokenizer),
+        ),
+        shape_invariants=(spec, spec, tokens.row_splits.shape, tf.TensorShape([])),
+    )
+    return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+
+
+def _marked(
+    tokens: "tf.RaggedTensor", protected: "tf.Tensor", tokenizer: Tokenizer
+) -> "tf.Tensor":
+    """Returns texts with the marks of `ProtectedSyntax.mark` around protected tokens."""
+    import tensorflow as tf
+
+    flat = tokens.flat_values
+    marked = tf.where(protected, BEGIN_MARK + flat + END_MARK, flat)
+    return tokenizer.detokenize(tokens.with_flat_values(marked))
+
+
+def _is_unsafe(
+    tokens: "tf.RaggedTensor", protected: "tf.Tensor", tokenizer: Tokenizer
+) -> "tf.Tensor":
+    """Returns whether any text, cut again, holds other protected tokens; a bool scalar."""
+    import tensorflow as tf
+
+    read = tokenizer.syntax.mark_in_graph(tokenizer.detokenize(tokens))
+    return tf.reduce_any(read != _marked(tokens, protected, tokenizer))
+
+
+def _part(
+    tokens: "tf.RaggedTensor", protected: "tf.Tensor", tokenizer: Tokenizer
+) -> tuple["tf.RaggedTensor", "tf.Tensor", "tf.Tensor"]:
+    """Parts tokens once, where they make other protected ones.
+
+    Returns the tokens, which of them are protected, and whether to look again.
+    """
+    import tensorflow as tf
+
+    flat = tokens.flat_values
+    number = tf.size(flat, out_type=tf.int64)
+    alone = flat == JOINER
+    # White space stands between its neighbours: it begins no piece.
+    bare = tf.strings.regex_replace(flat, f"^ |{JOINER}", "")
+    is_piece = ~alone & ~white_space.is_white_space_in_graph(flat) & ~_continues_character(bare)
+    piece = tf.cumsum(tf.cast(is_piece, tf.int64), exclusive=True)
+
+    begun = tf.strings.regex_replace(flat, f"^({JOINER}?)", rf"\1{_PIECE}")
+    texts = tokenizer.detokenize(tokens.with_flat_values(tf.where(is_piece, begun, flat)))
+    starts, _ = _offsets(texts, _PIECE)
+    read = tokenizer.syntax.mark_in_graph(tf.strings.regex_replace(texts, _PIECE, ""))
+    found = _Spans(_offsets(read, BEGIN_MARK)[0], _offsets(read, END_MARK)[0])
+    made = _marked(tokens, protected, tokenizer)
+    meant = _Spans(_offsets(made, BEGIN_MARK)[0], _offsets(made, END_MARK)[0])
+
+    foreign, lost = _without(found, meant), _without(meant, found)
+    inside = _any(
+        (foreign.begins < starts[:, tf.newaxis]) & (starts[:, tf.newaxis] < foreign.ends)
+    )
+    at_edge = _any((starts[:, tf.newaxis] == lost.begins) | (starts[:, tf.newaxis] == lost.ends))
+    # One more: what is behind the last piece.
+    apart = tf.concat([inside | at_edge, [False]], axis=0)
+    # Nothing stands before the first piece of a row.
+    first = tf.gather(piece, tf.gather(tokens.row_starts(), tokens.value_rowids()))
+    before = tf.gather(apart, piece) & (piece > first)
+    behind = tf.gather(apart, tf.minimum(piece + 1, tf.size(starts, tf.int64))) & is_piece
+
+    if tokenizer.kind == "characters":
+        new = tf.where(before & ~tf.strings.regex_full_match(flat, "(?s) .*"), " " + flat, flat)
+        removed = tf.zeros_like(alone)
+    else:
+        new = tf.where(before & is_piece, tf.strings.regex_replace(flat, f"^{JOINER}", ""), flat)
+        new = tf.where(behind, tf.strings.regex_replace(new, f"{JOINER}$", ""), new)
+        removed = alone & before
+    parted = tf.reduce_any(new != flat) | tf.reduce_any(removed)
+
+    # Nothing touches any more: the punctuation among what is read as one token goes.
+    in_foreign = _any(
+        (foreign.begins <= starts[:, tf.newaxis]) & (starts[:, tf.newaxis] < foreign.ends)
+    )
+    goes = tf.gather(tf.concat([in_foreign, [False]], axis=0), piece) & is_piece & ~protected
+    goes &= tf.strings.regex_full_match(bare, _CAN_GO) & ~parted
+    keep = ~(removed | goes)
+    kept = tf.RaggedTensor.from_row_splits(
+        tf.boolean_mask(new, keep),
+        tf.gather(tf.concat([[0], tf.cumsum(tf.cast(keep, tf.int64))], axis=0), tokens.row_splits),
+        validate=False,
+    )
+    changed = (parted | tf.reduce_any(goes)) & (number > 0)
+    protected = tf.boolean_mask(protected, keep)
+    return kept, protected, changed & _is_unsafe(kept, protected, tokenizer)
+
+
+def _offsets(texts: "tf.Tensor", mark: str) -> tuple["tf.Tensor", "tf.Tensor"]:
+    """Returns where a mark stands in texts side by side, in bytes, other marks not counted."""
+    import tensorflow as tf
+
+    joined = tf.strings.reduce_join(texts)
+    others = "".join({BEGIN_MARK, END_MARK, _PIECE} - {mark})
+    parts = tf.strings.split(tf.strings.regex_replace(joined, f"[{others}]", ""), mark)
+    ends = tf.cumsum(tf.cast(tf.strings.length(parts), tf.int64))
+    return ends[:-1], ends[-1:]
+
+
+def _continues_character(bare: "tf.Tensor") -> "tf.Tensor":
+    """Returns which tokens begin inside a character, spelt in bytes."""
+    import tensorflow as tf
+
+    inner = tf.constant([bytes([number]) for number in range(0x80, 0xC0)])
+    return _any(tf.strings.substr(bare, 0, 1)[:, tf.newaxis] == inner)
+
+
+def _without(spans: _Spans, others: _Spans) -> _Spans:
+    """Returns the spans that are not among others."""
+    import tensorflow as tf
+
+    same = (spans.begins[:, tf.newaxis] == others.begins) & (
+        spans.ends[:, tf.newaxis] == others.ends
+    )
+    rest = ~_any(same)
+    return _Spans(tf.boolean_mask(spans.begins, rest), tf.boolean_mask(spans.ends, rest))
+
+
+def _any(flags: "tf.Tensor") -> "tf.Tensor":
+    import tensorflow as tf
+
+    return tf.reduce_any(flags, axis=1)

@@ -1,9 +1,9 @@
 """Settings that every test shares. They must be made before Keras or TensorFlow is imported."""
 
 import gc
-import itertools
 import os
 import sys
+import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -41,9 +41,8 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.parent.name not in LONG_FOLDERS)
 
 
-# All garbage is collected when as many files have ended.
-FILES_PER_COLLECTION = 25
-_files_ended = itertools.count(1)
+# All garbage is collected behind a file that took as many seconds, so that no large graph stays.
+SECONDS_WORTH_A_COLLECTION = 10
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,9 +53,10 @@ def quick_collections():
     In a process with all of TFX and the graphs of other tests, one collection takes a second.
     """
     gc.freeze()
+    begun = time.monotonic()
     yield
     gc.unfreeze()
-    if next(_files_ended) % FILES_PER_COLLECTION == 0:
+    if time.monotonic() - begun > SECONDS_WORTH_A_COLLECTION:
         gc.collect()
 
 

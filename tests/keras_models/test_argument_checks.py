@@ -145,10 +145,10 @@ def test_ids_out_of_range_are_named_where_that_is_asked_for(name, argument, valu
 
 def test_the_switch_comes_back_and_says_what_it_cannot_see():
     head, arguments = built("PointerSentinel"), arguments_of("PointerSentinel")
-    wrong = {**arguments, "source_extended_ids": np.full((B, S), V + S)}
     call = compiled(lambda hidden, ids: head(hidden, arguments["memory_states"], ids))
+    ids = ops.convert_to_tensor(arguments["source_extended_ids"])
     with debugging.check_ids(), pytest.warns(UserWarning, match="run_eagerly=True"):
-        call(ops.convert_to_tensor(wrong["hidden"]), ops.convert_to_tensor(wrong["targets"][:, :1]))
+        call(ops.convert_to_tensor(arguments["hidden"]), ids)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not debugging._enabled

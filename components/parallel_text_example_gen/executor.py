@@ -18,7 +18,7 @@ from pipeline.common import whole_files
 from pipeline.readers import DataError
 from pipeline.readers.input_plan import InputPlan
 from pipeline.readers.planning import plan_inputs
-from pipeline.readers.records import REJECT_COLUMNS
+from pipeline.readers.records import LEFT_OUT, REJECT_COLUMNS
 from pipeline.readers.splits import SPLITS
 from pipeline.recipes import sections
 from pipeline.recipes.recipe import section_from_json
@@ -194,13 +194,15 @@ def _check(counts: RecordCounts, config: sections.DataConfig, uri: str) -> None:
     Raises:
         DataError: what is wrong, and where the rejects are.
     """
+    # Languages have more plural forms than there are texts to translate by them.
+    left_out = counts["by_reason"].get(LEFT_OUT, 0)
+    read, rejected = counts["read"] - left_out, counts["rejected"] - left_out
     if not counts["read"]:
         problem = "The data holds no records at all: check the path given as data"
-    elif counts["rejected"] > config.max_rejected_share * counts["read"]:
-        reason, count = next(iter(counts["by_reason"].items()))
-        share = counts["rejected"] / counts["read"]
+    elif rejected > config.max_rejected_share * read:
+        reason, count = next(item for item in counts["by_reason"].items() if item[0] != LEFT_OUT)
         problem = (
-            f"{counts['rejected']} of {counts['read']} records were rejected ({share:.1%}, "
+            f"{rejected} of {read} records were rejected ({rejected / read:.1%}, "
             f"most often '{reason}': {count}), above data.max_rejected_share "
             f"({config.max_rejected_share:.1%}): correct the data or raise the share"
         )

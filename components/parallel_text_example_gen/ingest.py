@@ -121,7 +121,7 @@ class _ReadUnit(beam.DoFn):
         """Yields the records of one unit."""
         for record in read_unit(unit, self._config):
             if isinstance(record, Pair):
-                yield (*record, unit.split)
+                yield (*record[:5], unit.split)
             else:
                 yield beam.pvalue.TaggedOutput(REJECTED, (*record, unit.split))
 

@@ -1,11 +1,12 @@
 """Finding the files that a data path stands for, and checking them before any work is done."""
 
+import dataclasses
 import fnmatch
 import itertools
 import os
 from collections.abc import Sequence
 
-from pipeline.readers import DataError
+from pipeline.readers import DataError, UnreadableFile
 from pipeline.readers.files import (
     Files,
     files_for,
@@ -62,8 +63,9 @@ def plan_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> I
         A plan with one unit or more.
 
     Raises:
-        DataError: nothing readable is there, a partner file or a column is missing, aligned files
-            differ in length, or a catalogue's syntax is broken.
+        DataError: nothing readable is there, a partner file or a column is missing, or aligned
+            files differ in length. A catalogue that cannot be read stops nothing if there are other
+            files.
     """
     path = resolve_data_path(data_path)
     files = files_for(path)
@@ -78,8 +80,7 @@ def plan_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> I
             plan = _plan_two_files(path, data_config, files)
         else:
             raise DataError(f"There is no file or folder {path}: check the path given as data.")
-        for unit in plan.units:
-            _check_unit(unit, data_config, files)
+        plan = _check_units(plan, data_config, files)
     except OSError as error:
         reason = error.strerror or error
         raise DataError(
@@ -102,6 +103,8 @@ def _format_of(path: str, config: DataConfig, files: Files) -> str | None:
     format_ = _FORMAT_OF_SUFFIX.get(extension)
     if extension == _WITH_TABS and config.format == "auto" and not _has_tabs(path, files):
         return None
+    if format_ == "tsv" and config.format == "csv" and config.separator == "\t":
+        return "csv"
     return format_
 
 
@@ -263,12 +266,25 @@ def _plan_directory(base: str, config: DataConfig, files: Files) -> InputPlan:
     return InputPlan(base, tuple(units[key] for key in sorted(units)), tuple(ignored))
 
 
+def _check_units(plan: InputPlan, config: DataConfig, files: Files) -> InputPlan:
+    """Checks the files of a plan, and returns it with those that cannot be read."""
+    problems: list[str] = []
+    for unit in plan.units:
+        try:
+            _check_unit(unit, config, files)
+        except UnreadableFile as problem:
+            problems.append(str(problem))
+    if len(problems) == len(plan.units):
+        raise DataError(problems[0])
+    return dataclasses.replace(plan, unreadable_files=tuple(problems))
+
+
 def _check_unit(unit: InputUnit, config: DataConfig, files: Files) -> None:
     format_ = FORMATS[unit.format]
     for path in unit.paths:
         if format_.is_utf8 and is_utf16(path, files):
             raise DataError(f"{path} is UTF-16 text: convert it to UTF-8.")
-    if next(raw_lines(unit.paths[0], files), None) is None:
+    if not format_.rejects_files and next(raw_lines(unit.paths[0], files), None) is None:
         raise DataError(f"{unit.paths[0]} is empty: fill it or take it away.")
     if config.extra_columns and not format_.has_columns:
         key = "data.source_features" if config.source_features else "data.slice_features"

@@ -90,6 +90,8 @@ def run(
     progress.say(f"Reading {len(plan.units)} file(s); artifacts go to {folder}")
     if plan.ignored_files:
         progress.say(f"  ignored, of unknown type: {', '.join(plan.ignored_files)}")
+    for problem in plan.unreadable_files:
+        progress.say(f"  rejected: {problem}")
     progress.say("Loading TFX")
     tensorflow_settings.quiet()
     tensorflow_settings.for_training()

@@ -20,8 +20,6 @@ from serving.model_config import ALL_VERSIONS, ModelConfig, VersionPolicy, read_
 from serving.model_versions import ModelVersions
 from serving.server import ModelServer, ServerSettings
 
-pytestmark = pytest.mark.usefixtures("quick_collections")
-
 
 @pytest.fixture
 def folder(tmp_path, saved_models):

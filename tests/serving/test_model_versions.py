@@ -17,8 +17,6 @@ from serving.model_versions import ModelVersions
 from serving.server import ModelServer, ServerSettings
 from tests.serving.support import DEADLINE, request, states, wait_until
 
-pytestmark = pytest.mark.usefixtures("quick_collections")
-
 
 @pytest.fixture(autouse=True)
 def _quiet(caplog):

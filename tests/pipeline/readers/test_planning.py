@@ -65,13 +65,9 @@ def test_errors_name_the_file_and_what_to_do(tmp_path):
     write(tmp_path / "l.fr", "\u010a\n2\n".encode("utf-16"))
     fails(tmp_path / "l.en", "l.fr is UTF-16 text")
     fails(write(tmp_path / "f.json", '[{"source": "a"}]'), "f.json", "JSON Lines")
-    fails(
-        write(tmp_path / "g.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "c" nonsense "d"\nmsgstr "e"\n'),
-        "g.po, line 4",
-    )
-    fails(
-        write(tmp_path / "h.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "cut"\n'), "h.po, line 4", "msgstr"
-    )
+    fails(write(tmp_path / "g.po", '\nmsgid "c" nonsense "d"\nmsgstr "e"\n'), "g.po, line 2")
+    fails(write(tmp_path / "h.po", 'msgid "cut"\n'), "h.po, line 1", "msgstr")
+    fails(write(tmp_path / "h.po", ""), "h.po", "empty")
     fails(write(tmp_path / "i.mo", b"\xde\x12\x04\x95\0\0"), "i.mo", "msgfmt")
     fails(write(tmp_path / "j.mo", b"nonsense"), "j.mo")
     fails(

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.pipeline.export.tiny_models import make_recipe, transform_tiny
+from tests.pipeline.export.tiny_models import BEAM, make_recipe, transform_tiny
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_weights_trained_on_jax_are_served(tmp_path):
         "max_length_offset": 7,
     }
     recipe = make_recipe(
-        model={"head": "pointer_generator"}, decoding={**decoding, "min_length": 1}
+        model={"head": "pointer_generator"}, decoding={**BEAM, **decoding, "min_length": 1}
     )
     words = (["greet", "and", "now"], ["and"])
     transform_output = transform_tiny(tmp_path, recipe, ROWS, *words)

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from pipeline.common import progress
-from tests.pipeline.export.tiny_models import export_tiny, make_recipe
+from tests.pipeline.export.tiny_models import BEAM, export_tiny, make_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +39,7 @@ def folder(tmp_path_factory):
     recipe = make_recipe(
         model={"head": "pointer_generator"},
         decoding={
+            **BEAM,
             "batch_buckets": [1, 4],
             "length_buckets": [8, 16],
             "min_length": 3,

@@ -4,6 +4,7 @@ import collections
 import itertools
 from typing import Any
 
+from pipeline.metrics import tag_validity
 from pipeline.metrics.base import DenseMetric, FloatArray, Row, Share, ratio
 from pipeline.metrics.scored_texts import Segment, TrainingWords
 from pipeline.metrics.scoring_options import ScoringOptions
@@ -12,9 +13,11 @@ from pipeline.metrics.scoring_options import ScoringOptions
 class Fidelity(DenseMetric):
     """Share of the outputs that hold exactly the source's tokens of one kind.
 
-    An output must have each as often as its source. The share is over the segments whose source
-    holds at least one; `details` has it over all segments too, where a token that the output
-    invented counts as broken. Order does not matter: languages order things differently.
+    An output must have each as often as its source, and unnumbered directives (`%s`, `{}`) in its
+    order: they take the arguments in turn. Others may move, languages order things differently; of
+    all protected tokens tags must be valid too, see `TagValidity`. The share is over the segments
+    whose source holds at least one; `details` has it over all segments too, where a token that the
+    output invented counts as broken.
     """
 
     size = 4
@@ -29,10 +32,18 @@ class Fidelity(DenseMetric):
             "protected": tokenizer.protected_tokens,
         }[kind]
         self._kind = kind
+        self._tokenizer = tokenizer
 
     def statistics(self, segment: Segment) -> Row:
-        tokens = collections.Counter(self._find(segment.source))
-        is_faithful = collections.Counter(self._find(segment.hypothesis)) == tokens
+        tokens, found = self._find(segment.source), self._find(segment.hypothesis)
+        is_faithful = collections.Counter(found) == collections.Counter(tokens) and (
+            tag_validity.ordered_directives(found) == tag_validity.ordered_directives(tokens)
+        )
+        if is_faithful and self._kind == "protected":
+            is_faithful = tag_validity.keeps_tags(
+                self._tokenizer.marked_tokens(segment.source),
+                self._tokenizer.marked_tokens(segment.hypothesis),
+            )
         return [bool(tokens) and is_faithful, bool(tokens), is_faithful, 1]
 
     def value(self, sums: FloatArray) -> float | None:
@@ -48,7 +59,8 @@ class Fidelity(DenseMetric):
         }
 
     def own_signature(self) -> str:
-        return f"tokens:{self._kind}|equal:multiset"
+        tags = ", tags valid" if self._kind == "protected" else ""
+        return f"tokens:{self._kind}|equal:multiset, directives in order{tags}"
 
 
 class UnseenCopies(Share):

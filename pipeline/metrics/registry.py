@@ -21,6 +21,7 @@ from pipeline.metrics.rouge import Rouge
 from pipeline.metrics.sacrebleu_metrics import Bleu, BleuByLength, Chrf, Ter
 from pipeline.metrics.scored_texts import TrainingWords
 from pipeline.metrics.scoring_options import DEFAULT_OPTIONS, ScoringOptions
+from pipeline.metrics.tag_validity import TagValidity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +67,7 @@ _METRICS = {
     "protected_fidelity": _Entry(
         "Protected-token fidelity", functools.partial(Fidelity, "protected")
     ),
+    "tag_validity": _Entry("Tag validity", TagValidity),
     "copy_rate": _Entry("Copy rate", CopyRate, is_neutral=True),
     "copy_precision": _Entry("Copy precision", CopyPrecision),
     "unseen_copies": _Entry("Unseen words copied", UnseenCopies),

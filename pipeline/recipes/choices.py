@@ -65,6 +65,7 @@ METRIC_RANGES = {
     "execution_accuracy": 1.0,
     "placeholder_fidelity": 1.0,
     "protected_fidelity": 1.0,
+    "tag_validity": 1.0,
     "copy_rate": 1.0,
     "copy_precision": 1.0,
     "repetition_rate": 1.0,

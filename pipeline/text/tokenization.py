@@ -345,6 +345,14 @@ class Tokenizer:
             return [token for token, kept in _characters(text, self.syntax) if kept]
         return [piece.token for piece in _pieces(text, self.syntax) if piece.is_protected]
 
+    def marked_tokens(self, text: str) -> list[tuple[str, bool]]:
+        """Returns the tokens of a text, without joiners, and whether each is protected."""
+        if self.kind == "whitespace":
+            return [(token, self.syntax.is_protected(token)) for token in _split(text)]
+        if self.kind == "characters":
+            return list(_characters(text, self.syntax))
+        return [(piece.token, piece.is_protected) for piece in _pieces(text, self.syntax)]
+
     def placeholders(self, text: str) -> list[str]:
         """Returns the placeholders among a text's tokens, in order."""
         return [token for token in self.protected_tokens(text) if self.syntax.is_placeholder(token)]

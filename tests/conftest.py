@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items):
 
 
 # All garbage is collected behind a file that took as many seconds, so that no large graph stays.
-SECONDS_WORTH_A_COLLECTION = 10
+SECONDS_WORTH_A_COLLECTION = 20
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -76,7 +76,8 @@ class PassThrough(tf.Module):
         ids = tf.pad(features["source_extended_ids"].to_tensor(), [[0, 0], [0, 1]])
         unknown = tf.pad(self.unknown(features).to_tensor(False), [[0, 0], [0, 1]])
         places = hypotheses["copied_from"]
-        copied = tf.gather(ids, tf.maximum(places, 0), batch_dims=1)
+        last = tf.shape(ids)[1] - 1
+        copied = tf.gather(ids, tf.clip_by_value(places, 0, last), batch_dims=1)
         said = tf.where(places >= 0, copied, hypotheses["tokens"])
         inside = tf.range(tf.shape(said)[2]) < hypotheses["lengths"][:, :, tf.newaxis]
         said = tf.where(inside, said, -1)

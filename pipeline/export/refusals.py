@@ -25,7 +25,7 @@ class TextsRefused(ModelError):
         first = next(iter(self.reasons.values()))
         others = len(self.reasons) - 1
         number = "1 more text was" if others == 1 else f"{others} more texts were"
-        super().__init__(f"{first} ({number} refused, too.)" if others else first)
+        super().__init__(f"{first} {number} refused, too." if others else first)
 
 
 def answer_each(

@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
+from pipeline.common.errors import VerbatimError
 from pipeline.readers.catalogue_entries import Entry, charset_of, decode_in, is_text_charset
 from pipeline.readers.files import BYTE_ORDER_MARK
 
@@ -43,7 +44,7 @@ _PREDECESSORS = {
 }
 
 
-class PoError(ValueError):
+class PoError(VerbatimError, ValueError):
     """A .po file that cannot be read at all; the message completes "FILE "."""
 
 

@@ -90,7 +90,7 @@ def test_a_flagged_entry_whose_translation_breaks_its_format_is_rejected(tmp_pat
     pairs, rejects = read(write(tmp_path / "a.po", content))
     assert [pair.target for pair in pairs] == ["%2$d : %1$s", "20 %", "un", "%d fichiers"]
     assert [(reject.line, reject.reason) for reject in rejects] == [
-        (5, "other format directives than its source")
+        (6, "other format directives than its source")
     ]
 
 

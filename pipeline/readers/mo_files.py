@@ -8,7 +8,6 @@ Toolkit and Python's gettext do not read.
 import struct
 from collections.abc import Iterator
 
-from pipeline.common.errors import VerbatimError
 from pipeline.readers.catalogue_entries import Entry, charset_of, decode_in, is_text_charset
 
 MAGICS = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
@@ -21,7 +20,7 @@ _CONTEXT_END = "\x04"
 _MOST_OVERLAP = 16
 
 
-class MoError(VerbatimError, ValueError):
+class MoError(ValueError):
     """A .mo file that cannot be read; the message completes "FILE is not a readable .mo file: "."""
 
 

@@ -10,7 +10,6 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from pipeline.common.errors import VerbatimError
 from pipeline.readers.catalogue_entries import Entry, charset_of, decode_in, is_text_charset
 from pipeline.readers.files import BYTE_ORDER_MARK
 
@@ -44,7 +43,7 @@ _PREDECESSORS = {
 }
 
 
-class PoError(VerbatimError, ValueError):
+class PoError(ValueError):
     """A .po file that cannot be read at all; the message completes "FILE "."""
 
 

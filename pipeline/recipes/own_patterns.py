@@ -2,14 +2,12 @@
 
 import regex
 
-from pipeline.common.errors import VerbatimError
-
 # RE2 takes these for ASCII, `regex` for Unicode.
 _ASCII = {"d": "0-9", "w": "A-Za-z0-9_", "s": r"\t\n\f\r "}
 _PART = regex.compile(r"\\(?P<escaped>.)|\[\^?\]?|\]", regex.DOTALL)
 
 
-class PatternError(VerbatimError, ValueError):
+class PatternError(ValueError):
     """A pattern that cannot be used; its message says why, as the end of a sentence."""
 
 

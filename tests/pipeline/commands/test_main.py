@@ -112,8 +112,8 @@ def test_each_error_type_of_the_project_becomes_a_sentence():
         found
     )
     assert len({error.__name__ for error in found}) == len(found)
-    # What never reaches a user: it becomes a rejected record, or a server's answer.
-    within = {"MoError", "PoError", "RequestRefused"}
+    # What never reaches a user: it becomes a rejected record, a part of a sentence, or an answer.
+    within = {"MoError", "PoError", "PatternError", "RequestRefused"}
     others = {error.__name__ for error in found if not issubclass(error, VerbatimError)}
     assert others == within
 

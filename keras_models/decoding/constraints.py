@@ -119,7 +119,9 @@ class Protection(typing.NamedTuple):
         unfinished = ops.logical_and(number > 0, room > 0)
         return Standing(ledger["owed"], unfinished, slack, slack > 0, slack > 0)
 
-    def forbid(self, log_probs, ledger, extended_ids, index, max_length, end_id=END_ID, places=None):
+    def forbid(
+        self, log_probs, ledger, extended_ids, index, max_length, end_id=END_ID, places=None
+    ):
         """Applies the guarantee to a step's distribution, after `constraints`.
 
         Args:

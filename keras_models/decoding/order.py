@@ -1,4 +1,4 @@
-"""The order that an output's protected tokens must stand in: tags well nested, directives in line."""
+"""The order of an output's protected tokens: tags well nested, directives in line."""
 
 import typing
 
@@ -165,9 +165,7 @@ class Order(typing.NamedTuple):
         more = words_after_kept - words
         wordless = ops.logical_not(ops.any(ops.equal(roles, TEXT), axis=-1, keepdims=True))
         more = ops.where(ops.logical_and(wordless, more > 0), _TOO_MUCH, more)
-        fits = ops.logical_and(
-            fits, ops.logical_or(ops.not_equal(roles, KEPT), more <= slack)
-        )
+        fits = ops.logical_and(fits, ops.logical_or(ops.not_equal(roles, KEPT), more <= slack))
         payable = ops.logical_and(ops.logical_and(owed, may), fits)
         must = ops.logical_or(
             ops.logical_or(spare >= 0, open_tags > 0), ops.any(payable, axis=-1, keepdims=True)

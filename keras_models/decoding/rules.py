@@ -142,7 +142,13 @@ class Rules(typing.NamedTuple):
                 )
             if self.protection is not None:
                 log_probs = self.protection.forbid(
-                    log_probs, ledger, self.extended_ids, index, self.max_length, self.end_id, places
+                    log_probs,
+                    ledger,
+                    self.extended_ids,
+                    index,
+                    self.max_length,
+                    self.end_id,
+                    places,
                 )
             if self.no_repeat_ngram:
                 log_probs = self._forbid_repeats(

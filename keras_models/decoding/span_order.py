@@ -50,9 +50,7 @@ class SpanOrder:
         has_text = ops.logical_or(self.has_text, ops.zeros_like(owed))
         closes = ops.logical_or(ops.equal(roles, EMPTY_CLOSING), ops.equal(roles, CLOSING))
         outside = ops.logical_and(closes, ops.logical_not(inside))
-        is_last = ops.logical_and(
-            level > 0, ops.equal(self.open_tags - level, self.closed)
-        )
+        is_last = ops.logical_and(level > 0, ops.equal(self.open_tags - level, self.closed))
         content = ops.logical_or(
             ops.equal(roles, EMPTY_CLOSING), ops.logical_or(self.filled >= level, has_text)
         )

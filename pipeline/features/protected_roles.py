@@ -56,9 +56,9 @@ def roles_and_links(
     link = tf.where(opens & ~chained, _previous_equal(flat, rows, opens & ~chained), link)
 
     closed = tf.where(closes & (partner >= 0), partner, number)
-    text_inside = tf.scatter_nd(
-        closed[:, tf.newaxis], tf.cast(holds_text, tf.int32), [number + 1]
-    )[:number]
+    text_inside = tf.scatter_nd(closed[:, tf.newaxis], tf.cast(holds_text, tf.int32), [number + 1])[
+        :number
+    ]
     roles = tf.where(blank, order.BLANK, order.TEXT)
     roles = tf.where(kept, order.KEPT, roles)
     roles = tf.where(role == token_roles.VOID, order.VOID, roles)

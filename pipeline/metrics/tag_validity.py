@@ -127,8 +127,7 @@ def _keeps_line(
 
 
 def _line(tokens: Sequence[MarkedToken], everything: bool) -> tuple[list[str], list[bool]]:
-    """Returns the tags, or all protected tokens, and whether text stands before each but the first.
-    """
+    """Returns the tags, or all protected tokens; and whether text stands before each but one."""
     line: list[str] = []
     gaps: list[bool] = []
     text = False

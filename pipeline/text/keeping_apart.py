@@ -66,9 +66,7 @@ def keep_apart(tokens: "tf.RaggedTensor", tokenizer: Tokenizer) -> "tf.RaggedTen
     return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
 
 
-def _marked(
-    tokens: "tf.RaggedTensor", protected: "tf.Tensor", tokenizer: Tokenizer
-) -> "tf.Tensor":
+def _marked(tokens: "tf.RaggedTensor", protected: "tf.Tensor", tokenizer: Tokenizer) -> "tf.Tensor":
     """Returns texts with the marks of `ProtectedSyntax.mark` around protected tokens."""
     import tensorflow as tf
 
@@ -113,9 +111,7 @@ def _part(
     meant = _Spans(_offsets(made, BEGIN_MARK)[0], _offsets(made, END_MARK)[0])
 
     foreign, lost = _without(found, meant), _without(meant, found)
-    inside = _any(
-        (foreign.begins < starts[:, tf.newaxis]) & (starts[:, tf.newaxis] < foreign.ends)
-    )
+    inside = _any((foreign.begins < starts[:, tf.newaxis]) & (starts[:, tf.newaxis] < foreign.ends))
     at_edge = _any((starts[:, tf.newaxis] == lost.begins) | (starts[:, tf.newaxis] == lost.ends))
     # One more: what is behind the last piece.
     apart = tf.concat([inside | at_edge, [False]], axis=0)

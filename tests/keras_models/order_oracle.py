@@ -1,7 +1,7 @@
 """Which orders of protected tokens are legal, by trying every output, in plain Python.
 
-Tokens are strings: `<b>`, `</b>`, `<br>` (void), `%s` and `%d` (directives), `{x}` (kept, anywhere),
-`￭` (writes nothing), and words.
+Tokens are strings: `<b>`, `</b>`, `<br>` (void), `%s` and `%d` (directives), `{x}` (kept,
+anywhere), `￭` (writes nothing), and words.
 """
 
 import collections
@@ -65,8 +65,7 @@ def is_regular(source):
     if pairs is None:
         return False
     return all(
-        holds_text(source, pair) or set(source[pair[0] + 1 : pair[1]]) <= {JOINER}
-        for pair in pairs
+        holds_text(source, pair) or set(source[pair[0] + 1 : pair[1]]) <= {JOINER} for pair in pairs
     )
 
 
@@ -118,9 +117,7 @@ def may_follow(source, words, max_length):
         if is_legal(source, prefix):
             return True
         more = choices if with_words else list(kept)
-        return any(
-            is_possible(shortened((*prefix, token)), room - 1, with_words) for token in more
-        )
+        return any(is_possible(shortened((*prefix, token)), room - 1, with_words) for token in more)
 
     def follow(prefix):
         room = max_length - len(prefix) - 1

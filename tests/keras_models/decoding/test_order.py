@@ -84,9 +84,7 @@ def test_every_step_allows_what_can_be_finished(max_length):
 
     def step(ledger, ids, kept, roles, links, log_probs, index):
         protection = protection_of(kept, roles, links)
-        return protection.forbid(
-            constrain(log_probs, index), ledger, ids, index, max_length, END
-        )
+        return protection.forbid(constrain(log_probs, index), ledger, ids, index, max_length, END)
 
     def pay(ledger, tokens, ids, kept, roles, links, index):
         return protection_of(kept, roles, links).pay(ledger, tokens, ids, index, max_length)

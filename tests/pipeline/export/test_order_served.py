@@ -1,4 +1,4 @@
-"""Answers of a served model that has learned nothing: tags nested, pairs filled, directives in line.
+"""Answers of a model that has learned nothing: tags nested, pairs filled, directives in line.
 
 The judge knows the text alone.
 """

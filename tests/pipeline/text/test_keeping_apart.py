@@ -82,7 +82,8 @@ def test_hostile_outputs_hold_no_other_tokens(kind, dialects):
     glued = [read(text, tokenizer) != kept_of(row, tokenizer) for text, row in zip(plain, rows)]
     assert sum(glued) > 100
     wrong = [
-        (row, text) for row, text in zip(rows, texts)
+        (row, text)
+        for row, text in zip(rows, texts)
         if read(text, tokenizer) != kept_of(row, tokenizer)
     ]
     assert wrong == []
@@ -101,9 +102,10 @@ def test_what_was_cut_from_a_text_is_written_as_it_was(text):
 
     tokenizer = Tokenizer()
     tokens = tokenizer.tokenize(tf.constant([text]))
-    assert tokenizer.detokenize(tokens).numpy() == tokenizer.detokenize(
-        keep_apart(tokens, tokenizer)
-    ).numpy()
+    assert (
+        tokenizer.detokenize(tokens).numpy()
+        == tokenizer.detokenize(keep_apart(tokens, tokenizer)).numpy()
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,16 @@ EXAMPLES = {
         *("<b>", '<a href="x/y z">', "<a title='>'>", "<0>", "<>", "<p\nclass=a>", "<b=1>"),
         *("{{#list}}", "{{^list}}", "[url=x]"),
     ],
-    token_roles.CLOSING: ["</b>", "</0>", "</>", "</b >", "</ b>", "</xliff:g>", "{{/list}}", "[/b]"],
+    token_roles.CLOSING: [
+        "</b>",
+        "</0>",
+        "</>",
+        "</b >",
+        "</ b>",
+        "</xliff:g>",
+        "{{/list}}",
+        "[/b]",
+    ],
     token_roles.VOID: [
         *("<br>", "<BR/>", "<img/>", "<1/>", "<hr class='x'>", "<!-- a <b> -->", "<?xml a?>"),
         "<x a='b'/>",
@@ -50,7 +59,13 @@ def test_graph_and_metrics_read_roles_alike():
 
 @pytest.mark.parametrize(
     "opening, closing",
-    [("<b>", "</b>"), ("<A HREF='x'>", "</a >"), ("<>", "</>"), ("{{#if x}}", "{{/if}}"), ("[url=x]", "[/url]")],
+    [
+        ("<b>", "</b>"),
+        ("<A HREF='x'>", "</a >"),
+        ("<>", "</>"),
+        ("{{#if x}}", "{{/if}}"),
+        ("[url=x]", "[/url]"),
+    ],
 )
 def test_names_pair_tags(opening, closing):
     assert token_roles.tag_name(opening) == token_roles.tag_name(closing)

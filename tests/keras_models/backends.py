@@ -67,6 +67,8 @@ def forget_programs():
         import jax
 
         jax.clear_caches()
+        # What tests/conftest.py spares holds programs, too.
+        gc.unfreeze()
         gc.collect()
 
 

@@ -197,7 +197,7 @@ def test_a_text_that_the_model_refuses_is_one_sentence(texts, refused):
         module, str(texts / "strict" / "1"), signatures={"serving_default": function}
     )
     sentence = refused("evaluate", "--model", texts / "strict", "--data", texts / "pairs.tsv")
-    assert sentence == "The source text 0 is too long."
+    assert sentence == "The source text 0 is too long. 1 more text was refused, too."
 
 
 @pytest.mark.parametrize("given, at_once", [(None, 4), ("2", 2)])

@@ -13,7 +13,7 @@ from tensorflow_model_analysis.proto import config_pb2
 
 from pipeline.evaluation import tfma_metrics
 from pipeline.metrics import registry
-from pipeline.metrics.scoring_options import ScoringOptions
+from pipeline.metrics.scoring_options import DEFAULT_OPTIONS, ScoringOptions
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import EvaluationConfig, ThresholdsConfig
 from pipeline.recipes.sections.metric_bounds import bounds
@@ -136,13 +136,11 @@ def _slice_metrics(
 
 def _metric_options(recipe: Recipe) -> dict[str, Any]:
     options = ScoringOptions.of(recipe)
-    return {
-        "language": options.language,
-        "tokenization": options.tokenization,
-        "placeholders": options.placeholders,
-        "placeholder_patterns": options.placeholder_patterns,
-        "database": options.database,
-    }
+    names = ["language", "tokenization", "database"]
+    # What every recipe has by default need not stand at every metric.
+    if options.placeholders != DEFAULT_OPTIONS.placeholders or options.placeholder_patterns:
+        names += ["placeholders", "placeholder_patterns"]
+    return {name: getattr(options, name) for name in names}
 
 
 def _demanding(thresholds: ThresholdsConfig) -> dict[str, float]:

@@ -162,5 +162,6 @@ def _with_outer(answers: Outputs, before: tf.Tensor, behind: tf.Tensor) -> Outpu
         answers: of N texts, K each.
         before, behind: string `[N]`.
     """
-    text = tf.strings.join([before[:, tf.newaxis], answers["text"], behind[:, tf.newaxis]])
+    # `tf.strings.join` does not broadcast.
+    text = before[:, tf.newaxis] + answers["text"] + behind[:, tf.newaxis]
     return {**answers, "text": text}

@@ -16,6 +16,7 @@ from components.text_example_gen.component import TextExampleGen
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
 from pipeline.recipes import views
+from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
 from pipeline.recipes.recipe import Recipe, recipe_from_dict
 
 RECIPE = recipe_from_dict(
@@ -87,8 +88,10 @@ def test_parallel_text_example_gen():
             '{"columns": [], "copy_lexicon": "", "dictionary": "", "drop_duplicates": true, '
             '"drop_identical": false, "eval_files": [], "eval_share": 0.05, "format": "tsv", '
             '"lowercase": true, "max_characters": 2000, "max_rejected_share": 0.1, '
-            '"max_tokens": 50, "slice_features": [], "source_column": "source", '
-            '"source_features": [], "source_language": "en", "source_tokenization": "", '
+            '"max_tokens": 50, "placeholder_patterns": [], '
+            f'"placeholders": {json.dumps(DEFAULT_PLACEHOLDERS)}, '
+            '"slice_features": [], "source_column": "source", "source_features": [], '
+            '"source_language": "en", "source_tokenization": "", '
             '"source_units": "", "split_salt": "verbatim", "surface_features": [], '
             '"synthetic": "", "target_column": "target", "target_language": "fr", '
             '"test_files": [], "test_share": 0.05, "tokenization": "whitespace", '

@@ -96,8 +96,8 @@ def test_the_executor_counts_the_train_split_alone(tmp_path):
 
     pairs = [
         ("Open %s, now", "Ouvrez %s maintenant"),
-        ("Open <a\u2028b> Zanzibar", "Ouvrez <a\u2028b> l'été"),
-        ("Open <c\nd>", "Ouvrez {0}{0}"),
+        ("Open <a\u2028b=1> Zanzibar", "Ouvrez <a\u2028b=1> l'été"),
+        ("Open <c\nd=1>", "Ouvrez {0}{0}"),
     ]
     folder = run(tmp_path, pairs, min_count=1, protected_min_count=2, target_size=len(SPECIAL) + 3)
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -119,7 +119,7 @@ def test_the_executor_counts_the_train_split_alone(tmp_path):
             "Ouvrez": 3,
             "%s": 1,
             "maintenant": 1,
-            "<a\u2028b>": 1,
+            "<a\u2028b=1>": 1,
             "l'￭": 1,
             "été": 1,
             "{0}": 2,
@@ -128,8 +128,8 @@ def test_the_executor_counts_the_train_split_alone(tmp_path):
     }
     # The words of both sides, bare, with the target side's counts.
     assert read_training_counts(str(folder)) == {
-        **dict.fromkeys((",", "Open", "now", "Zanzibar", "<c\nd>"), 0),
-        **{"Ouvrez": 3, "%s": 1, "maintenant": 1, "<a\u2028b>": 1, "l'": 1, "été": 1, "{0}": 2},
+        **dict.fromkeys((",", "Open", "now", "Zanzibar", "<c\nd=1>"), 0),
+        **{"Ouvrez": 3, "%s": 1, "maintenant": 1, "<a\u2028b=1>": 1, "l'": 1, "été": 1, "{0}": 2},
     }
     assert "Open" in read_training_counts(str(folder))
 

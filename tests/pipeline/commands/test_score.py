@@ -24,6 +24,8 @@ def test_score_refuses_bad_input(refused, texts):
     assert "--baseline FILE" in score("references", "outputs", "--test", "randomisation")
     assert "-1" in score("references", "outputs", "--samples", "-1")
     assert "'nonsense'" in score("references", "outputs", "--tokenize", "nonsense")
+    assert "did you mean 'python'" in score("references", "outputs", "--placeholders", "c,pyton")
+    assert "write (?:...)" in score("references", "outputs", "--placeholder-pattern", "(x)")
     (texts / "latin1").write_bytes("été\nété\n".encode("latin-1"))
     (texts / "empty").write_text("")
     facts = texts / "facts.json"

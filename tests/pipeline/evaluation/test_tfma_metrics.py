@@ -32,9 +32,9 @@ PAIRS = [
     ("Sign in to %s", "Se connecter à %s", "Se connecter à %d"),
     ("The page was not found", "La page est introuvable", "La page n'a pas été trouvée"),
     (
-        "Delete the selected objects",
-        "Supprimer les objets sélectionnés",
-        "Supprimer les objets sélectionnés",
+        "Delete the <b>selected</b> objects",
+        "Supprimer les objets <b>sélectionnés</b>",
+        "Supprimer les objets <b>sélectionnés</b>",
     ),
     ("Élan vital — naïve 東京", "Élan vital — naïf 東京", "Élan vital naïf 東京"),
     ("Nothing", "Rien", ""),
@@ -266,6 +266,10 @@ def test_config_names_the_target_language_and_how_texts_are_cut():
         "tokenization": "text",
         "database": None,
     }
+    kept = {"placeholders": ["c"], "placeholder_patterns": ["x+"]}
+    recipe = recipe_from_dict({"name": "test", "data": kept})
+    metrics = eval_config.build_eval_config(recipe).metrics_specs[0].metrics
+    assert kept.items() <= json.loads(metrics[0].config).items()
 
 
 def bounds(metrics, **thresholds):

@@ -187,7 +187,8 @@ def test_a_joiner_marks_only_what_is_never_copied(text):
     for token in tokens:
         core = token.strip(JOINER)
         assert JOINER not in core
-        assert token == core or not is_clean(core)
+        # `#` is a placeholder where it stands alone, and punctuation in `C#`.
+        assert token == core or not is_clean(core) or core == "#"
     # Never two joiners for one seam.
     assert not any(
         left.endswith(JOINER) and right.startswith(JOINER)

@@ -6,8 +6,9 @@
 Every cell is a run of `verbatim run`; a run that is already in DIR is not repeated. All variants
 share DIR, so that common work (ingestion, vocabularies, features) is not repeated either. The table
 goes to standard output and to DIR/results.md, its facts to DIR/results.json, and the learning
-curves of the first seed to DIR/results.svg. The p-values are those of a paired bootstrap of the
-first metric against the first variant, both with the first seed.
+curves of the first seed to DIR/results.svg. The p-values are those of a bootstrap of the first
+metric against the first variant, over sentences and over the seeds of both. The commands in the
+table have a folder for each variant, so that one who runs them by hand overwrites nothing.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from typing import Any, TypedDict
 
 from benchmarks import learning_curves
 from pipeline.common import whole_files
-from pipeline.metrics import scoring
+from pipeline.metrics import seed_test
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.recipes import choices, loading
@@ -109,8 +110,8 @@ class Row(TypedDict):
         updates, seconds: of each seed's training.
         seeds: of the runs.
         versions: of the libraries.
-        command: of the first run.
-        p: of a paired bootstrap against the first variant, or None.
+        command: of the first run, with a folder of its own.
+        p: of a bootstrap over sentences and seeds against the first variant, or None.
     """
 
     variant: str
@@ -131,7 +132,7 @@ class Cell:
     Attributes:
         facts: of the run.
         records: its outputs: source, reference and text; none of a language model.
-        command: its command line.
+        command: its command line, with a folder of its own.
     """
 
     facts: RunFacts
@@ -149,10 +150,14 @@ class Cell:
 
 
 def command(
-    options: argparse.Namespace, overrides: Sequence[str], seed: int, *more: str
+    options: argparse.Namespace,
+    output: pathlib.Path,
+    overrides: Sequence[str],
+    seed: int,
+    *more: str,
 ) -> list[str]:
     """Returns the command line of one run."""
-    words = ["run", options.recipe, "--output", str(options.output)]
+    words = ["run", options.recipe, "--output", str(output)]
     words += ["--data", options.data] if options.data else []
     for override in (*overrides, f"training.seed={seed}", "baseline.head="):
         words += ["--set", override]
@@ -170,11 +175,12 @@ def run(options: argparse.Namespace, name: str, seed: int) -> Cell:
     facts_path = results / f"{name}-{seed}.json"
     outputs_path = results / f"{name}-{seed}.outputs.jsonl"
     overrides = (*options.set, *VARIANTS[name])
-    shown = shlex.join(["verbatim", *command(options, overrides, seed)])
+    own_folder = options.output / f"{name}-{seed}"
+    shown = shlex.join(["verbatim", *command(options, own_folder, overrides, seed)])
     if not facts_path.is_file():
-        print(f"$ {shown}", flush=True)
         temporary = results / "run.json"
-        words = command(options, overrides, seed, "--json", str(temporary))
+        words = command(options, options.output, overrides, seed, "--json", str(temporary))
+        print(f"$ {shlex.join(['verbatim', *words])}", flush=True)
         status = subprocess.run([sys.executable, "-m", "pipeline.commands.main", *words]).returncode
         # 3: trained and measured, but not blessed.
         if status not in (0, 3):
@@ -222,28 +228,39 @@ def row_of(variant: str, cells: Sequence[Cell], seeds: list[int], metrics: Seque
     return row
 
 
-def p_value(recipe: Recipe, metric: str, cell: Cell, first: Cell) -> float | None:
-    """Returns the p-value of a paired bootstrap of the outputs of two cells."""
-    references, sources = cell.texts("reference"), cell.texts("source")
-    compared = scoring.paired_bootstrap(
-        [metric],
-        ScoredTexts(cell.texts("text"), references, sources),
-        ScoredTexts(first.texts("text"), references, sources),
-        ScoringOptions.of(recipe),
+def p_value(
+    recipe: Recipe, metric: str, cells: Sequence[Cell], first: Sequence[Cell]
+) -> float | None:
+    """Returns the p-value of two variants' outputs, by a bootstrap over sentences and seeds.
+
+    None where some run has other test data than the others.
+    """
+    references, sources = cells[0].texts("reference"), cells[0].texts("source")
+    if any(
+        (cell.texts("reference"), cell.texts("source")) != (references, sources)
+        for cell in (*cells, *first)
+    ):
+        return None
+    ours, theirs = (
+        [ScoredTexts(cell.texts("text"), references, sources) for cell in variant]
+        for variant in (cells, first)
     )
-    return compared[metric].p_value
+    options = ScoringOptions.of(recipe)
+    return seed_test.compare_over_seeds([metric], ours, theirs, options)[metric].p_value
 
 
 def measured(results: Sequence[MetricFacts]) -> str:
     """Returns a metric's cell.
 
-    One seed has its value and 95 % bootstrap interval, several their mean, smallest and largest.
+    One seed has its value and 95 % bootstrap interval, several their mean and standard deviation,
+    and the smallest and largest value.
     """
     values = [value for result in results if (value := result["value"]) is not None]
     if not values:
         return ""
     if len(values) > 1:
-        return f"{statistics.fmean(values):.3g} (seeds: {min(values):.3g} to {max(values):.3g})"
+        mean, deviation = statistics.fmean(values), statistics.stdev(values)
+        return f"{mean:.3g} ± {deviation:.2g} (seeds: {min(values):.3g} to {max(values):.3g})"
     low, high = results[0].get("low"), results[0].get("high")
     return f"{values[0]:.3g}" + ("" if low is None else f" [{low:.3g}, {high:.3g}]")
 
@@ -295,15 +312,15 @@ def main() -> None:
     seeds = [int(seed) for seed in options.seeds.split(",")]
     rows: list[Row] = []
     curves: dict[str, list[CurvePoint]] = {}
-    first = None
+    first: list[Cell] | None = None
     for name in options.variants.split(","):
         cells = [run(options, name, seed) for seed in seeds]
         metrics = compared_metrics(recipe, cells[0].system)
         row = row_of(name, cells, seeds, metrics)
         if first is None:
-            first = cells[0]
+            first = cells
         elif cells[0].records:
-            row["p"] = p_value(recipe, metrics[0], cells[0], first)
+            row["p"] = p_value(recipe, metrics[0], cells, first)
         rows.append(row)
         curves[name] = cells[0].system.get("curves") or []
         whole_files.write_json(options.output / "results.json", rows)

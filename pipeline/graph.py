@@ -33,7 +33,7 @@ DataPath: TypeAlias = str | RuntimeParameter
 
 
 def _parallel_text(data_path: DataPath, recipe: Recipe) -> ParallelTextExampleGen:
-    return ParallelTextExampleGen(data_path, recipe.data)
+    return ParallelTextExampleGen(data_path, recipe.data, recipe.decoding.length_buckets[-1])
 
 
 def _streams(data_path: DataPath, recipe: Recipe) -> TextExampleGen:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
 
+from serving import asking
 from serving.answers import Answer, Metadata, Score, VersionStatus, WordScore
-from serving.connection import Connection, ConnectionSettings, Stubs, check_positive
-from serving.messages import Features, Question, Texts
+from serving.caller_texts import Features, Texts, check_whole_number
+from serving.connection import BATCH_SIZE, Connection, ConnectionSettings, Stubs
+from serving.errors import RequestError
+from serving.messages import Question
 
 T = TypeVar("T")
 
@@ -31,8 +34,7 @@ class AsyncClient(Connection):
             the same time. If one fails, the others are cancelled.
 
     Raises:
-        ImportError: `tensorflow-serving-api` is not installed.
-        RequestError: a number is out of its range.
+        RequestError: an argument is of another type, or a number out of its range.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class AsyncClient(Connection):
         version: int | None = None,
         *,
         attempts: int = 3,
-        batch_size: int | None = None,
+        batch_size: int | None = BATCH_SIZE,
         wait_for_ready: bool = False,
         concurrency: int = 4,
     ) -> None:
@@ -53,7 +55,7 @@ class AsyncClient(Connection):
                 address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready
             )
         )
-        check_positive("concurrency", concurrency)
+        check_whole_number("concurrency", concurrency, 1)
         self._concurrency = concurrency
         # The first request opens them: they need a running event loop.
         self._stubs: Stubs | None = None
@@ -77,9 +79,11 @@ class AsyncClient(Connection):
         features: Features | None = None,
         *,
         timeout: float | None = None,
+        return_exceptions: bool = False,
     ) -> list[Answer]:
         """As `Client.predict`."""
-        return await self._ask(self._messages.predict(texts, signature, features), timeout)
+        questions = self._messages.predict(texts, signature, features)
+        return await self._ask(questions, timeout, return_exceptions)
 
     async def n_best(
         self,
@@ -88,9 +92,11 @@ class AsyncClient(Connection):
         features: Features | None = None,
         *,
         timeout: float | None = None,
+        return_exceptions: bool = False,
     ) -> list[list[Answer]]:
         """As `Client.n_best`."""
-        return await self._ask(self._messages.n_best(texts, signature, features), timeout)
+        questions = self._messages.n_best(texts, signature, features)
+        return await self._ask(questions, timeout, return_exceptions)
 
     async def score(
         self,
@@ -99,19 +105,34 @@ class AsyncClient(Connection):
         features: Features | None = None,
         *,
         timeout: float | None = None,
+        return_exceptions: bool = False,
     ) -> list[Score]:
         """As `Client.score`."""
-        return await self._ask(self._messages.score(sources, targets, features), timeout)
+        questions = self._messages.score(sources, targets, features)
+        return await self._ask(questions, timeout, return_exceptions)
 
     async def continue_text(
-        self, texts: Texts, signature: str = "continue", *, timeout: float | None = None
+        self,
+        texts: Texts,
+        signature: str = "continue",
+        *,
+        timeout: float | None = None,
+        return_exceptions: bool = False,
     ) -> list[Answer]:
         """As `Client.continue_text`."""
-        return await self._ask(self._messages.continue_text(texts, signature), timeout)
+        questions = self._messages.continue_text(texts, signature)
+        return await self._ask(questions, timeout, return_exceptions)
 
-    async def score_text(self, texts: Texts, *, timeout: float | None = None) -> list[WordScore]:
+    async def score_text(
+        self,
+        texts: Texts,
+        *,
+        timeout: float | None = None,
+        return_exceptions: bool = False,
+    ) -> list[WordScore]:
         """As `Client.score_text`."""
-        return await self._ask(self._messages.score_text(texts), timeout)
+        questions = self._messages.score_text(texts)
+        return await self._ask(questions, timeout, return_exceptions)
 
     async def metadata(self, *, timeout: float | None = None) -> Metadata:
         """As `Client.metadata`."""
@@ -121,32 +142,46 @@ class AsyncClient(Connection):
         """As `Client.status`."""
         return await self._answer(self._messages.status(), timeout)
 
-    async def _ask(self, questions: Iterator[Question[list[T]]], timeout: float | None) -> list[T]:
-        batches: dict[int, list[T]] = {}
-        # All workers share it: each takes the next question.
-        numbered = enumerate(questions)
+    async def _ask(
+        self, questions: Iterator[Question[list[T]]], timeout: float | None, return_exceptions: bool
+    ) -> list[T]:
+        collected = asking.Collected()
 
         async def work() -> None:
-            for number, question in numbered:
-                batches[number] = await self._answer(question, timeout)
+            # All workers share the questions: each takes the next one.
+            for first in questions:
+                asked = collected.ask(first)
+                reply: list[Any] | RequestError | None = None
+                while True:
+                    try:
+                        question = next(asked) if reply is None else asked.send(reply)
+                    except StopIteration:
+                        break
+                    try:
+                        reply = await self._answer(question, timeout)
+                    except RequestError as error:
+                        reply = error
 
         workers = [asyncio.ensure_future(work()) for _ in range(self._concurrency)]
         try:
             await asyncio.gather(*workers)
-        except BaseException:
+        except BaseException as error:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
+            if isinstance(error, RequestError):
+                raise collected.broken_off(error) from None
             raise
-        return [answer for number in sorted(batches) for answer in batches[number]]
+        return collected.result(return_exceptions)
 
     async def _answer(self, question: Question[T], timeout: float | None) -> T:
-        timeout = self.timeout if timeout is None else timeout
+        timeout = self._seconds(timeout)
         self._check_open()
+        message = question.make()
         if self._stubs is None:
             self._stubs = self._open(grpc.aio)
         call = self._stubs.methods[question.method](
-            question.message,
+            message,
             timeout=timeout,
             wait_for_ready=self._settings.wait_for_ready,
         )

@@ -55,7 +55,8 @@ def can_batch(signature: meta_graph_pb2.SignatureDef) -> bool:
     """Whether all inputs and outputs of a `SignatureDef` have the texts on their first axis."""
     infos = [*signature.inputs.values(), *signature.outputs.values()]
     return all(
-        not info.tensor_shape.unknown_rank
+        info.HasField("tensor_shape")
+        and not info.tensor_shape.unknown_rank
         and info.tensor_shape.dim
         and info.tensor_shape.dim[0].size == -1
         for info in infos

@@ -1,7 +1,7 @@
 """Clients for a served Verbatim model: this project's embedded server, or TensorFlow Serving.
 
-They import neither TensorFlow, TFX nor Keras, so they start in a fraction of a second; see
-`serving/protos.py`.
+They need the packages grpcio and protobuf alone, and start in a fraction of a second: no
+TensorFlow, TFX or Keras, nor NumPy. See `serving/protos.py`.
 
     with Client("127.0.0.1:8500") as client:
         for answer in client.predict(["Hello %(name)s"]):
@@ -13,11 +13,13 @@ They import neither TensorFlow, TFX nor Keras, so they start in a fraction of a 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import grpc
 
+from serving import asking
 from serving.answers import (
     Answer,
     Metadata,
@@ -30,9 +32,10 @@ from serving.answers import (
     format_answer,
 )
 from serving.async_client import AsyncClient
-from serving.connection import Connection, ConnectionSettings
+from serving.caller_texts import Features, Texts
+from serving.connection import BATCH_SIZE, Connection, ConnectionSettings
 from serving.errors import RequestError
-from serving.messages import Features, Question, Texts
+from serving.messages import Question
 
 __all__ = [
     "Answer",
@@ -72,12 +75,11 @@ class Client(Connection):
         version: a version number to insist on; None is the latest.
         attempts: how many times a request is sent at most, 1 to 5; 1 never retries.
         batch_size: the most texts in a request; more are sent in several, each with the whole
-            `timeout`. None sends all in one, which a server may refuse.
+            `timeout`. None sends all in one; a server that refuses so many gets each half alone.
         wait_for_ready: whether to wait, within `timeout`, for a server that has not started yet.
 
     Raises:
-        ImportError: `tensorflow-serving-api` is not installed.
-        RequestError: a number is out of its range.
+        RequestError: an argument is of another type, or a number out of its range.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Client(Connection):
         version: int | None = None,
         *,
         attempts: int = 3,
-        batch_size: int | None = None,
+        batch_size: int | None = BATCH_SIZE,
         wait_for_ready: bool = False,
     ) -> None:
         super().__init__(
@@ -117,6 +119,7 @@ class Client(Connection):
         features: Features | None = None,
         *,
         timeout: float | None = None,
+        return_exceptions: bool = False,
     ) -> list[Answer]:
         """Returns the best output of each text.
 
@@ -126,15 +129,19 @@ class Client(Connection):
             features: dict from each column of tags that the model takes (`data.source_features`) to
                 as many texts; or None.
             timeout: seconds instead of the client's; None is the client's.
+            return_exceptions: whether a text that is refused costs no exception: its `RequestError`
+                stands in its place in the list.
 
         Returns:
             A list of `Answer`, one a text.
 
         Raises:
-            RequestError: there is no answer; one sentence says why, and which texts if they took
-                several requests.
+            RequestError: a text is refused, or there is no answer; one sentence says why. Its
+                `answers` has the answers to the other texts, and its `index` the place of the first
+                text that is refused, counted from 0.
         """
-        return self._ask(self._messages.predict(texts, signature, features), timeout)
+        questions = self._messages.predict(texts, signature, features)
+        return self._ask(questions, timeout, return_exceptions)
 
     def n_best(
         self,
@@ -143,13 +150,14 @@ class Client(Connection):
         features: Features | None = None,
         *,
         timeout: float | None = None,
+        return_exceptions: bool = False,
     ) -> list[list[Answer]]:
         """Returns the best outputs of each text, the best first.
 
         Args:
             texts: a text or any number of them.
             signature: `n_best` or `n_best_no_xla`.
-            features, timeout: as in `predict`.
+            features, timeout, return_exceptions: as in `predict`.
 
         Returns:
             A list, one a text, of lists of `Answer`.
@@ -157,7 +165,8 @@ class Client(Connection):
         Raises:
             RequestError: as in `predict`.
         """
-        return self._ask(self._messages.n_best(texts, signature, features), timeout)
+        questions = self._messages.n_best(texts, signature, features)
+        return self._ask(questions, timeout, return_exceptions)
 
     def score(
         self,
@@ -166,13 +175,14 @@ class Client(Connection):
         features: Features | None = None,
         *,
         timeout: float | None = None,
+        return_exceptions: bool = False,
     ) -> list[Score]:
         """Returns how likely the model finds each target for its source.
 
         Args:
             sources: a text or any number of them.
             targets: as many.
-            features, timeout: as in `predict`.
+            features, timeout, return_exceptions: as in `predict`.
 
         Returns:
             A list of `Score`.
@@ -180,17 +190,23 @@ class Client(Connection):
         Raises:
             RequestError: as in `predict`.
         """
-        return self._ask(self._messages.score(sources, targets, features), timeout)
+        questions = self._messages.score(sources, targets, features)
+        return self._ask(questions, timeout, return_exceptions)
 
     def continue_text(
-        self, texts: Texts, signature: str = "continue", *, timeout: float | None = None
+        self,
+        texts: Texts,
+        signature: str = "continue",
+        *,
+        timeout: float | None = None,
+        return_exceptions: bool = False,
     ) -> list[Answer]:
         """Returns how a language model continues each text.
 
         Args:
             texts: a text or any number of them; a line feed ends a sentence.
             signature: `continue` or `continue_no_xla`.
-            timeout: as in `predict`.
+            timeout, return_exceptions: as in `predict`.
 
         Returns:
             A list of `Answer`, one a text. Its text is the continuation alone, and its score the
@@ -200,14 +216,21 @@ class Client(Connection):
         Raises:
             RequestError: as in `predict`.
         """
-        return self._ask(self._messages.continue_text(texts, signature), timeout)
+        questions = self._messages.continue_text(texts, signature)
+        return self._ask(questions, timeout, return_exceptions)
 
-    def score_text(self, texts: Texts, *, timeout: float | None = None) -> list[WordScore]:
+    def score_text(
+        self,
+        texts: Texts,
+        *,
+        timeout: float | None = None,
+        return_exceptions: bool = False,
+    ) -> list[WordScore]:
         """Returns how likely a language model finds each word of each text.
 
         Args:
             texts: a text or any number of them; a line feed ends a sentence.
-            timeout: as in `predict`.
+            timeout, return_exceptions: as in `predict`.
 
         Returns:
             A list of `WordScore`.
@@ -215,7 +238,8 @@ class Client(Connection):
         Raises:
             RequestError: as in `predict`.
         """
-        return self._ask(self._messages.score_text(texts), timeout)
+        questions = self._messages.score_text(texts)
+        return self._ask(questions, timeout, return_exceptions)
 
     def metadata(self, *, timeout: float | None = None) -> Metadata:
         """Returns the `Metadata` of the version that answers.
@@ -233,15 +257,33 @@ class Client(Connection):
         """
         return self._answer(self._messages.status(), timeout)
 
-    def _ask(self, questions: Iterable[Question[list[T]]], timeout: float | None) -> list[T]:
-        return [answer for question in questions for answer in self._answer(question, timeout)]
+    def _ask(
+        self, questions: Iterable[Question[list[T]]], timeout: float | None, return_exceptions: bool
+    ) -> list[T]:
+        collected = asking.Collected()
+        try:
+            for first in questions:
+                asked = collected.ask(first)
+                reply: list[Any] | RequestError | None = None
+                # The generator ends once this question's texts have their answers.
+                with contextlib.suppress(StopIteration):
+                    while True:
+                        question = next(asked) if reply is None else asked.send(reply)
+                        try:
+                            reply = self._answer(question, timeout)
+                        except RequestError as error:
+                            reply = error
+        except RequestError as error:
+            raise collected.broken_off(error) from None
+        return collected.result(return_exceptions)
 
     def _answer(self, question: Question[T], timeout: float | None) -> T:
-        timeout = self.timeout if timeout is None else timeout
+        timeout = self._seconds(timeout)
         self._check_open()
+        message = question.make()
         try:
             response = self._stubs.methods[question.method](
-                question.message,
+                message,
                 timeout=timeout,
                 wait_for_ready=self._settings.wait_for_ready,
             )

@@ -10,11 +10,16 @@ from typing import Any
 
 import grpc
 
+from serving import protos
+from serving.caller_texts import check_name, check_seconds, check_whole_number
 from serving.errors import RequestError
-from serving.messages import Messages, Method, Question
+from serving.messages import Messages, Question
 
 # gRPC makes no more, whatever it is told.
 MAX_ATTEMPTS = 5
+MAX_VERSION = 2**63 - 1
+#: The most texts in a request, by default. Servers take more: `verbatim serve` 128.
+BATCH_SIZE = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,12 +40,19 @@ class ConnectionSettings:
     wait_for_ready: bool
 
     def __post_init__(self) -> None:
+        check_name("address", self.address)
+        check_name("model", self.model or "")
+        check_seconds("timeout", self.timeout)
+        if self.version is not None:
+            check_whole_number("version", self.version, 0, MAX_VERSION)
+        check_whole_number("attempts", self.attempts, 0)
         if not 1 <= self.attempts <= MAX_ATTEMPTS:
             raise RequestError(
                 f"attempts must be 1 to {MAX_ATTEMPTS}, which is the most that gRPC makes; got "
                 f"{self.attempts}."
             )
-        check_positive("batch_size", self.batch_size)
+        if self.batch_size is not None:
+            check_whole_number("batch_size", self.batch_size, 1)
 
     def channel_options(self) -> list[tuple[str, Any]]:
         """Returns the options of the gRPC channel."""
@@ -77,7 +89,7 @@ class Stubs:
     """An open channel of `grpc` or `grpc.aio`, and its methods."""
 
     channel: Any
-    methods: Mapping[Method, Callable[..., Any]]
+    methods: Mapping[str, Callable[..., Any]]
 
 
 class Connection:
@@ -99,17 +111,22 @@ class Connection:
             channel = module.insecure_channel(self.address, options)
         else:
             channel = module.secure_channel(self.address, credentials, options)
-        protos = self._messages.protos
-        prediction = protos.prediction_service_pb2_grpc.PredictionServiceStub(channel)
-        models = protos.model_service_pb2_grpc.ModelServiceStub(channel)
-        return Stubs(
-            channel,
-            {
-                "Predict": prediction.Predict,
-                "GetModelMetadata": prediction.GetModelMetadata,
-                "GetModelStatus": models.GetModelStatus,
-            },
-        )
+        methods = {
+            name: channel.unary_unary(
+                protos.method_path(name),
+                request_serializer=protos.message(request).SerializeToString,
+                response_deserializer=protos.message(response).FromString,
+            )
+            for name, (_, request, response) in protos.METHODS.items()
+        }
+        return Stubs(channel, methods)
+
+    def _seconds(self, timeout: float | None) -> float | None:
+        """Returns the seconds of a call."""
+        if timeout is None:
+            return self.timeout
+        check_seconds("timeout", timeout)
+        return timeout
 
     def _check_open(self) -> None:
         if self._closed:
@@ -143,14 +160,4 @@ class Connection:
             sentence = (
                 f"The server at {self.address} answered {code.name}: {details or 'no reason given'}"
             )
-        return RequestError(question.where + sentence, code)
-
-
-def check_positive(name: str, number: int | None) -> None:
-    """Refuses a number below 1.
-
-    Raises:
-        RequestError: one sentence.
-    """
-    if number is not None and number < 1:
-        raise RequestError(f"{name} must be 1 or more; got {number}.")
+        return question.failure(sentence, code)

@@ -1,5 +1,7 @@
 """What a server and a client say instead of an answer."""
 
+from typing import Any
+
 import grpc
 
 from serving.verbatim_error import VerbatimError
@@ -38,10 +40,28 @@ class RequestError(VerbatimError, RuntimeError):
 
     Attributes:
         code: the `grpc.StatusCode`.
+        index: the place of the text that is refused, counted from 0 among the caller's; None where
+            no single text is the reason.
+        reason: why that text is refused, without its place.
+        names_text: whether the server names the text that it refuses. If it does not, the reason
+            may be the request as a whole.
+        answers: of a call with several texts, an entry for each: its answer, the `RequestError`
+            that refuses it, or None where nobody answered. None if the call as a whole is refused.
     """
 
     def __init__(
-        self, sentence: str, code: grpc.StatusCode = grpc.StatusCode.INVALID_ARGUMENT
+        self,
+        sentence: str,
+        code: grpc.StatusCode = grpc.StatusCode.INVALID_ARGUMENT,
+        *,
+        index: int | None = None,
+        reason: str = "",
+        names_text: bool = False,
+        answers: list[Any] | None = None,
     ) -> None:
         super().__init__(sentence)
         self.code = code
+        self.index = index
+        self.reason = reason or sentence
+        self.names_text = names_text
+        self.answers = answers

@@ -137,11 +137,12 @@ def status(
     Raises:
         RequestRefused: there is no such model or version.
     """
-    model, version = registry.find(spec)
+    model, version = registry.find(spec, arriving=True)
     states = [state for state in model.states() if version in (None, state.version)]
     if not states:
+        which = "any versions" if version is None else f"version {version}"
         raise RequestRefused(
-            grpc.StatusCode.NOT_FOUND, f"Could not find version {version} of model {model.name}."
+            grpc.StatusCode.NOT_FOUND, f"Could not find {which} of model {model.name}."
         )
     response = get_model_status_pb2.GetModelStatusResponse()
     for state in states:

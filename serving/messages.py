@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, Literal, TypeVar
 
 import grpc
-import numpy as np
-import numpy.typing as npt
 
-from serving import protos, responses
+from serving import caller_texts, protos, responses, tensor_lists
 from serving.answers import (
     Answer,
     Metadata,
@@ -24,30 +23,12 @@ from serving.answers import (
     VersionStatus,
     WordScore,
 )
+from serving.caller_texts import Features, Texts
 from serving.errors import RequestError
 
-if TYPE_CHECKING:
-    from tensorflow.core.framework import tensor_pb2
-    from tensorflow.core.protobuf import meta_graph_pb2
-    from tensorflow_serving.apis import (
-        get_model_metadata_pb2,
-        get_model_status_pb2,
-        model_pb2,
-        predict_pb2,
-    )
-
 T = TypeVar("T")
+_COUNTED = "counted from 0"
 Method = Literal["Predict", "GetModelMetadata", "GetModelStatus"]
-#: A text, or any number of them.
-Texts = str | Iterable[str]
-#: Column of tags to as many texts.
-Features = Mapping[str, Texts]
-
-_DTYPES = {
-    "DT_FLOAT": (np.float32, "float_val"),
-    "DT_INT32": (np.int32, "int_val"),
-    "DT_INT64": (np.int64, "int64_val"),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,18 +37,64 @@ class Question(Generic[T]):
 
     Attributes:
         method: the method of the service that is called.
-        message: what is sent.
+        make: function that returns the message to send. It raises `RequestError` where the message
+            cannot be sent.
         read: function of the response that returns what it says; for `Predict` that is a list with
             an answer for each text. It raises `RequestError` if this is not the response of a
             Verbatim model.
-        where: which of many texts the request holds, to begin an error's sentence with; empty if it
-            holds all.
+        batch: of `Predict`, which texts it holds; else None.
     """
 
     method: Method
-    message: object
+    make: Callable[[], Any]
     read: Callable[[Any], T]
-    where: str = ""
+    batch: Batch | None = None
+
+    def failure(self, sentence: str, code: grpc.StatusCode) -> RequestError:
+        """Returns the error that says why there is no answer."""
+        return self.batch.failure(sentence, code) if self.batch else RequestError(sentence, code)
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """Which of a caller's texts a request holds.
+
+    Attributes:
+        rows: their places, counted from 0.
+        total: how many texts the caller has.
+        inputs: names of the request's inputs.
+        ask: function of places that returns the `Question` for them alone.
+    """
+
+    rows: range
+    total: int
+    inputs: tuple[str, ...]
+    ask: Callable[[range], Question[list[Any]]]
+
+    def halves(self) -> tuple[Question[list[Any]], Question[list[Any]]]:
+        """Returns the questions for each half of its texts; it has two or more."""
+        middle = len(self.rows) // 2
+        return self.ask(self.rows[:middle]), self.ask(self.rows[middle:])
+
+    def failure(self, sentence: str, code: grpc.StatusCode) -> RequestError:
+        """Returns the error of this request; it counts texts as the caller does."""
+        first, last = self.rows[0], self.rows[-1]
+        if first != last:
+            where = "" if len(self.rows) == self.total else f"Texts {first} to {last}, {_COUNTED}: "
+            return RequestError(where + sentence, code)
+        named = self._first_text()
+        numbered, count = named.subn(
+            lambda match: f"{match[1]}[{first}]" if match[1] else f"{match[2]} {first}", sentence
+        )
+        reason = named.sub(lambda match: str(match[1] or match[2]), sentence)
+        if not count and self.total > 1:
+            numbered = f"Text {first}, {_COUNTED}: {sentence}"
+        return RequestError(numbered, code, index=first, reason=reason, names_text=bool(count))
+
+    def _first_text(self) -> re.Pattern[str]:
+        """Matches where a server names the first text: `source[0]`, or `The source text 0`."""
+        names = "|".join(re.escape(name) for name in self.inputs)
+        return re.compile(rf"^({names})\[0\]|^(The (?:\w+ )?text) 0\b")
 
 
 class Messages:
@@ -78,15 +105,11 @@ class Messages:
         model: the model's name; empty is the server's only one.
         version: a version number, or None for the latest.
         batch_size: the most texts in a request; None is no limit.
-
-    Raises:
-        ImportError: `tensorflow-serving-api` is not installed.
     """
 
     def __init__(
         self, address: str, model: str, version: int | None, batch_size: int | None
     ) -> None:
-        self.protos = protos.load()
         self._address = address
         self._model = model
         self._version = version
@@ -100,50 +123,46 @@ class Messages:
         self, texts: Texts, signature: str, features: Features | None
     ) -> Iterator[Question[list[Answer]]]:
         """Asks for the best output of each text."""
-        return self._on_texts(signature, _inputs(texts, features), responses.ANSWERS)
+        inputs = caller_texts.inputs(texts, features)
+        return self._on_texts(signature, inputs, responses.ANSWERS)
 
     def n_best(
         self, texts: Texts, signature: str, features: Features | None
     ) -> Iterator[Question[list[list[Answer]]]]:
         """Asks for the best outputs of each text."""
-        return self._on_texts(signature, _inputs(texts, features), responses.LISTS_OF_ANSWERS)
+        inputs = caller_texts.inputs(texts, features)
+        return self._on_texts(signature, inputs, responses.LISTS_OF_ANSWERS)
 
     def score(
         self, sources: Texts, targets: Texts, features: Features | None
     ) -> Iterator[Question[list[Score]]]:
         """Asks how likely each target is for its source."""
-        sources, targets = _as_list(sources), _as_list(targets)
-        if len(sources) != len(targets):
-            raise RequestError(
-                f"There must be as many targets as sources; got {len(sources)} sources and "
-                f"{len(targets)} targets."
-            )
-        inputs = {"target": targets, **_inputs(sources, features)}
+        inputs = caller_texts.pairs(sources, targets, features)
         return self._on_texts("score", inputs, responses.SCORES)
 
     def continue_text(self, texts: Texts, signature: str) -> Iterator[Question[list[Answer]]]:
         """Asks how a language model continues each text."""
-        return self._on_texts(signature, {"text": _as_list(texts)}, responses.CONTINUATIONS)
+        return self._on_texts(
+            signature, {"text": caller_texts.as_list(texts)}, responses.CONTINUATIONS
+        )
 
     def score_text(self, texts: Texts) -> Iterator[Question[list[WordScore]]]:
         """Asks how likely a language model finds each word."""
-        return self._on_texts("score", {"text": _as_list(texts)}, responses.WORD_SCORES)
+        return self._on_texts("score", {"text": caller_texts.as_list(texts)}, responses.WORD_SCORES)
 
     def metadata(self) -> Question[Metadata]:
         """Asks for the model's name, version and signatures."""
-        message = self.protos.get_model_metadata_pb2.GetModelMetadataRequest(
-            metadata_field=["signature_def"]
-        )
+        message = protos.message("GetModelMetadataRequest")(metadata_field=["signature_def"])
         self._name_model(message.model_spec)
-        return Question("GetModelMetadata", message, self._read_metadata)
+        return Question("GetModelMetadata", lambda: message, _read_metadata)
 
     def status(self) -> Question[list[VersionStatus]]:
         """Asks for the state of each version."""
-        message = self.protos.get_model_status_pb2.GetModelStatusRequest()
+        message = protos.message("GetModelStatusRequest")()
         self._name_model(message.model_spec)
-        return Question("GetModelStatus", message, self._read_status)
+        return Question("GetModelStatus", lambda: message, _read_status)
 
-    def _name_model(self, spec: model_pb2.ModelSpec) -> None:
+    def _name_model(self, spec: Any) -> None:
         spec.name = self._model
         if self._version is not None:
             spec.version.value = self._version
@@ -151,130 +170,98 @@ class Messages:
     def _on_texts(
         self, signature: str, inputs: Mapping[str, list[str]], reading: responses.Reading[T]
     ) -> Iterator[Question[list[T]]]:
-        """Yields the questions to a signature.
+        """Returns the questions to a signature.
 
         Args:
             signature: its name.
             inputs: input name to list of texts, all of the same length.
             reading: which outputs to ask for, and how to read them.
         """
+        caller_texts.check_name("signature", signature)
         total = len(next(iter(inputs.values())))
         size = self._batch_size or max(total, 1)
-        for start in range(0, total, size):
-            batch = {name: texts[start : start + size] for name, texts in inputs.items()}
-            rows = min(size, total - start)
-            last = start + rows - 1
-            which = f"Text {start}" if start == last else f"Texts {start} to {last}"
-            where = "" if rows == total else f"{which}, counted from 0: "
-            message = self._predict_request(signature, batch, reading.axes, where)
-            read = functools.partial(self._read_outputs, signature, reading, rows, where)
-            yield Question("Predict", message, read, where)
+
+        def ask(rows: range) -> Question[list[T]]:
+            batch = Batch(rows, total, tuple(inputs), ask)
+            make = functools.partial(self._predict_request, signature, inputs, reading, batch)
+            read = functools.partial(self._read_outputs, signature, reading, batch)
+            return Question("Predict", make, read, batch)
+
+        return (ask(range(start, min(start + size, total))) for start in range(0, total, size))
 
     def _predict_request(
-        self, signature: str, inputs: Mapping[str, list[str]], outputs: Iterable[str], where: str
-    ) -> predict_pb2.PredictRequest:
-        message = self.protos.predict_pb2.PredictRequest()
+        self,
+        signature: str,
+        inputs: Mapping[str, list[str]],
+        reading: responses.Reading[T],
+        batch: Batch,
+    ) -> Any:
+        message = protos.message("PredictRequest")()
         self._name_model(message.model_spec)
         message.model_spec.signature_name = signature
-        message.output_filter.extend(outputs)
+        message.output_filter.extend(reading.axes)
         for name, texts in inputs.items():
-            tensor = message.inputs[name]
-            tensor.dtype = self.protos.types_pb2.DT_STRING
-            tensor.tensor_shape.dim.add(size=len(texts))
             try:
-                tensor.string_val.extend(text.encode("utf-8") for text in texts)
+                tensor_lists.fill(message.inputs[name], texts[batch.rows.start : batch.rows.stop])
             except UnicodeEncodeError:
-                raise RequestError(
-                    f'{where}A text of "{name}" holds half a surrogate pair and cannot be sent as '
-                    "UTF-8."
+                raise batch.failure(
+                    f'A text of "{name}" holds half a surrogate pair and cannot be sent as UTF-8.',
+                    grpc.StatusCode.INVALID_ARGUMENT,
                 ) from None
         return message
 
     def _read_outputs(
-        self,
-        signature: str,
-        reading: responses.Reading[T],
-        rows: int,
-        where: str,
-        response: predict_pb2.PredictResponse,
+        self, signature: str, reading: responses.Reading[T], batch: Batch, response: Any
     ) -> list[T]:
         outputs = {}
-        for name, axes in reading.axes.items():
-            array = self._to_array(response.outputs[name]) if name in response.outputs else None
-            if array is None or array.ndim != axes or array.shape[0] != rows:
-                raise RequestError(
-                    f'{where}The signature "{signature}" of the model at {self._address} does not '
-                    f'answer as a Verbatim model does: see its output "{name}".',
-                    grpc.StatusCode.FAILED_PRECONDITION,
-                )
-            outputs[name] = array
-        return reading.read(outputs)
-
-    def _to_array(self, tensor: tensor_pb2.TensorProto) -> npt.NDArray[Any] | None:
-        """Returns a `TensorProto` as a NumPy array; None for a type that no Verbatim model has."""
-        shape = [dim.size for dim in tensor.tensor_shape.dim]
-        dtype = self.protos.types_pb2.DataType.Name(tensor.dtype)
+        name = ""
         try:
-            if dtype == "DT_STRING":
-                array = np.empty(len(tensor.string_val), object)
-                array[:] = [value.decode("utf-8", "replace") for value in tensor.string_val]
-                return array.reshape(shape)
-            number, field = _DTYPES[dtype]
-            if tensor.tensor_content:
-                return np.frombuffer(tensor.tensor_content, number).reshape(shape)
-            return np.array(getattr(tensor, field), number).reshape(shape)
-        except (KeyError, ValueError):
-            return None
-
-    def _read_metadata(self, response: get_model_metadata_pb2.GetModelMetadataResponse) -> Metadata:
-        signatures = self.protos.get_model_metadata_pb2.SignatureDefMap()
-        response.metadata["signature_def"].Unpack(signatures)
-        return Metadata(
-            name=response.model_spec.name,
-            version=response.model_spec.version.value,
-            signatures={
-                name: Signature(
-                    inputs={key: self._facts(info) for key, info in signature.inputs.items()},
-                    outputs={key: self._facts(info) for key, info in signature.outputs.items()},
-                )
-                for name, signature in signatures.signature_def.items()
-            },
-        )
-
-    def _facts(self, info: meta_graph_pb2.TensorInfo) -> TensorFacts:
-        dtype = self.protos.types_pb2.DataType.Name(info.dtype)[len("DT_") :].lower()
-        dtype = {"float": "float32", "double": "float64"}.get(dtype, dtype)
-        if info.tensor_shape.unknown_rank:
-            return TensorFacts(dtype, None)
-        return TensorFacts(dtype, tuple(dim.size for dim in info.tensor_shape.dim))
-
-    def _read_status(
-        self, response: get_model_status_pb2.GetModelStatusResponse
-    ) -> list[VersionStatus]:
-        state_name = self.protos.get_model_status_pb2.ModelVersionStatus.State.Name
-        return [
-            VersionStatus(entry.version, state_name(entry.state), entry.status.error_message)
-            for entry in response.model_version_status
-        ]
+            for name, axes in reading.axes.items():
+                lists = None
+                if name in response.outputs:
+                    lists = tensor_lists.read(response.outputs[name], axes, len(batch.rows))
+                if lists is None:
+                    raise LookupError
+                outputs[name] = lists
+            return reading.read(outputs)
+        # Raised above, or by lists of different sizes.
+        except LookupError:
+            raise batch.failure(
+                f'The signature "{signature}" of the model at {self._address} does not answer as a '
+                f'Verbatim model does: see its output "{name}".',
+                grpc.StatusCode.FAILED_PRECONDITION,
+            ) from None
 
 
-def _as_list(texts: Texts) -> list[str]:
-    return [texts] if isinstance(texts, str) else list(texts)
-
-
-def _inputs(texts: Texts, features: Features | None) -> dict[str, list[str]]:
-    """Returns the inputs of a request: the sources, and their tags by column.
-
-    Raises:
-        RequestError: there are not as many tags of a column as texts.
-    """
-    inputs = {"source": _as_list(texts)}
-    count = len(inputs["source"])
-    for name, tags in (features or {}).items():
-        inputs[name] = _as_list(tags)
-        if len(inputs[name]) != count:
-            raise RequestError(
-                f'There must be as many texts of "{name}" as sources; got {len(inputs[name])} and '
-                f"{count}."
+def _read_metadata(response: Any) -> Metadata:
+    packed = response.metadata["signature_def"]
+    signatures = protos.message("SignatureDefMap").FromString(packed.value)
+    return Metadata(
+        name=response.model_spec.name,
+        version=response.model_spec.version.value,
+        signatures={
+            name: Signature(
+                inputs={key: _facts(info) for key, info in signature.inputs.items()},
+                outputs={key: _facts(info) for key, info in signature.outputs.items()},
             )
-    return inputs
+            for name, signature in signatures.signature_def.items()
+        },
+    )
+
+
+def _facts(info: Any) -> TensorFacts:
+    dtype = protos.DATA_TYPES.get(info.dtype, f"type {info.dtype}")
+    if not info.HasField("tensor_shape") or info.tensor_shape.unknown_rank:
+        return TensorFacts(dtype, None)
+    return TensorFacts(dtype, tuple(dim.size for dim in info.tensor_shape.dim))
+
+
+def _read_status(response: Any) -> list[VersionStatus]:
+    return [
+        VersionStatus(
+            entry.version,
+            protos.STATES.get(entry.state, str(entry.state)),
+            entry.status.error_message,
+        )
+        for entry in response.model_version_status
+    ]

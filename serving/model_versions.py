@@ -18,6 +18,7 @@ from serving.errors import RequestRefused, ServeError, invalid
 from serving.human_sentence import human_sentence
 from serving.model_config import LATEST_VERSION, VersionPolicy
 from serving.servable import MODEL_FILE, Servable
+from serving.warm_up_log import progress_of
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +111,8 @@ class ModelVersions:
                 f"The model folder {self.base} has no SavedModel: there is no {MODEL_FILE} in "
                 f"{', '.join(path.name for path in versions.values())}."
             )
+        for version, _ in self._candidates()[: self.policy.latest]:
+            self._set_state(version, "START")
 
     @property
     def version(self) -> int | None:
@@ -176,7 +179,8 @@ class ModelVersions:
             self._load_missing()
             if not self._loaded:
                 errors = "; ".join(
-                    f"version {state.version}: {state.error}" for state in self.states()
+                    f"version {state.version}: {state.error or 'its folder is gone'}"
+                    for state in self.states()
                 )
                 raise ServeError(f"No version in {self.base} can be loaded ({errors}).")
             self._check(self.labels)
@@ -298,9 +302,8 @@ class ModelVersions:
             if (path / WARMUP_FILE).is_file():
                 # All cores while nobody waits for an answer; one while other versions give them.
                 threads = 1 if self._loaded else processors.cores()
-                count = servable.warm_up(path / WARMUP_FILE, threads)
-                logger.info(
-                    "%s version %d: %d warm-up requests were run.", self.name, version, count
+                servable.warm_up(
+                    path / WARMUP_FILE, threads, progress_of(self.name, version, logger)
                 )
             if _fingerprint(path) != fingerprint:
                 raise ValueError("its files changed while it was loaded")
@@ -311,8 +314,14 @@ class ModelVersions:
                 servable.close()
             self._failed[version] = fingerprint
             self._set_state(version, "END", reason)
+            answering = self.version
+            others = "no version answers" if answering is None else f"version {answering} answers"
             logger.warning(
-                "%s version %d cannot be loaded and is skipped: %s", self.name, version, reason
+                "%s version %d cannot be loaded and is skipped (%s): %s",
+                self.name,
+                version,
+                others,
+                reason,
             )
             logger.debug("The failure in full:", exc_info=True)
             return False
@@ -331,12 +340,20 @@ class ModelVersions:
     def _retire(self, versions: Collection[int]) -> None:
         ended = []
         with self._lock:
+            before = max(self._loaded, default=0)
             for version in versions:
                 loaded = self._loaded.pop(version)
                 loaded.retired = True
                 self._states[version] = VersionState(version, "UNLOADING")
                 if self._ends(loaded):
                     ended.append(loaded)
+            latest = max(self._loaded, default=None)
+        for version in versions:
+            logger.info("%s version %d is retired.", self.name, version)
+        if latest is not None and latest < before:
+            logger.warning(
+                "%s is rolled back from version %d to version %d.", self.name, before, latest
+            )
         for loaded in ended:
             loaded.servable.close()
         if versions:

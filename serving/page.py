@@ -26,8 +26,8 @@ from serving.model_versions import ModelVersions
 from serving.observing import Request
 from serving.registry import Registry
 
-# What answers a request, in a thread: of it, the JSON of its body, and the `Request` observed.
-Work = Callable[[web.Request, Any, Request], Any]
+# What answers a request, in a thread: of it, its body, and the `Request` that is observed.
+Work = Callable[[web.Request, bytes, Request], Any]
 # Of a request and the name of its method for logs; it responds with the JSON that the work returns.
 Answer = Callable[[web.Request, str, Work], Awaitable[web.Response]]
 
@@ -101,7 +101,7 @@ def add_page(application: web.Application, registry: Registry, answer: Answer) -
         content = (_DIRECTORY / name).read_bytes()
         application.router.add_get(path, functools.partial(_file, content, content_type))
 
-    def list_models(request: web.Request, body: Any, seen: Request) -> ModelList:
+    def list_models(request: web.Request, body: bytes, seen: Request) -> ModelList:
         return {"models": _models(registry)}
 
     async def get_models(request: web.Request) -> web.Response:

@@ -89,6 +89,8 @@ class Registry:
         self._batching = batching
         self._on_reload = on_reload
         self.models = {config.name: self._open(config) for config in configs}
+        # New models of a reload, while they are loaded: nobody can ask them yet.
+        self._arriving: dict[str, ModelVersions] = {}
         self._reloading = threading.Lock()
 
     def load_first(self) -> None:
@@ -120,7 +122,8 @@ class Registry:
         Raises:
             ServeError: one of them cannot be served; then the server keeps the models that it had.
         """
-        with self._reloading, contextlib.ExitStack() as undo:
+        with self._reloading, contextlib.ExitStack() as after, contextlib.ExitStack() as undo:
+            after.callback(setattr, self, "_arriving", {})
             models = {}
             for config in configs:
                 known = self.models.get(config.name)
@@ -131,6 +134,7 @@ class Registry:
                 else:
                     new = self._open(config)
                     undo.callback(new.unload)
+                    self._arriving = {**self._arriving, config.name: new}
                     new.load_first()
                     models[config.name] = new
             undo.pop_all()
@@ -143,13 +147,21 @@ class Registry:
                 model.unload()
                 logger.info("%s is no longer served.", name)
 
-    def find(self, spec: model_pb2.ModelSpec) -> tuple[ModelVersions, int | None]:
+    def find(
+        self, spec: model_pb2.ModelSpec, arriving: bool = False
+    ) -> tuple[ModelVersions, int | None]:
         """Returns the model that a `ModelSpec` names, and the version; None is the latest.
+
+        Args:
+            spec: the `ModelSpec`.
+            arriving: whether a model counts that a reload is still loading.
 
         Raises:
             RequestRefused: there is no such model or version label.
         """
         models, name = self.models, spec.name
+        if arriving:
+            models = {**self._arriving, **models}
         if not name:
             if len(models) != 1:
                 raise invalid(

@@ -1,15 +1,15 @@
-"""What the responses of a served model say: arrays by output name, read as plain values."""
+"""What the responses of a served model say: nested lists by output name, read as plain values."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
-
-import numpy.typing as npt
 
 from serving.answers import Answer, Score, Token, WordScore
 
 A = TypeVar("A")
-Arrays = Mapping[str, npt.NDArray[Any]]
+#: Output name to nested lists of strings or numbers.
+Arrays = Mapping[str, list[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Reading(Generic[A]):
 
     Attributes:
         axes: output name to number of axes, the texts' axis included. They are all asked for.
-        read: function of the outputs' arrays; returns an answer for each text.
+        read: function of the outputs' lists; returns an answer for each text.
     """
 
     axes: Mapping[str, int]
@@ -30,8 +30,10 @@ def _answers(outputs: Arrays) -> list[Answer]:
 
 
 def _lists_of_answers(outputs: Arrays) -> list[list[Answer]]:
-    rows, count = outputs["text"].shape
-    return [[_answer(outputs, (row, best), row) for best in range(count)] for row in range(rows)]
+    return [
+        [_answer(outputs, (row, best), row) for best in range(len(texts))]
+        for row, texts in enumerate(outputs["text"])
+    ]
 
 
 def _answer(outputs: Arrays, index: tuple[int, ...], row: int) -> Answer:
@@ -39,21 +41,28 @@ def _answer(outputs: Arrays, index: tuple[int, ...], row: int) -> Answer:
     source_tokens = outputs["source_tokens"][row]
     tokens = []
     for text, position, probability in zip(
-        outputs["tokens"][index], outputs["copied_from"][index], outputs["copy_probability"][index]
+        _at(outputs["tokens"], index),
+        _at(outputs["copied_from"], index),
+        _at(outputs["copy_probability"], index),
     ):
         if text == "":
             continue
         if 0 <= position < len(source_tokens):
-            tokens.append(Token(text, int(position), source_tokens[position], float(probability)))
+            tokens.append(Token(text, position, source_tokens[position], probability))
         else:
-            tokens.append(Token(text, copy_probability=float(probability)))
-    return Answer(outputs["text"][index], float(outputs["score"][index]), tuple(tokens))
+            tokens.append(Token(text, copy_probability=probability))
+    return Answer(_at(outputs["text"], index), _at(outputs["score"], index), tuple(tokens))
+
+
+def _at(values: Any, index: tuple[int, ...]) -> Any:
+    """Returns what lies at a place of nested lists."""
+    for place in index:
+        values = values[place]
+    return values
 
 
 def _scores(outputs: Arrays) -> list[Score]:
-    return [
-        Score(float(p), int(n)) for p, n in zip(outputs["log_probability"], outputs["token_count"])
-    ]
+    return [Score(p, n) for p, n in zip(outputs["log_probability"], outputs["token_count"])]
 
 
 def _continuations(outputs: Arrays) -> list[Answer]:
@@ -64,19 +73,19 @@ def _continuation(outputs: Arrays, row: int) -> Answer:
     read = [token for token in outputs["text_tokens"][row] if token]
     words: Sequence[str] = [*read, *outputs["tokens"][row]]
     tokens = tuple(
-        Token(word, int(position), words[position], float(probability))
-        if position >= 0
-        else Token(word, copy_probability=float(probability))
+        Token(word, position, words[position], probability)
+        if 0 <= position < len(words)
+        else Token(word, copy_probability=probability)
         for word, position, probability in zip(
             outputs["tokens"][row], outputs["copied_from"][row], outputs["copy_probability"][row]
         )
     )
-    return Answer(outputs["text"][row], float(outputs["log_probability"][row].sum()), tokens)
+    return Answer(outputs["text"][row], math.fsum(outputs["log_probability"][row]), tokens)
 
 
 def _word_scores(outputs: Arrays) -> list[WordScore]:
     return [
-        WordScore(tuple(tokens[:count]), tuple(float(p) for p in log_probabilities[:count]))
+        WordScore(tuple(tokens[:count]), tuple(log_probabilities[:count]))
         for tokens, log_probabilities, count in zip(
             outputs["tokens"], outputs["log_probability"], outputs["token_count"]
         )

@@ -1,12 +1,13 @@
 """TensorFlow Serving's REST paths on a `Registry` of models, and the web page.
 
-The paths are predict, status, metadata, and Prometheus' metrics.
+The paths are predict, status, metadata, and Prometheus' metrics; `/healthz` and `/metrics` are
+where others look for them.
 """
 
 import asyncio
 import concurrent.futures
 import functools
-import json
+import inspect
 import ssl
 import threading
 from collections.abc import Coroutine
@@ -17,8 +18,8 @@ from aiohttp import web
 from google.protobuf import json_format
 from tensorflow_serving.apis import get_model_metadata_pb2, model_pb2
 
-from serving import grpc_services, json_tensors, page
-from serving.errors import RequestRefused, ServeError, cancelled, invalid
+from serving import grpc_services, json_tensors, page, rest_paths
+from serving.errors import RequestRefused, ServeError, cancelled
 from serving.limits import Limits
 from serving.observing import REQUEST_ID, Observer, Request
 from serving.registry import Registry
@@ -26,18 +27,29 @@ from serving.servable import DEFAULT_SIGNATURE
 
 T = TypeVar("T")
 
+# As TensorFlow Serving has them; all others are 500.
 _HTTP_STATUS = {
     grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.OUT_OF_RANGE: 400,
+    grpc.StatusCode.UNAUTHENTICATED: 401,
+    grpc.StatusCode.PERMISSION_DENIED: 403,
     grpc.StatusCode.NOT_FOUND: 404,
-    grpc.StatusCode.CANCELLED: 499,
+    grpc.StatusCode.ALREADY_EXISTS: 409,
+    grpc.StatusCode.ABORTED: 409,
     grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.CANCELLED: 499,
     grpc.StatusCode.UNIMPLEMENTED: 501,
     grpc.StatusCode.UNAVAILABLE: 503,
     grpc.StatusCode.DEADLINE_EXCEEDED: 504,
 }
-# A model's name has no slash and no colon; `:predict` and the like follow it.
-_MODEL = "/v1/models/{name:[^/:]+}"
-_CHOICES = ("", "/versions/{version:[^/:]+}", "/labels/{label:[^/:]+}")
+# The option of `MessageToDict` for fields that are not set has had two names.
+_WITH_DEFAULTS: dict[str, Any] = {
+    name: True
+    for name in ("always_print_fields_with_no_presence", "including_default_value_fields")
+    if name in inspect.signature(json_format.MessageToDict).parameters
+}
+_LOADING = "The server is loading its models; try again soon."
 
 
 class StatusCode(TypedDict):
@@ -95,11 +107,10 @@ class RestServer:
         )
         # JSON may escape a character in six bytes.
         application = web.Application(client_max_size=limits.request_bytes(spelling=6))
-        for choice in _CHOICES:
-            application.router.add_post(f"{_MODEL}{choice}:{{method}}", self._post)
-            application.router.add_get(f"{_MODEL}{choice}", self._get_status)
-            application.router.add_get(f"{_MODEL}{choice}/metadata", self._get_metadata)
-        application.router.add_get("/monitoring/prometheus/metrics", self._get_metrics)
+        application.router.add_route("*", "/{v1:[vV]1}/{path:.*}", self._v1)
+        for path in ("/monitoring/prometheus/metrics", "/metrics"):
+            application.router.add_get(path, self._get_metrics)
+        application.router.add_get("/healthz", self._get_health)
         page.add_page(application, registry, self._answer)
         application.router.add_route("*", "/{path:.*}", self._not_found)
         self._loop = asyncio.new_event_loop()
@@ -149,15 +160,30 @@ class RestServer:
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    async def _post(self, request: web.Request) -> web.Response:
-        method = "rest_predict" if request.match_info["method"] == "predict" else "rest_other"
-        return await self._answer(request, method, self._predict)
+    async def _v1(self, request: web.Request) -> web.Response:
+        try:
+            path = rest_paths.read(request.method, request.rel_url.raw_path)
+        except RequestRefused as refused:
+            return await self._answer(request, "rest_other", functools.partial(_refuse, refused))
+        if path.method in ("classify", "regress"):
+            missing = RequestRefused(
+                grpc.StatusCode.UNIMPLEMENTED,
+                f"This server does not offer {path.method}; use predict.",
+            )
+            return await self._answer(request, "rest_other", functools.partial(_refuse, missing))
+        work = {"predict": self._predict, "status": self._status, "metadata": self._metadata}
+        # A model that still loads says so.
+        return await self._answer(
+            request,
+            f"rest_{path.method}",
+            functools.partial(work[path.method], path.spec),
+            while_loading=path.method == "status",
+        )
 
-    async def _get_status(self, request: web.Request) -> web.Response:
-        return await self._answer(request, "rest_status", self._status)
-
-    async def _get_metadata(self, request: web.Request) -> web.Response:
-        return await self._answer(request, "rest_metadata", self._metadata)
+    async def _get_health(self, request: web.Request) -> web.Response:
+        if not self._ready:
+            return web.Response(status=503, text=f"{_LOADING}\n")
+        return web.Response(text="ok\n")
 
     async def _get_metrics(self, request: web.Request) -> web.Response:
         text, content_type = self._observer.metrics(self._registry.models)
@@ -169,15 +195,14 @@ class RestServer:
             f"There is nothing at {request.method} {request.path}; models are at /v1/models/NAME.",
         )
 
-    async def _answer(self, request: web.Request, method: str, work: page.Work) -> web.Response:
+    async def _answer(
+        self, request: web.Request, method: str, work: page.Work, while_loading: bool = False
+    ) -> web.Response:
         """Runs `work` in a thread; its refusal becomes an HTTP status and a sentence."""
         with self._observer.request("http", method, request.headers.get(REQUEST_ID)) as seen:
             try:
-                if not self._ready:
-                    raise RequestRefused(
-                        grpc.StatusCode.UNAVAILABLE,
-                        "The server is loading its models; try again soon.",
-                    )
+                if not (self._ready or while_loading):
+                    raise RequestRefused(grpc.StatusCode.UNAVAILABLE, _LOADING)
                 body = await _read(request)
                 run = asyncio.get_running_loop().run_in_executor
                 value = await run(self._workers, grpc_services.answer, work, request, body, seen)
@@ -189,20 +214,18 @@ class RestServer:
         return response
 
     def _predict(
-        self, request: web.Request, body: json_tensors.Json, seen: Request
+        self,
+        spec: model_pb2.ModelSpec,
+        request: web.Request,
+        body: bytes,
+        seen: Request,
     ) -> json_tensors.Response:
-        if request.match_info["method"] != "predict":
-            raise RequestRefused(
-                grpc.StatusCode.UNIMPLEMENTED,
-                f"This server does not offer {request.match_info['method']}; use predict.",
-            )
-        spec = _spec(request)
         model, version = self._registry.find(spec)
         seen.model = model.name
         with model.use(version) as servable:
             seen.version = servable.version
             message, by_rows = json_tensors.read_request(
-                body, servable.signature_defs, DEFAULT_SIGNATURE
+                json_tensors.parse(body), servable.signature_defs, DEFAULT_SIGNATURE
             )
             seen.signature = message.model_spec.signature_name
             seen.texts = grpc_services.count_texts(message)
@@ -212,10 +235,10 @@ class RestServer:
             return json_tensors.write_response(response, by_rows)
 
     def _status(
-        self, request: web.Request, body: json_tensors.Json, seen: Request
+        self, spec: model_pb2.ModelSpec, request: web.Request, body: bytes, seen: Request
     ) -> dict[str, list[VersionStatus]]:
-        response = grpc_services.status(self._registry, _spec(request))
-        seen.model = request.match_info["name"]
+        response = grpc_services.status(self._registry, spec)
+        seen.model = spec.name
         return {
             "model_version_status": [
                 {
@@ -231,9 +254,9 @@ class RestServer:
         }
 
     def _metadata(
-        self, request: web.Request, body: json_tensors.Json, seen: Request
+        self, spec: model_pb2.ModelSpec, request: web.Request, body: bytes, seen: Request
     ) -> json_tensors.Json:
-        response = grpc_services.metadata(self._registry, _spec(request))
+        response = grpc_services.metadata(self._registry, spec)
         seen.model = response.model_spec.name
         signatures = get_model_metadata_pb2.SignatureDefMap()
         response.metadata["signature_def"].Unpack(signatures)
@@ -245,38 +268,25 @@ class RestServer:
             },
             "metadata": {
                 "signature_def": json_format.MessageToDict(
-                    signatures, preserving_proto_field_name=True
+                    signatures, preserving_proto_field_name=True, **_WITH_DEFAULTS
                 )
             },
         }
 
 
-async def _read(request: web.Request) -> json_tensors.Json:
-    """Returns the decoded JSON of a body; None of a request without one."""
-    if request.method != "POST":
-        return None
+async def _read(request: web.Request) -> bytes:
+    """Returns the body of a request."""
     try:
-        return json.loads(await request.read())
+        return await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise RequestRefused(
             grpc.StatusCode.RESOURCE_EXHAUSTED,
             "The request is larger than the server takes; send fewer or shorter texts.",
         ) from None
-    except (ValueError, RecursionError):
-        raise invalid("The body is not valid JSON.") from None
 
 
-def _spec(request: web.Request) -> model_pb2.ModelSpec:
-    """Returns the `ModelSpec` that a path names."""
-    spec = model_pb2.ModelSpec(name=request.match_info["name"])
-    version, label = request.match_info.get("version"), request.match_info.get("label")
-    if version is not None:
-        if not (version.isascii() and version.isdecimal() and int(version) < 2**63):
-            raise invalid(f"A version is a number; got '{version}'.")
-        spec.version.value = int(version)
-    if label is not None:
-        spec.version_label = label
-    return spec
+def _refuse(refused: RequestRefused, request: web.Request, body: bytes, seen: Request) -> None:
+    raise refused
 
 
 def _given_up(request: web.Request) -> RequestRefused | None:

@@ -8,7 +8,7 @@ import functools
 import logging
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import grpc
@@ -27,6 +27,15 @@ from serving.tensor_protos import decode, encode
 
 DEFAULT_SIGNATURE = "serving_default"
 MODEL_FILE = "saved_model.pb"
+# What a graph says of a request: TensorFlow's error code to gRPC's.
+_CODES = {
+    tf.errors.INVALID_ARGUMENT: grpc.StatusCode.INVALID_ARGUMENT,
+    tf.errors.OUT_OF_RANGE: grpc.StatusCode.INVALID_ARGUMENT,
+    tf.errors.FAILED_PRECONDITION: grpc.StatusCode.FAILED_PRECONDITION,
+    tf.errors.UNIMPLEMENTED: grpc.StatusCode.UNIMPLEMENTED,
+    tf.errors.NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    tf.errors.DEADLINE_EXCEEDED: grpc.StatusCode.DEADLINE_EXCEEDED,
+}
 
 
 def _open_session(path: str | os.PathLike[str], tags: Iterable[str]) -> tf.compat.v1.Session:
@@ -88,6 +97,12 @@ class Servable:
         }
         if not self._signatures:
             raise ValueError("it has no signature")
+        self._input_shapes = {
+            (name, key): self._session.graph.get_tensor_by_name(info.name).shape
+            for name, signature in self._signatures.items()
+            for key, info in signature.inputs.items()
+            if info.name
+        }
         self._batchers: dict[str, Batcher] = {}
         if batching:
             for name, signature in self._signatures.items():
@@ -99,12 +114,19 @@ class Servable:
         """Frees what the version holds; nobody may use it any more."""
         self._session.close()
 
-    def warm_up(self, path: str | os.PathLike[str], threads: int = 1) -> int:
+    def warm_up(
+        self,
+        path: str | os.PathLike[str],
+        threads: int = 1,
+        advance: Callable[[int, int], None] = lambda done, total: None,
+    ) -> int:
         """Runs the requests that came with the model, so that no client waits for compilation.
 
         Args:
             path: a TFRecord file of `PredictionLog`; entries other than Predict are skipped.
             threads: how many requests are run at the same time; each compiles on a core of its own.
+            advance: called before the first and after each request, with how many have been run and
+                how many there are.
 
         Returns:
             How many requests were run.
@@ -117,17 +139,20 @@ class Servable:
         requests = [
             log.predict_log.request for log in logs if log.WhichOneof("log_type") == "predict_log"
         ]
+        total = len(requests)
         run = functools.partial(self.predict, limits=None)
+        advance(0, total)
         # The first runs alone: with it the session prepares the graph. Several at once would each
         # prepare it.
         for request in requests[:1]:
             run(request)
+            advance(1, total)
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
             # What takes longest is written last and begins first, so that no thread is left alone
             # with it at the end. The loop raises the exception of a request that fails.
-            for _ in pool.map(run, requests[:0:-1]):
-                pass
-        return len(requests)
+            for done, _ in enumerate(pool.map(run, requests[:0:-1]), 2):
+                advance(done, total)
+        return total
 
     def predict(
         self,
@@ -182,16 +207,20 @@ class Servable:
             fetched = {key: signature.outputs[key].name for key in names}
             arrays: dict[str, npt.NDArray[Any]] = self._session.run(fetched, fed)
             return arrays
-        except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError) as error:
-            raise invalid(human_sentence(error.message)) from None
         except tf.errors.ResourceExhaustedError:
             raise RequestRefused(
                 grpc.StatusCode.RESOURCE_EXHAUSTED,
                 "The request needs more memory than the server has; send fewer or shorter texts.",
             ) from None
+        except tf.errors.OpError as error:
+            code = _CODES.get(error.error_code)
+            # Anything else is a failure of the server, whose log says more.
+            if code is None:
+                raise
+            raise RequestRefused(code, human_sentence(error.message)) from None
 
-    @staticmethod
     def _inputs(
+        self,
         name: str,
         signature: meta_graph_pb2.SignatureDef,
         inputs: Mapping[str, Any],
@@ -207,9 +236,15 @@ class Servable:
                 f"it takes {', '.join(sorted(signature.inputs))}."
             )
         arrays = {
-            key: decode(key, inputs[key], info, limits) for key, info in signature.inputs.items()
+            key: decode(key, inputs[key], info, limits, self._input_shapes.get((name, key)))
+            for key, info in signature.inputs.items()
         }
-        sizes = {key: len(array) for key, array in arrays.items() if array.ndim}
+        # Inputs that are no texts may have rows of their own; where not, the graph says so.
+        sizes = {
+            key: len(array)
+            for key, array in arrays.items()
+            if array.ndim and (array.dtype == object or name in self._batchers)
+        }
         if len(set(sizes.values())) > 1:
             held = ", ".join(f"{key} {size}" for key, size in sorted(sizes.items()))
             raise invalid(f"The inputs must hold the same number of texts; got {held}.")
@@ -219,10 +254,13 @@ class Servable:
     def _output_names(
         name: str, signature: meta_graph_pb2.SignatureDef, output_filter: Iterable[str]
     ) -> list[str]:
-        unknown = sorted(set(output_filter) - set(signature.outputs))
+        asked = list(output_filter)
+        if len(set(asked)) < len(asked):
+            raise invalid("output_filter names an output twice; name each one once.")
+        unknown = sorted(set(asked) - set(signature.outputs))
         if unknown:
             raise invalid(
                 f'Output "{unknown[0]}" of output_filter is not found in signature "{name}"; '
                 f"it gives {', '.join(sorted(signature.outputs))}."
             )
-        return sorted(set(output_filter) or signature.outputs)
+        return sorted(asked or signature.outputs)

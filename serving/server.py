@@ -1,10 +1,10 @@
 """The embedded server: TensorFlow Serving's gRPC protocol in one Python process.
 
 It is for a laptop, tests and continuous integration. In production the same model folder is mounted
-into TensorFlow Serving, and clients notice no difference. It answers `PredictionService.Predict`
-and `GetModelMetadata`, `ModelService.GetModelStatus` and `HandleReloadConfigRequest`, gRPC's health
-and reflection services, and the REST paths. `serve` is the one call that a command line needs;
-`ModelServer` is a server within a program.
+into TensorFlow Serving; `serving/deploy/README.md` says what is different there. It answers
+`PredictionService.Predict` and `GetModelMetadata`, `ModelService.GetModelStatus` and
+`HandleReloadConfigRequest`, gRPC's health and reflection services, and the REST paths. `serve` is
+the one call that a command line needs; `ModelServer` is a server within a program.
 """
 
 import concurrent.futures
@@ -16,6 +16,7 @@ import signal
 import socket
 import threading
 import types
+import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
 
-from serving import grpc_services, observing, protos, tls
+from serving import grpc_services, observing, service_names, tls
 from serving.errors import ServeError
 from serving.model_config import ModelConfig
 from serving.model_versions import ModelVersions
@@ -40,7 +41,7 @@ logger = logging.getLogger(__name__)
 # A model folder, one of its versions, such folders by name, or the config of each model.
 Models = Path | Mapping[str, Path] | list[ModelConfig]
 
-_SERVICES = protos.service_names()
+_SERVICES = service_names.service_names()
 # How long a signal may go unnoticed.
 _SIGNAL_SECONDS = 0.5
 
@@ -266,7 +267,9 @@ def _whereabouts(server: ModelServer) -> Iterator[str]:
     yield f"Serving {models} at {server.address} ({protocol})"
     if server.rest_address:
         scheme = "https" if server.uses_tls else "http"
-        yield f"REST at {scheme}://{server.rest_address}/v1/models"
+        for name in server.models:
+            path = urllib.parse.quote(name, safe="")
+            yield f"REST at {scheme}://{server.rest_address}/v1/models/{path}"
         yield f"Web page at {scheme}://{server.rest_address}/"
 
 
@@ -289,8 +292,8 @@ def serve(
         request_log: file that gets a line of JSON for each request, "-" for standard error; None is
             no log.
         announce: called with each of these lines once the server answers:
-            `Serving NAME version V at HOST:PORT (gRPC)`, and with a REST port the addresses of the
-            REST paths and of the web page. By default they are logged.
+            `Serving NAME version V at HOST:PORT (gRPC)`, and with a REST port the addresses of each
+            model's REST paths and of the web page. By default they are logged.
 
     Raises:
         ServeError: the server cannot start; one sentence.

@@ -24,7 +24,20 @@ _VALUE_FIELDS = {
     types_pb2.DT_UINT8: "int_val",
     types_pb2.DT_UINT16: "int_val",
     types_pb2.DT_INT64: "int64_val",
+    types_pb2.DT_UINT32: "uint32_val",
+    types_pb2.DT_UINT64: "uint64_val",
     types_pb2.DT_BOOL: "bool_val",
+    types_pb2.DT_HALF: "half_val",
+    types_pb2.DT_BFLOAT16: "half_val",
+    types_pb2.DT_COMPLEX64: "scomplex_val",
+    types_pb2.DT_COMPLEX128: "dcomplex_val",
+}
+# What a value of these types is in its field: its bits, or its two parts.
+_STORED_AS = {
+    types_pb2.DT_HALF: np.uint16,
+    types_pb2.DT_BFLOAT16: np.uint16,
+    types_pb2.DT_COMPLEX64: np.float32,
+    types_pb2.DT_COMPLEX128: np.float64,
 }
 
 
@@ -33,6 +46,7 @@ def decode(
     tensor: tensor_pb2.TensorProto,
     info: meta_graph_pb2.TensorInfo,
     limits: Limits | None,
+    graph_shape: tf.TensorShape | None = None,
 ) -> npt.NDArray[Any]:
     """Returns the array of one input.
 
@@ -41,6 +55,7 @@ def decode(
         tensor: the request's `TensorProto`.
         info: the signature's `TensorInfo`.
         limits: `Limits`, or None for requests that the model brings itself (warm-up).
+        graph_shape: the shape that the graph itself takes, where a signature may leave it open.
 
     Raises:
         RequestRefused: the tensor is of another type or shape, cannot be read, or is over a limit.
@@ -50,17 +65,18 @@ def decode(
             f'Input "{name}" must be of type {_type_name(info.dtype)}; got '
             f"{_type_name(tensor.dtype)}."
         )
-    sizes = _sizes(name, tensor, info)
+    sizes = _sizes(name, tensor, info, graph_shape)
+    is_text = tensor.dtype == types_pb2.DT_STRING
     if limits is not None and sizes:
         if sizes[0] > limits.max_batch_size:
             raise invalid(
-                f'Input "{name}" holds {sizes[0]} texts; one request may hold '
-                f"{limits.max_batch_size} at most."
+                f'Input "{name}" holds {sizes[0]} {"texts" if is_text else "rows"}; one request '
+                f"may hold {limits.max_batch_size} at most."
             )
-        if sizes[0] == 0:
+        if sizes[0] == 0 and is_text:
             raise invalid(f'Input "{name}" holds no text; send at least one.')
     _check_count(name, tensor, math.prod(sizes))
-    if tensor.dtype == types_pb2.DT_STRING:
+    if is_text:
         values = list(tensor.string_val)
         if limits is not None:
             _check_texts(name, values, limits)
@@ -72,13 +88,23 @@ def decode(
     return array
 
 
-def _sizes(name: str, tensor: tensor_pb2.TensorProto, info: meta_graph_pb2.TensorInfo) -> list[int]:
-    """Returns the shape of a tensor, which must fit the signature."""
+def _sizes(
+    name: str,
+    tensor: tensor_pb2.TensorProto,
+    info: meta_graph_pb2.TensorInfo,
+    graph_shape: tf.TensorShape | None,
+) -> list[int]:
+    """Returns the shape of a tensor, which must fit the signature and the graph."""
     sizes = [dim.size for dim in tensor.tensor_shape.dim]
     if tensor.tensor_shape.unknown_rank or any(size < 0 for size in sizes):
         raise invalid(f'Input "{name}" cannot be read: its shape is not fully known.')
-    if not info.tensor_shape.unknown_rank:
-        expected = [dim.size for dim in info.tensor_shape.dim]
+    shapes = []
+    # A signature without a shape leaves it open, as one of unknown rank does.
+    if info.HasField("tensor_shape") and not info.tensor_shape.unknown_rank:
+        shapes.append([dim.size for dim in info.tensor_shape.dim])
+    if graph_shape is not None and graph_shape.rank is not None:
+        shapes.append([-1 if size is None else size for size in graph_shape.as_list()])
+    for expected in shapes:
         if len(expected) != len(sizes):
             raise invalid(f'Input "{name}" must be of rank {len(expected)}; got rank {len(sizes)}.')
         if any(size not in (-1, actual) for size, actual in zip(expected, sizes)):
@@ -101,7 +127,9 @@ def _check_count(name: str, tensor: tensor_pb2.TensorProto, count: int) -> None:
     elif tensor.tensor_content:
         held = len(tensor.tensor_content) / tf.as_dtype(tensor.dtype).size
     else:
-        held = len(getattr(tensor, _VALUE_FIELDS.get(tensor.dtype, "half_val")))
+        held = len(getattr(tensor, _VALUE_FIELDS.get(tensor.dtype, "tensor_content")))
+        if tensor.dtype in (types_pb2.DT_COMPLEX64, types_pb2.DT_COMPLEX128):
+            held /= 2
     if held != count:
         shown = f"{held:g}" if held % 1 else str(int(held))
         raise invalid(
@@ -134,7 +162,10 @@ def encode(array: npt.NDArray[Any]) -> tensor_pb2.TensorProto:
     proto.tensor_shape.SetInParent()
     for size in array.shape:
         proto.tensor_shape.dim.add(size=size)
-    getattr(proto, _VALUE_FIELDS[dtype]).extend(array.ravel().tolist())
+    flat = np.ascontiguousarray(array).ravel()
+    if dtype in _STORED_AS:
+        flat = flat.view(_STORED_AS[dtype])
+    getattr(proto, _VALUE_FIELDS[dtype]).extend(flat.tolist())
     return proto
 
 

@@ -1,6 +1,9 @@
 """Settings that every test shares. They must be made before Keras or TensorFlow is imported."""
 
+import gc
 import os
+import sys
+import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -36,6 +39,37 @@ BESIDE = {"tests/end_to_end/test_kubeflow.py": "tests/end_to_end/test_walking_li
 def pytest_collection_modifyitems(items):
     """Puts whole pipelines and exports before everything else."""
     items.sort(key=lambda item: item.path.parent.name not in LONG_FOLDERS)
+
+
+# All garbage is collected behind a file that took as many seconds, so that no large graph stays.
+SECONDS_WORTH_A_COLLECTION = 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_collections():
+    """Spares the garbage collector what exists already, mostly modules and graphs.
+
+    Keras collects garbage for each trial of a search, a server for each version that it retires.
+    In a process with all of TFX and the graphs of other tests, one collection takes a second.
+    """
+    gc.freeze()
+    begun = time.monotonic()
+    yield
+    gc.unfreeze()
+    if time.monotonic() - begun > SECONDS_WORTH_A_COLLECTION:
+        gc.collect()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def graphs_as_they_are_written(request):
+    """Runs graphs without TensorFlow's graph optimizer, but for the tests of whole pipelines.
+
+    Most graphs of tests run once or twice, and the optimizer takes longer than they do.
+    """
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow:
+        whole = request.path.parent.name == "end_to_end"
+        tensorflow.config.optimizer.set_experimental_options({"disable_meta_optimizer": not whole})
 
 
 @pytest.hookimpl(optionalhook=True)

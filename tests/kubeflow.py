@@ -22,6 +22,8 @@ PRELOADED = [
     __name__,  # first: a library of the others brings a package `tests` of its own
     "tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor",
     "tfx.orchestration.kubeflow.v2.file_based_example_gen.driver",
+    # Last: what is imported is no concern of the forked processes' garbage collectors.
+    "tests.frozen",
 ]
 
 

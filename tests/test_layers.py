@@ -1,5 +1,7 @@
 """Imports point down: the order of the packages, and no circle between files."""
 
+import pathlib
+
 import grimp
 import pytest
 
@@ -59,6 +61,15 @@ def imports(graph):
 def test_every_file_is_in_a_layer(graph):
     without = {module for module in graph.modules if layer_of(module) is None}
     assert without <= {"pipeline"}, f"add to LAYERS, or move: {sorted(without)}"
+
+
+def test_imports_inside_functions_are_seen(graph):
+    """All that follows would hold of a graph without them."""
+    assert graph.direct_import_exists(
+        importer="pipeline.runners.local_runner", imported="pipeline.graph"
+    )
+    source = (pathlib.Path(__file__).parents[1] / "pipeline/runners/local_runner.py").read_text()
+    assert "\n    from pipeline import graph\n" in source
 
 
 def test_imports_point_down(graph):

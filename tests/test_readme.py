@@ -40,7 +40,7 @@ def test_the_commands_parse():
     for line in lines:
         words = line.split("verbatim ", 1)[1].rstrip(" &")
         arguments = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', words)]
-        assert main._parser().parse_args(arguments).command
+        assert main._parser(arguments).parse_args(arguments).command
 
 
 def test_options_that_pages_describe_exist():
@@ -54,7 +54,7 @@ def test_options_that_pages_describe_exist():
     known = set(
         re.findall(
             r"--[a-z-]+",
-            main._parser()._subparsers._group_actions[0].choices["compile"].format_help(),
+            main._parser([])._subparsers._group_actions[0].choices["compile"].format_help(),
         )
     )
     assert len(described) >= 10 and described <= known, described - known

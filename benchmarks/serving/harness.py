@@ -22,8 +22,6 @@ from pipeline.export import served_model
 from serving import protos
 
 NAME = "model"
-# DT_STRING of TensorFlow.
-_TENSORFLOW_STRING = 7
 
 _Job = TypeVar("_Job")
 
@@ -131,13 +129,13 @@ class Server:
 
 def predict_request(texts: Sequence[str], signature: str = "", version: int | None = None) -> Any:
     """Returns a `PredictRequest`."""
-    request = protos.load().predict_pb2.PredictRequest()
+    request = protos.message("PredictRequest")()
     request.model_spec.name = NAME
     request.model_spec.signature_name = signature
     if version is not None:
         request.model_spec.version.value = version
     tensor = request.inputs["source"]
-    tensor.dtype = _TENSORFLOW_STRING
+    tensor.dtype = protos.STRING
     tensor.tensor_shape.dim.add(size=len(texts))
     tensor.string_val.extend(text.encode() for text in texts)
     return request
@@ -150,7 +148,7 @@ def answers_of(response: Any) -> list[str]:
 
 def status_request() -> Any:
     """Returns a `GetModelStatusRequest` for the server's model."""
-    request = protos.load().get_model_status_pb2.GetModelStatusRequest()
+    request = protos.message("GetModelStatusRequest")()
     request.model_spec.name = NAME
     return request
 
@@ -160,19 +158,21 @@ class Connection:
 
     def __init__(self, address: str) -> None:
         self._channel = grpc.aio.insecure_channel(address)
-        loaded = protos.load()
-        self.predict = loaded.prediction_service_pb2_grpc.PredictionServiceStub(
-            self._channel
-        ).Predict
-        self.status = loaded.model_service_pb2_grpc.ModelServiceStub(self._channel).GetModelStatus
+        self.predict, self.status = (self._method(name) for name in ("Predict", "GetModelStatus"))
+
+    def _method(self, name: str) -> Any:
+        _, request, response = protos.METHODS[name]
+        return self._channel.unary_unary(
+            protos.method_path(name),
+            request_serializer=protos.message(request).SerializeToString,
+            response_deserializer=protos.message(response).FromString,
+        )
 
     async def versions(self) -> dict[int, str]:
         """Returns the name of each version's state."""
         response = await self.status(status_request(), timeout=30)
-        states = type(response).DESCRIPTOR.fields_by_name["model_version_status"].message_type
-        names = states.fields_by_name["state"].enum_type.values_by_number
         return {
-            status.version: names[status.state].name for status in response.model_version_status
+            status.version: protos.STATES[status.state] for status in response.model_version_status
         }
 
     async def __aenter__(self) -> "Connection":

@@ -13,9 +13,9 @@ from tfx.proto import example_gen_pb2
 from tfx.types import component_spec, standard_artifacts, standard_component_specs
 from tfx.types.experimental import simple_artifacts
 
-from components.parallel_text_example_gen import executor
+from components.parallel_text_example_gen import driver, executor
 from pipeline.readers.files import resolve_data_path, split_base
-from pipeline.readers.planning import aligned_partners
+from pipeline.readers.planning import aligned_partners, readable_patterns
 from pipeline.recipes.sections import DataConfig
 
 
@@ -26,6 +26,7 @@ class ParallelTextExampleGenSpec(types.ComponentSpec):
         **standard_component_specs.FileBasedExampleGenSpec.PARAMETERS,
         executor.DATA_PATH_KEY: component_spec.ExecutionParameter(type=str),
         executor.DATA_CONFIG_KEY: component_spec.ExecutionParameter(type=str),
+        executor.LONGEST_TEST_KEY: component_spec.ExecutionParameter(type=int, optional=True),
     }
     INPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {}
     # The rejects are an artifact of their own, with lineage, rather than files beside the Split
@@ -48,9 +49,10 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
     `pipeline.readers` describes which files are read, and how.
 
     The class subclasses FileBasedExampleGen because TFX's runners know that class. Its driver takes
-    a fingerprint of the input files (number, bytes, modification times), so the component runs
-    again exactly when they change. Only the recipe's data section is part of the cache key: other
-    settings change no example.
+    a fingerprint of the input files, so the component runs again exactly when they change: by the
+    content of the planned files on this machine, and on Kubeflow by the number, bytes and times of
+    the readable files. Only the recipe's data section is part of the cache key: other settings
+    change no example.
 
     Component `outputs` contains:
      - `examples`: `standard_artifacts.Examples`, gzipped TFRecords in `Split-train`, `Split-eval`,
@@ -60,8 +62,14 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
 
     SPEC_CLASS = ParallelTextExampleGenSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
+    DRIVER_CLASS = driver.Driver
 
-    def __init__(self, data_path: str | data_types.RuntimeParameter, data: DataConfig) -> None:
+    def __init__(
+        self,
+        data_path: str | data_types.RuntimeParameter,
+        data: DataConfig,
+        longest_test: int = 0,
+    ) -> None:
         """Creates the component.
 
         It does not look at the data, which may be within reach of the cluster only.
@@ -70,10 +78,12 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
             data_path: a file, a folder, or two line-aligned files separated by a comma; or a
                 `RuntimeParameter` of a folder.
             data: the recipe's data section.
+            longest_test: the most tokens of a text in the files that `data.test_files` names, which
+                the model can be measured on; 0 for the limits of `data`.
         """
         if isinstance(data_path, data_types.RuntimeParameter):
             base = data_path
-            patterns = _named_patterns(data) if data.train_files else ["*"]
+            patterns = _named_patterns(data) if data.train_files else readable_patterns(data)
         else:
             data_path = resolve_data_path(data_path)
             base, patterns = _fingerprinted(data_path, data)
@@ -95,6 +105,12 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
                 ),
                 executor.DATA_PATH_KEY: data_path,
                 executor.DATA_CONFIG_KEY: json.dumps(dataclasses.asdict(data), sort_keys=True),
+                # Left out where it changes nothing, so that what is cached stays.
+                **(
+                    {executor.LONGEST_TEST_KEY: longest_test}
+                    if longest_test and data.test_files
+                    else {}
+                ),
                 executor.REJECTS_KEY: types.Channel(type=simple_artifacts.File),
             }
         )
@@ -105,7 +121,8 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
 def _fingerprinted(data_path: str, data: DataConfig) -> tuple[str, list[str]]:
     """Returns (input base, glob patterns) that match the files behind a data path.
 
-    The patterns suit a file, a folder and a pair of files alike. Those that match nothing do no
+    Only Kubeflow's driver looks at them; the one on this machine goes by the plan of the files. The
+    patterns suit a file, a folder and a pair of files alike. Those that match nothing do no
     harm, so nothing needs to be looked up here. All paths are escaped: a bracket in a folder's name
     would match nothing and hide every change.
     """
@@ -117,10 +134,18 @@ def _fingerprinted(data_path: str, data: DataConfig) -> tuple[str, list[str]]:
         parts = data_path.split(",") if "," in data_path else aligned_partners(data_path, data)
         base, names = split_base(parts)
         whole = data_path[len(base) :].lstrip("/")
-        patterns = [glob.escape(name) for name in dict.fromkeys([whole, *names])] + [
-            glob.escape(whole) + "/*"
+        patterns = [_escape(name) for name in dict.fromkeys([whole, *names])] + [
+            f"{_escape(whole)}/{pattern}" for pattern in readable_patterns(data)
         ]
     return glob.escape(base), patterns
+
+
+def _escape(name: str) -> str:
+    """Returns a pattern that matches a name alone.
+
+    TFX reads more than globs into a pattern: `{SPAN}` and `{MM}` stand for numbers.
+    """
+    return glob.escape(name).replace("{", "[{]")
 
 
 def _named_patterns(data: DataConfig) -> list[str]:
@@ -132,5 +157,5 @@ def _named_patterns(data: DataConfig) -> list[str]:
     for entry in (*data.train_files, *data.eval_files, *data.test_files):
         parts = [part.strip() for part in entry.split(",")]
         names = [entry, *parts] if len(parts) > 1 else aligned_partners(entry, data)
-        patterns += [pattern for name in names for pattern in (glob.escape(name), name)]
+        patterns += [pattern for name in names for pattern in (_escape(name), name)]
     return list(dict.fromkeys(patterns))

@@ -18,13 +18,14 @@ from pipeline.common import whole_files
 from pipeline.readers import DataError
 from pipeline.readers.input_plan import InputPlan
 from pipeline.readers.planning import plan_inputs
-from pipeline.readers.records import REJECT_COLUMNS
+from pipeline.readers.records import LEFT_OUT, REJECT_COLUMNS
 from pipeline.readers.splits import SPLITS
 from pipeline.recipes import sections
 from pipeline.recipes.recipe import section_from_json
 
 DATA_PATH_KEY = "data_path"
 DATA_CONFIG_KEY = "data_config"
+LONGEST_TEST_KEY = "longest_test"
 REJECTS_KEY = "rejects"
 REJECTS_FILE = "rejects.tsv"
 COUNTS_FILE = "counts.json"
@@ -69,7 +70,8 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             input_dict: unused.
             output_dict: `examples` and `rejects`, one artifact each.
             exec_properties: `data_path` (str) and `data_config` (JSON of the recipe's data
-                section).
+                section); `longest_test` (int): the most tokens of a text in files given as test
+                split, 0 for the limits of the data section.
 
         Raises:
             pipeline.readers.DataError: the data cannot be read, too many records are rejected, or a
@@ -77,6 +79,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         """
         self._log_startup(input_dict, output_dict, exec_properties)
         config = section_from_json(sections.DataConfig, exec_properties[DATA_CONFIG_KEY])
+        longest_test = exec_properties.get(LONGEST_TEST_KEY) or None
         plan = plan_inputs(exec_properties[DATA_PATH_KEY], config)
         examples = artifact_utils.get_single_instance(
             output_dict[standard_component_specs.EXAMPLES_KEY]
@@ -93,7 +96,9 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         fileio.makedirs(folder)
         try:
             with self._make_beam_pipeline() as pipeline:
-                splits, rejected, tally = pipeline | "Ingest" >> Ingest(plan, config, folder)
+                splits, rejected, tally = pipeline | "Ingest" >> Ingest(
+                    plan, config, folder, longest_test
+                )
                 for split, serialized in splits.items():
                     uri = artifact_utils.get_split_uri([examples], split)
                     # Not TFX's WriteSplit: it shuffles first, and a runner in memory would hold all
@@ -194,13 +199,15 @@ def _check(counts: RecordCounts, config: sections.DataConfig, uri: str) -> None:
     Raises:
         DataError: what is wrong, and where the rejects are.
     """
+    # Languages have more plural forms than there are texts to translate by them.
+    left_out = counts["by_reason"].get(LEFT_OUT, 0)
+    read, rejected = counts["read"] - left_out, counts["rejected"] - left_out
     if not counts["read"]:
         problem = "The data holds no records at all: check the path given as data"
-    elif counts["rejected"] > config.max_rejected_share * counts["read"]:
-        reason, count = next(iter(counts["by_reason"].items()))
-        share = counts["rejected"] / counts["read"]
+    elif rejected > config.max_rejected_share * read:
+        reason, count = next(item for item in counts["by_reason"].items() if item[0] != LEFT_OUT)
         problem = (
-            f"{counts['rejected']} of {counts['read']} records were rejected ({share:.1%}, "
+            f"{rejected} of {read} records were rejected ({rejected / read:.1%}, "
             f"most often '{reason}': {count}), above data.max_rejected_share "
             f"({config.max_rejected_share:.1%}): correct the data or raise the share"
         )

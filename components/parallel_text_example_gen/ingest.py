@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from components.parallel_text_example_gen.duplicates import KeepFirst
 from components.untyped_in_beam import untyped_in_beam
+from pipeline.readers import DataError
 from pipeline.readers.formats import read_unit
 from pipeline.readers.input_plan import InputPlan, InputUnit
 from pipeline.readers.records import Pair, Reject, format_reject, reason_kind
@@ -36,9 +37,15 @@ class Ingest(beam.PTransform):
     serialized tf.Examples, the lines of `rejects.tsv`, and JSON lines `[what, which, count]`.
     """
 
-    def __init__(self, plan: InputPlan, config: DataConfig, folder: str) -> None:
-        """Takes a plan, its data section, and a folder for what `KeepFirst` exchanges."""
+    def __init__(
+        self, plan: InputPlan, config: DataConfig, folder: str, longest_test: int | None = None
+    ) -> None:
+        """Takes a plan, its data section, and a folder for what `KeepFirst` exchanges.
+
+        `longest_test` is as in `read_unit`.
+        """
         super().__init__()
+        self._longest_test = longest_test
         self._plan = plan
         self._config = config
         self._folder = folder
@@ -53,7 +60,10 @@ class Ingest(beam.PTransform):
             pipeline
             | "Units" >> beam.Create(list(self._plan.units))
             | "Spread" >> beam.Reshuffle()
-            | "Read" >> beam.ParDo(_ReadUnit(config)).with_outputs(REJECTED, main="pairs")
+            | "Read"
+            >> beam.ParDo(_ReadUnit(config, self._longest_test)).with_outputs(
+                REJECTED, main="pairs"
+            )
         )
         pairs, rejects = read.pairs, [read[REJECTED]]
         # Each branch is counted before the branches are joined: where Flatten is not fused, all of
@@ -112,16 +122,28 @@ class _Tally(beam.PTransform):
 class _ReadUnit(beam.DoFn):
     """An `InputUnit` to pairs, and rejects on the side."""
 
-    def __init__(self, config: DataConfig) -> None:
+    def __init__(self, config: DataConfig, longest_test: int | None) -> None:
         super().__init__()
         self._config = config
+        self._longest_test = longest_test
 
     @untyped_in_beam
     def process(self, unit: InputUnit) -> Iterator[_SplitPair | beam.pvalue.TaggedOutput]:
-        """Yields the records of one unit."""
-        for record in read_unit(unit, self._config):
+        """Yields the records of one unit.
+
+        Raises:
+            DataError: a text of the given test files is too long to be measured.
+        """
+        too_long = f"longer than {self._longest_test} tokens"
+        for record in read_unit(unit, self._config, self._longest_test):
             if isinstance(record, Pair):
-                yield (*record, unit.split)
+                yield (*record[:5], unit.split)
+            elif unit.split == "test" and record.reason == too_long:
+                raise DataError(
+                    f"{record.file}:{record.line} has more than {self._longest_test} tokens, the "
+                    "last of decoding.length_buckets: add a longer one, so that the files given "
+                    "as test split are measured whole."
+                )
             else:
                 yield beam.pvalue.TaggedOutput(REJECTED, (*record, unit.split))
 

@@ -11,7 +11,7 @@ from tfx.proto import example_gen_pb2
 from tfx.types import component_spec, standard_artifacts, standard_component_specs
 from tfx.types.experimental import simple_artifacts
 
-from components.text_example_gen import executor
+from components.text_example_gen import driver, executor
 from pipeline.readers.files import resolve_data_path
 from pipeline.recipes.sections import DataConfig, LanguageModelConfig
 
@@ -48,6 +48,7 @@ class TextExampleGen(example_gen.FileBasedExampleGen):
 
     SPEC_CLASS = TextExampleGenSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
+    DRIVER_CLASS = driver.Driver
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from keras_models.decoding.actions import span_lengths
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
 from keras_models.decoding.ranking import top_k
 from keras_models.decoding.rules import Rules
+from keras_models.decoding.search_arguments import checked_source
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
 # Sizes are multiplied out rather than written as -1, so that what is static stays static and loop
@@ -108,8 +109,10 @@ def beam_search(
     """
     if n_best > beam_size:
         raise ValueError(f"n_best ({n_best}) cannot exceed beam_size ({beam_size}).")
+    extended_ids = checked_source(
+        "beam_search", extended_ids, source_mask, extended_size, rules.get("protection")
+    )
     batch, source_length = ops.shape(extended_ids)
-    extended_ids = ops.cast(extended_ids, "int32")
     rules = Rules(extended_ids, source_mask, extended_size, max_length, **rules)
     shape = (batch, beam_size)
 

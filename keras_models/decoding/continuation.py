@@ -2,10 +2,19 @@
 
 from keras import ops
 
+from keras_models import debugging
+from keras_models.argument_shapes import check_axes
 from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.sampling import draw_actions
 from keras_models.layers.numerics import LOG_ZERO
 
+_AXES = {
+    "inputs": ("batch", "time"),
+    "extended_ids": ("batch", "time"),
+    "lengths": ("batch",),
+    "uniforms": ("batch", "max_length"),
+    "forbidden": ("vocabulary_size",),
+}
 START_ID = 3  # a text begins as if a sentence had just ended
 
 
@@ -43,6 +52,17 @@ def continue_text(
         and continuation of the word it was copied from, -1 if generated; float32
         `copy_probability`.
     """
+    arguments = {
+        "inputs": inputs,
+        "extended_ids": extended_ids,
+        "lengths": lengths,
+        "uniforms": uniforms,
+        "forbidden": forbidden,
+    }
+    sizes = {"max_length": max_length, "vocabulary_size": model.vocabulary_size}
+    sizes = check_axes("continue_text", arguments, _AXES, sizes)
+    for name, high in (("inputs", sizes["vocabulary_size"]), ("extended_ids", None)):
+        debugging.check_range("continue_text", name, arguments[name], 0, high)
     inputs, extended_ids = ops.cast(inputs, "int32"), ops.cast(extended_ids, "int32")
     lengths = ops.cast(lengths, "int32")
     batch, time = ops.shape(inputs)

@@ -4,6 +4,7 @@ from keras import ops
 
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
 from keras_models.decoding.rules import Rules
+from keras_models.decoding.search_arguments import checked_source
 
 
 def greedy_search(
@@ -24,7 +25,9 @@ def greedy_search(
 
     Arguments and result are those of `beam_search`, with K = 1.
     """
-    extended_ids = ops.cast(extended_ids, "int32")
+    extended_ids = checked_source(
+        "greedy_search", extended_ids, source_mask, extended_size, rules.get("protection")
+    )
     rules = Rules(extended_ids, source_mask, extended_size, max_length, **rules)
 
     def choose(log_probs, index):

@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_models.argument_shapes import check_axes, check_present
 from keras_models.decoding.beam import beam_search
 from keras_models.decoding.constraints import Protection
 from keras_models.decoding.greedy import greedy_search
@@ -9,6 +10,27 @@ from keras_models.decoding.hypotheses import StepOutput, best_of
 from keras_models.decoding.order import Order
 from keras_models.decoding.sampling import sample_search
 from keras_models.layers.numerics import repeat_rows, take_rows
+
+_AXES = {
+    "source_protected": ("batch", "source_length"),
+    "protected_vocabulary": [("vocabulary_size",), ("batch", "vocabulary_size")],
+    "uniforms": ("batch", "samples", "max_length + 1"),
+    "shortlist": ("batch", "words"),
+}
+
+
+def _check_arguments(inputs, protected_vocabulary, uniforms, shortlist):
+    """Checks what the model's own `encode` does not."""
+    sizes = check_axes("decode", inputs, {"source_ids": ("batch", "source_length")})
+    arguments = {
+        "protected_vocabulary": protected_vocabulary,
+        "uniforms": uniforms,
+        "shortlist": shortlist,
+    }
+    if protected_vocabulary is not None:
+        check_present("decode", inputs, ["source_protected"])
+        arguments["source_protected"] = inputs["source_protected"]
+    check_axes("decode", arguments, _AXES, sizes)
 
 
 def decode(
@@ -55,6 +77,7 @@ def decode(
         `Hypotheses`; of a model that reads a source in several ways (`decoding_samples`) the best
         of all.
     """
+    _check_arguments(inputs, protected_vocabulary, uniforms, shortlist)
     samples = model.decoding_samples
     several = {} if samples == 1 else {"samples": samples}
     memory, carry = model.encode(inputs, max_length=max_length, **several)

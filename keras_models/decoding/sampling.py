@@ -5,7 +5,8 @@ from keras import ops
 from keras_models.decoding.greedy import follow_path
 from keras_models.decoding.hypotheses import Hypotheses
 from keras_models.decoding.rules import Rules
-from keras_models.layers.numerics import LOG_ZERO, repeat_rows
+from keras_models.decoding.search_arguments import checked_source
+from keras_models.layers.numerics import LOG_ZERO, SMALLEST_PROBABILITY, repeat_rows
 from keras_models.uniforms import draw_uniforms as draw_uniforms
 
 
@@ -30,7 +31,7 @@ def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
         Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
         https://arxiv.org/abs/1904.09751
     """
-    if temperature <= 0:
+    if not temperature > 0:
         raise ValueError(
             f"temperature must be above 0; got {temperature}. Greedy search takes the likeliest."
         )
@@ -51,7 +52,12 @@ def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
         actions = ops.broadcast_to(
             ops.expand_dims(ops.arange(number, dtype="int32"), 0), ops.shape(log_probs)
         )
-    log_probs = ops.where(log_probs <= LOG_ZERO / 2, LOG_ZERO, log_probs / temperature)
+    # What is banned stays below everything else, however low the temperature: differences to the
+    # likeliest action are divided, and none of them falls as low as what is banned.
+    possible = log_probs > LOG_ZERO / 2
+    differences = log_probs - ops.max(log_probs, axis=-1, keepdims=True)
+    scaled = ops.maximum(differences / max(temperature, SMALLEST_PROBABILITY), LOG_ZERO / 2)
+    log_probs = ops.where(possible, scaled, LOG_ZERO)
     probabilities = ops.exp(ops.log_softmax(log_probs, axis=-1))
     if top_p < 1:
         before = ops.cumsum(probabilities, axis=-1) - probabilities
@@ -116,8 +122,10 @@ def sample_search(
         `Hypotheses` in the order of drawing. `log_probs` and `scores` are the model's, whatever was
         drawn from.
     """
+    extended_ids = checked_source(
+        "sample_search", extended_ids, source_mask, extended_size, rules.get("protection"), uniforms
+    )
     batch, n_samples, _ = ops.shape(uniforms)
-    extended_ids = ops.cast(extended_ids, "int32")
     rules = Rules(extended_ids, source_mask, extended_size, max_length, **rules).repeat(n_samples)
     rows = batch * n_samples
     numbers = ops.reshape(uniforms, (rows, ops.shape(uniforms)[2]))

@@ -5,6 +5,8 @@ import inspect
 import keras
 from keras import ops
 
+from keras_models.heads.head_arguments import check_call, checked
+
 # Label features beyond the target's ids that some heads learn from;
 # `pipeline.features.preprocessing` makes them.
 POINTERS = "target_pointers"
@@ -67,6 +69,29 @@ class CopyHead(keras.layers.Layer):
     def __init__(self, vocabulary_size, **kwargs):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        # A head's own definitions; what it inherits is checked already.
+        for name in ("target_log_prob", "step_log_probs"):
+            if name in vars(cls):
+                setattr(cls, name, checked(vars(cls)[name]))
+
+    def __call__(self, *arguments, **keywords):
+        """Checks the arguments of `call` before anything is built for them."""
+        signature = inspect.signature(self.call)
+        # Keras adds `training` wherever a model is called; what does not fit is its to refuse.
+        known = {name: value for name, value in keywords.items() if name in signature.parameters}
+        try:
+            given = signature.bind_partial(*arguments, **known).arguments
+        except TypeError:
+            given = {}
+        self.check_arguments(given)
+        return super().__call__(*arguments, **keywords)
+
+    def check_arguments(self, arguments):
+        """Raises ValueError if the arguments of `call`, a dict, do not fit together."""
+        check_call(self, arguments)
 
     def build_for(self, **shapes):
         """Builds the head for the shapes of what a body hands it.

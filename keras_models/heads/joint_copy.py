@@ -39,6 +39,8 @@ class JointCopy(CopyHead):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import JointCopy
     >>> head = JointCopy(vocabulary_size=10)
     >>> log_prob = head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), np.tile(np.arange(10, 15), (2, 1)))
     >>> tuple(log_prob.shape)

@@ -41,6 +41,8 @@ class LexiconCopy(LexiconHead):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import LexiconCopy
     >>> head = LexiconCopy(vocabulary_size=10)
     >>> attention = np.full((2, 3, 5), 0.2)
     >>> ids, probabilities = np.full((2, 5, 1), 7), np.ones((2, 5, 1))

@@ -47,6 +47,8 @@ class PointerGenerator(CopyHead):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import PointerGenerator
     >>> head = PointerGenerator(vocabulary_size=10)
     >>> attention = np.full((2, 3, 5), 0.2)
     >>> source = np.tile(np.arange(10, 15), (2, 1))

@@ -44,6 +44,8 @@ class PointerNetwork(CopyHead):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import PointerNetwork
     >>> head = PointerNetwork(vocabulary_size=10)
     >>> source = np.tile(np.arange(10, 15), (2, 1))
     >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), source).shape)

@@ -39,6 +39,8 @@ class PointerSentinel(CopyHead):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import PointerSentinel
     >>> head = PointerSentinel(vocabulary_size=10)
     >>> source = np.tile(np.arange(10, 15), (2, 1))
     >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 5, 6)), source).shape)

@@ -3,10 +3,19 @@
 import keras
 from keras import ops
 
+from keras_models import debugging
+from keras_models.argument_shapes import check_axes
 from keras_models.heads.pointer_sentinel import PointerSentinel
 
 # In a window's words: nothing stands at that position yet.
 NO_WORD = -1
+_AXES = {
+    "hidden": ("batch", "time", "hidden_size"),
+    "words": ("batch", "time"),
+    "window['states']": ("batch", "window", "hidden_size"),
+    "window['words']": ("batch", "window"),
+    "targets": ("batch", "steps"),
+}
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -51,6 +60,8 @@ class PointerSentinelWindow(PointerSentinel):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import PointerSentinelWindow
     >>> head = PointerSentinelWindow(vocabulary_size=10, window=4)
     >>> words = np.array([[5, 6, 7]])
     >>> log_prob, window = head(np.ones((1, 3, 8)), words, targets=np.array([[6, 7, 5]]))
@@ -108,6 +119,24 @@ class PointerSentinelWindow(PointerSentinel):
                 self.vocabulary_size if size is None else size,
             )
         return log_probs, self._window_after(states, words, length if lengths is None else lengths)
+
+    def check_arguments(self, arguments):
+        """Raises ValueError if the arguments of `call`, a dict, do not fit together."""
+        owner, window = type(self).__name__, arguments.get("window") or {}
+        parts = {"window['states']": window.get("states"), "window['words']": window.get("words")}
+        sizes = check_axes(owner, {**arguments, **parts}, _AXES, {"window": self.window})
+        last = arguments.get("last")
+        if isinstance(last, int) and sizes.get("steps", last) != last:
+            raise ValueError(
+                f"{owner}: targets must have the axes [batch, last]; got {sizes['steps']} targets "
+                f"for last={last}."
+            )
+        # How many ids there are is known where whole distributions are asked for.
+        size = arguments.get("size") or (
+            self.vocabulary_size if arguments.get("targets") is None else None
+        )
+        for name in ("words", "targets"):
+            debugging.check_range(owner, name, arguments.get(name), NO_WORD, size)
 
     def _window_after(self, states, words, lengths):
         if len(getattr(lengths, "shape", ())) == 0:

@@ -51,6 +51,8 @@ class PointerSoftmax(CopyHead):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import PointerSoftmax
     >>> head = PointerSoftmax(vocabulary_size=10)
     >>> attention = np.full((2, 3, 5), 0.2)
     >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), attention).shape)

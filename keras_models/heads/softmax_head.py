@@ -28,6 +28,8 @@ class SoftmaxHead(CopyHead):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import SoftmaxHead
     >>> head = SoftmaxHead(vocabulary_size=10)
     >>> tuple(head(np.ones((2, 3, 4))).shape)
     (2, 3, 10)

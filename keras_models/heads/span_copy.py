@@ -62,6 +62,8 @@ class SpanCopy(CopyHead):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.heads import SpanCopy
     >>> head = SpanCopy(vocabulary_size=10, max_span=2)
     >>> context, states = np.ones((2, 3, 8)), np.ones((2, 5, 8))
     >>> tuple(head(np.ones((2, 3, 4)), np.ones((2, 3, 6)), context, states).shape)

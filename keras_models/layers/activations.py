@@ -43,6 +43,8 @@ class NoisyTanh(keras.layers.Layer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import NoisyTanh
     >>> tuple(NoisyTanh()(np.array([[-0.5, 0.25, 0.5]])).shape)
     (1, 3)
 

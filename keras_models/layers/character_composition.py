@@ -81,6 +81,8 @@ class CharacterComposition(keras.layers.Layer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import CharacterComposition
     >>> compose = CharacterComposition("average", characters=30, units=8)
     >>> tuple(compose(np.array([[[5, 6, 0, 0], [7, 8, 9, 4]]])).shape)
     (1, 2, 8)

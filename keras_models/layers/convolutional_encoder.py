@@ -37,6 +37,8 @@ class ConvolutionalEncoder(keras.layers.Layer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import ConvolutionalEncoder
     >>> encoder = ConvolutionalEncoder(units=6, layers=2)
     >>> tuple(encoder(np.ones((2, 5, 4)), source_mask=np.ones((2, 5), "bool")).shape)
     (2, 5, 6)

@@ -19,6 +19,8 @@ class LoopKernel:
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers.loop_kernel import LoopKernel
     >>> tuple(LoopKernel(np.eye(2), "float32").multiply(np.array([[1.0, 2.0]], "float32")).shape)
     (1, 2)
     """

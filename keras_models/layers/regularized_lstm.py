@@ -29,6 +29,8 @@ class VariationalDropout(keras.layers.Layer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import VariationalDropout
     >>> tuple(VariationalDropout(0.5)(np.ones((2, 3, 4)), training=True).shape)
     (2, 3, 4)
 
@@ -104,6 +106,8 @@ class ZoneoutLSTM(keras.layers.Layer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import ZoneoutLSTM
     >>> outputs, cells = ZoneoutLSTM(5, zoneout_hidden=0.025, zoneout_cell=0.25)(np.ones((2, 3, 4)))
     >>> tuple(outputs.shape), tuple(cells.shape)
     ((2, 3, 5), (2, 3, 5))

@@ -109,6 +109,8 @@ class SegmentationPolicy(keras.layers.Layer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import SegmentationPolicy
     >>> policy = SegmentationPolicy(units=4)
     >>> policy.build()
     >>> tuple(policy.decode(np.array([[-1.0, 2.0, 0.5]]), np.array([[True, True, True]])).shape)

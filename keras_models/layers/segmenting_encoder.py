@@ -66,6 +66,8 @@ class SegmentingEncoder(keras.layers.Layer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import SegmentingEncoder
     >>> encode = SegmentingEncoder(units=4)
     >>> tuple(encode(np.ones((2, 5, 3)), np.ones((2, 5), bool))["states"].shape)
     (2, 5, 4)

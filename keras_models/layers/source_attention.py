@@ -46,6 +46,8 @@ class SourceAttention(keras.layers.Layer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import SourceAttention
     >>> attention = SourceAttention("additive", units=8)
     >>> context, log_weights = attention(np.ones((2, 4)), np.ones((2, 3, 6)))
     >>> tuple(context.shape), tuple(log_weights.shape)

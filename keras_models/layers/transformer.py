@@ -56,6 +56,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import MultiHeadAttention
     >>> attention = MultiHeadAttention(heads=2)
     >>> attention.build((None, None, 4), (None, None, 4))
     >>> keys, values = attention.project_memory(np.ones((1, 3, 4), "float32"))
@@ -186,6 +188,8 @@ class TransformerEncoderLayer(_TransformerLayer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import TransformerEncoderLayer
     >>> layer = TransformerEncoderLayer(heads=2, feed_forward_size=16)
     >>> tuple(layer(np.ones((2, 3, 8)), source_mask=np.ones((2, 3), "bool")).shape)
     (2, 3, 8)
@@ -226,6 +230,8 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import TransformerDecoderLayer
     >>> layer = TransformerDecoderLayer(heads=2, feed_forward_size=16)
     >>> layer.build((None, None, 8))
     >>> keys, values = layer.project_memory(np.ones((2, 5, 8), "float32"))

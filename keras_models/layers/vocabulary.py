@@ -91,6 +91,8 @@ class VocabularySoftmax(keras.layers.Dense):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.layers import VocabularySoftmax
     >>> vocabulary = VocabularySoftmax(10)
     >>> tuple(vocabulary(np.ones((2, 3, 4))).shape)
     (2, 3, 10)

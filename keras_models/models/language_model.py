@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_models import debugging
+from keras_models.argument_shapes import check_axes
 from keras_models.heads.pointer_sentinel_window import NO_WORD, PointerSentinelWindow
 from keras_models.heads.softmax_head import SoftmaxHead
 from keras_models.layers.numerics import LOG_ZERO, log_shares, rowwise, target_log_softmax
@@ -10,6 +12,11 @@ from keras_models.layers.regularized_lstm import VariationalDropout, ZoneoutLSTM
 
 HEADS = ("softmax", "pointer_sentinel")
 PAD_ID = 0
+_AXES = {
+    "inputs": ("batch", "time"),
+    "extended_ids": ("batch", "time"),
+    "targets": ("batch", "steps"),
+}
 
 
 class _TiedVocabulary(keras.layers.Layer):
@@ -85,6 +92,8 @@ class LanguageModel(keras.Model):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.models import LanguageModel
     >>> model = LanguageModel(vocabulary_size=20, window=5, embedding_size=4, hidden_size=8)
     >>> words = np.array([[4, 5, 6], [7, 8, 9]])
     >>> log_prob, carry = model(words[:, :-1], targets=words[:, 1:])
@@ -187,6 +196,10 @@ class LanguageModel(keras.Model):
         size=None,
         training=False,
     ):
+        arguments = {"inputs": inputs, "extended_ids": extended_ids, "targets": targets}
+        check_axes("LanguageModel", arguments, _AXES)
+        for name, high in (("inputs", self.vocabulary_size), ("extended_ids", size)):
+            debugging.check_range("LanguageModel", name, arguments[name], 0, high)
         inputs = ops.cast(inputs, "int32")
         batch, length = ops.shape(inputs)
         lengths = length if lengths is None else lengths

@@ -76,6 +76,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.models import RecurrentSeq2Seq
     >>> model = RecurrentSeq2Seq(
     ...     source_vocabulary_size=20, target_vocabulary_size=10, hidden_size=8, embedding_size=4)
     >>> log_probs = model({

@@ -12,6 +12,7 @@ from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import first_places
 from keras_models.layers.shortlist import find
 from keras_models.layers.vocabulary import softmax_candidates
+from keras_models.models.body_arguments import checked
 
 # Arguments of every body, which its config keeps.
 BODY_OPTIONS = (
@@ -71,6 +72,13 @@ class Seq2Seq(keras.Model):
     """
 
     decoding_samples = 1
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        # A body's own definitions; what it inherits is checked already.
+        for name in ("call", "encode"):
+            if name in vars(cls):
+                setattr(cls, name, checked(vars(cls)[name], with_targets=name == "call"))
 
     def __init__(
         self,

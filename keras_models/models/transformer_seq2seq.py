@@ -65,6 +65,8 @@ class TransformerSeq2Seq(Seq2Seq):
 
     Example:
 
+    >>> import numpy as np
+    >>> from keras_models.models import TransformerSeq2Seq
     >>> model = TransformerSeq2Seq(
     ...     source_vocabulary_size=20, target_vocabulary_size=10, hidden_size=8, embedding_size=8)
     >>> log_probs = model({

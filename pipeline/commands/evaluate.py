@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from pipeline.commands import arguments, output
+from pipeline.commands import arguments, model_folders, output
 from pipeline.commands.command_error import CommandError
 from pipeline.recipes.choices import FORMATS
 
@@ -48,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     if options.metrics:
         # A misspelt metric is reported before anything else.
         registry.expand_metric_names(options.metrics)
+    model_folders.check(options.model)
     directory = version_directory(options.model)
     recipe = recipe_of(directory)
     request = EvaluationRequest(

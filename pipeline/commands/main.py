@@ -2,11 +2,13 @@
 
 import argparse
 import contextlib
+import difflib
 import sys
 import warnings
 from collections.abc import Sequence
 
 from pipeline.commands import (
+    clean,
     compare,
     compile,
     evaluate,
@@ -21,8 +23,22 @@ from pipeline.commands import (
 )
 from pipeline.common import native_notes, tensorflow_settings
 from pipeline.common.errors import VerbatimError
+from pipeline.common.own_version import own_version
 
-_COMMANDS = (run, evaluate, score, serve, request, segment, compile, report, compare)
+_COMMANDS = (run, evaluate, score, serve, request, segment, compile, report, compare, clean)
+#: What other programs call our commands.
+_ELSEWHERE = {
+    "fit": "run",
+    "test": "evaluate",
+    "predict": "request",
+    "translate": "request",
+    "generate": "request",
+    "ask": "request",
+    "deploy": "serve",
+    "diff": "compare",
+    "prune": "clean",
+    "gc": "clean",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, 1 for an error, 2 for a wrong call, 3 for a model that was not blessed,
         130 when it was interrupted, 141 when whoever read its output went away.
     """
-    options = _parser().parse_args(arguments)
+    output.write_what_the_encoding_lacks()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser(words).parse_args(words)
     notes = native_notes.left_out() if tensorflow_settings.quiet() else contextlib.nullcontext()
     if not sys.warnoptions:
         # Third parties' deprecations say nothing to whoever runs a command; `python -W default -m
@@ -63,14 +81,29 @@ def _run(options: argparse.Namespace) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"verbatim {own_version()}")
+        parser.exit()
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Returns the parser of a command line, having refused a command that there is not."""
     parser = argparse.ArgumentParser(
         prog="verbatim",
         description="Text-to-text models that copy: train, evaluate, serve and ask them.",
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add_parser(commands).set_defaults(command=command)
+    if words and not words[0].startswith("-") and words[0] not in commands.choices:
+        close = difflib.get_close_matches(words[0], [*commands.choices, *_ELSEWHERE], n=1)
+        meant = f"; did you mean '{_ELSEWHERE.get(close[0], close[0])}'?" if close else "."
+        names = ", ".join(command.__name__.rpartition(".")[2] for command in _COMMANDS)
+        parser.error(f"There is no command '{words[0]}'{meant} The commands are {names}.")
     return parser
 
 

@@ -1,6 +1,7 @@
 """What commands write: lines for people, JSON for machines, and files."""
 
 import argparse
+import io
 import json
 import math
 import os
@@ -27,11 +28,26 @@ def write_json(path: str | None, content: Any) -> None:
     """Writes facts as JSON: to a file, to standard output for `-`, nowhere for None."""
     if not path:
         return
-    text = json.dumps(_as_json(content), indent=1, ensure_ascii=False, allow_nan=False)
+    # A terminal's encoding may lack a character; JSON can spell each in ASCII.
+    ascii_only = path == "-" and not _is_utf8(sys.stdout)
+    text = json.dumps(_as_json(content), indent=1, ensure_ascii=ascii_only, allow_nan=False)
     if path == "-":
         print(text)
     else:
         write_text(path, text + "\n")
+
+
+def _is_utf8(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
+
+
+def write_what_the_encoding_lacks() -> None:
+    """Lets standard output show characters that its encoding lacks as escapes, such as `\\xe9`.
+
+    Otherwise the first of them would end the command, for example where `PYTHONIOENCODING=ascii`.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _as_json(content: Any) -> Any:

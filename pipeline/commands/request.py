@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.commands import arguments, output
 from pipeline.commands.command_error import CommandError
+from pipeline.common import text_lines
 
 if TYPE_CHECKING:
     from serving.client import Client, Score
@@ -156,7 +157,7 @@ def _print_answers(
         for number, answer in enumerate(answers, 1):
             if isinstance(answer, RequestError):
                 where = f"Line {number} of {options.file}" if options.file else f"Text {number}"
-                print(f"verbatim: {where}: {answer}", file=sys.stderr)
+                print(f"verbatim: {where}: {answer.reason}", file=sys.stderr)
                 written.append(None)
                 refused += 1
                 continue
@@ -188,9 +189,7 @@ def _texts_to_ask(options: argparse.Namespace) -> list[str]:
 
 
 def _lines(path: str) -> list[str]:
-    from pipeline.metrics import scored_files
-
-    return scored_files.read_lines("/dev/stdin" if path == "-" else path, "text")
+    return text_lines.read_lines("/dev/stdin" if path == "-" else path, "text", CommandError)
 
 
 def _named_tags(tags: Sequence[str]) -> dict[str, list[str]]:

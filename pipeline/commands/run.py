@@ -2,13 +2,11 @@
 
 import argparse
 import contextlib
-import os
 import sys
 
 from pipeline.commands import arguments, output
 from pipeline.commands.command_error import CommandError
 from pipeline.recipes import loading
-from pipeline.recipes.recipe import Recipe
 
 #: The exit status of a run whose model is not good enough to be pushed.
 NOT_BLESSED = 3
@@ -17,7 +15,10 @@ NOT_BLESSED = 3
 def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     """Adds the command's parser; returns it."""
     parser = commands.add_parser(
-        "run", help="train on your data through the whole pipeline, and push the model"
+        "run",
+        # What most programs of the kind call it.
+        aliases=["train"],
+        help="train on your data through the whole pipeline, and push the model",
     )
     arguments.add_recipe_arguments(parser)
     parser.add_argument(
@@ -39,13 +40,18 @@ def run(options: argparse.Namespace) -> int:
 
     recipe = loading.load_recipe(options.recipe, options.set)
     output.check_writable(options.json)
-    data = options.data or _made_up_data(recipe, options.output)
+    if not options.data and not recipe.data.synthetic:
+        raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
     # Third parties print to standard output, which is not for people when machines read it.
     with (
         contextlib.redirect_stdout(sys.stderr) if options.json == "-" else contextlib.nullcontext()
     ):
         facts = local_runner.run(
-            recipe, data, options.output, options.beam, enable_cache=not options.no_cache
+            recipe,
+            options.data or None,
+            options.output,
+            options.beam,
+            enable_cache=not options.no_cache,
         )
     line = output.printer(options)
     for text in run_summary.lines_of(facts):
@@ -53,13 +59,3 @@ def run(options: argparse.Namespace) -> int:
     keys = (*local_runner.METRICS_KEYS, *local_runner.RUN_KEYS)
     output.write_json(options.json, local_runner.selected(facts, keys))
     return 0 if facts["blessed"] else NOT_BLESSED
-
-
-def _made_up_data(recipe: Recipe, directory: str) -> str:
-    """Writes the data of a made-up task into the run's folder; returns their path."""
-    if not recipe.data.synthetic:
-        raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
-    from pipeline.readers import synthetic
-
-    folder = os.path.join(directory, "data")
-    return str(synthetic.write_task(recipe.data.synthetic, folder, recipe.training.seed))

@@ -95,7 +95,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
-    from pipeline.metrics import registry, scored_files, scoring
+    from pipeline.metrics import blind_spots, registry, scored_files, scoring
     from pipeline.reporting import score_tables
 
     output.check_writable(options.json)
@@ -120,6 +120,8 @@ def run(options: argparse.Namespace) -> int:
     texts, baseline = scored_files.read_files(files, settings)
     _warn_of_empty("hypotheses", texts.hypotheses)
     _warn_of_empty("references", ["".join(several) for several in texts.references])
+    for sentence in blind_spots.blind_spots(names, texts, settings):
+        progress.warn(sentence)
     line = output.printer(options)
     if baseline is None:
         results = {"outputs": scoring.score(names, texts, settings)}
@@ -127,6 +129,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         own, other, comparison = scoring.score_pair(names, texts, baseline, settings, test)
         results = {"outputs": own, "baseline": other}
+        if sentence := blind_spots.unknown_words(texts.hypotheses, baseline.hypotheses):
+            progress.warn(sentence)
     line(score_tables.format_table(results))
     if breakdowns := score_tables.format_breakdowns(results):
         line(breakdowns)

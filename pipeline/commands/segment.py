@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from pipeline.commands import arguments, output
+from pipeline.commands import arguments, model_folders, output
 from pipeline.commands.command_error import CommandError
 from pipeline.common import progress
 from pipeline.recipes import views
@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
     from pipeline.reporting.model_evaluation import model_for_many_texts, recipe_of
 
     output.check_writable(options.json)
+    model_folders.check(options.model)
     directory = version_directory(options.model)
     recipe = recipe_of(directory)
     if not views.segments(recipe):

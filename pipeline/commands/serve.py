@@ -1,14 +1,19 @@
 """The command `serve`: answers gRPC and REST requests with a model, or with several."""
 
 import argparse
+import contextlib
 import functools
+import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pipeline.commands import arguments
+from pipeline.commands import arguments, model_folders
 from pipeline.commands.command_error import CommandError
 
 if TYPE_CHECKING:
     from serving.batching import Batching
+
+logger = logging.getLogger("serving")
 
 # Requests that can wait in the server's threads for one batch, however large the batch may be.
 _MOST_TOGETHER = 64
@@ -80,8 +85,17 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
+    if options.model:
+        model_folders.check(options.model)
+    with _log_on_standard_error():
+        _serve(options)
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> None:
     from serving import processors
 
+    logger.info("Loading TensorFlow, then %s.", options.model or options.config)
     if options.threads_per_batch is not None:
         try:
             processors.compute_each_batch_on(options.threads_per_batch)
@@ -112,7 +126,24 @@ def run(options: argparse.Namespace) -> int:
         request_log=options.request_log,
         announce=functools.partial(print, flush=True),
     )
-    return 0
+
+
+@contextlib.contextmanager
+def _log_on_standard_error() -> Iterator[None]:
+    """Shows what the server logs: which versions are loaded, refused or rolled back, and failures.
+
+    Standard output is for the lines that say where it answers.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
 
 
 def _batching(options: argparse.Namespace, parallel: int) -> "Batching | None":

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pipeline.common.errors import VerbatimError
 from pipeline.entry_points import worker_processes
 from pipeline.entry_points.train_and_save import TUNING, train_and_save
 from pipeline.recipes import search_space, views
@@ -13,6 +14,10 @@ from pipeline.training.trainer_outputs import checkpoint_directory
 CHECKPOINTS = "checkpoints"
 
 
+class BaseModelError(VerbatimError, ValueError):
+    """A training that was asked to begin with another model; one sentence for the user."""
+
+
 def run_fn(fn_args: Any) -> None:
     """Trains; called by TFX's Trainer. Exporter makes of the network what is served.
 
@@ -20,7 +25,15 @@ def run_fn(fn_args: Any) -> None:
         fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives,
             `custom_config["checkpoints"]`, if there is one, the folder of the checkpoints.
             `hyperparameters`, if a Tuner found some, stand in for the recipe's own values.
+
+    Raises:
+        BaseModelError: TFX's Trainer was given a `base_model`.
     """
+    if getattr(fn_args, "base_model", None):
+        raise BaseModelError(
+            "The Trainer was given a base_model, and a training cannot begin with another model's "
+            "weights: leave base_model out."
+        )
     recipe = Recipe.from_json(fn_args.custom_config["recipe"])
     if fn_args.hyperparameters:
         found = search_space.read_found(fn_args.hyperparameters)

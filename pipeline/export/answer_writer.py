@@ -64,6 +64,8 @@ class AnswerWriter(tf.Module):
         """
         size = tf.size(self._vocabulary)
         known = tf.gather(self._vocabulary, tf.minimum(tokens, size - 1))
+        # A column more, so that a text without tokens fails by its check, not here.
+        copy_tokens = tf.pad(copy_tokens, [[0, 0], [0, 1]])
         position = tf.clip_by_value(tokens - size, 0, tf.shape(copy_tokens)[1] - 1)
         surface = tf.where(tokens < size, known, tf.gather(copy_tokens, position, batch_dims=1))
         inside = tf.range(tf.shape(tokens)[2]) < lengths[:, :, tf.newaxis]

@@ -1,6 +1,5 @@
 """What is written beside a SavedModel: the model's facts, and requests that warm a server up."""
 
-import importlib.metadata
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import Any, TypedDict
 import keras
 import tensorflow as tf
 
+from pipeline.common.own_version import own_version
 from pipeline.common.whole_files import whole_file
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DecodingConfig
@@ -85,15 +85,6 @@ def write(
     }
     with whole_file(os.path.join(extra, FACTS_FILE)) as file:
         json.dump(facts, file, indent=1)
-
-
-def own_version() -> str:
-    """Returns the version of this package, for a model's facts."""
-    try:
-        return importlib.metadata.version("verbatim-text")
-    except importlib.metadata.PackageNotFoundError:
-        # Run from a checkout that is not installed.
-        return "not installed"
 
 
 def write_warmup(path: str, name: str, requests: Iterable[Request]) -> None:

@@ -92,9 +92,8 @@ class LanguageModelModule(tf.Module):
     def _continue(self, ids: tf.Tensor, extended_ids: tf.Tensor, lengths: tf.Tensor) -> Outputs:
         uniforms = None
         if self.config.temperature:
-            uniforms = draw_uniforms(
-                self.seed, tf.shape(ids)[0], 1, self.config.continuation_tokens
-            )[:, 0]
+            words = self.config.continuation_tokens
+            uniforms = draw_uniforms(self.seed, tf.shape(ids)[0], 1, words)[:, 0, :words]
         return decoding.continue_text(
             self.model,
             ids,

@@ -29,6 +29,10 @@ class ModelError(VerbatimError, ValueError):
     """A model that cannot be used; its message is one sentence for the user."""
 
 
+class TextRefused(ModelError):
+    """A model refuses a batch because of a text; the message names it within the batch."""
+
+
 def version_directory(directory: str | os.PathLike[str]) -> pathlib.Path:
     """Returns the folder of the SavedModel: the directory itself, or its highest numbered version.
 
@@ -147,14 +151,15 @@ class LoadedModel:
         """Calls a signature.
 
         Raises:
-            ModelError: it refuses a text, or gives a score that is not a number.
+            TextRefused: it refuses a text.
+            ModelError: it gives a score that is not a number.
         """
         try:
             outputs = function(**{name: self._constant(value) for name, value in inputs.items()})
         except self._invalid_argument as error:
             from serving.human_sentence import human_sentence
 
-            raise ModelError(human_sentence(error.message)) from None
+            raise TextRefused(human_sentence(error.message)) from None
         arrays: Arrays = {name: value.numpy() for name, value in outputs.items()}
         for name in _SCORES & set(arrays):
             if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():

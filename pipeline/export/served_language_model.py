@@ -2,14 +2,15 @@
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.common import progress
-from pipeline.export.loaded_model import Arrays, LoadedModel, ModelError
+from pipeline.export.loaded_model import Arrays, LoadedModel, ModelError, TextRefused
+from pipeline.export.refusals import answer_each, check_texts, raise_refusals
 from pipeline.readers import text_streams
 from pipeline.text import tokenization
 
@@ -22,6 +23,8 @@ _CARRIED = ("context", "states", "window")
 _STREAMED = {"log_probability", "log_probability_with_copies", "unknown", "token_count", *_CARRIED}
 # Words that are scored at once; it changes memory and speed, no value.
 _LONGEST_CHUNK = 512
+
+Item = TypeVar("Item")
 
 
 class Continuation(TypedDict):
@@ -77,18 +80,20 @@ class ServedLanguageModel(LoadedModel):
         """Returns the words of each text and their log-probabilities.
 
         Args:
-            texts: list of strings; a line feed ends a sentence.
+            texts: list of strings, however many; a line feed ends a sentence.
 
         Raises:
-            ModelError: a text is empty or too long.
+            TextsRefused: some texts are empty or too long; it has the scores of the others.
+            ModelError: a text is no string, or scores are NaN.
         """
         function = self._signature("score", {"text"}, _SCORED)
-        scored = []
-        for outputs in self._batches(function, texts):
-            for row, count in enumerate(outputs["token_count"]):
-                words = [token.decode("utf-8") for token in outputs["tokens"][row, :count]]
-                scored.append((words, outputs["log_probability"][row, :count]))
-        return scored
+
+        def score(outputs: Arrays, row: int) -> tuple[list[str], NDArray[np.float32]]:
+            count = outputs["token_count"][row]
+            words = [token.decode("utf-8") for token in outputs["tokens"][row, :count]]
+            return words, outputs["log_probability"][row, :count]
+
+        return self._each(function, texts, score)
 
     def score_stream(self, words: Sequence[str]) -> StreamScores:
         """Scores every word of a text of any length.
@@ -135,25 +140,40 @@ class ServedLanguageModel(LoadedModel):
         """Returns how the model continues texts.
 
         Args:
-            texts: list of strings.
+            texts: list of strings, however many.
             signature: `"continue"` or `"continue_no_xla"`.
 
         Raises:
-            ModelError: a text is empty or too long.
+            TextsRefused: some texts are empty or too long; it has what the others were answered.
+            ModelError: a text is no string, or scores are NaN.
         """
         function = self._signature(signature, {"text"}, _CONTINUED)
-        return [
-            _continuation({name: value[row] for name, value in outputs.items()})
-            for outputs in self._batches(function, texts)
-            for row in range(len(outputs["text"]))
-        ]
+        return self._each(
+            function,
+            texts,
+            lambda outputs, row: _continuation(
+                {name: value[row] for name, value in outputs.items()}
+            ),
+        )
 
-    def _batches(
-        self, function: "tf.types.experimental.ConcreteFunction", texts: Sequence[str]
-    ) -> Iterator[Arrays]:
-        batch = self._largest_batch
+    def _each(
+        self,
+        function: "tf.types.experimental.ConcreteFunction",
+        texts: Sequence[str],
+        item_of: Callable[[Arrays, int], Item],
+    ) -> list[Item]:
+        """Returns `item_of(outputs, row)` of each text, answered in the largest batches."""
+        check_texts("text", texts)
+
+        def answer(rows: Sequence[int]) -> list[Item]:
+            outputs = self._call(function, text=[texts[row] for row in rows])
+            return [item_of(outputs, row) for row in range(len(rows))]
+
+        rows, batch = range(len(texts)), self._largest_batch
+        items: list[Item | TextRefused] = []
         for start in range(0, len(texts), batch):
-            yield self._call(function, text=texts[start : start + batch])
+            items += answer_each(answer, rows[start : start + batch])
+        return raise_refusals(items)
 
 
 def _chunks(words: Iterable[str], size: int) -> Iterator[list[str]]:

@@ -2,17 +2,19 @@
 
 import concurrent.futures
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.common import progress
-from pipeline.export.loaded_model import Arrays, LoadedModel
+from pipeline.export.loaded_model import Arrays, LoadedModel, TextRefused
 from pipeline.export.loaded_model import ModelError as ModelError
 from pipeline.export.loaded_model import read_facts as read_facts
 from pipeline.export.loaded_model import version_directory as version_directory
+from pipeline.export.refusals import TextsRefused as TextsRefused
+from pipeline.export.refusals import answer_each, check_texts, raise_refusals
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -21,6 +23,8 @@ _ANSWER = {"text", "score", "tokens", "copied_from", "copy_probability", "source
 _SCORE = {"log_probability", "token_count"}
 # Pairs of a batch that is scored.
 _SCORED = 32
+
+Item = TypeVar("Item")
 
 
 class _Answer(TypedDict):
@@ -43,9 +47,12 @@ class Answer(_Answer, total=False):
         copy_probability: for each token, that it is copied.
         source_tokens: the source's tokens.
         attention: of the signature `explain`: for each token, weights of the source's tokens.
+        unknown_not_copied: how many of the source's tokens the model does not know and has
+            neither copied nor replaced; models that were exported before do not say.
     """
 
     attention: list[list[float]]
+    unknown_not_copied: int
 
 
 class ServedModel(LoadedModel):
@@ -78,7 +85,7 @@ class ServedModel(LoadedModel):
         signature: str = "serving_default",
         features: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Answer]:
-        """Answers texts in the largest batches that the model compiles for.
+        """Answers texts, however many, in the largest batches that the model compiles for.
 
         Args:
             texts: list of strings.
@@ -87,9 +94,11 @@ class ServedModel(LoadedModel):
                 for each text.
 
         Raises:
-            ModelError: a text is empty or too long, its tags are missing, the model lacks the
-                signature, or its scores are NaN.
+            TextsRefused: some texts are empty or too long; it has the answers of the others.
+            ModelError: tags are missing, a text is no string, the model lacks the signature, or
+                its scores are NaN.
         """
+        check_texts("source text", texts)
         function = self._answering(signature)
         columns = {"source": texts, **self._features_of(features, len(texts))}
         batch = self._largest_batch
@@ -98,14 +107,21 @@ class ServedModel(LoadedModel):
         parts = [order[start : start + batch] for start in range(0, len(order), batch)]
         # What takes longest begins first: no core is left alone with it at the end.
         parts.reverse()
-        answers: dict[int, Answer] = {}
+        answers: dict[int, Answer | TextRefused] = {}
+
+        def answer(part: Sequence[int]) -> list[Answer]:
+            outputs = self._call_rows(function, columns, part)
+            return [
+                _unpad({name: value[row] for name, value in outputs.items()})
+                for row in range(len(part))
+            ]
+
         description = f"decoding with {self.facts.get('head', 'model')}"
         with progress.counted(description, len(texts), "texts") as advance:
-            for part, outputs in zip(parts, self._answers_of(function, columns, parts)):
-                for row, index in enumerate(part):
-                    answers[index] = _unpad({name: value[row] for name, value in outputs.items()})
+            for part, answered in zip(parts, self._answers_of(answer, parts)):
+                answers.update(zip(part, answered))
                 advance(len(part))
-        return [answers[index] for index in range(len(texts))]
+        return raise_refusals([answers[index] for index in range(len(texts))])
 
     def score(
         self,
@@ -118,21 +134,34 @@ class ServedModel(LoadedModel):
         Args:
             sources, targets: lists of strings.
             features: as in `predict`.
+
+        Raises:
+            TextsRefused, ModelError: as in `predict`.
         """
+        check_texts("source text", sources)
+        check_texts("target text", targets)
+        if len(sources) != len(targets):
+            raise ModelError(
+                f"There are {len(sources)} source and {len(targets)} target texts; give pairs."
+            )
         function = self._signature("score", {"source", "target", *self.source_features}, _SCORE)
         columns = {
             "source": sources,
             "target": targets,
             **self._features_of(features, len(sources)),
         }
+
+        def score(part: Sequence[int]) -> list[tuple[np.float32, np.int32]]:
+            outputs = self._call_rows(function, columns, part)
+            return list(zip(outputs["log_probability"], outputs["token_count"]))
+
         rows = range(len(sources))
         parts = [rows[start : start + _SCORED] for start in range(0, len(sources), _SCORED)]
-        outputs = list(self._answers_of(function, columns, parts))
-        log_probability, token_count = (
-            np.concatenate([one[name] for one in outputs])
-            for name in ("log_probability", "token_count")
+        scored = raise_refusals([one for part in self._answers_of(score, parts) for one in part])
+        return (
+            np.array([log_probability for log_probability, _ in scored], np.float32),
+            np.array([count for _, count in scored], np.int32),
         )
-        return log_probability, token_count
 
     def _answering(self, signature: str) -> "tf.types.experimental.ConcreteFunction":
         return self._signature(signature, {"source", *self.source_features}, _ANSWER)
@@ -160,35 +189,40 @@ class ServedModel(LoadedModel):
                 )
         return features
 
-    def _answers_of(
+    def _call_rows(
         self,
         function: "tf.types.experimental.ConcreteFunction",
         columns: Mapping[str, Sequence[str]],
-        parts: Sequence[Sequence[int]],
-    ) -> Iterator[Arrays]:
-        """Calls a signature with parts of the texts, some of them at the same time.
+        rows: Sequence[int],
+    ) -> Arrays:
+        """Calls a signature with some rows of its inputs' texts."""
+        return self._call(
+            function,
+            **{name: [values[row] for row in rows] for name, values in columns.items()},
+        )
+
+    def _answers_of(
+        self, answer: Callable[[Sequence[int]], Sequence[Item]], parts: Sequence[Sequence[int]]
+    ) -> Iterator[list[Item | TextRefused]]:
+        """Answers parts of the texts, some of them at the same time.
 
         Args:
-            function: the signature.
-            columns: dict from an input's name to its texts, all of them.
+            answer: function from numbers of texts to what each is answered.
             parts: list of lists of numbers of texts.
 
         Yields:
-            The outputs of each part, in their order.
+            The answers of each part, in their order.
         """
 
-        def answer(part: Sequence[int]) -> Arrays:
-            return self._call(
-                function,
-                **{name: [values[row] for row in part] for name, values in columns.items()},
-            )
+        def answer_part(part: Sequence[int]) -> list[Item | TextRefused]:
+            return answer_each(answer, part)
 
         # No thread is needed, and a single sentence would wait for its start.
         if self._at_once == 1:
-            yield from map(answer, parts)
+            yield from map(answer_part, parts)
             return
         with concurrent.futures.ThreadPoolExecutor(self._at_once) as pool:
-            yield from pool.map(answer, parts)
+            yield from pool.map(answer_part, parts)
 
 
 def _unpad(row: Mapping[str, Any]) -> Answer:
@@ -202,6 +236,8 @@ def _unpad(row: Mapping[str, Any]) -> Answer:
         "copy_probability": [round(float(p), 4) for p in row["copy_probability"][: len(tokens)]],
         "source_tokens": source_tokens,
     }
+    if "unknown_not_copied" in row:
+        answer["unknown_not_copied"] = int(row["unknown_not_copied"])
     if "attention" in row:
         attention = row["attention"][: len(tokens), : len(source_tokens)]
         answer["attention"] = np.round(attention, 4).tolist()

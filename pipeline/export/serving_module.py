@@ -8,6 +8,7 @@ import tensorflow_transform as tft
 
 from pipeline.export.answer_writer import AnswerWriter, Outputs, best
 from pipeline.export.decoder import Decoder
+from pipeline.export.pass_through import PassThrough
 from pipeline.export.text_encoder import Features, TextEncoder
 from pipeline.features import feature_names, transform_assets, vocabulary_files
 from pipeline.recipes import views
@@ -41,6 +42,7 @@ class ServingModule(tf.Module):
         self.encoder = TextEncoder(transform_output, recipe)
         self.decoder = Decoder(model, transform_output, recipe, vocabulary)
         self.writer = AnswerWriter(recipe, vocabulary)
+        self.pass_through = PassThrough(recipe)
         self._segments = views.segments(recipe)
         self._score_inputs = (
             *feature_names.ID_FEATURES,
@@ -74,12 +76,15 @@ class ServingModule(tf.Module):
         before, source, behind = white_space.split_outer(source)
         features = self.encoder.of_sources(source, columns)
         hypotheses = self.decoder.explain(features)
-        answers = best(_with_outer(self._answers(features, hypotheses), before, behind))
-        answers["attention"] = hypotheses["attention"][:, 0, : tf.shape(answers["tokens"])[1]]
+        answers = best(_with_outer(self._answers(source, features, hypotheses), before, behind))
+        attention = hypotheses["attention"][:, 0]
         if self._segments:
             words, number = self._found_words(features)
             member = tf.one_hot(number.to_tensor(-1), tf.cast(words.bounding_shape()[1], tf.int32))
-            answers["attention"] = tf.matmul(answers["attention"], member)
+            attention = tf.matmul(attention, member)
+        answers["attention"] = self.pass_through.attention(
+            attention, self.pass_through.passes(features), tf.shape(answers["tokens"])[1]
+        )
         return answers
 
     def score(self, source: tf.Tensor, target: tf.Tensor, *columns: tf.Tensor) -> Outputs:
@@ -121,7 +126,8 @@ class ServingModule(tf.Module):
             def predict(source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
                 before, source, behind = white_space.split_outer(source)
                 features = self.encoder.of_sources(source, columns)
-                answers = self._answers(features, self.decoder.decode(features, compiled))
+                hypotheses = self.decoder.decode(features, compiled)
+                answers = self._answers(source, features, hypotheses)
                 return _with_outer(answers, before, behind)
 
             specs = self._specs("source")
@@ -130,11 +136,16 @@ class ServingModule(tf.Module):
                 self._predictions[key] = function.get_concrete_function()
         return self._predictions[key](source, *columns)
 
-    def _answers(self, features: Features, hypotheses: dict[str, tf.Tensor]) -> Outputs:
+    def _answers(
+        self, source: tf.Tensor, features: Features, hypotheses: dict[str, tf.Tensor]
+    ) -> Outputs:
         tokens = self._found_words(features)[0] if self._segments else features["source_tokens"]
-        return self.writer.answers(
+        answers = self.writer.answers(
             hypotheses, tokens.to_tensor(""), features["source_copy_tokens"].to_tensor("")
         )
+        answers["unknown_not_copied"] = self.pass_through.lost(features, hypotheses)
+        passes = self.pass_through.passes(features)
+        return self.pass_through.apply(source, tokens, passes, answers)
 
     def _found_words(self, features: Features) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Returns the words that a segmenting encoder finds.

@@ -122,6 +122,11 @@ def percentiles(values: FloatArray | None) -> tuple[float | None, float | None]:
     return float(low), float(high)
 
 
+def shifted_p_value(difference: float | None, differences: FloatArray) -> float | None:
+    """Returns the p-value of a difference, by resampled differences shifted to a mean of 0."""
+    return _p_value(difference, _shifted_sizes(differences, False), False)
+
+
 def _shifted_sizes(differences: FloatArray, uses_sacrebleu_test: bool) -> FloatArray:
     """Returns the sizes of resampled differences, shifted as if the systems did not differ.
 

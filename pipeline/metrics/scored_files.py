@@ -1,12 +1,11 @@
 """Reading the texts that are scored from files, one segment per line."""
 
-import codecs
 import collections
 import dataclasses
 import os
-import pathlib
 from collections.abc import Sequence
 
+from pipeline.common import text_lines
 from pipeline.metrics import scoring
 from pipeline.metrics.base import MetricResult, ScoringError, count_of
 from pipeline.metrics.registry import expand_metric_names
@@ -125,47 +124,9 @@ def _training_words(files: ScoredFiles, options: ScoringOptions) -> collections.
 
 
 def read_lines(path: str | os.PathLike[str], kind: str) -> list[str]:
-    """Returns a file's lines, which line feeds alone end.
-
-    `str.splitlines` cuts at U+2028 too and loses alignment.
-
-    Args:
-        path: a file of UTF-8 text.
-        kind: what it is called in messages.
+    """Returns a file's lines; see `text_lines.read_lines`.
 
     Raises:
         ScoringError: it cannot be read, is empty, or is no text.
     """
-    path = pathlib.Path(path)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise ScoringError(f"The {kind} file {path} does not exist.") from None
-    except IsADirectoryError:
-        raise ScoringError(
-            f"The {kind} file {path} cannot be read: it is a folder; give a text file."
-        ) from None
-    except OSError as error:
-        raise ScoringError(f"The {kind} file {path} cannot be read: {error.strerror}.") from None
-    # ASCII letters in UTF-16 are UTF-8 too, with a NUL after or before each.
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
-        raise ScoringError(
-            f"The {kind} file {path} is UTF-16 text, or no text at all: convert it to UTF-8."
-        )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ScoringError(
-            f"The {kind} file {path} is not UTF-8: line {line} cannot be read; convert the file to "
-            "UTF-8."
-        ) from None
-    if not text:
-        raise ScoringError(f"The {kind} file {path} is empty.")
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    if not text.strip():
-        which = "its only line is" if len(lines) == 1 else f"all of its {len(lines)} lines are"
-        raise ScoringError(f"The {kind} file {path} holds no text: {which} empty.")
-    return [line.removesuffix("\r") for line in lines]
+    return text_lines.read_lines(path, kind, ScoringError)

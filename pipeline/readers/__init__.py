@@ -2,14 +2,14 @@
 
 A record is one pair that a file claims to hold: a line of a TSV or JSON Lines file, a row of a CSV
 file, a line number of two line-aligned files, an entry of a gettext catalogue (a plural entry
-claims two). Each record comes out of `formats.read_unit` either as a `records.Pair` or as a
+has one per form). Each record comes out of `formats.read_unit` either as a `records.Pair` or as a
 `records.Reject` with its file, line and reason; nothing is skipped silently.
 
 The splits are either divided by a hash of the source, or given by files (`data.train_files` and its
 like). A given eval or test file is read as it is: no record of it is dropped as a duplicate, and a
 training pair that stands in it is rejected from training instead.
 
-This package is plain Python (polib for gettext), so the command line can check a user's data with
+This package is plain Python, so the command line can check a user's data with
 `planning.plan_inputs` before TFX is imported. The Beam work is in
 `components/parallel_text_example_gen`.
 """
@@ -19,3 +19,7 @@ from pipeline.common.errors import VerbatimError
 
 class DataError(VerbatimError, ValueError):
     """Data that cannot be read; its message is one sentence that names the file and what to do."""
+
+
+class UnreadableFile(DataError):
+    """A file that cannot be read, but does not stop the others of its folder."""

@@ -142,12 +142,17 @@ def count_lines(path: str, files: Files) -> int:
 
 
 def is_utf16(path: str, files: Files) -> bool:
-    """Whether a file is UTF-16 text.
-
-    It is by its byte order mark, or if at least a quarter of its first bytes are NUL.
-    """
+    """Whether a file is UTF-16 text, by its first bytes: see `starts_as_utf16`."""
     with files.open(path) as handle:
-        head = handle.read(4096)
+        return starts_as_utf16(handle.read(4096))
+
+
+def starts_as_utf16(content: bytes) -> bool:
+    """Whether bytes are UTF-16 text.
+
+    They are by a byte order mark, or if at least a quarter of the first ones are NUL.
+    """
+    head = content[:4096]
     return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 < len(
         head
     ) <= 4 * head.count(b"\0")

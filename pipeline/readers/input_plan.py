@@ -29,8 +29,10 @@ class InputPlan:
         units: the files, in the order of their names, or of the recipe where it names them.
         ignored_files: names of files in the folder whose type is unknown. Hidden files, and a .mo
             file beside the .po file that it was made from, are not listed.
+        unreadable_files: a sentence for each file that is rejected as a whole.
     """
 
     base_directory: str
     units: tuple[InputUnit, ...]
     ignored_files: tuple[str, ...] = ()
+    unreadable_files: tuple[str, ...] = ()

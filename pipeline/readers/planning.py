@@ -1,11 +1,14 @@
 """Finding the files that a data path stands for, and checking them before any work is done."""
 
+import contextlib
+import dataclasses
 import fnmatch
+import glob
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from pipeline.readers import DataError
+from pipeline.readers import DataError, UnreadableFile
 from pipeline.readers.files import (
     Files,
     files_for,
@@ -62,30 +65,68 @@ def plan_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> I
         A plan with one unit or more.
 
     Raises:
-        DataError: nothing readable is there, a partner file or a column is missing, aligned files
-            differ in length, or a catalogue's syntax is broken.
+        DataError: nothing readable is there, a partner file or a column is missing, or aligned
+            files differ in length. A catalogue that cannot be read stops nothing if there are other
+            files.
+    """
+    plan = find_inputs(data_path, data_config)
+    files = files_for(resolve_data_path(data_path))
+    with _readable(plan.base_directory):
+        return _check_units(plan, data_config, files)
+
+
+def find_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> InputPlan:
+    """Finds the files that a data path stands for, without a look at what they hold.
+
+    Only a `.txt` file is opened: it is one of ours if it has tabs.
+
+    Args:
+        data_path, data_config: as in `plan_inputs`.
+
+    Raises:
+        DataError: as in `plan_inputs`, but for what the check of the files finds.
     """
     path = resolve_data_path(data_path)
     files = files_for(path)
-    try:
+    with _readable(path):
         if data_config.train_files:
-            plan = _plan_given_files(path, data_config, files)
-        elif files.is_directory(path):
-            plan = _plan_directory(path, data_config, files)
-        elif files.exists(path):
-            plan = _plan_file(path, data_config, files)
-        elif "," in path:
-            plan = _plan_two_files(path, data_config, files)
-        else:
-            raise DataError(f"There is no file or folder {path}: check the path given as data.")
-        for unit in plan.units:
-            _check_unit(unit, data_config, files)
+            return _plan_given_files(path, data_config, files)
+        if files.is_directory(path):
+            return _plan_directory(path, data_config, files)
+        if files.exists(path):
+            return _plan_file(path, data_config, files)
+        if "," in path:
+            return _plan_two_files(path, data_config, files)
+    raise DataError(f"There is no file or folder {path}: check the path given as data.")
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Says in one sentence what cannot be read."""
+    try:
+        yield
     except OSError as error:
         reason = error.strerror or error
         raise DataError(
             f"{error.filename or path} cannot be read ({reason}): check its permissions."
         ) from None
-    return plan
+
+
+def readable_patterns(data_config: DataConfig) -> list[str]:
+    """Returns glob patterns that match the files of a folder which can be read, by their names.
+
+    Hidden files are left out, and capitals in a suffix make no difference. A `.txt` file matches
+    whether it has tabs or not.
+    """
+    suffixes = [
+        suffix for suffix, name in _FORMAT_OF_SUFFIX.items() if data_config.format in ("auto", name)
+    ]
+    patterns = ["".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in s) for s in suffixes]
+    if data_config.format in ("auto", "lines"):
+        languages = dict.fromkeys((data_config.source_language, data_config.target_language))
+        if len(languages) == 2:
+            patterns += [f".{glob.escape(language)}" for language in languages]
+    return [f"[!.]*{pattern}" for pattern in patterns]
 
 
 def _unit(format_: str, base: str, names: Sequence[str], split: str = "") -> InputUnit:
@@ -102,6 +143,8 @@ def _format_of(path: str, config: DataConfig, files: Files) -> str | None:
     format_ = _FORMAT_OF_SUFFIX.get(extension)
     if extension == _WITH_TABS and config.format == "auto" and not _has_tabs(path, files):
         return None
+    if format_ == "tsv" and config.format == "csv" and config.separator == "\t":
+        return "csv"
     return format_
 
 
@@ -263,12 +306,25 @@ def _plan_directory(base: str, config: DataConfig, files: Files) -> InputPlan:
     return InputPlan(base, tuple(units[key] for key in sorted(units)), tuple(ignored))
 
 
+def _check_units(plan: InputPlan, config: DataConfig, files: Files) -> InputPlan:
+    """Checks the files of a plan, and returns it with those that cannot be read."""
+    problems: list[str] = []
+    for unit in plan.units:
+        try:
+            _check_unit(unit, config, files)
+        except UnreadableFile as problem:
+            problems.append(str(problem))
+    if len(problems) == len(plan.units):
+        raise DataError(problems[0])
+    return dataclasses.replace(plan, unreadable_files=tuple(problems))
+
+
 def _check_unit(unit: InputUnit, config: DataConfig, files: Files) -> None:
     format_ = FORMATS[unit.format]
     for path in unit.paths:
         if format_.is_utf8 and is_utf16(path, files):
             raise DataError(f"{path} is UTF-16 text: convert it to UTF-8.")
-    if next(raw_lines(unit.paths[0], files), None) is None:
+    if not format_.rejects_files and next(raw_lines(unit.paths[0], files), None) is None:
         raise DataError(f"{unit.paths[0]} is empty: fill it or take it away.")
     if config.extra_columns and not format_.has_columns:
         key = "data.source_features" if config.source_features else "data.slice_features"

@@ -16,6 +16,9 @@ _REJECT_TEXT_LIMIT = 1000
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _ESCAPED = re.compile(r"[\\\t\n\r]")
 _HELD_BACK = "also in a given "
+#: The kind of reject that is no fault of the data: a plural form that translates neither the
+#: singular nor the plural of its entry.
+LEFT_OUT = "plural form left out"
 
 
 class Pair(typing.NamedTuple):
@@ -29,6 +32,7 @@ class Pair(typing.NamedTuple):
         line: counts from 1. An entry of a .mo file has no line, so it is the entry's number.
         features: for each of `data.source_features` the tags of the source's tokens, separated by
             one space, and then the value of each of `data.slice_features`.
+        flags: of a gettext entry, as its comment `#,` has them: `c-format` and its like.
     """
 
     source: str
@@ -36,6 +40,7 @@ class Pair(typing.NamedTuple):
     file: str
     line: int
     features: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 class Reject(typing.NamedTuple):
@@ -58,6 +63,7 @@ def judge(
     line: int,
     config: DataConfig,
     features: tuple[str, ...] = (),
+    flags: tuple[str, ...] = (),
 ) -> Record:
     """Returns the `Pair`, or the `Reject` that says what is wrong with it."""
     reason = ""
@@ -88,7 +94,7 @@ def judge(
                     reason = f"'{name}' has not one tag for each token of the source"
     if reason:
         return reject(file, line, reason, "\t".join((source, target, *features)))
-    return Pair(source, target, file, line, features)
+    return Pair(source, target, file, line, features, flags)
 
 
 def reject(file: str, line: int, reason: str, text: str | bytes) -> Reject:
@@ -114,7 +120,7 @@ def reason_kind(reason: str) -> str:
     """Returns the reason without its particulars, for counting: all duplicates are of one kind."""
     if reason.startswith("duplicate of "):
         return "duplicate"
-    return reason.partition(": ")[0] if reason.startswith(_HELD_BACK) else reason
+    return reason.partition(": ")[0]
 
 
 def format_reject(reject: Reject) -> str:

@@ -12,6 +12,9 @@ from collections.abc import Mapping
 
 from pipeline.common.whole_files import write_text
 
+#: Of the data that runs use. It is not the training's seed: so all seeds of a training share a test
+#: split, and what was made of the data is found in the cache.
+DATA_SEED = 1
 SPLIT_SIZES = {"train": 200_000, "eval": 2_000, "test": 5_000}
 RAREST_WORD_VOCABULARY = 600
 # Of a word's probability to that of the next more frequent one.
@@ -50,7 +53,7 @@ TASKS = {"rarest_word": rarest_word, "order_tokens": order_tokens}
 def write_task(
     name: str,
     directory: str | os.PathLike[str],
-    seed: int,
+    seed: int = DATA_SEED,
     sizes: Mapping[str, int] | None = None,
 ) -> pathlib.Path:
     """Writes `train.tsv`, `eval.tsv` and `test.tsv` of a task, unless they are there unchanged.
@@ -71,7 +74,6 @@ def write_task(
         lines = ["source\ttarget", *("\t".join(TASKS[name](generator)) for _ in range(size))]
         content = "".join(f"{line}\n" for line in lines)
         path = folder / f"{split}.tsv"
-        # An unchanged file keeps its modification time, by which the pipeline's cache knows it.
         if not path.is_file() or path.read_text(encoding="utf-8") != content:
             write_text(path, content)
     return folder

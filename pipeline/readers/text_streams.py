@@ -52,12 +52,13 @@ class StreamPlan:
     Attributes:
         base_directory: the folder that names are relative to.
         files: from split to (name, path) of each file.
-        ignored_files: none, as the recipe names the files.
+        ignored_files, unreadable_files: none, as the recipe names the files.
     """
 
     base_directory: str
     files: dict[str, tuple[tuple[str, str], ...]]
     ignored_files: typing.ClassVar[tuple[str, ...]] = ()
+    unreadable_files: typing.ClassVar[tuple[str, ...]] = ()
 
     @property
     def units(self) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ import difflib
 import math
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from pipeline.common.errors import VerbatimError
@@ -35,13 +35,17 @@ def read_by(function: Callable[[str, Any], dict[str, _Value]]) -> dict[str, _Val
     return dataclasses.field(default_factory=dict, hash=False, metadata={"read": function})
 
 
-def build(cls: type[_Section], tree: Any, prefix: str) -> _Section:
+def build(
+    cls: type[_Section], tree: Any, prefix: str, known: Sequence[str] | None = None
+) -> _Section:
     """Builds a section, or a whole recipe, from nested dicts.
 
     Args:
         cls: its dataclass.
         tree: what the recipe says, a dict from key to value.
         prefix: the keys that lead to it, each with a dot, for messages.
+        known: the dotted keys of the whole recipe, which an unknown key may have meant; None for
+            those of `cls`.
 
     Raises:
         RecipeError: an unknown key or impossible value; the sentence names the key.
@@ -52,14 +56,17 @@ def build(cls: type[_Section], tree: Any, prefix: str) -> _Section:
         )
     fields = {field.name: field for field in dataclasses.fields(typing.cast(Any, cls))}
     hints = typing.get_type_hints(cls)
+    if known is None:
+        known = list(dotted_keys(cls, prefix))
     values: dict[str, Any] = {}
     for key, value in tree.items():
         if key not in fields:
             raise RecipeError(
-                f"The recipe has an unknown key '{prefix}{key}'{suggestion(key, fields)}"
+                f"The recipe has an unknown key '{prefix}{key}'"
+                f"{_key_suggestion(key, value, prefix, fields, known)}"
             )
         if dataclasses.is_dataclass(hints[key]):
-            values[key] = build(hints[key], value, f"{prefix}{key}.")
+            values[key] = build(hints[key], value, f"{prefix}{key}.", known)
         elif "read" in fields[key].metadata:
             values[key] = fields[key].metadata["read"](f"{prefix}{key}", value)
         else:
@@ -67,6 +74,42 @@ def build(cls: type[_Section], tree: Any, prefix: str) -> _Section:
     if "name" in fields and not values.get("name"):
         raise RecipeError("The recipe needs a 'name'.")
     return cls(**values)
+
+
+def dotted_keys(cls: type[Any], prefix: str = "") -> Iterator[str]:
+    """Yields the keys of a recipe's dataclass as `--set` has them, those of its sections too."""
+    hints = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        if dataclasses.is_dataclass(hint := hints[field.name]):
+            yield from dotted_keys(typing.cast(type[Any], hint), f"{prefix}{field.name}.")
+        else:
+            yield f"{prefix}{field.name}"
+
+
+def _key_suggestion(
+    key: str, value: Any, prefix: str, fields: Iterable[str], known: Sequence[str]
+) -> str:
+    """Returns the end of a sentence about an unknown key: which keys it may have meant.
+
+    A similar key of the same section comes first, unless another section has just this key.
+    """
+    similar = suggestion(key, fields)
+    is_section = isinstance(value, dict)
+    if is_section and similar != ".":
+        return similar
+    # Of a section like no other, its keys say more than its name.
+    for name in [*value, key] if is_section else [key]:
+        if same := [other for other in known if other.rpartition(".")[2] == name]:
+            return _any_of(same)
+    if similar != ".":
+        return similar
+    last = {other.rpartition(".")[2]: other for other in known}
+    close = difflib.get_close_matches(key, list(last), n=1)
+    return _any_of([other for other in known if other.rpartition(".")[2] in close])
+
+
+def _any_of(keys: Sequence[str]) -> str:
+    return f"; did you mean {' or '.join(map(repr, keys))}?" if keys else "."
 
 
 def check_value(key: str, value: Any, hint: Any, metadata: types.MappingProxyType[Any, Any]) -> Any:

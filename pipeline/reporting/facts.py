@@ -136,11 +136,17 @@ class Counts(TypedDict, total=False):
     words_by_split: dict[str, int]
 
 
-class Stage(TypedDict):
-    """A component of a run, and how long it took."""
+class Stage(TypedDict, total=False):
+    """A component of a run, and how long it took.
+
+    Attributes:
+        name, seconds: always there.
+        cached: whether its outputs are those of an earlier run.
+    """
 
     name: str
     seconds: float
+    cached: bool
 
 
 class RecipeDifference(TypedDict):

@@ -94,7 +94,12 @@ def render_report(facts: RunFacts) -> str:
             ),
             "sample_count": len(facts["samples"]),
             "counts": rows.count_rows(facts["counts"]),
-            "stages": rows.bars({stage["name"]: stage["seconds"] for stage in facts["stages"]}),
+            "stages": rows.bars(
+                {
+                    stage["name"] + (" (cached)" if stage.get("cached") else ""): stage["seconds"]
+                    for stage in facts["stages"]
+                }
+            ),
             "recipe": list(flatten(facts["recipe"])),
             "tuning": _tuning(facts),
         }

@@ -25,6 +25,8 @@ def format_value(result: MetricResult, value: float | None = None) -> str:
     return f"{100 * value:.1f} %" if result.unit == "share" else f"{value:.2f}"
 
 
+#: The key of a metric's details for the standard deviation over seeds, where the value is a mean.
+DEVIATION = "seed_deviation"
 #: How a table marks what `pipeline.metrics.resampling.verdict` says.
 _MARKS = {"better": " ▲", "worse": " ▼", "": ""}
 
@@ -60,7 +62,9 @@ def format_table(
                 row.append("-")
                 continue
             cell = format_value(result)
-            if result.low is not None:
+            if deviation := result.details.get(DEVIATION):
+                cell += f" ± {format_value(result, deviation).removesuffix(' %')}"
+            elif result.low is not None:
                 low, high = format_value(result, result.low), format_value(result, result.high)
                 cell += f" [{low.removesuffix(' %')}, {high}]"
             if result.unit == "share" and "n" in result.details:
@@ -70,6 +74,12 @@ def format_table(
             row.append(cell + _MARKS[resampling.verdict(result, other, p_value)])
         rows.append(row)
     lines = _aligned(rows)
+    if any(
+        result.details.get(DEVIATION)
+        for results in results_by_system.values()
+        for result in results.values()
+    ):
+        lines.append("±: standard deviation over seeds, whose mean stands before it.")
     if with_interval:
         lines.append("In brackets: 95 % bootstrap interval over segments.")
     if any(p_values.values()):

@@ -2,11 +2,12 @@
 
 import dataclasses
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.common import progress
-from pipeline.metrics import registry, scoring, sql_execution
+from pipeline.metrics import blind_spots, registry, scoring, sql_execution
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.readers.formats import read_plan
@@ -54,6 +55,11 @@ def evaluate(
                 f"{directory} does not keep: export it anew, or leave the metric out."
             )
     data = evaluated_data(recipe.data, request)
+    if data.units == "words":
+        # The limits of the recipe are for training; the model has one of its own.
+        data = dataclasses.replace(
+            data, max_tokens=recipe.decoding.length_buckets[-1], max_characters=sys.maxsize
+        )
     options = ScoringOptions.of(recipe)
     if request.database:
         options = dataclasses.replace(options, database=request.database)
@@ -72,7 +78,10 @@ def evaluate(
         scores = list(zip(*model.score(sources, targets, features)))
     answers = model.predict(sources, features=features)
     texts = [answer["text"] for answer in answers]
-    results = scoring.score(names, ScoredTexts(texts, targets, sources, counts, scores), options)
+    scored = ScoredTexts(texts, targets, sources, counts, scores)
+    for sentence in blind_spots.blind_spots(names, scored, options, "data.target_language"):
+        progress.warn(sentence)
+    results = scoring.score(names, scored, options)
     by_system = {model.facts.get("head", "model"): results}
     lines = [score_tables.format_table(by_system)]
     if breakdowns := score_tables.format_breakdowns(by_system):

@@ -9,6 +9,9 @@ from pipeline.common import progress
 from pipeline.reporting.facts import Stage
 
 _MESSAGE = re.compile(r"Component (\S+) is (running|finished)\.")
+# What TFX says between these two, of a component that is not a resolver.
+_EXECUTED = "Going to run a new execution"
+_CACHED = re.compile(r"A cached execution \d+ is used")
 
 
 class ComponentProgress(logging.Handler):
@@ -28,23 +31,44 @@ class ComponentProgress(logging.Handler):
         self.stages: list[Stage] = []
         self.current: str | None = None
         self._started = 0.0
+        # Whether the current component's outputs are those of an earlier run; None until it is
+        # known, and said.
+        self._cached: bool | None = None
         self._indented = contextlib.ExitStack()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Reads a message of TFX's; other messages say nothing of components."""
-        match = _MESSAGE.search(record.getMessage())
-        if not match or record.name == progress.LOGGER.name:
+        if record.name == progress.LOGGER.name:
             return
-        component, state = match.groups()
+        message = record.getMessage()
+        if match := _MESSAGE.search(message):
+            component, state = match.groups()
+            if state == "running":
+                self.current, self._started = component, time.monotonic()
+                self._cached = None
+            else:
+                self._finish(component)
+        elif self.current and self._cached is None:
+            if message.startswith(_EXECUTED):
+                self._say(cached=False)
+            elif _CACHED.match(message):
+                self._say(cached=True)
+
+    def _say(self, cached: bool) -> None:
+        """Says which component it is; what it says itself stands below."""
+        self._cached = cached
+        note = " (cached)" if cached else ""
+        progress.say(f"[{len(self.stages) + 1}/{self.number}] {self.current}{note}")
+        self._indented.enter_context(progress.indented())
+
+    def _finish(self, component: str) -> None:
+        if self._cached is None:
+            # A resolver is neither executed nor cached.
+            self._say(cached=False)
         self._indented.close()
-        if state == "running":
-            self.current, self._started = component, time.monotonic()
-            progress.say(f"[{len(self.stages) + 1}/{self.number}] {component}")
-            self._indented.enter_context(progress.indented())
-        else:
-            seconds = round(time.monotonic() - self._started, 1)
-            self.stages.append({"name": component, "seconds": seconds})
-            self.current = None
+        seconds = round(time.monotonic() - self._started, 1)
+        self.stages.append({"name": component, "seconds": seconds, "cached": bool(self._cached)})
+        self.current = None
 
     def close(self) -> None:
         """Ends the indentation of a component that failed."""

@@ -5,7 +5,8 @@ from typing import Any
 from ml_metadata import metadata_store
 from ml_metadata.proto import metadata_store_pb2
 
-_DONE = (metadata_store_pb2.Execution.COMPLETE, metadata_store_pb2.Execution.CACHED)
+#: States of an execution whose outputs can be used.
+DONE = (metadata_store_pb2.Execution.COMPLETE, metadata_store_pb2.Execution.CACHED)
 
 
 def latest_outputs(metadata_config: Any, pipeline_name: str) -> dict[str, dict[str, str]]:
@@ -26,7 +27,7 @@ def latest_outputs(metadata_config: Any, pipeline_name: str) -> dict[str, dict[s
             continue
         component = context.name.removeprefix(f"{pipeline_name}.")
         done = [
-            e for e in store.get_executions_by_context(context.id) if e.last_known_state in _DONE
+            e for e in store.get_executions_by_context(context.id) if e.last_known_state in DONE
         ]
         if not done:
             continue

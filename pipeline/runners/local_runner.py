@@ -13,17 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.common import progress, tensorflow_settings
-from pipeline.common.errors import VerbatimError
 from pipeline.common.whole_files import write_json
 from pipeline.lexicons import dictionaries
 from pipeline.metrics import sql_execution
+from pipeline.readers import synthetic
 from pipeline.readers.files import resolve_data_path
 from pipeline.recipes import loading
 from pipeline.recipes.recipe import Recipe
+from pipeline.runners import run_folder
+from pipeline.runners.run_error import RunError as RunError
 from pipeline.tasks import task_of
 
 if TYPE_CHECKING:
     from pipeline.graph import PipelineSettings
+    from pipeline.readers.input_plan import InputPlan
+    from pipeline.readers.text_streams import StreamPlan
     from pipeline.reporting.facts import RunFacts, Stage
 
 #: The facts that `metrics.json` and `run.json` hold.
@@ -31,8 +35,19 @@ METRICS_KEYS = ("systems", "comparison", "slices", "blessed", "blessing_reason")
 RUN_KEYS = ("title", "recipe", "versions", "counts", "stages", "seconds", "paths")
 
 
-class RunError(VerbatimError, RuntimeError):
-    """A run that failed; its message is one sentence for the user."""
+@dataclasses.dataclass(frozen=True)
+class _Inputs:
+    """What a run reads.
+
+    Attributes:
+        recipe: the recipe, with absolute paths.
+        data_path: as the user gave it, or that of made-up data.
+        plan: the files behind it.
+    """
+
+    recipe: Recipe
+    data_path: str
+    plan: "InputPlan | StreamPlan"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +67,7 @@ class _Finished:
 
 def run(
     recipe: Recipe,
-    data_path: str,
+    data_path: str | None,
     output: str | os.PathLike[str],
     beam_args: Sequence[str] = (),
     enable_cache: bool = True,
@@ -61,7 +76,8 @@ def run(
 
     Args:
         recipe: the recipe.
-        data_path: a file, a folder, or two line-aligned files separated by a comma.
+        data_path: a file, a folder, or two line-aligned files separated by a comma; None for the
+            recipe's made-up task, whose data are written into the run's folder.
         output: the run's folder; a second run there reuses what is cached.
         beam_args: options for Beam.
         enable_cache: whether components whose inputs are unchanged are skipped.
@@ -73,23 +89,44 @@ def run(
         pipeline.readers.DataError: the data or a lexicon cannot be read; nothing has been written.
         pipeline.metrics.sql_execution.SqlExecutionError: the same for the database of
             `evaluation.database`.
-        RunError: a component failed.
+        RunError: the folder cannot be used, another run is using it, or a component failed.
     """
-    # Before the slow imports: a wrong path should not cost half a minute.
+    folder = run_folder.checked_path(output)
+    if data_path is None:
+        with run_folder.locked(folder):
+            data = synthetic.write_task(recipe.data.synthetic, folder / "data")
+            inputs = _checked_inputs(recipe, str(data))
+            return _run_in(folder, inputs, beam_args, enable_cache)
+    # Before the folder is made, and before the slow imports: a wrong path should not cost half a
+    # minute.
+    inputs = _checked_inputs(recipe, data_path)
+    with run_folder.locked(folder):
+        return _run_in(folder, inputs, beam_args, enable_cache)
+
+
+def _checked_inputs(recipe: Recipe, data_path: str) -> _Inputs:
+    """Finds and checks the files behind a data path, and those that the recipe names beside it."""
     task = task_of(recipe)
     plan = task.plan_inputs(data_path, recipe)
+    recipe = task.fitted_to(recipe, plan)
     recipe = loading.with_database_path(recipe, resolve_data_path(data_path))
     dictionaries.check(recipe)
     if recipe.evaluation.database:
         sql_execution.SqlExecutor(recipe.evaluation.database).close()
-    folder = pathlib.Path(output).absolute()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"The output folder {folder} cannot be made: {error.strerror}.") from None
+    return _Inputs(recipe, data_path, plan)
+
+
+def _run_in(
+    folder: pathlib.Path, inputs: _Inputs, beam_args: Sequence[str], enable_cache: bool
+) -> "RunFacts":
+    """Runs the pipeline in a folder that no other process uses; arguments as for `run`."""
+    recipe, plan = inputs.recipe, inputs.plan
+    task = task_of(recipe)
     progress.say(f"Reading {len(plan.units)} file(s); artifacts go to {folder}")
     if plan.ignored_files:
         progress.say(f"  ignored, of unknown type: {', '.join(plan.ignored_files)}")
+    for problem in plan.unreadable_files:
+        progress.say(f"  rejected: {problem}")
     progress.say("Loading TFX")
     tensorflow_settings.quiet()
     tensorflow_settings.for_training()
@@ -116,7 +153,7 @@ def run(
         answers_directory=str(folder / "answers"),
     )
     finished = _run_pipeline(
-        graph.create_pipeline(recipe, data_path, settings), settings, paths["log"]
+        graph.create_pipeline(recipe, inputs.data_path, settings), settings, paths["log"]
     )
     paths.update(task.paths_of(recipe, finished.outputs))
     return _write_results(folder, finished, paths)

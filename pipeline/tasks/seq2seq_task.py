@@ -1,7 +1,8 @@
 """The task `seq2seq`: texts out of texts, learned from pairs."""
 
+import dataclasses
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pipeline.recipes.recipe import Recipe
 from pipeline.tasks.task import Outputs, Task
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from tensorflow_model_analysis.proto import config_pb2
 
     from pipeline.readers.input_plan import InputPlan
+    from pipeline.readers.text_streams import StreamPlan
     from pipeline.reporting.facts import RunFacts
     from pipeline.reporting.model_card import ModelUse
     from pipeline.reporting.model_evaluation import Evaluation, EvaluationRequest
@@ -37,6 +39,25 @@ class Seq2SeqTask(Task):
         from pipeline.readers import planning
 
         return planning.plan_inputs(data_path, recipe.data)
+
+    def fitted_to(self, recipe: Recipe, plan: "InputPlan | StreamPlan") -> Recipe:
+        """Adds a length bucket that holds the longest text of the given test files."""
+        from pipeline.common import progress
+        from pipeline.readers import given_tests
+
+        if not recipe.data.test_files:
+            return recipe
+        longest = given_tests.longest_text(cast("InputPlan", plan), recipe.data)
+        before = recipe.decoding.length_buckets
+        buckets = given_tests.with_longer_bucket(before, longest)
+        if buckets == before:
+            return recipe
+        progress.say(
+            f"A text of the given test files has {longest} tokens, and decoding.length_buckets "
+            f"ends at {before[-1]}: {buckets[-1]} is added, so that they are measured whole."
+        )
+        decoding = dataclasses.replace(recipe.decoding, length_buckets=buckets)
+        return dataclasses.replace(recipe, decoding=decoding)
 
     def evaluated_split(self, recipe: Recipe) -> str:
         return "test"

@@ -55,6 +55,10 @@ class Task(abc.ABC):
             pipeline.readers.DataError: they cannot be used; one sentence.
         """
 
+    def fitted_to(self, recipe: Recipe, plan: "InputPlan | StreamPlan") -> Recipe:
+        """Returns the recipe with what the planned files make necessary; by default the same."""
+        return recipe
+
     @abc.abstractmethod
     def evaluated_split(self, recipe: Recipe) -> str:
         """Returns the split that the Evaluator measures."""

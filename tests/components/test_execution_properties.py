@@ -76,7 +76,8 @@ def test_parallel_text_example_gen():
     properties = ParallelTextExampleGen("/data", RECIPE.data).exec_properties
     assert json.loads(properties.pop("input_config"))["splits"] == [
         {"name": "pattern_0", "pattern": "data"},
-        {"name": "pattern_1", "pattern": "data/*"},
+        {"name": "pattern_1", "pattern": "data/[!.]*.[tT][sS][vV]"},
+        {"name": "pattern_2", "pattern": "data/[!.]*.[tT][xX][tT]"},
     ]
     assert properties == {
         "input_base": "/",
@@ -90,7 +91,8 @@ def test_parallel_text_example_gen():
             '"lowercase": true, "max_characters": 2000, "max_rejected_share": 0.1, '
             '"max_tokens": 50, "placeholder_patterns": [], '
             f'"placeholders": {json.dumps(DEFAULT_PLACEHOLDERS)}, '
-            '"slice_features": [], "source_column": "source", "source_features": [], '
+            '"separator": ",", "slice_features": [], '
+            '"source_column": "source", "source_features": [], '
             '"source_language": "en", "source_tokenization": "", '
             '"source_units": "", "split_salt": "verbatim", "surface_features": [], '
             '"synthetic": "", "target_column": "target", "target_language": "fr", '

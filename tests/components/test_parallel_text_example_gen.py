@@ -19,6 +19,7 @@ from components.parallel_text_example_gen import component, executor
 from pipeline.readers import DataError
 from pipeline.readers.files import LocalFiles, RemoteFiles, count_lines, raw_lines
 from pipeline.readers.input_plan import InputPlan
+from pipeline.readers.records import LEFT_OUT
 from pipeline.readers.splits import SPLITS, split_of
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DataConfig, TrainingConfig
@@ -39,7 +40,7 @@ def write_data(folder, pairs=40):
     return folder
 
 
-def run(data, output, config=CONFIG, beam_args=()):
+def run(data, output, config=CONFIG, beam_args=(), longest_test=None):
     """Runs the executor alone; returns (rows of each split, rows of rejects.tsv, counts)."""
     examples, rejects = standard_artifacts.Examples(), simple_artifacts.File()
     examples.uri, rejects.uri = str(output / "examples"), str(output / "rejects")
@@ -49,7 +50,11 @@ def run(data, output, config=CONFIG, beam_args=()):
     executor.Executor(context).Do(
         {},
         {"examples": [examples], "rejects": [rejects]},
-        {"data_path": str(data), "data_config": json.dumps(vars(config))},
+        {
+            "data_path": str(data),
+            "data_config": json.dumps(vars(config)),
+            **({"longest_test": longest_test} if longest_test else {}),
+        },
     )
     assert artifact_utils.decode_split_names(examples.split_names) == ["train", "eval", "test"]
     assert examples.get_string_custom_property("payload_format") == "FORMAT_TF_EXAMPLE"
@@ -152,6 +157,23 @@ def test_given_test_files_are_held_as_they_are(tmp_path):
         assert all(split_of(row[2], "verbatim", 0.3, 0.0) == split for row in splits[split])
 
 
+def test_given_test_files_are_not_measured_without_their_long_texts(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    train = [f"hello number {number}\tbonjour numéro {number}" for number in range(40)]
+    long = f"{' '.join(['long'] * 60)}\tlong"
+    (data / "train.tsv").write_text("\n".join([*train, long]) + "\n")
+    (data / "dev.tsv").write_text(f"only here\tici\n{long}\n")
+    given = DataConfig(
+        train_files=("train.tsv",), test_files=("dev.tsv",), eval_share=0.3, max_tokens=50
+    )
+    splits, rejects, counts = run(data, tmp_path / "a", given, longest_test=60)
+    assert [row[:2] for row in splits["test"]] == [("dev.tsv", 1), ("dev.tsv", 2)]
+    assert counts["by_reason"] == {"longer than 50 tokens": 1} and len(rejects) == 3
+    with pytest.raises(DataError, match=r"dev.tsv:2 has more than 59 tokens, the last of decod"):
+        run(data, tmp_path / "b", given, longest_test=59)
+
+
 def test_tags_of_the_source_become_features(tmp_path):
     data = tmp_path / "a.tsv"
     rows = [f"word number {number}\tmot\tN N C" for number in range(30)]
@@ -217,6 +239,15 @@ def test_too_many_rejects_stop_the_run_and_stay_readable(tmp_path):
         run(data, tmp_path, DataConfig(**{**vars(CONFIG), "max_rejected_share": 0.1}))
     kept = tmp_path / "rejects-failed" / "rejects.tsv"
     assert str(caught.value).endswith(f"{kept}.") and len(kept.read_text().splitlines()) == 7
+
+
+def test_plural_forms_that_are_left_out_count_for_no_limit(ingested):
+    (_, _, counts), folder = ingested
+    by_reason = {LEFT_OUT: 40, "fuzzy": 5}
+    counts = {**counts, "read": 100, "kept": 55, "rejected": 45, "by_reason": by_reason}
+    executor._check(counts, DataConfig(max_rejected_share=0.1), str(folder / "rejects"))
+    with pytest.raises(DataError, match=r"5 of 60 records were rejected \(8\.3%, .*'fuzzy': 5"):
+        executor._check(counts, DataConfig(max_rejected_share=0.08), str(folder / "rejects"))
 
 
 def test_an_empty_split_stops_the_run(ingested):
@@ -287,6 +318,14 @@ def test_local_runner_caches_until_the_data_or_its_settings_change(tmp_path, mon
     assert executions() == 2
     stat = os.stat(data / "a.tsv")
     os.utime(data / "a.tsv", (stat.st_atime, stat.st_mtime + 5))
+    # What is not read is no input: an editor's files, notes, a folder.
+    for name in (".a.tsv.swp", "a.tsv~", "#a.tsv#", "NOTES.txt", "notes.md", ".hidden.tsv"):
+        (data / name).write_text("changed")
+    (data / "below").mkdir()
+    assert executions() == 2
+    # Content counts even where size and time say nothing.
+    (data / "a.tsv").write_text((data / "a.tsv").read_text().replace("goodbye", "welcome"))
+    os.utime(data / "a.tsv", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert executions() == 3
     assert (
         executions(
@@ -334,29 +373,13 @@ def test_kubeflow_containers_run_driver_and_executor(tmp_path):
     """Does what the two containers do, with the compiled specification as their input."""
     spec = compiled(tmp_path, write_data(tmp_path / "data"))
     invocation = kubeflow.invocation(spec, "ParallelTextExampleGen", tmp_path)
-    assert "num_files:3" in json.dumps(
+    assert "num_files:2" in json.dumps(
         kubeflow.run_driver(spec, "ParallelTextExampleGen", invocation)
     )
     output = kubeflow.run_container(spec, "ParallelTextExampleGen", invocation)
     assert set(output.artifacts) == {"examples", "rejects"}
     assert sum(map(len, read_splits(str(tmp_path / "examples")).values())) == 41
     assert (tmp_path / "rejects" / "counts.json").is_file()
-
-
-def patterns(data_path):
-    properties = make_component(data_path).exec_properties
-    splits = json.loads(properties["input_config"])["splits"]
-    return [os.path.join(properties["input_base"], split["pattern"]) for split in splits]
-
-
-def test_all_files_behind_a_path_are_fingerprinted():
-    assert patterns("gs://bucket/data") == ["gs://bucket/data", "gs://bucket/data/*"]
-    assert patterns("gs://bucket/a.en,gs://bucket/a.fr")[1:3] == [
-        "gs://bucket/a.en",
-        "gs://bucket/a.fr",
-    ]
-    assert patterns("/x/en/a,/x/fr/a")[1:3] == ["/x/en/a", "/x/fr/a"]
-    assert patterns("/x/a.fr") == ["/x/a.fr", "/x/a.en", "/x/a.fr/*"]
 
 
 def test_remote_files_are_read_through_tfx(tmp_path):

@@ -54,7 +54,7 @@ def test_each_side_has_the_characters_of_its_words(tmp_path, joint):
 def test_what_cannot_be_served_is_known_before_a_training(tmp_path):
     long = "stones " * 4
     with pytest.raises(
-        Exception,
+        ValueError,
         match=r"has 24 units, but the last of decoding.length_buckets is 20: .* It is the source "
         r"'stones st",
     ):
@@ -64,6 +64,6 @@ def test_what_cannot_be_served_is_known_before_a_training(tmp_path):
 @pytest.mark.slow
 def test_too_few_pieces(tmp_path):
     with pytest.raises(
-        Exception, match=r"Units cannot be learned: .* \(vocabulary.pieces is 257\)"
+        ValueError, match=r"Units cannot be learned: .* \(vocabulary.pieces is 257\)"
     ):
         run(tmp_path, units="subwords", pieces=257)

@@ -10,6 +10,7 @@ messages of `tensorflow_serving.apis` and JSON go out. The exit status is 1 if a
 """
 
 import argparse
+import base64
 import http.client
 import json
 import sys
@@ -238,11 +239,55 @@ def check_rest_refusals(server):
     assert status == 404 and content["error"]
 
 
+def check_rest_paths_that_are_not_there(server):
+    for method, path in (
+        ("GET", "/v1/models"),
+        ("GET", "/v1/foo"),
+        ("GET", f"/v1/models/{server.model}:predict"),
+        ("POST", f"/v1/models/{server.model}"),
+        ("POST", f"/v1/models/{server.model}/versions/x:predict"),
+        ("GET", f"/v1/models/{server.model}/versions/{2**64}"),
+    ):
+        status, content = server.http(method, path, {} if method == "POST" else None)
+        assert status == 400 and content["error"], (method, path, status, content)
+    name = "".join(f"%{ord(letter):02X}" for letter in server.model)
+    assert server.http("GET", f"/v1/models/{name}")[0] == 200
+
+
+def check_rest_metadata_has_default_values(server):
+    content = server.http("GET", f"/v1/models/{server.model}/metadata")[1]
+    signatures = content["metadata"]["signature_def"]["signature_def"]
+    shape = signatures["serving_default"]["inputs"]["source"]["tensor_shape"]
+    assert shape == {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False}, shape
+
+
+def check_rest_takes_bytes_and_ignores_unknown_keys(server):
+    path, text = f"/v1/models/{server.model}:predict", base64.b64encode(server.text.encode())
+    for spelled in (text.decode(), text.decode().rstrip("="), f"{text.decode()}\n"):
+        body = {"instances": [{"b64": spelled}], "more": 1}
+        status, content = server.http("POST", path, body)
+        assert status == 200, content
+        assert content == server.http("POST", path, {"instances": [server.text]})[1]
+
+
+def check_rest_floats_are_written_in_few_digits(server):
+    body = {"instances": [server.text]}
+    (row,) = server.http("POST", f"/v1/models/{server.model}:predict", body)[1]["predictions"]
+    score = server.predict([server.text])[0]["score"][0]
+    assert np.float32(row["score"]) == score
+    # A float has nine significant digits at most.
+    assert float(f"{row['score']:.9g}") == row["score"]
+
+
 CHECKS = [(name, check) for name, check in sorted(globals().items()) if name.startswith("check_")]
 
 
-def main():
-    """Runs every check; returns the exit status."""
+def main(arguments=None):
+    """Runs every check; returns the exit status.
+
+    Args:
+        arguments: those of the command line; None are this process' own.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--address", required=True, metavar="HOST:PORT", help="of gRPC")
     parser.add_argument(
@@ -250,7 +295,7 @@ def main():
     )
     parser.add_argument("--model", required=True, metavar="NAME")
     parser.add_argument("--text", default="Delete page %(title)s", help="what the model is asked")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     server = Server(options.address, options.model, options.rest, options.text)
     failed = 0
     for name, check in CHECKS:

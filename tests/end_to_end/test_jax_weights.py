@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.pipeline.export.tiny_models import export_tiny, make_recipe
+from tests.pipeline.export.tiny_models import BEAM, make_recipe, transform_tiny
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,6 @@ def features_of(transform_output, rows):
 
 def test_weights_trained_on_jax_are_served(tmp_path):
     import keras
-    import tensorflow_transform as tft
 
     from pipeline.export import seq2seq_export
     from pipeline.export.served_model import ServedModel
@@ -51,11 +50,10 @@ def test_weights_trained_on_jax_are_served(tmp_path):
         "max_length_offset": 7,
     }
     recipe = make_recipe(
-        model={"head": "pointer_generator"}, decoding={**decoding, "min_length": 1}
+        model={"head": "pointer_generator"}, decoding={**BEAM, **decoding, "min_length": 1}
     )
     words = (["greet", "and", "now"], ["and"])
-    export_tiny(tmp_path, recipe, ROWS, *words, ("serving_default",), train=False)
-    transform_output = tft.TFTransformOutput(str(tmp_path / "transform"))
+    transform_output = transform_tiny(tmp_path, recipe, ROWS, *words)
     arrays = features_of(transform_output, ROWS)
     files = (vocabulary_files.SOURCE_VOCABULARY_FILE, vocabulary_files.TARGET_VOCABULARY_FILE)
     source_vocabulary, vocabulary = (

@@ -1,6 +1,5 @@
 """A tiny model, servers that serve it, and a certificate, for all tests of this folder."""
 
-import gc
 import shutil
 import subprocess
 import urllib.parse
@@ -11,7 +10,7 @@ from serving import protos
 
 # Before TensorFlow, as in a program that makes a client first: all tests here show that TensorFlow
 # is none the worse.
-protos.load()
+protos.message("PredictRequest")
 
 from serving.limits import Limits  # noqa: E402
 from serving.server import ModelServer, ServerSettings  # noqa: E402
@@ -94,19 +93,6 @@ def mutual_tls_server(shared_folder, certificate):
     tls = of_files(certificate / "key.pem", own, own)
     with ModelServer(shared_folder, ServerSettings(port=0, rest_port=0, tls=tls)) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def quick_collections():
-    """Spares the garbage collector what exists already, mostly modules.
-
-    A server collects garbage after each version that it retires, and here that takes longer than
-    all the rest.
-    """
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -99,13 +99,14 @@ def test_a_batch_that_fails_ends_the_others(scripted_server):
     async def ask():
         async with AsyncClient(scripted_server.address, batch_size=2, concurrency=2) as client:
             with pytest.raises(RequestError) as caught:
-                await client.predict(["hang", "b", "INVALID_ARGUMENT", "d", "e"])
+                await client.predict(["hang", "b", "INTERNAL", "d", "e"])
             await released(scripted_server.given_up)
             return caught.value
 
     error = asyncio.run(ask())
-    assert str(error) == "Texts 2 to 3, counted from 0: as the script says"
-    assert error.code == grpc.StatusCode.INVALID_ARGUMENT
+    assert str(error).startswith("Texts 2 to 3, counted from 0: The server at ")
+    assert str(error).endswith(" answered INTERNAL: as the script says")
+    assert error.code == grpc.StatusCode.INTERNAL
     assert len(scripted_server.seen) == 2
 
 

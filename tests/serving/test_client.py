@@ -1,5 +1,6 @@
 """The client: answers as plain values, failures as one sentence, no import of TensorFlow."""
 
+import asyncio
 import concurrent.futures
 import inspect
 import pathlib
@@ -147,23 +148,113 @@ def test_other_failures(scripted_server, text, sentence):
 
 def test_batches_are_answered_in_the_order_of_the_texts(shared_server):
     texts = [f"text {number}" for number in range(40)]
-    with (
-        Client(shared_server.address) as client,
-        pytest.raises(RequestError, match="one request may hold 16 at most"),
-    ):
-        client.predict(texts)  # more than this server takes
-    with Client(shared_server.address, batch_size=16) as client:
-        assert [answer.text for answer in client.predict(texts)] == [text.upper() for text in texts]
+    upper = [text.upper() for text in texts]
+    # By default, or in one request, they are more than this server takes at once.
+    for size in ({}, {"batch_size": None}, {"batch_size": 16}):
+        with Client(shared_server.address, **size) as client:
+            assert [answer.text for answer in client.predict(texts)] == upper
+    with Client(shared_server.address) as client:
         assert [second.text for _, second in client.n_best(texts)] == texts
         assert client.score(texts, ["one", "one two"] * 20) == [Score(-1.0, 2), Score(-1.5, 3)] * 20
-        texts[17] = " "
-        with pytest.raises(RequestError) as caught:
-            client.predict(texts)
-    assert str(caught.value) == (
-        "Texts 16 to 31, counted from 0: source[1] is empty; send a text that is not only white "
-        "space."
-    )
-    assert caught.value.code == grpc.StatusCode.INVALID_ARGUMENT
+
+
+TOO_LONG = "one two three four five six seven eight nine"
+
+
+@pytest.mark.parametrize("size", [1, 7, 32, None])
+def test_a_refused_text_costs_the_others_nothing(ask_texts, shared_server, size):
+    texts = [f"text {number}" for number in range(40)]
+    texts[17], texts[18], texts[39] = " ", TOO_LONG, "\ud800"
+    expected = [text.upper() for text in texts]
+    reasons = [
+        "source[17] is empty; send a text that is not only white space.",
+        "Text 18, counted from 0: A text has more than 8 tokens",
+        'Text 39, counted from 0: A text of "source" holds half a surrogate pair',
+    ]
+    answers = ask_texts(shared_server.address, texts, size, return_exceptions=True)
+    with pytest.raises(RequestError) as caught:
+        ask_texts(shared_server.address, texts, size)
+    assert str(caught.value) == f"{reasons[0]} 3 of 40 texts were refused."
+    assert caught.value.index == 17 and caught.value.code == grpc.StatusCode.INVALID_ARGUMENT
+    for found in (answers, caught.value.answers):
+        errors = [found[place] for place in (17, 18, 39)]
+        for error, reason, place in zip(errors, reasons, (17, 18, 39)):
+            assert str(error).startswith(reason) and error.index == place
+        assert [
+            expected[place] if place in (17, 18, 39) else found[place].text for place in range(40)
+        ] == expected
+
+
+@pytest.fixture(params=["sync", "async"])
+def ask_texts(request):
+    """Function that asks for texts, by either client."""
+
+    def sync(address, texts, size, **options):
+        with Client(address, batch_size=size) as client:
+            return client.predict(texts, **options)
+
+    async def later(address, texts, size, options):
+        async with AsyncClient(address, batch_size=size, concurrency=1) as client:
+            return await client.predict(texts, **options)
+
+    if request.param == "sync":
+        return sync
+    return lambda *arguments, **options: asyncio.run(later(*arguments, options))
+
+
+def test_a_call_that_is_wrong_as_a_whole_ends_soon(scripted_server):
+    # Every text is refused, for a reason that names none of them.
+    scripted_server.script.extend(["INVALID_ARGUMENT"] * 1000)
+    with Client(scripted_server.address) as client, pytest.raises(RequestError) as caught:
+        client.predict(["a"] * 2000, return_exceptions=True)
+    assert str(caught.value) == "as the script says" and caught.value.answers is None
+    assert len(scripted_server.seen) < 20
+
+
+def test_what_was_answered_before_a_failure_is_kept(ask_texts, scripted_server):
+    scripted_server.script.extend(["a", "INTERNAL"])
+    with pytest.raises(RequestError, match="Texts 2 to 3, .* answered INTERNAL") as caught:
+        ask_texts(scripted_server.address, ["a", "b", "c", "d", "INTERNAL", "f"], 2)
+    assert [answer.text for answer in caught.value.answers[:2]] == ["a", "b"]
+    assert caught.value.answers[2:4] == [None] * 2
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        ((None,), "texts must be a str or several, such as a list of str; got None."),
+        ((b"Save",), "texts must be .*; got bytes, to be decoded first."),
+        ((5,), "texts must be .*; got int."),
+        (({"a": "b"},), "texts must be .*; got dict."),
+        ((["a", None],), r"texts\[1\] must be a str; got None."),
+        ((["a", b"b"],), r"texts\[1\] must be a str; got bytes, to be decoded first."),
+        ((["a"], None), "signature must be a str; got None."),
+        ((["a"], "\ud800"), "signature holds half a surrogate pair"),
+        ((["a"], "x", ["A"]), "features must be a dict from columns to texts; got list."),
+        ((["a"], "x", {"pos": [1]}), r'features\["pos"\]\[0\] must be a str; got int.'),
+        ((["a"], "x", {1: ["A"]}), "the name of a column of features must be a str; got int."),
+    ],
+)
+def test_arguments_of_another_type(arguments, sentence):
+    with Client("127.0.0.1:1") as client, pytest.raises(RequestError, match=sentence):
+        client.predict(*arguments)
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        ({"model": 5}, "model must be a str; got int."),
+        ({"timeout": "5"}, "timeout must be a number of seconds above 0, or None; got '5'."),
+        ({"timeout": 0}, "timeout must be .*; got 0."),
+        ({"version": "7"}, "version must be a whole number; got '7'."),
+        ({"version": 2**63}, "version must be 0 to 9223372036854775807; got 9223372036854775808."),
+        ({"batch_size": 1.5}, "batch_size must be a whole number; got 1.5."),
+        ({"attempts": True}, "attempts must be a whole number; got True."),
+    ],
+)
+def test_settings_of_another_type(options, sentence):
+    with pytest.raises(RequestError, match=sentence):
+        Client("127.0.0.1:1", **options)
 
 
 def test_batches_take_their_features_along(scripted_server):
@@ -256,7 +347,7 @@ def run_python(program):
     return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
 
 
-def test_a_client_imports_no_tensorflow(shared_server):
+def test_a_client_imports_grpc_and_protobuf_alone(shared_server):
     done = run_python(
         f"""
 import sys
@@ -264,28 +355,9 @@ from serving.client import Client
 with Client({shared_server.address!r}) as client:
     assert client.predict("a")[0].text == "A"
     assert client.status() and client.metadata()
-heavy = {{"tensorflow", "tensorflow.python", "keras", "tfx"}} & set(sys.modules)
+heavy = {{"tensorflow", "tensorflow_serving", "numpy", "keras", "tfx"}} & set(sys.modules)
 assert not heavy, heavy
 print("good")
 """
     )
     assert done.stdout == "good\n", done.stderr
-
-
-def test_without_the_package_of_messages_the_sentence_says_so():
-    done = run_python(
-        """
-import importlib.util
-from serving import protos
-find = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *rest: None if name == "tensorflow" else find(name, *rest)
-try:
-    protos.load()
-except ImportError as error:
-    print(error)
-"""
-    )
-    assert (
-        done.stdout
-        == "The package 'tensorflow' is not installed; it holds the messages of TF Serving.\n"
-    ), done.stderr

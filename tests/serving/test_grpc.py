@@ -281,7 +281,7 @@ def test_bytes_that_are_no_message_in_a_stream(channel):
     assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-def test_requests_that_cannot_be_read_are_not_kept(channel, predict, quick_collections):
+def test_requests_that_cannot_be_read_are_not_kept(channel, predict):
     """gRPC's own server keeps its state of each for ever: objects of the one class with a name."""
 
     def kept():

@@ -11,13 +11,11 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2, prediction_service_pb2_grpc
 
-from serving.client import Client
+from serving.client import Client, RequestError
 from serving.limits import Limits
 from serving.model_versions import ModelVersions
 from serving.server import ModelServer, ServerSettings
 from tests.serving.support import DEADLINE, request, states, wait_until
-
-pytestmark = pytest.mark.usefixtures("quick_collections")
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +48,7 @@ def test_hot_swap_drops_no_request(model_folder, saved_models):
         assert all(text.rstrip("*") == f"TEXT {number} %s" for number, text in enumerate(texts))
         assert not texts[0].endswith("*") and texts[-1].endswith("*")
         wait_until(lambda: states(server) == {1: "END", 2: "AVAILABLE"})
-        with pytest.raises(Exception, match=r"Specific\(shouter, 1\)"):
+        with pytest.raises(RequestError, match=r"Specific\(shouter, 1\)"):
             Client(server.address, version=1).predict("a")
 
 
@@ -211,3 +209,26 @@ def test_polling_survives_its_own_failure(model_folder, saved_models, monkeypatc
         shutil.copytree(saved_models / "starred", model_folder / "2")
         wait_until(lambda: states(server).get(2) == "AVAILABLE")
     assert "disk gone" in caplog.text
+
+
+def test_what_becomes_of_versions_is_logged(model_folder, saved_models, caplog):
+    shutil.copytree(saved_models / "starred", model_folder / "2")
+    (model_folder / "3").mkdir()
+    (model_folder / "3" / "saved_model.pb").write_bytes(b"junk")
+    model = ModelVersions("shouter", model_folder)
+    assert [(state.version, state.state) for state in model.states()] == [(3, "START")]
+    model.load_first()
+    assert "shouter version 3 cannot be loaded and is skipped (no version answers): " in caplog.text
+    assert "Loading shouter version 2 from " in caplog.text
+    assert "shouter version 2 is available." in caplog.text
+    shutil.rmtree(model_folder / "2")
+    model.poll()
+    model.poll()
+    assert model.version == 1
+    for line in (
+        "shouter version 1 is available.",
+        "shouter version 2 is retired.",
+        "shouter is rolled back from version 2 to version 1.",
+    ):
+        assert line in caplog.messages
+    model.unload()

@@ -1,6 +1,7 @@
 """`verbatim request`, against a running server."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -139,6 +140,8 @@ def test_a_text_that_is_refused_costs_the_others_nothing(said, shared_server, tm
         f"Line {number} of {path}" for number in (1, 5, 6)
     ]
     assert "101 bytes" in lines[0] and "102 bytes" in lines[1]
+    # The place in the request is not the caller's.
+    assert lines[0].endswith(": source is 101 bytes long; a text may be 100 at most.")
     assert lines[3:] == ["verbatim: 3 of 7 texts were refused."]
     answers = json.loads((tmp_path / "answers").read_text())
     assert [beam and beam[0]["text"] for beam in answers] == [None, "B", "C", "D", None, None, "G"]
@@ -166,3 +169,16 @@ def test_what_was_answered_before_the_server_left_is_kept(said, scripted_server,
         and err.endswith("The 2 texts before have their answers.\n")
     )
     assert len(json.loads((tmp_path / "answers").read_text())) == 2
+
+
+def test_an_encoding_that_lacks_characters_ends_nothing(shared_server):
+    command = [sys.executable, "-W", "ignore", "-m", "pipeline.commands.main", "request"]
+    command += ["--address", shared_server.address, "é %s", "ü"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"\\xe9 %s\n{copied(1)}\\xfc\n"
+    command += ["--json", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.stdout.isascii()
+    assert [beam[0]["text"] for beam in json.loads(done.stdout)] == ["é %s", "ü"]

@@ -1,10 +1,13 @@
 """The REST paths: answers in rows and in columns, refusals, logs and metrics."""
 
 import base64
+import concurrent.futures
 import http.client
 import json
 import logging
 import shutil
+import threading
+import urllib.parse
 
 import grpc
 import pytest
@@ -13,7 +16,9 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from serving import observing
 from serving.model_config import ALL_VERSIONS, ModelConfig
+from serving.servable import Servable
 from serving.server import ModelServer, ServeError, ServerSettings
+from tests.serving.support import DEADLINE
 
 
 def call(server, method, path, body=None, headers=None):
@@ -120,7 +125,43 @@ def test_status_and_metadata(shared_server):
     assert status == 200
     assert content["model_spec"] == {"name": "shouter", "signature_name": "", "version": "7"}
     signatures = content["metadata"]["signature_def"]["signature_def"]
-    assert signatures["score"]["inputs"]["target"]["dtype"] == "DT_STRING"
+    # Fields with their default values are there, too.
+    target = signatures["score"]["inputs"]["target"]
+    assert target["dtype"] == "DT_STRING" and target["tensor_shape"] == {
+        "dim": [{"size": "-1", "name": ""}],
+        "unknown_rank": False,
+    }
+
+
+def test_while_models_are_loaded_their_state_is_known(model_folder, monkeypatch):
+    original, loading, go_on = Servable.__init__, threading.Event(), threading.Event()
+
+    def slow(self, *arguments):
+        loading.set()
+        assert go_on.wait(DEADLINE)
+        original(self, *arguments)
+
+    monkeypatch.setattr(Servable, "__init__", slow)
+    server = ModelServer(
+        {"shouter": model_folder, "second": model_folder}, ServerSettings(port=0, rest_port=0)
+    )
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        started = pool.submit(server.start)
+        try:
+            assert loading.wait(DEADLINE)
+            for name, state in ("shouter", "LOADING"), ("second", "START"):
+                status, _, content = call(server, "GET", f"/v1/models/{name}")
+                assert status == 200 and content["model_version_status"][0]["state"] == state
+            assert call(server, "GET", "/healthz")[0] == 503
+            predict = ("POST", "/v1/models/shouter:predict", {"instances": ["a"]})
+            status, _, content = call(server, *predict)
+            assert status == 503 and "is loading its models" in content["error"]
+        finally:
+            go_on.set()
+        started.result()
+        assert call(server, "GET", "/healthz")[::2] == (200, "ok\n")
+        assert call(server, *predict)[0] == 200
+    server.stop(0)
 
 
 # Refusals
@@ -135,7 +176,6 @@ def test_status_and_metadata(shared_server):
         ([], "must be one JSON object"),
         ({}, "either 'instances' or 'inputs'"),
         ({"instances": ["a"], "inputs": ["a"]}, "either 'instances' or 'inputs'"),
-        ({"instances": ["a"], "more": 1}, "nothing else"),
         ({"instances": []}, "at least one element"),
         ({"instances": "a"}, "must be a list"),
         ({"instances": ["a", {"source": "b"}]}, "must name the same inputs"),
@@ -153,7 +193,10 @@ def test_status_and_metadata(shared_server):
         ({"instances": ["  "]}, "is empty"),
         ({"instances": ["a " * 9]}, "more than 8 tokens"),
         ({"instances": ["a"], "signature_name": "sing"}, 'Serving signature key "sing" not found'),
-        ({"instances": ["a"], "signature_name": ["x"]}, "not found"),
+        ({"instances": ["a"], "signature_name": ["x"]}, "must be a string value"),
+        ({"inputs": {"text": ["a"]}}, "Missing named input: source"),
+        (b"", "The body is not valid JSON."),
+        (b'{"instances": [1e999]}', "The body is not valid JSON."),
         ({"instances": ["a"], "signature_name": "score"}, "Name the inputs"),
     ],
 )
@@ -171,15 +214,57 @@ def test_a_body_that_does_not_fit_is_one_sentence(shared_server, predict, body, 
         ("POST", "/v1/models/shouter/versions/8:predict", 404),
         ("POST", "/v1/models/shouter/versions/x:predict", 400),
         ("POST", "/v1/models/shouter:classify", 501),
-        ("GET", "/v1/models/shouter:predict", 404),
+        ("GET", "/v1/models/shouter:predict", 400),
+        ("POST", "/v1/models/shouter:PREDICT", 400),
+        ("POST", "/v1/models/shouter:sing", 400),
+        ("POST", "/v1/models/shouter", 400),
+        ("POST", "/v1/models/shouter/metadata", 400),
+        ("POST", "/v1/models/shouter/version/7:predict", 400),
+        ("POST", "/v1/models/shouter/versions/7/labels/x:predict", 400),
+        ("GET", "/v1/models", 400),
+        ("GET", "/v1/models/", 400),
+        ("GET", "/v1/models/metadata", 404),
+        ("GET", "/v1/foo", 400),
+        ("GET", "/v1/models/debug/shouter", 400),
+        ("GET", "/v1/models/shouter/versions/18446744073709551615", 400),
+        ("GET", "/v1/models/shouter/versions/" + "9" * 5000, 400),
+        ("GET", "/v1/models/shouter/versions/8", 404),
+        ("GET", "/v1/models/%2F%3a%zz%ff", 404),
+        ("GET", "/v2/models/shouter", 404),
         ("GET", "/v1/models/other/metadata", 404),
         ("POST", "/", 404),
-        ("DELETE", "/v1/models/shouter", 404),
+        ("DELETE", "/v1/models/shouter", 400),
     ],
 )
 def test_paths_that_are_not_there(shared_server, method, path, status):
     found, _, content = call(shared_server, method, path, {"instances": ["a"]})
     assert found == status and content["error"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/V1/Models/shouter", "/v1/models/sh%6Futer?x=1", "/v1/models/shouter/Versions/7"]
+)
+def test_other_spellings_of_a_path(shared_server, path):
+    assert call(shared_server, "GET", path)[0] == 200
+
+
+def test_unknown_keys_are_ignored(predict):
+    body = {"instances": ["a"], "more": 1, "signature_name": ""}
+    assert predict(body)["predictions"][0]["text"] == "A"
+    assert predict({"inputs": {"source": ["a"], "more": 1}})["outputs"]["text"] == ["A"]
+
+
+def test_names_with_slashes_and_colons(tmp_path, saved_models):
+    shutil.copytree(saved_models / "plain", tmp_path / "1")
+    names = ["a/b", "a:b", "é ü", "50%"]
+    with ModelServer(dict.fromkeys(names, tmp_path), ServerSettings(port=0, rest_port=0)) as server:
+        for name in names:
+            path = f"/v1/models/{urllib.parse.quote(name, safe='')}"
+            assert call(server, "GET", path)[0] == 200
+            status, _, content = call(server, "GET", f"{path}/metadata")
+            assert (status, content["model_spec"]["name"]) == (200, name)
+            status, _, content = call(server, "POST", f"{path}:predict", {"instances": ["x"]})
+            assert (status, content["predictions"][0]["text"]) == (200, "X")
 
 
 def test_a_body_beyond_all_limits_is_not_read(shared_server):
@@ -259,6 +344,8 @@ def test_prometheus_reads_the_numbers(shared_server):
         'protocol="http",signature="serving_default"}'
     )
     refused = answered.replace('"OK"', '"INVALID_ARGUMENT"').replace('"serving_default"', '""')
+    metrics = call(shared_server, "GET", "/metrics")
+    assert metrics[0] == 200 and "verbatim_requests_total" in metrics[2]
     before = read()
     assert call(shared_server, "POST", "/v1/models/shouter:predict", {"instances": ["a"]})[0] == 200
     assert call(shared_server, "POST", "/v1/models/shouter:predict", {"instances": [1]})[0] == 400

@@ -116,9 +116,12 @@ def test_serve_says_where_the_paths_and_the_page_are(serving):
     next_line = serving(rest_port=0)
     _, paths, page = next_line(), next_line(), next_line()
     url = page.partition("Web page at ")[2]
-    assert paths == f"REST at {url}v1/models"
+    assert paths == f"REST at {url}v1/models/shouter"
     with urllib.request.urlopen(url, timeout=DEADLINE) as response:
         assert b"<title>Verbatim</title>" in response.read()
+    # Every address that is printed answers.
+    with urllib.request.urlopen(paths.removeprefix("REST at "), timeout=DEADLINE) as response:
+        assert b"AVAILABLE" in response.read()
 
 
 def test_serve_says_one_line_prints_nothing_and_ends_at_the_event(serving, capfd):

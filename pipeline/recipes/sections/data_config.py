@@ -27,6 +27,8 @@ class DataConfig:
     target_column: str = "target"
     # The names of the columns, where TSV or CSV files have no header.
     columns: tuple[str, ...] = ()
+    # What separates the cells of CSV files. With "\t" the format `csv` reads TSV that has quotes.
+    separator: str = choice(",", ";", "\t", "|", default=",")
     # Columns with a tag for each token of the source; the encoder embeds the tags.
     source_features: tuple[str, ...] = ()
     # Features that the graph makes of the source's tokens: "case".

@@ -40,5 +40,8 @@ class DecodingConfig:
     # An output has each placeholder, tag, URL and option as often as its source, as far as the head
     # can output it.
     keep_protected: bool = True
+    # A text of numbers, punctuation, protected tokens and words that the model does not know comes
+    # back as it is. Switch it off where such texts are not copied, as in sorting or parsing.
+    pass_through: bool = True
     batch_buckets: tuple[int, ...] = (1, 8, 32)
     length_buckets: tuple[int, ...] = (16, 64, 128)

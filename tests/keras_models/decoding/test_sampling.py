@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,7 +7,8 @@ from hypothesis import strategies as st
 from keras import ops
 
 from keras_models.decoding import decode, draw_uniforms, greedy_search, sample_search
-from keras_models.decoding.sampling import reshape_distribution
+from keras_models.decoding.sampling import draw_actions, reshape_distribution
+from keras_models.layers.numerics import LOG_ZERO
 from tests.keras_models import decoding_oracles, oracles
 from tests.keras_models.backends import compiled, numpy
 from tests.keras_models.decoding.fakes import (
@@ -44,6 +47,35 @@ def test_reshaping_agrees_with_the_definitions(seed, temperature, top_k, top_p):
         )
         np.testing.assert_allclose(got[row], expected, rtol=1e-4, atol=1e-6)
         assert ((got[row] > 0) == (expected > 0)).all()
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    temperature=st.sampled_from([1e-300, 1e-45, 1e-30, 1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e9, 1e30]),
+    options=st.sampled_from([{}, {"top_k": 4}, {"top_k": 8}, {"top_p": 0.9}, {"top_p": 0.999}]),
+)
+def test_nothing_banned_is_drawn_whatever_the_temperature(seed, temperature, options):
+    """Nor does a temperature near 0 take anything but the likeliest."""
+    rng = np.random.default_rng(seed)
+    log_probs = np.log(rng.dirichlet(np.full(9, 0.3), size=64) + 1e-30).astype("float32")
+    banned = rng.random(log_probs.shape) < 0.6
+    banned[:, 4] = False
+    # Owed tokens that the model rules out have this much.
+    log_probs[:, 4] = np.where(rng.random(64) < 0.5, -1e4, log_probs[:, 4])
+    log_probs[banned] = LOG_ZERO
+    numbers = rng.random(64).astype("float32")
+    for draw in (draw_actions, compiled_draw(temperature, **options)):
+        drawn = numpy(draw(log_probs, numbers, temperature, **options))
+        assert not banned[np.arange(64), drawn].any()
+        if temperature <= 1e-9:
+            np.testing.assert_array_equal(drawn, log_probs.argmax(axis=1))
+
+
+@functools.cache
+def compiled_draw(temperature, **options):
+    function = compiled(lambda logs, numbers: draw_actions(logs, numbers, temperature, **options))
+    return lambda logs, numbers, *_, **__: function(logs, numbers)
 
 
 def test_the_nucleus_holds_the_likeliest_when_compiled():

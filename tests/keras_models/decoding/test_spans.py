@@ -363,8 +363,6 @@ def test_each_occurrence_is_an_outcome_of_its_own():
         "float32"
     )
     found = numpy(step.search(beam_search, 1, beam_size=8, n_best=4, min_length=1))
-    assert found.tokens[0, :, 0].tolist() == [V + 2, 4, V, 5] or found.tokens[
-        0, :3, 0
-    ].tolist() == [V + 2, 4, V]
+    assert found.tokens[0, :3, 0].tolist() == [V + 2, 4, V]
     assert found.copied_from[0, :3, 0].tolist() == [2, -1, 0]
     assert found.copy_probability[0, :3, 0].tolist() == [1, 0, 1]

@@ -9,6 +9,7 @@ from tests.keras_models import oracles
 from tests.keras_models.backends import (
     TENSORFLOW,
     numpy,
+    shared_by_config,
     traced_shapes,
     value_and_gradients,
 )
@@ -129,6 +130,33 @@ def test_training_reduces_the_loss(dtype, options):
     np.testing.assert_allclose(np.exp(numpy(steps[0])).sum(-1), 1, atol=1e-5)
     if dtype != "float32":
         assert describe(carry["hidden"])[1] == "bfloat16"
+
+
+# Those that the test above does not train.
+@pytest.mark.parametrize(
+    "dtype,options",
+    [
+        ("float32", {}),
+        ("mixed_bfloat16", {"cell": "lstm", "head": "softmax", "attention": "dot"}),
+    ],
+)
+def test_a_loop_can_carry_what_a_step_returns(dtype, options):
+    model, inputs = make(**options, coverage=not options, dtype=dtype), example()
+
+    def run(model, inputs):
+        memory, carry = model.encode(inputs)
+        return model(inputs), carry, model.step(ops.full((3,), 2, dtype="int32"), carry, memory)
+
+    log_prob, carry, steps = shared_by_config(model, run, tensors(inputs), key="types")
+
+    def describe(x):
+        return tuple(x.shape), keras.backend.standardize_dtype(x.dtype)
+
+    assert [describe(x)[1] for x in (log_prob, *steps[:3])] == ["float32"] * 4
+    assert keras.tree.map_structure(describe, steps[3]) == keras.tree.map_structure(describe, carry)
+    assert describe(carry["hidden"])[1] == dtype.removeprefix("mixed_")
+    assert np.isfinite(numpy(log_prob)).all()
+    np.testing.assert_allclose(np.exp(numpy(steps[0])).sum(-1), 1, atol=1e-5)
 
 
 @pytest.mark.parametrize("attention,gate", [("additive", 1e4), ("dot", -1e4)])

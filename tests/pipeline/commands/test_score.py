@@ -13,16 +13,27 @@ def test_score_refuses_bad_input(refused, texts):
             "score", "--references", texts / references, "--hypotheses", texts / outputs, *more
         )
 
-    assert "1" in score("references", "short") and "2" in score("references", "short")
-    assert str(texts / "absent") in score("references", "absent")
-    assert str(texts) in score("references", ".")
+    assert score("references", "short") == (
+        f"The hypotheses file {texts / 'short'} has 1 line, but the references file "
+        f"{texts / 'references'} has 2 lines; they must be aligned line by line."
+    )
+    assert score("references", "absent").endswith(f"file {texts / 'absent'} does not exist.")
+    assert f"file {texts} cannot be read: it is a folder" in score("references", ".")
     assert "'blue'" in score("references", "outputs", "--metrics", "blue")
-    assert "source" in score("references", "outputs", "--metrics", "placeholder_fidelity")
-    assert str(texts / "absent") in score("references", "outputs", "--sources", texts / "absent")
+    assert "give the sources too" in score(
+        "references", "outputs", "--metrics", "placeholder_fidelity"
+    )
+    assert f"sources file {texts / 'absent'} does not exist" in score(
+        "references", "outputs", "--sources", texts / "absent"
+    )
     assert "it is a folder" in score("references", "outputs", "--json", texts)
-    assert str(texts / "short") in score("references", "outputs", "--baseline", texts / "short")
+    assert f"baseline file {texts / 'short'} has 1 line, but" in score(
+        "references", "outputs", "--baseline", texts / "short"
+    )
     assert "--baseline FILE" in score("references", "outputs", "--test", "randomisation")
-    assert "-1" in score("references", "outputs", "--samples", "-1")
+    assert score("references", "outputs", "--samples", "-1") == (
+        "--samples must be 0 or more; got -1."
+    )
     assert "'nonsense'" in score("references", "outputs", "--tokenize", "nonsense")
     assert "did you mean 'python'" in score("references", "outputs", "--placeholders", "c,pyton")
     assert "write (?:...)" in score("references", "outputs", "--placeholder-pattern", "(x)")
@@ -133,3 +144,23 @@ def test_score_compares_with_a_baseline(texts, capsys, test):
     assert list(facts) == ["outputs", "baseline", "comparison"]
     assert facts["comparison"]["exact_match"]["difference"] == 0.5
     assert "nrefs:2" in facts["outputs"]["chrf"]["signature"]
+
+
+def test_metrics_that_see_nothing_say_so(tmp_path, capsys):
+    """Identical Hindi has ROUGE 0 by the English tokenizer."""
+    (tmp_path / "hi").write_text("फ़ाइल नहीं खोली जा सकी\n", encoding="utf-8")
+    (tmp_path / "unknown").write_text("फ़ाइल [UNK] जा\n", encoding="utf-8")
+    files = ["--references", str(tmp_path / "hi"), "--hypotheses", str(tmp_path / "hi")]
+    files += ["--metrics", "rougeL", "--samples", "0"]
+    assert main.main(["score", *files]) == 0
+    said = capsys.readouterr()
+    assert "0.00" in said.out
+    assert said.err.startswith("verbatim: rougeL: ROUGE for English reads a-z and 0-9 alone")
+    assert "--language" in said.err
+    assert main.main(["score", *files, "--language", "hi"]) == 0
+    said = capsys.readouterr()
+    assert "100.00" in said.out and said.err == ""
+    baseline = ["--language", "hi", "--baseline", str(tmp_path / "unknown")]
+    files[-1] = "10"
+    assert main.main(["score", *files, *baseline]) == 0
+    assert "The baseline's outputs hold [UNK] or <unk> in 1 of 1 texts" in capsys.readouterr().err

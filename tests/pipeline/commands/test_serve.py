@@ -1,5 +1,6 @@
 """`verbatim serve`: one sentence for bad input, and as many batches as there are cores for."""
 
+import logging
 import socket
 
 import pytest
@@ -70,3 +71,24 @@ def test_a_server_runs_as_many_batches_as_it_has_cores_for(
     assert asked["batching"].parallel == at_once
     assert asked["max_workers"] == workers
     assert (asked["batching"].delay_seconds, asked["batching"].delay_share) == delay
+
+
+def test_what_the_server_logs_is_shown_on_standard_error(texts, monkeypatch, capsys):
+    from serving import server
+
+    def serve(*arguments, announce, **options):
+        logging.getLogger("serving.model_versions").info("Loading x version 1.")
+        logging.getLogger("serving.model_versions").warning("x is rolled back.")
+        announce("Serving x")
+
+    monkeypatch.setattr(server, "serve", serve)
+    assert main.main(["serve", "--model", str(texts)]) == 0
+    out, err = capsys.readouterr()
+    assert out == "Serving x\n"
+    assert [line.split(" ", 2)[2] for line in err.splitlines()] == [
+        f"INFO Loading TensorFlow, then {texts}.",
+        "INFO Loading x version 1.",
+        "WARNING x is rolled back.",
+    ]
+    logging.getLogger("serving").info("Nobody listens any more.")
+    assert capsys.readouterr().err == ""

@@ -2,6 +2,8 @@
 
 import socket
 
+import pytest
+
 RECIPE = "localization_en_fr"
 
 
@@ -45,3 +47,22 @@ def test_report_refuses_bad_input(refused, texts):
     (texts / "report" / "facts.json").write_text('{"systems": 3}')
     assert "expected form" in refused("report", texts)
     assert str(texts / "pairs.tsv") in refused("report", texts / "pairs.tsv")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "serve", "segment"])
+def test_the_folder_of_a_run_is_no_model_but_names_its_models(command, refused, tmp_path):
+    more = {"evaluate": ["--data", "x"], "serve": [], "segment": ["x"]}[command]
+
+    def sentence(folder):
+        return refused(command, "--model", folder, *more)
+
+    for name, version in (("fr", "1"), ("de", "20")):
+        (tmp_path / "models" / name / version).mkdir(parents=True)
+        (tmp_path / "models" / name / version / "saved_model.pb").write_bytes(b"")
+    models = tmp_path / "models"
+    for folder in (tmp_path, models):
+        assert sentence(folder) == (
+            f"The model folder {folder} holds no version; did you mean {models / 'de'} or "
+            f"{models / 'fr'}?"
+        )
+    assert "did you mean" not in sentence(tmp_path / "absent")

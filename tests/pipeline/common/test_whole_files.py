@@ -34,3 +34,16 @@ def test_a_device_is_written_in_place():
 
 def test_an_address_is_not_a_path_of_this_machine():
     assert whole_files.is_remote("gs://bucket/file") and not whole_files.is_remote("/a/b")
+
+
+def test_a_file_at_an_address_is_whole_too():
+    import tensorflow as tf
+
+    path = "ram://whole_files/facts.json"
+    whole_files.write_text(path, "before")
+    with pytest.raises(KeyError), whole_files.whole_file(path) as file:
+        file.write("half")
+        raise KeyError
+    with tf.io.gfile.GFile(path) as file:
+        assert file.read() == "before"
+    assert tf.io.gfile.listdir("ram://whole_files") == ["facts.json"]

@@ -162,11 +162,12 @@ def test_all_metrics_equal_scoring(model_directory, tmp_path):
     sqlite3.connect(database).execute("CREATE TABLE x (y)").connection.close()
     names = sorted(tfma_metrics.CLASSES)
     pairs = [*PAIRS, ("one", "SELECT 1.0", "?"), ("two", "SELECT 2 ;", "?")]
+    pairs.append(("Press <b>OK</b>", "Appuyez sur <b>OK</b>", "?"))
     output = _evaluate(
         model_directory, tmp_path, pairs=pairs, metrics=names, database=str(database)
     )
     values = gate.read_metrics(output)
-    outputs = [*OUTPUTS, "SELECT 1", "SELECT 3"]
+    outputs = [*OUTPUTS, "SELECT 1", "SELECT 3", "?"]
     targets, sources = [pair[1] for pair in pairs], [pair[0] for pair in pairs]
     options = ScoringOptions(bootstrap_samples=0, database=database, language="fr")
     texts = ScoredTexts(outputs, targets, sources, COUNTS, scores_of(pairs))

@@ -32,6 +32,7 @@ def test_tags_and_a_copy_lexicon_reach_the_served_model(tmp_path):
             "copy_lexicon": str(tmp_path / "lexicon.txt"),
         },
         model={"head": "joint_copy"},
+        decoding={"length_buckets": [8, 16]},
     )
 
     def row(first, second, chosen):

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from pipeline.recipes.choices import HEADS, LEXICON_HEADS
-from tests.pipeline.export.tiny_models import export_tiny, make_recipe
+from tests.pipeline.export.tiny_models import BEAM, export_tiny, make_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -39,12 +39,7 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
     recipe = make_recipe(
         model=model,
         training={"epochs": 1},
-        decoding={
-            "batch_buckets": [1],
-            "length_buckets": [16],
-            "min_length": 2,
-            "max_length_offset": 2,
-        },
+        decoding={**BEAM, "batch_buckets": [1], "min_length": 2, "max_length_offset": 2},
         lexicon={"kind": "learned"},
     )
     rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES, 2)]

@@ -10,9 +10,9 @@ from pipeline.export.kept_weights import keep
 def test_the_graph_computes_with_the_weights_that_it_restores(tmp_path):
     import keras
     import tensorflow as tf
+    from tensorflow_serving.apis import predict_pb2
 
     from serving.limits import Limits
-    from serving.protos import load
     from serving.servable import Servable
 
     model = keras.Sequential([keras.layers.Dense(2)])
@@ -27,7 +27,7 @@ def test_the_graph_computes_with_the_weights_that_it_restores(tmp_path):
 
     tf.saved_model.save(module, str(tmp_path), signatures=call)
     servable = Servable(tmp_path, 1)
-    request = load().predict_pb2.PredictRequest()
+    request = predict_pb2.PredictRequest()
     request.inputs["x"].CopyFrom(tf.make_tensor_proto([[1.0, 0.0, 2.0]]))
     response = servable.predict(request, Limits())
     assert tf.make_ndarray(response.outputs["y"]).tolist() == [[8.5, 10.5]]

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from pipeline.common import progress
-from tests.pipeline.export.tiny_models import export_tiny, make_recipe
+from tests.pipeline.export.tiny_models import BEAM, export_tiny, make_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +39,7 @@ def folder(tmp_path_factory):
     recipe = make_recipe(
         model={"head": "pointer_generator"},
         decoding={
+            **BEAM,
             "batch_buckets": [1, 4],
             "length_buckets": [8, 16],
             "min_length": 3,
@@ -126,10 +127,69 @@ def test_so_many_batches_run_at_the_same_time(alone, monkeypatch):
     assert max(most) == 2
 
 
-def test_a_text_that_is_refused_ends_the_others(alone):
+def test_a_refused_text_is_named_by_its_place_and_costs_no_other_its_answer(alone):
+    from pipeline.export.served_model import TextsRefused
+
+    expected = alone.predict(TEXTS)
+    texts = [*TEXTS[:7], " ", *TEXTS[7:], " ".join(["one"] * 40)]
+    for at_once in (1, 2):
+        with pytest.raises(TextsRefused, match="The source text 7 is empty.*1 more") as caught:
+            beside(alone, at_once).predict(texts)
+        assert list(caught.value.reasons) == [7, 23]
+        assert caught.value.reasons[23].startswith("The source text 23 has 40 tokens;")
+        assert caught.value.answers[7] is None and caught.value.answers[23] is None
+        check_same([*caught.value.answers[:7], *caught.value.answers[8:23]], expected, 0)
+
+
+def test_a_refused_pair_is_named_by_its_place(alone):
+    from pipeline.export.served_model import ModelError, TextsRefused
+
+    targets = ["un"] * 50
+    targets[40] = " ".join(["un"] * 40)
+    with pytest.raises(TextsRefused, match="The target text 40 has 40 tokens") as caught:
+        alone.score(["one"] * 50, targets)
+    expected, counts = alone.score(["one"] * 49, ["un"] * 49)
+    given = [answer for answer in caught.value.answers if answer is not None]
+    assert len(given) == 49
+    # A batch of another size may add in another order.
+    assert [score for score, _ in given] == pytest.approx(expected.tolist(), rel=1e-5)
+    assert [count for _, count in given] == counts.tolist()
+    with pytest.raises(ModelError, match="3 source and 2 target texts"):
+        alone.score(["one"] * 3, ["un"] * 2)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("one two", "list of source texts; got str"),
+        (None, "list of source texts; got NoneType"),
+        (["one", None], "source text 1 must be a string; got NoneType"),
+        (["one", b"two"], "source text 1 must be a string; got bytes"),
+        (["one", "\ud800"], "source text 1 holds half of a surrogate"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_said(alone, texts, message):
     from pipeline.export.served_model import ModelError
 
-    with pytest.raises(ModelError, match="tokens"):
-        beside(alone, 2).predict([*TEXTS, " ".join(["one"] * 40)])
-    with pytest.raises(ModelError):
-        beside(alone, 2).predict([*TEXTS, " "])
+    with pytest.raises(ModelError, match=message):
+        alone.predict(texts)
+
+
+def test_nothing_to_translate_comes_back_as_it_is(alone):
+    """Numbers, punctuation, protected tokens, and words that the vocabulary lacks; not words."""
+    texts = ["1", "?", "3.14 - ½", "%(a)s", "%(a)s : 100 %", "  1  2 ", "…", "😀", "٣"]
+    texts += ["привет", "你好 !"]
+    for text, answer in zip(texts, alone.predict([*texts, "one"])):
+        words = text.split()
+        assert answer["text"] == text and answer["score"] == 0
+        assert answer["tokens"] == answer["source_tokens"] == words
+        assert answer["copied_from"] == list(range(len(words)))
+        assert answer["copy_probability"] == [1.0] * len(words)
+        assert answer["unknown_not_copied"] == 0
+
+
+def test_words_that_are_lost_are_counted(alone):
+    for answer in alone.predict(["one привет", "one", "one two 7", "привет мир three привет"]):
+        unknown = [word for word in answer["source_tokens"] if word not in WORDS]
+        lost = [word for word in unknown if word not in answer["tokens"]]
+        assert answer["unknown_not_copied"] == len(lost)

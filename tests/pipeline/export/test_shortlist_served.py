@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.pipeline.export.tiny_models import export_tiny, make_recipe
+from tests.pipeline.export.tiny_models import make_recipe, transform_tiny, untrained
 
 pytestmark = pytest.mark.slow
 
@@ -36,23 +36,14 @@ SOURCES = [
 ]
 
 
-def serve(folder, signatures, **decoding):
-    from pipeline.export.served_model import ServedModel
-
-    recipe = make_recipe(
+def recipe_of(**decoding):
+    buckets = {"batch_buckets": [1, 4], "length_buckets": [8, 16]}
+    lengths = {"min_length": 3, "max_length_offset": 3}
+    return make_recipe(
         model={"head": "pointer_generator"},
-        decoding={
-            "batch_buckets": [1, 4],
-            "length_buckets": [8, 16],
-            "min_length": 3,
-            "max_length_offset": 3,
-            **decoding,
-        },
+        decoding={**buckets, **lengths, **decoding},
         lexicon={"kind": "learned"},
     )
-    folder.mkdir()
-    arguments = (ROWS, ["greet", "now"], TARGET_WORDS, signatures)
-    return ServedModel(export_tiny(folder, recipe, *arguments, lexicon=LEXICON, train=False))
 
 
 def same(first, second):
@@ -63,17 +54,26 @@ def same(first, second):
 
 
 def test_a_shortlist_and_what_it_falls_back_on(tmp_path):
-    # Each is traced in its own time: no more signatures than the test asks.
-    everything = serve(tmp_path / "all", ("serving_default",))
-    short = serve(
-        tmp_path / "short", ("serving_default", "serving_default_no_xla"), shortlist_size=8
-    )
-    unsure = serve(
-        tmp_path / "unsure",
-        ("serving_default", "explain"),
-        shortlist_size=8,
-        shortlist_confidence=1.0,
-    )
+    from pipeline.export import seq2seq_export
+    from pipeline.export.served_model import ServedModel
+
+    # Three searches of one network.
+    words = (["greet", "now"], TARGET_WORDS)
+    transform_output = transform_tiny(tmp_path, recipe_of(shortlist_size=8), ROWS, *words, LEXICON)
+    network = untrained(recipe_of(), transform_output)
+
+    def serve(name, signatures, **decoding):
+        # Each signature is traced in its own time: no more of them than the test asks.
+        folder = str(tmp_path / name)
+        seq2seq_export.export_model(
+            network, transform_output, recipe_of(**decoding), folder, signatures
+        )
+        return ServedModel(folder)
+
+    everything = serve("all", ("serving_default",))
+    short = serve("short", ("serving_default", "serving_default_no_xla"), shortlist_size=8)
+    sure = {"shortlist_size": 8, "shortlist_confidence": 1.0}
+    unsure = serve("unsure", ("serving_default", "explain"), **sure)
 
     answers = short.predict(SOURCES)
     for source, answer in zip(SOURCES, answers):

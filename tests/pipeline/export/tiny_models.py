@@ -5,6 +5,8 @@ import collections
 from pipeline.recipes import views
 from pipeline.recipes.recipe import recipe_from_dict
 
+# A search with a beam is traced and compiled twice: for all sources, and for those that run longer.
+BEAM = {"beam_size": 2, "n_best": 2}
 TINY = {
     "training": {
         "epochs": 30,
@@ -14,7 +16,7 @@ TINY = {
         "bucket_lengths": [16],
     },
     "model": {"hidden_size": 24, "embedding_size": 16, "dropout": 0.0, "coverage": False},
-    "decoding": {"beam_size": 2, "n_best": 2, "batch_buckets": [4], "length_buckets": [8, 16]},
+    "decoding": {"beam_size": 1, "n_best": 1, "batch_buckets": [4], "length_buckets": [16]},
     "data": {"tokenization": "whitespace", "max_tokens": 12},
 }
 
@@ -46,20 +48,50 @@ def export_tiny(
     Returns:
         `folder / "model"`, which holds the given signatures, all by default.
     """
+    from pipeline.export import seq2seq_export
+    from pipeline.training import trainer
+    from pipeline.training.model_inputs import ModelInputs
+    from pipeline.training.training_inputs import TrainingInputs
+
+    output = transform_tiny(folder, recipe, rows, source_words, target_words, lexicon)
+    if train:
+        inputs = ModelInputs.of(recipe, output)
+        path = str(folder / "examples.gz")
+        _write_examples(path, output, rows, ("source", "target", *recipe.data.source_features))
+        model, _ = trainer.train(recipe, TrainingInputs([path], [path], inputs))
+    else:
+        model = untrained(recipe, output)
+    seq2seq_export.export_model(
+        model, output, recipe, str(folder / "model"), signatures or seq2seq_export.SIGNATURES
+    )
+    return folder / "model"
+
+
+def untrained(recipe, transform_output):
+    """Returns a recipe's network with its first weights: the same in every process, as training
+    does.
+    """
     import keras
+
+    from pipeline.training.model_building import build_model
+    from pipeline.training.model_inputs import ModelInputs
+
+    keras.utils.set_random_seed(recipe.training.seed)
+    return build_model(recipe, ModelInputs.of(recipe, transform_output))
+
+
+def transform_tiny(folder, recipe, rows, source_words, target_words, lexicon=None):
+    """Writes the Transform graph of a recipe, as `export_tiny` does; returns the
+    `TFTransformOutput`.
+    """
     import tensorflow as tf
     import tensorflow_transform as tft
     import tensorflow_transform.beam as tft_beam
     from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
 
-    from pipeline.export import seq2seq_export
     from pipeline.features import pointer_labels, preprocessing, source_features, vocabulary_files
     from pipeline.lexicons import translation_lexicon
     from pipeline.text import characters, tokenization
-    from pipeline.training import trainer
-    from pipeline.training.model_building import build_model
-    from pipeline.training.model_inputs import ModelInputs
-    from pipeline.training.training_inputs import TrainingInputs
 
     settings = views.vocabulary_settings(recipe)
     if recipe.data.units != "words":
@@ -107,20 +139,7 @@ def export_tiny(
             lambda inputs: preprocessing.preprocessing_fn(inputs, config)
         )
         _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
-    output = tft.TFTransformOutput(str(folder / "transform"))
-    inputs = ModelInputs.of(recipe, output)
-    if train:
-        path = str(folder / "examples.gz")
-        _write_examples(path, output, rows, names)
-        model, _ = trainer.train(recipe, TrainingInputs([path], [path], inputs))
-    else:
-        # As training does: the same weights in every process.
-        keras.utils.set_random_seed(recipe.training.seed)
-        model = build_model(recipe, inputs)
-    seq2seq_export.export_model(
-        model, output, recipe, str(folder / "model"), signatures or seq2seq_export.SIGNATURES
-    )
-    return folder / "model"
+    return tft.TFTransformOutput(str(folder / "transform"))
 
 
 def _write_units(folder, recipe, rows):

@@ -15,6 +15,7 @@ msgid ""
 msgstr ""
 "Content-Type: text/plain; charset=UTF-8\n"
 "Plural-Forms: nplurals=2; plural=n > 1;\n"
+"Language-Code: fr\n"
 
 msgid "Hello %(name)s"
 msgstr "Bonjour %(name)s"
@@ -60,16 +61,22 @@ def test_po(tmp_path):
         ("no such plural form", "many\t"),
         ("obsolete", "Old\tVieux"),
     ]
-    assert pairs[0].line == 7 and rejects[0].line == 10
+    assert pairs[0].line == 8 and rejects[0].line == 12
 
 
 def test_po_default_over_several_lines_that_begins_empty(tmp_path):
     content = (
+        'msgid ""\nmsgstr "Preferred-Encodings: utf-8\\n"\n'
         '#. Default: ""\n#. "<p>Hello</p>\\n"\n#. "<p>you</p>"\n#: x.pt:3\nmsgid '
         '"body"\nmsgstr "<p>Bonjour</p>"\n'
     )
     (pair,), _ = read(write(tmp_path / "a.po", content))
     assert pair.source == "<p>Hello</p>\n<p>you</p>"
+    named = content.replace("Preferred-Encodings: utf-8", "Project-Id-Version: Plone 6")
+    assert read(write(tmp_path / "a.po", named))[0][0].source == pair.source
+    # Elsewhere such a comment speaks of a default value.
+    (pair,), _ = read(write(tmp_path / "a.po", content.replace("Preferred-Encodings", "Language")))
+    assert pair.source == "body"
 
 
 def test_a_flagged_entry_whose_translation_breaks_its_format_is_rejected(tmp_path):
@@ -83,7 +90,7 @@ def test_a_flagged_entry_whose_translation_breaks_its_format_is_rejected(tmp_pat
     pairs, rejects = read(write(tmp_path / "a.po", content))
     assert [pair.target for pair in pairs] == ["%2$d : %1$s", "20 %", "un", "%d fichiers"]
     assert [(reject.line, reject.reason) for reject in rejects] == [
-        (5, "other format directives than its source")
+        (6, "other format directives than its source")
     ]
 
 

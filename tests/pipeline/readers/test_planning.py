@@ -1,8 +1,12 @@
 """Planning: which files are read, and what is said of those that cannot be."""
 
+import glob
+
+import pytest
+
 from pipeline.readers.files import LocalFiles
 from pipeline.readers.formats import read_plan
-from pipeline.readers.planning import plan_inputs
+from pipeline.readers.planning import find_inputs, plan_inputs, readable_patterns
 from pipeline.readers.splits import divided_shares
 from tests.pipeline.readers.data_files import TAGS, config, fails, read, write
 
@@ -65,13 +69,9 @@ def test_errors_name_the_file_and_what_to_do(tmp_path):
     write(tmp_path / "l.fr", "\u010a\n2\n".encode("utf-16"))
     fails(tmp_path / "l.en", "l.fr is UTF-16 text")
     fails(write(tmp_path / "f.json", '[{"source": "a"}]'), "f.json", "JSON Lines")
-    fails(
-        write(tmp_path / "g.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "c" nonsense "d"\nmsgstr "e"\n'),
-        "g.po, line 4",
-    )
-    fails(
-        write(tmp_path / "h.po", 'msgid "a"\nmsgstr "b"\n\nmsgid "cut"\n'), "h.po, line 4", "msgstr"
-    )
+    fails(write(tmp_path / "g.po", '\nmsgid "c" nonsense "d"\nmsgstr "e"\n'), "g.po, line 2")
+    fails(write(tmp_path / "h.po", 'msgid "cut"\n'), "h.po, line 1", "msgstr")
+    fails(write(tmp_path / "h.po", ""), "h.po", "empty")
     fails(write(tmp_path / "i.mo", b"\xde\x12\x04\x95\0\0"), "i.mo", "msgfmt")
     fails(write(tmp_path / "j.mo", b"nonsense"), "j.mo")
     fails(
@@ -153,3 +153,19 @@ def test_given_files_that_cannot_be_are_told_before_any_work(tmp_path):
     write(tmp_path / "b.src", "1\n2\n")
     write(tmp_path / "b.tgt", "1\n")
     fails(tmp_path, "b.src has 2 lines", train_files=("b.src,b.tgt",))
+
+
+@pytest.mark.parametrize("format_", ["auto", "tsv", "lines", "gettext"])
+def test_patterns_match_what_a_folder_plan_reads(tmp_path, format_):
+    """Kubeflow's driver knows files by patterns; it must miss none that is read."""
+    for name in ("a.TSV", "b.csv", "c.txt", "d.po", "e.en", "e.fr", "f.jsonl", "g.md", ".h.tsv"):
+        (tmp_path / name).write_text("source\ttarget\n")
+    (tmp_path / "d.po").write_text('msgid "a"\nmsgstr "b"\n')
+    settings = config(format=format_)
+    planned = {path for unit in find_inputs(tmp_path, settings).units for path in unit.paths}
+    matched = {
+        path
+        for pattern in readable_patterns(settings)
+        for path in glob.glob(f"{glob.escape(str(tmp_path))}/{pattern}")
+    }
+    assert matched == planned

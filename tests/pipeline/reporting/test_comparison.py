@@ -3,6 +3,7 @@ the numbers of several runs, tested against each other where their test sets agr
 """
 
 import json
+import re
 
 import pytest
 
@@ -19,7 +20,9 @@ BAD = [{"text": text} for text in REFERENCES[:9] + ["Ouvrir fichier"] * 31]
 METRICS = ["bleu", "exact_match", "unseen_copies"]
 
 
-def make_run(directory, answers, head="pointer_generator", sources=SOURCES, hidden_size=256):
+def make_run(
+    directory, answers, head="pointer_generator", sources=SOURCES, hidden_size=256, seed=None
+):
     """Writes what a run leaves in its folder; returns the folder."""
     answers = [
         {
@@ -48,6 +51,7 @@ def make_run(directory, answers, head="pointer_generator", sources=SOURCES, hidd
         "name": directory.name,
         "model": {"head": head, "hidden_size": hidden_size},
         "data": {},
+        **({"training": {"seed": seed}, "decoding": {"replace_unknown": "none"}} if seed else {}),
     }
     curves = [
         {"epoch": 1, "loss": 3.0, "eval_loss": 3.1},
@@ -107,6 +111,38 @@ def test_runs_are_tested_where_their_test_sets_agree(runs):
     ]
 
 
+def test_seeds_of_one_system_are_one_system(tmp_path, capsys):
+    folders = [
+        make_run(tmp_path / f"{name}-{seed}", answers, hidden_size=size, seed=seed)
+        for name, size, answers_of_seeds in (
+            ("large", 256, (GOOD, GOOD[:38] + BAD[38:], BAD[:20] + GOOD[20:])),
+            ("small", 32, (BAD, BAD)),
+        )
+        for seed, answers in enumerate(answers_of_seeds, 1)
+    ]
+    arguments = ["--output", str(tmp_path / "page"), "--samples", "200"]
+    assert main.main(["compare", *map(str, folders), *arguments]) == 0
+    said = capsys.readouterr().out
+    assert "large-1 (3 seeds)" in said and "small-1 (2 seeds)" in said
+    assert "means over the runs with training.seed 1, 2, 3." in said
+    assert "±: standard deviation over seeds" in said and "hold no [UNK]" in said
+    facts = report.load_facts(tmp_path / "page")
+    first, second = facts["systems"]
+    shares = [36 / 40, 36 / 40, 25 / 40]
+    assert first["metrics"]["exact_match"]["value"] == pytest.approx(sum(shares) / 3)
+    assert first["metrics"]["exact_match"]["details"]["seed_values"] == pytest.approx(shares)
+    assert facts["comparisons"][second["name"]]["exact_match"] < 0.05
+    assert facts["recipe_differences"] == [{"key": "model.hidden_size", "values": ["256", "32"]}]
+
+
+def test_seeds_alone_have_a_mean_and_no_test(tmp_path):
+    folders = [make_run(tmp_path / str(seed), GOOD, seed=seed) for seed in (1, 2)]
+    facts = comparison.compare(folders, 100)
+    assert [system["name"] for system in facts["systems"]] == ["1 (2 seeds)"]
+    assert not facts["comparisons"]
+    report.write_report(tmp_path / "page", facts)
+
+
 def test_other_test_sets_are_not_tested(runs, tmp_path):
     facts = comparison.compare([runs["good"], runs["other"]])
     assert "different test sets" in facts["note"] and "comparisons" not in facts
@@ -136,7 +172,10 @@ def test_the_command_writes_a_page(runs, tmp_path, capsys):
     assert "good" in said and "bad" in said and "the same 40 pairs" in said
     page = (tmp_path / "page" / "report" / "index.html").read_text(encoding="utf-8")
     assert "▼ worse" in page and "Keys that differ" in page and page.count("<polyline") == 4
-    assert "copied from source token 3, “2”" in page or "copied from source token 3" in page
+    origins = set(
+        re.findall(r"copied from source token (\d+), “(\d+)”, probability ([\d.]+)", page)
+    )
+    assert {(place, share) for place, _, share in origins} == {("3", "0.90")} and len(origins) > 9
     assert (
         json.loads((tmp_path / "facts.json").read_text(encoding="utf-8"))["comparisons"]["bad"][
             "bleu"
@@ -213,3 +252,24 @@ def test_broken_outputs_are_one_sentence(runs, tmp_path, capsys):
     )
     assert "cannot be understood" in capsys.readouterr().err
     assert not (tmp_path / "page").exists()
+
+
+def test_runs_are_tested_as_their_recipes_measure(runs, monkeypatch):
+    load, asked = report.load_facts, []
+
+    def load_facts(directory):
+        facts = load(directory)
+        facts["recipe"]["data"] = {"target_language": "ja", "tokenization": "whitespace"}
+        facts["recipe"]["description"] = f"The run {directory}"
+        return facts
+
+    def test(names, system, baseline, options):
+        asked.append((options.language, options.tokenization, options.bootstrap_samples))
+        return {}
+
+    monkeypatch.setattr(report, "load_facts", load_facts)
+    monkeypatch.setattr(scoring, "paired_bootstrap", test)
+    facts = comparison.compare([runs["good"], runs["bad"]], 7)
+    assert asked == [("ja", "whitespace", 7)]
+    # Names and descriptions differ between all runs.
+    assert [row["key"] for row in facts["recipe_differences"]] == ["model.hidden_size"]

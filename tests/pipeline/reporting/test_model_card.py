@@ -34,9 +34,7 @@ def test_the_card_says_what_the_run_found(facts, tmp_path):
     assert card["recipe"] == facts["recipe"] and card["gate"] == facts["blessing_reason"]
     assert card["data"]["counts"] == facts["counts"]
     text = path.read_text(encoding="utf-8")
-    assert text.startswith("# Model card: localization\\_en\\_fr, version 17") or text.startswith(
-        "# Model card: localization_en_fr"
-    )
+    assert text.startswith("# Model card: localization_en_fr, version 17\n")
     bleu = facts["systems"][0]["metrics"]["bleu"]
     assert f"| BLEU | {bleu['value']:.2f} \\[{bleu['low']:.2f}, {bleu['high']:.2f}\\] |" in text
     for words in (
@@ -84,3 +82,13 @@ def test_a_server_does_not_take_a_card_for_a_version(facts, tmp_path):
     (tmp_path / "17" / servable.MODEL_FILE).write_bytes(b"")
     model_card.write_model_card(tmp_path, "17", facts, USE)
     assert list(model_versions.ModelVersions("m", tmp_path)._versions_on_disk()) == [17]
+
+
+def test_the_card_says_how_long_it_was_trained_and_shortens_many_slices(facts):
+    system = {**facts["systems"][0], "seconds": 99.6, "updates": 12345}
+    slices = [{**facts["slices"][0], "slice": f"domain = {number}"} for number in range(23)]
+    card = model_card.make_card(1, {**facts, "systems": [system], "slices": slices}, USE)
+    text = model_card.to_markdown(card)
+    assert "- Trained for 100 s and 12,345 updates\n" in text
+    assert text.count("| domain = ") == 20 and "\n3 more slices are in the JSON.\n" in text
+    assert len(card["slices"]) == 23

@@ -1,6 +1,7 @@
 """Tables of scores: a row for each metric, and breakdowns."""
 
 from pipeline.metrics import scoring
+from pipeline.metrics.base import MetricResult
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.reporting import score_tables
@@ -83,3 +84,12 @@ def test_a_comparison_says_who_is_clearly_better():
         line.endswith("not clear")
         for line in score_tables.format_comparisons(same).splitlines()[2:5]
     )
+
+
+def test_an_interval_goes_up_and_a_share_is_in_percent():
+    share = MetricResult("exact_match", 0.5, 0.25, 0.75, details={"n": 4}, unit="share")
+    points = MetricResult("bleu", 20.0, 10.0, 30.5)
+    table = score_tables.format_table({"copy": {"bleu": points, "exact_match": share}})
+    bleu, exact_match = table.splitlines()[2:4]
+    assert bleu.endswith("20.00 [10.00, 30.50]")
+    assert exact_match.endswith("50.0 % [25.0, 75.0 %] n=4")

@@ -222,6 +222,11 @@ def test_a_full_disk_stops_no_training(kept, caplog, monkeypatch):
     assert len(files(kept)) == 1 and kept.load("a")["epoch"] == 1
     kept.save(state(4))
     assert kept.load("a")["epoch"] == 4 and len(caplog.messages) == 1
+    # A disk that is full again is told again.
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        kept.save(state(5))
+    assert len(caplog.messages) == 2
 
 
 def test_no_folder_no_checkpoints(monkeypatch):

@@ -1,5 +1,6 @@
 """The learning rate of a training, and its end by the clock."""
 
+import dataclasses
 import math
 import types
 
@@ -97,3 +98,16 @@ def test_schedule_with_time_to_spare_follows_the_epochs(monkeypatch):
         clock.now += 1
         callback.on_train_batch_begin(step)
     assert rate(callback) == pytest.approx(0.5, abs=1e-6)
+
+
+def test_updates_of_several_batches_have_one_rate(monkeypatch):
+    """Warm-up is counted in updates, not in batches."""
+    callback, _ = schedule(monkeypatch, accumulated_batches=2)
+    assert callback.planned_updates == 10
+    callback.config = dataclasses.replace(callback.config, warmup_steps=4)
+    decays = [(1 + math.cos(math.pi * step / 20)) / 2 for step in range(1, 6)]
+    for step, warm_up in enumerate((1, 1, 2, 2, 3), 1):
+        callback.on_train_batch_begin(step)
+        assert rate(callback) == pytest.approx(warm_up / 4 * decays[step - 1], abs=1e-6)
+        callback.on_train_batch_end(step)
+        assert callback.updates == step // 2

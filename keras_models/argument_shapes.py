@@ -1,0 +1,87 @@
+"""Checks of shapes that name the argument at fault.
+
+They look at what is known when a function is called or traced, and cost a compiled function
+nothing.
+"""
+
+import numpy as np
+
+
+def shape_of(value):
+    """The shape of an array or tensor, with None for sizes that are not known; None if none is."""
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return np.shape(value)
+    try:
+        return tuple(shape)
+    # A tensor of TensorFlow whose rank is not known.
+    except ValueError:
+        return None
+
+
+def check_axes(owner, arguments, axes, sizes=None):
+    """Checks that arguments have their axes, and that an axis has one size in all of them.
+
+    Args:
+        owner: whose arguments they are, as an error names it.
+        arguments: dict from an argument's name to its value, which may be None; those that `axes`
+            lacks are not looked at. Where two disagree, the later one is named.
+        axes: dict from an argument's name to the names of its axes, or to a list of such tuples
+            where it may have either; an axis named "_" may have any size.
+        sizes: dict from the names of axes to sizes that are known already, and are added to.
+
+    Returns:
+        `sizes`, with those of all axes that are known.
+
+    Raises:
+        ValueError: an argument has other axes.
+    """
+    sizes = {} if sizes is None else sizes
+    first = dict.fromkeys(sizes)
+    for name, value in arguments.items():
+        if value is None or name not in axes:
+            continue
+        shape = shape_of(value)
+        if shape is None:
+            continue
+        choices = axes[name] if isinstance(axes[name], list) else [axes[name]]
+        fitting = [names for names in choices if len(names) == len(shape)]
+        wanted = " or ".join(f"[{', '.join(names)}]" for names in choices)
+        if not fitting:
+            hint = " Take the mean of its heads first." if _has_heads(name, shape) else ""
+            raise ValueError(
+                f"{owner}: {name} must have the axes {wanted}; got the shape {shape}.{hint}"
+            )
+        for axis, size in zip(fitting[0], shape):
+            if size is None or axis == "_":
+                continue
+            size = int(size) if isinstance(size, (int, np.integer)) else None
+            if size is None:
+                continue
+            known = sizes.setdefault(axis, size)
+            first.setdefault(axis, name)
+            if known != size:
+                by = "the layer was built for" if first[axis] is None else f"{first[axis]} has"
+                raise ValueError(
+                    f"{owner}: {name} must have the axes {wanted}; got the shape {shape}, but "
+                    f"{by} {axis} {known}."
+                )
+    return sizes
+
+
+def _has_heads(name, shape):
+    return name.startswith("attention") and len(shape) == 4
+
+
+def check_present(owner, arguments, names):
+    """Checks that a dict of inputs has those that are needed.
+
+    Raises:
+        ValueError: some are missing.
+    """
+    missing = [name for name in names if name not in arguments]
+    if missing:
+        raise ValueError(
+            f"{owner}: the inputs need {', '.join(missing)}; got "
+            f"{', '.join(sorted(arguments)) or 'none'}."
+        )

@@ -1,0 +1,36 @@
+"""Fingerprints of input files, by which a cache knows whether it has to read them again.
+
+A file on this machine is known by its content, so that a copy, a checkout or a changed time makes
+no difference. Content that would have to be fetched first is known by its size and time.
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+from pipeline.common.whole_files import is_remote
+
+_BLOCK = 1 << 20
+
+
+def fingerprint_of(files: Iterable[tuple[str, str]]) -> str:
+    """Returns a text that changes exactly when the files or their names do.
+
+    Args:
+        files: (label, path) of each file, in the order in which they are read. The label is what
+            the user calls it, the path where it is opened.
+    """
+    lines = (f"{label}\0{_content(path)}\n" for label, path in files)
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _content(path: str) -> str:
+    if is_remote(path):
+        from tfx.dsl.io import fileio
+
+        state = fileio.stat(path)
+        return f"bytes:{state.length}, time:{state.mtime_nsec}"
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,131 @@
+"""What a caller gives a client, checked before anything is sent."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from serving.errors import RequestError
+
+#: A text, or any number of them.
+Texts = str | Iterable[str]
+#: Column of tags to as many texts.
+Features = Mapping[str, Texts]
+
+
+def as_list(texts: Texts, name: str = "texts") -> list[str]:
+    """Returns texts as a list.
+
+    Args:
+        texts: a text, or any number of them.
+        name: what they are called in a sentence.
+
+    Raises:
+        RequestError: they are none.
+    """
+    if isinstance(texts, str):
+        return [texts]
+    # What is made of bytes, or of keys, can be walked through, too.
+    if isinstance(texts, (bytes, bytearray, memoryview, Mapping)) or not isinstance(
+        texts, Iterable
+    ):
+        raise RequestError(
+            f"{name} must be a str or several, such as a list of str; got {_type(texts)}"
+            f"{_hint(texts)}."
+        )
+    listed = list(texts)
+    for index, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise RequestError(
+                f"{name}[{index}] must be a str; got {_type(text)}{_hint(text)}.", index=index
+            )
+    return listed
+
+
+def inputs(texts: Texts, features: Features | None) -> dict[str, list[str]]:
+    """Returns the inputs of a request: the sources, and their tags by column.
+
+    Raises:
+        RequestError: they are no texts, or there are not as many tags of a column as texts.
+    """
+    listed = {"source": as_list(texts)}
+    count = len(listed["source"])
+    if features is not None and not isinstance(features, Mapping):
+        raise RequestError(f"features must be a dict from columns to texts; got {_type(features)}.")
+    for name, tags in (features or {}).items():
+        check_name("the name of a column of features", name)
+        listed[name] = as_list(tags, f'features["{name}"]')
+        if len(listed[name]) != count:
+            raise RequestError(
+                f'There must be as many texts of "{name}" as sources; got {len(listed[name])} and '
+                f"{count}."
+            )
+    return listed
+
+
+def pairs(sources: Texts, targets: Texts, features: Features | None) -> dict[str, list[str]]:
+    """Returns the inputs of a request that scores targets.
+
+    Raises:
+        RequestError: as `inputs`, or there are not as many targets as sources.
+    """
+    listed = inputs(as_list(sources, "sources"), features)
+    asked = as_list(targets, "targets")
+    if len(listed["source"]) != len(asked):
+        raise RequestError(
+            f"There must be as many targets as sources; got {len(listed['source'])} sources and "
+            f"{len(asked)} targets."
+        )
+    return {"target": asked, **listed}
+
+
+def check_name(what: str, name: object) -> None:
+    """Refuses a name that cannot be sent.
+
+    Raises:
+        RequestError: one sentence.
+    """
+    if not isinstance(name, str):
+        raise RequestError(f"{what} must be a str; got {_type(name)}.")
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise RequestError(
+            f"{what} holds half a surrogate pair and cannot be sent as UTF-8."
+        ) from None
+
+
+def check_whole_number(name: str, number: object, least: int, most: int | None = None) -> None:
+    """Refuses what is no whole number of a range.
+
+    Raises:
+        RequestError: one sentence.
+    """
+    if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+        raise RequestError(f"{name} must be a whole number; got {number!r}.")
+    if int(number) < least or (most is not None and int(number) > most):
+        bounds = f"{least} or more" if most is None else f"{least} to {most}"
+        raise RequestError(f"{name} must be {bounds}; got {number}.")
+
+
+def check_seconds(name: str, seconds: object) -> None:
+    """Refuses a time that nobody can wait; None is for ever.
+
+    Raises:
+        RequestError: one sentence.
+    """
+    if seconds is None:
+        return
+    real = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
+    if not (real and 0 < float(seconds) < math.inf):  # type: ignore[arg-type]
+        raise RequestError(f"{name} must be a number of seconds above 0, or None; got {seconds!r}.")
+
+
+def _type(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
+
+
+def _hint(value: object) -> str:
+    return ", to be decoded first" if isinstance(value, (bytes, bytearray, memoryview)) else ""

@@ -50,7 +50,7 @@ def directed(draw):
 def empty_pairs(text):
     """How many pairs of each opening tag are empty; None where tags are ill-nested."""
     found, stack = [], []
-    for match in re.finditer(r"<(/?)(\w+)([^>]*)>", text):
+    for match in re.finditer(r"<(/?)(\w+)([^<>]*)>", text):
         closes, name, rest = match.groups()
         if name == "br" or rest.endswith("/"):
             continue
@@ -60,7 +60,7 @@ def empty_pairs(text):
             return None
         else:
             _, begin = stack.pop()
-            inside = re.sub(r"<[^>]*>", "", text[begin.end() : match.start()])
+            inside = re.sub(r"</?\w[^<>]*>", "", text[begin.end() : match.start()])
             found += [begin.group()] * (not inside.strip())
     return None if stack else collections.Counter(found)
 

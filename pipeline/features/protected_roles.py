@@ -7,7 +7,7 @@ from pipeline.text import token_roles
 
 
 def is_blank(tokens: tf.Tensor) -> tf.Tensor:
-    """Returns which tokens write white space at most; bool like `tokens`."""
+    """Returns which tokens, of those not protected, are no content; bool like `tokens`."""
     return tf.strings.regex_full_match(tokens, token_roles.BLANK)
 
 
@@ -32,7 +32,7 @@ def roles_and_links(
     role = _token_roles(flat, kept)
     opens, closes = role == token_roles.OPENING, role == token_roles.CLOSING
     is_tag = opens | closes | (role == token_roles.VOID)
-    blank = is_blank(flat)
+    blank = is_blank(flat) & ~kept
     content = ~blank & ~is_tag
     before = tf.cumsum(tf.cast(content, tf.int32), exclusive=True)
 

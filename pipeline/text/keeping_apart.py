@@ -2,7 +2,7 @@
 
 `5 ￭% ￭d'un` would be written `5%d'un`, in which `%d` is a placeholder that the source lacks; so a
 blank comes between: `5% d'un`. What blanks cannot prevent, such as the words `{ name }`, loses its
-punctuation.
+punctuation. Among tags no `<` of the text touches what is behind it: browsers would read a tag.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -82,7 +82,33 @@ def _is_unsafe(
     import tensorflow as tf
 
     read = tokenizer.syntax.mark_in_graph(tokenizer.detokenize(tokens))
-    return tf.reduce_any(read != _marked(tokens, protected, tokenizer))
+    stray = _touches_next(tokens, tokenizer) & _is_stray(tokens, protected)
+    return tf.reduce_any(read != _marked(tokens, protected, tokenizer)) | tf.reduce_any(stray)
+
+
+def _is_stray(tokens: "tf.RaggedTensor", protected: "tf.Tensor") -> "tf.Tensor":
+    """Returns which tokens are a `<` that is none of a tag, in a row with tags."""
+    import tensorflow as tf
+
+    flat, rows = tokens.flat_values, tokens.value_rowids()
+    is_tag = protected & (tf.strings.substr(flat, 0, 1) == "<")
+    tags = tf.math.unsorted_segment_sum(tf.cast(is_tag, tf.int32), rows, tokens.nrows())
+    is_angle = ~protected & tf.strings.regex_full_match(flat, f"(?s).*<{JOINER}?")
+    return is_angle & (tf.gather(tags, rows) > 0)
+
+
+def _touches_next(tokens: "tf.RaggedTensor", tokenizer: Tokenizer) -> "tf.Tensor":
+    """Returns which tokens touch the token behind them."""
+    import tensorflow as tf
+
+    flat, rows = tokens.flat_values, tokens.value_rowids()
+    if tokenizer.kind == "characters":
+        touches = ~tf.strings.regex_full_match(flat[1:], "(?s) .*")
+    else:
+        touches = tf.strings.regex_full_match(flat[:-1], f"(?s).*{JOINER}")
+        touches |= tf.strings.regex_full_match(flat[1:], f"(?s){JOINER}.*")
+    none = tf.zeros([tf.minimum(tf.size(flat), 1)], tf.bool)
+    return tf.concat([touches & (rows[1:] == rows[:-1]), none], axis=0)
 
 
 def _part(
@@ -115,6 +141,8 @@ def _part(
     at_edge = _any((starts[:, tf.newaxis] == lost.begins) | (starts[:, tf.newaxis] == lost.ends))
     # One more: what is behind the last piece.
     apart = tf.concat([inside | at_edge, [False]], axis=0)
+    stray = tf.boolean_mask(_is_stray(tokens, protected), is_piece)
+    apart |= tf.concat([[False], stray], axis=0)
     # Nothing stands before the first piece of a row.
     first = tf.gather(piece, tf.gather(tokens.row_starts(), tokens.value_rowids()))
     before = tf.gather(apart, piece) & (piece > first)

@@ -67,8 +67,9 @@ ROLE_PATTERNS = (
 #: What stands before and behind the name in a token that opens or closes, for replacing by "".
 NAME_PREFIX = rf"^(?:</?[{_WHITE}]*|\{{\{{~?[#^/] *|\[/?)"
 NAME_SUFFIX = rf"(?s:[{_WHITE}=~}}>\]].*)$"
-#: A token that writes nothing that one can see; of white space tokens have pictures.
-BLANK = r"[\x{FFED}␠␉␊␋␌␍\t-\r\x1c-\x1f\x85\p{Z}\x{200B}\x{FEFF}]*"
+#: A token that is no content of a pair: it writes nothing that one can see, of white space tokens
+#: have pictures; or a `<` or `>` of the text, which a reader of tags may take for a part of one.
+BLANK = r"[<>\x{FFED}␠␉␊␋␌␍\t-\r\x1c-\x1f\x85\p{Z}\x{200B}\x{FEFF}]*"
 
 
 @functools.cache
@@ -96,5 +97,5 @@ def tag_name(token: str) -> str:
 
 
 def is_blank(token: str) -> bool:
-    """Whether a token writes white space at most."""
+    """Whether a token that is not protected is no content of a pair of tags."""
     return _compiled(BLANK).fullmatch(token) is not None

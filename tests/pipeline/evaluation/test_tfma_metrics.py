@@ -32,9 +32,9 @@ PAIRS = [
     ("Sign in to %s", "Se connecter à %s", "Se connecter à %d"),
     ("The page was not found", "La page est introuvable", "La page n'a pas été trouvée"),
     (
-        "Delete the selected objects",
-        "Supprimer les objets sélectionnés",
-        "Supprimer les objets sélectionnés",
+        "Delete the <b>selected</b> objects",
+        "Supprimer les objets <b>sélectionnés</b>",
+        "Supprimer les objets <b>sélectionnés</b>",
     ),
     ("Élan vital — naïve 東京", "Élan vital — naïf 東京", "Élan vital naïf 東京"),
     ("Nothing", "Rien", ""),
@@ -217,7 +217,7 @@ def test_perplexity_is_of_the_references_and_gates(model_directory, tmp_path, bo
     assert values["word_perplexity"] == pytest.approx(math.exp(nll / words), rel=1e-6)
     found, reason = gate.read_blessing(output)
     assert (
-        found is blessed and ("Perplexity is 2.22, above the 2 demanded" in reason) is not blessed
+        found is blessed and ("Perplexity is 2.223, above the 2 demanded" in reason) is not blessed
     ), reason
 
 

@@ -73,5 +73,7 @@ def test_names_pair_tags(opening, closing):
 
 
 def test_blank_tokens_write_nothing():
-    assert all(map(token_roles.is_blank, ["￭", " ", "\u00a0", "￭\u202f", "\n", "\u200b", "␊␠␠", "<￭"]))
+    assert all(
+        map(token_roles.is_blank, ["￭", " ", "\u00a0", "￭\u202f", "\n", "\u200b", "␊␠␠", "<￭"])
+    )
     assert not any(map(token_roles.is_blank, ["a", "￭,", "%s"]))

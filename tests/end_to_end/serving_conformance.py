@@ -29,7 +29,10 @@ from tensorflow_serving.apis import (
 
 TIMEOUT = 120  # seconds: a server may compile at the first request
 SIGNATURES = ("serving_default", "serving_default_no_xla", "n_best", "score")
-OUTPUTS = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
+OUTPUTS = {
+    *("text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"),
+    "unknown_not_copied",
+}
 
 
 class Server:
@@ -136,6 +139,7 @@ def check_an_answer_has_text_tokens_and_where_they_come_from(server):
     assert outputs["score"].dtype == np.float32 and outputs["score"][0] <= 0
     assert len(tokens) == len(copied_from) == len(probabilities)
     assert text and text.decode("utf-8")
+    assert 0 <= outputs["unknown_not_copied"][0] <= len(source_tokens)
     for token, place in zip(tokens, copied_from):
         assert place == -1 or token == source_tokens[place], "a copied token is not the source's"
 

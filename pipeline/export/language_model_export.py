@@ -1,6 +1,6 @@
 """Exports a trained language model as a SavedModel that takes raw text.
 
-The signatures are listed in `docs/architecture.md`. As for the other models, the Transform graph
+`docs/reference/signatures.md` lists the signatures. As for the other models, the Transform graph
 that made the training features is part of the SavedModel, inputs are padded to buckets, and only
 core and tf.text operations are used.
 """

@@ -1,8 +1,8 @@
 """Exports a trained model as a SavedModel that takes and gives raw text.
 
-The signatures are listed in `docs/architecture.md`. The Transform graph that made the training
-features is part of the SavedModel; only core and tf.text operations are used, so a stock TF Serving
-runs it.
+`docs/reference/signatures.md` lists the signatures. The Transform graph that made the training
+features is part of the SavedModel. Only core and tf.text operations are used, so stock TensorFlow
+Serving runs it.
 """
 
 from collections.abc import Collection, Iterator

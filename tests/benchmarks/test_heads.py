@@ -8,7 +8,7 @@ import re
 from benchmarks import heads
 from pipeline.recipes import loading
 
-RESULTS = pathlib.Path(heads.__file__).with_name("results.md")
+RESULTS = pathlib.Path(heads.__file__).parents[1] / "docs" / "results" / "quality.md"
 REFERENCES = [f"open file {number}" for number in range(40)]
 
 

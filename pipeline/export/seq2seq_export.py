@@ -14,6 +14,7 @@ import tensorflow_transform as tft
 from pipeline.export import extra_files
 from pipeline.export.serving_module import ServingModule
 from pipeline.recipes.recipe import Recipe
+from pipeline.training import initial_model
 
 SIGNATURES = (
     "serving_default",
@@ -45,6 +46,7 @@ def export_model(
     tf.saved_model.save(
         module, directory, signatures={name: module.signature(name) for name in signatures}
     )
+    initial_model.write_names(directory, model)
     extra_files.write(
         directory,
         recipe,

@@ -344,4 +344,4 @@ def test_the_server_conforms_to_tensorflow_serving(server, batches, monkeypatch,
     status = serving_conformance.main([*arguments, "--model", "localization_en_fr"])
     said = capsys.readouterr().out
     assert status == 0 and "FAILED" not in said and "skipped  " not in said, said
-    assert said.count("ok  ") == 16
+    assert said.count("ok  ") == 20

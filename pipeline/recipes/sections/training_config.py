@@ -33,6 +33,9 @@ class TrainingConfig:
     scheduled_sampling_floor: float = number(0.0, low=0.0, high=1.0)
     bucket_lengths: tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
     seed: int = 1
+    # The first weights are those of this model: the folder of a pushed version, of a model or of a
+    # run; or "last pushed", the newest version in the run's own folder.
+    initialize_from: str = ""
     # The same weights each time, to the last bit on a CPU; half as fast on 2 cores.
     deterministic: bool = False
     # Computes in bfloat16 and keeps weights in float32.

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import tfx.v1 as tfx
 from tfx.orchestration.data_types import RuntimeParameter
@@ -64,6 +64,8 @@ class PipelineSettings:
             that it is compared with.
         answers_directory: folder that keeps what models said to the test split from run to run; ""
             to keep nothing.
+        initial_model: folder of the version whose weights the training begins with, as
+            `initial_model.find_version` gives it; "" for a training that begins anew.
         checkpoint_directory: folder that keeps the checkpoints of trainings that have not ended,
             for runners whose runs share no folder of a Trainer; "" is that folder.
     """
@@ -77,6 +79,19 @@ class PipelineSettings:
     resolve_blessed: Callable[[BaseChannel], tfx.types.BaseNode] = last_other_blessed_model
     answers_directory: str = ""
     checkpoint_directory: str = ""
+    initial_model: str = ""
+
+
+class _TrainerChannels(NamedTuple):
+    """What a Trainer reads besides the data.
+
+    Attributes:
+        hyperparameters: what a Tuner found, which it takes instead of the recipe's own.
+        initial: the model whose weights the training begins with.
+    """
+
+    hyperparameters: BaseChannel | None
+    initial: BaseChannel | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,18 +127,33 @@ def create_pipeline(
     task = task_of(recipe)
     prepared = _prepare(recipe, data_path)
     components = list(prepared.components)
+    initial = None
+    if settings.initial_model:
+        # The model that the training goes on from, so that the metadata say what came of what.
+        importer = tfx.dsl.Importer(
+            source_uri=settings.initial_model, artifact_type=tfx.types.standard_artifacts.Model
+        ).with_id("InitialModel")
+        components.append(importer)
+        initial = importer.outputs["result"]
     hyperparameters = None
     if recipe.tuning.trials:
         # Which values of the recipe's keys are best; the model and its baseline are trained with
         # the same.
-        components.append(_tuner(recipe, prepared))
+        components.append(_tuner(recipe, prepared, initial))
         hyperparameters = components[-1].outputs["best_hyperparameters"]
     # The model that may be pushed, and the one it is compared with in the report.
     systems = {"": recipe}
     if other := baseline_recipe(recipe):
         systems[BASELINE] = other
     trainers = [
-        _trainer(of_system, prepared, suffix, hyperparameters, settings.checkpoint_directory)
+        _trainer(
+            of_system,
+            prepared,
+            suffix,
+            # Another head has other weights.
+            _TrainerChannels(hyperparameters, None if suffix else initial),
+            settings.checkpoint_directory,
+        )
         for suffix, of_system in systems.items()
     ]
     exporters = [
@@ -243,7 +273,9 @@ def _prepare(recipe: Recipe, data_path: DataPath) -> _Prepared:
     )
 
 
-def _tuner(recipe: Recipe, prepared: _Prepared) -> tfx.components.Tuner:
+def _tuner(
+    recipe: Recipe, prepared: _Prepared, initial: BaseChannel | None
+) -> tfx.components.Tuner:
     """Returns the component that searches for values of a recipe's keys."""
     return tfx.components.Tuner(
         tuner_fn=TUNER_FN,
@@ -252,6 +284,7 @@ def _tuner(recipe: Recipe, prepared: _Prepared) -> tfx.components.Tuner:
         schema=prepared.schema,
         train_args=tfx.proto.TrainArgs(splits=["train"]),
         eval_args=tfx.proto.EvalArgs(splits=["eval"]),
+        base_model=initial,
         custom_config={"recipe": views.tuning_recipe(recipe).to_json()},
     )
 
@@ -260,7 +293,7 @@ def _trainer(
     recipe: Recipe,
     prepared: _Prepared,
     suffix: str,
-    hyperparameters: BaseChannel | None,
+    channels: _TrainerChannels,
     checkpoint_directory: str,
 ) -> tfx.components.Trainer:
     """Returns the component that trains a recipe's model.
@@ -269,7 +302,7 @@ def _trainer(
         recipe: the recipe.
         prepared: the data.
         suffix: tells several apart; "" for the run's own model.
-        hyperparameters: what a Tuner found, which the Trainer takes instead of the recipe's own.
+        channels: what it reads besides the data.
         checkpoint_directory: where checkpoints go; "" is a folder beside its outputs.
     """
     checkpoints = {"checkpoints": checkpoint_directory} if checkpoint_directory else {}
@@ -278,7 +311,8 @@ def _trainer(
         examples=prepared.transform.outputs["transformed_examples"],
         transform_graph=prepared.transform.outputs["transform_graph"],
         schema=prepared.schema,
-        hyperparameters=hyperparameters,
+        hyperparameters=channels.hyperparameters,
+        base_model=channels.initial,
         # Epochs, not steps, end the training: see pipeline.training.trainer.
         train_args=tfx.proto.TrainArgs(splits=["train"]),
         eval_args=tfx.proto.EvalArgs(splits=["eval"]),
@@ -315,5 +349,7 @@ def baseline_recipe(recipe: Recipe) -> Recipe | None:
         return None
     selective_read = recipe.model.selective_read and head == "joint_copy"
     return dataclasses.replace(
-        recipe, model=dataclasses.replace(recipe.model, head=head, selective_read=selective_read)
+        recipe,
+        model=dataclasses.replace(recipe.model, head=head, selective_read=selective_read),
+        training=dataclasses.replace(recipe.training, initialize_from=""),
     )

@@ -2,11 +2,15 @@
 
 import pathlib
 import re
+import shlex
+
+import pytest
 
 from pipeline.commands import main
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
-PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
+DOCS = README.parent / "docs"
+PAGES = (README, *sorted(DOCS.rglob("*.md")))
 
 
 def code_blocks(language, page=README):
@@ -27,6 +31,34 @@ def test_the_functional_model_trains_saves_and_loads(tmp_path, monkeypatch):
     assert 0 < loss < 10
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["layers", "own_head", "own_body", "own_metric", "own_component"])
+def test_the_programs_of_a_guide_run(name, tmp_path, monkeypatch):
+    """All Python blocks of the page, one after the other; pipelines are made and not run."""
+    from keras_models.heads import HEADS
+
+    ran = []
+    if name == "own_component":
+        import tfx.v1 as tfx
+
+        monkeypatch.setattr(
+            tfx.orchestration.LocalDagRunner, "run", lambda self, made: ran.append(made)
+        )
+    (tmp_path / "pairs.tsv").write_text("source\ttarget\nSave\tEnregistrer\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    heads = dict(HEADS)
+    blocks = code_blocks("python", DOCS / "guides" / f"{name}.md")
+    assert len(blocks) >= 2
+    names = {"__name__": "__main__"}
+    try:
+        for block in blocks:
+            exec(compile(block, f"{name}.md", "exec"), names)
+    finally:
+        HEADS.clear()
+        HEADS.update(heads)
+    assert (len(ran) == 1) == (name == "own_component")
+
+
 def test_the_commands_parse():
     """Every `verbatim` line of these pages is one that the command line understands."""
     blocks = [block.replace("\\\n", " ") for page in PAGES for block in code_blocks("sh", page)]
@@ -36,16 +68,16 @@ def test_the_commands_parse():
         for line in block.splitlines()
         if re.search(r"(^|/)verbatim ", line)
     ]
-    assert len(lines) >= 6
+    assert len(lines) >= 20
     for line in lines:
         words = line.split("verbatim ", 1)[1].rstrip(" &")
-        arguments = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', words)]
+        arguments = shlex.split(words, comments=True)
         assert main._parser(arguments).parse_args(arguments).command
 
 
 def test_options_that_pages_describe_exist():
     """The first column of a table of options, in a page that says how to compile."""
-    page = (README.parent / "docs" / "kubeflow.md").read_text(encoding="utf-8")
+    page = (DOCS / "guides" / "kubeflow.md").read_text(encoding="utf-8")
     described = {
         option
         for row in re.findall(r"^\| (.*?) \|", page, flags=re.MULTILINE)

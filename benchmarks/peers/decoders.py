@@ -46,7 +46,7 @@ class Decoder:
 
 _TRANSFORMERS = "transformers_and_ctranslate2"
 # How many words decoding chooses among, of 8,000. By `benchmarks.heads` such a list costs no
-# quality (benchmarks/speed.md).
+# quality (docs/results/speed.md).
 SHORTLIST = 256
 SMALL_SHORTLIST = 128
 PROGRAMS = {

@@ -38,7 +38,7 @@ class SpanCopy(CopyHead):
         copying_context: what the transducer reads: `"start"`, the state of the span's first token,
             h_i; or `"expected"`, sum_i P(i) h_i, which is the same for every start and so cheaper
             in decoding. The paper leaves it open; on headlines they are equally good
-            (`benchmarks/results.md`).
+            (`docs/results/quality.md`).
 
     Call arguments:
         inputs: `[batch, target_length, embedding_size]`, embedded previous tokens.

@@ -37,6 +37,10 @@ class HalvingSchedule:
     def state(self, state):
         vars(self).update(state)
 
+    def begin_with(self, validation_perplexity):
+        """Takes note of the perplexity before the first epoch, which later ones must be below."""
+        self.best = self._last = validation_perplexity
+
     def update(self, validation_perplexity):
         """Takes note of an epoch; a perplexity that is not a number counts as worse."""
         if not validation_perplexity <= self._last:

@@ -30,6 +30,8 @@ class FitOptions:
         patience: epochs without a lower validation perplexity after which training ends.
         evaluation_batch_size: rows of the validation stream.
         max_seconds: training ends after the update in which so many have passed; None is no limit.
+        keep_first: whether the weights that the training begins with are a candidate for the best,
+            as those of an epoch 0: for a model that goes on from another one.
         jit_compile: whether steps are compiled by XLA; JAX always does.
     """
 
@@ -43,6 +45,7 @@ class FitOptions:
     patience: int = 3
     evaluation_batch_size: int = 1
     max_seconds: float | None = None
+    keep_first: bool = False
     jit_compile: bool = False
 
     LEARNING_RATES = {"adam": 0.002, "sgd": 1.0}  # noqa: RUF012 (no annotation: a class constant, not a field)
@@ -118,6 +121,9 @@ def fit(model, train_ids, valid_ids, options=None, on_epoch=None, state=None, ch
         epoch, taken, done, history = (state[key] for key in ("epoch", "taken", "done", "history"))
         best, schedule.state, expired = state["best"], state["schedule"], state["expired"]
         started -= state["seconds"]
+    elif options.keep_first:
+        schedule.begin_with(perplexity_of(evaluator.score(valid_ids)))
+        best = model.get_weights()
 
     def state_now():
         return {

@@ -1,6 +1,6 @@
 """Exports a trained language model as a SavedModel that takes raw text.
 
-The signatures are listed in `docs/architecture.md`. As for the other models, the Transform graph
+`docs/reference/signatures.md` lists the signatures. As for the other models, the Transform graph
 that made the training features is part of the SavedModel, inputs are padded to buckets, and only
 core and tf.text operations are used.
 """
@@ -14,6 +14,7 @@ import tensorflow_transform as tft
 from pipeline.export import extra_files
 from pipeline.export.language_model_module import LanguageModelModule
 from pipeline.recipes.recipe import Recipe
+from pipeline.training import initial_model
 
 # The method behind each signature; `serving_default` is what a server answers when a request names
 # no signature.
@@ -40,6 +41,7 @@ def export_model(
     module = LanguageModelModule(model, transform_output, recipe)
     signatures = {name: getattr(module, method) for name, method in SIGNATURES.items()}
     tf.saved_model.save(module, directory, signatures=signatures)
+    initial_model.write_names(directory, model)
     extra_files.write(directory, recipe, SIGNATURES, warmup_requests(recipe), {"task": recipe.task})
 
 

@@ -1,8 +1,8 @@
 """Exports a trained model as a SavedModel that takes and gives raw text.
 
-The signatures are listed in `docs/architecture.md`. The Transform graph that made the training
-features is part of the SavedModel; only core and tf.text operations are used, so a stock TF Serving
-runs it.
+`docs/reference/signatures.md` lists the signatures. The Transform graph that made the training
+features is part of the SavedModel. Only core and tf.text operations are used, so stock TensorFlow
+Serving runs it.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,6 +14,7 @@ import tensorflow_transform as tft
 from pipeline.export import extra_files
 from pipeline.export.serving_module import ServingModule
 from pipeline.recipes.recipe import Recipe
+from pipeline.training import initial_model
 
 SIGNATURES = (
     "serving_default",
@@ -45,6 +46,7 @@ def export_model(
     tf.saved_model.save(
         module, directory, signatures={name: module.signature(name) for name in signatures}
     )
+    initial_model.write_names(directory, model)
     extra_files.write(
         directory,
         recipe,

@@ -2,7 +2,7 @@
 
 `preprocessing_fn` is what TextTransform runs; the SavedModel that is served contains the very graph
 it traced, so training and serving cannot drift apart. The features are listed in
-`docs/architecture.md`.
+`docs/explanation/tokens_and_ids.md`.
 """
 
 import functools

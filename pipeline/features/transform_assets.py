@@ -1,6 +1,7 @@
 """What the network reads of a Transform graph's files: vocabularies, lexicon, numbers of ids."""
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ def read_vocabulary(transform_output: Any, name: str) -> list[str]:
     with tf.io.gfile.GFile(_path(transform_output, name)) as file:
         tokens: list[str] = file.read().splitlines()
     return tokens
+
+
+def vocabulary_names(transform_output: Any, names: Iterable[str]) -> list[str]:
+    """Returns which files of vocabularies the Transform graph has, of some names."""
+    return [name for name in names if tf.io.gfile.exists(_path(transform_output, name))]
 
 
 def count_characters(transform_output: Any) -> int:

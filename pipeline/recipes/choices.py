@@ -79,3 +79,6 @@ METRIC_RANGES = {
 
 #: Names of metrics, as in `pipeline.metrics.registry`.
 METRICS = tuple(METRIC_RANGES)
+
+#: The value of `training.initialize_from` that names the newest version in the run's own folder.
+LAST_PUSHED = "last pushed"

@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.common.whole_files import write_text
 from pipeline.recipes import loading
+from pipeline.recipes.choices import LAST_PUSHED
 from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe import Recipe
 
@@ -140,6 +141,7 @@ def compile_pipeline(
             # Each run has folders of its own there; a training is known by what it is made from,
             # whichever run began it.
             checkpoint_directory=f"{root}/checkpoints",
+            initial_model=recipe.training.initialize_from,
             # Kubeflow's own back end has no Resolvers.
             resolve_blessed=lambda candidate: LastPushedModel(candidate, push_directory),
         ),
@@ -185,6 +187,11 @@ def _check(recipe: Recipe, output: pathlib.Path, data_path: str, settings: Clust
         raise RecipeError(f"The number of GPUs must be 0 or more; got {settings.gpu_count}.")
     if settings.retries < 0:
         raise RecipeError(f"The number of retries must be 0 or more; got {settings.retries}.")
+    if recipe.training.initialize_from == LAST_PUSHED:
+        raise RecipeError(
+            f'On a cluster training.initialize_from = "{LAST_PUSHED}" cannot be looked up before a '
+            "run: give the address of a version, such as gs://bucket/models/NAME/1."
+        )
     if output.suffix == ".json" and settings.secrets:
         raise RecipeError(
             "Secrets stand in a part of the file that JSON has no place for: write "

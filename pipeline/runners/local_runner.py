@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from pipeline.common import progress, tensorflow_settings
+from pipeline.common import progress, tensorflow_settings, whole_files
 from pipeline.common.whole_files import write_json
 from pipeline.lexicons import dictionaries
 from pipeline.metrics import sql_execution
@@ -43,11 +43,13 @@ class _Inputs:
         recipe: the recipe, with absolute paths.
         data_path: as the user gave it, or that of made-up data.
         plan: the files behind it.
+        initial_model: folder of the version whose weights the training begins with, or "".
     """
 
     recipe: Recipe
     data_path: str
     plan: "InputPlan | StreamPlan"
+    initial_model: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,17 +97,18 @@ def run(
     if data_path is None:
         with run_folder.locked(folder):
             data = synthetic.write_task(recipe.data.synthetic, folder / "data")
-            inputs = _checked_inputs(recipe, str(data))
+            inputs = _checked_inputs(recipe, str(data), folder)
             return _run_in(folder, inputs, beam_args, enable_cache)
     # Before the folder is made, and before the slow imports: a wrong path should not cost half a
     # minute.
-    inputs = _checked_inputs(recipe, data_path)
+    inputs = _checked_inputs(recipe, data_path, folder)
     with run_folder.locked(folder):
         return _run_in(folder, inputs, beam_args, enable_cache)
 
 
-def _checked_inputs(recipe: Recipe, data_path: str) -> _Inputs:
+def _checked_inputs(recipe: Recipe, data_path: str, folder: pathlib.Path) -> _Inputs:
     """Finds and checks the files behind a data path, and those that the recipe names beside it."""
+    initial = _checked_initial_model(recipe, str(folder / "models" / recipe.name))
     task = task_of(recipe)
     plan = task.plan_inputs(data_path, recipe)
     recipe = task.fitted_to(recipe, plan)
@@ -113,7 +116,23 @@ def _checked_inputs(recipe: Recipe, data_path: str) -> _Inputs:
     dictionaries.check(recipe)
     if recipe.evaluation.database:
         sql_execution.SqlExecutor(recipe.evaluation.database).close()
-    return _Inputs(recipe, data_path, plan)
+    return _Inputs(recipe, data_path, plan, initial)
+
+
+def _checked_initial_model(recipe: Recipe, push_directory: str) -> str:
+    """Returns the folder of the version that the training goes on from; "" where there is none.
+
+    Raises:
+        InitialModelError: it does not fit the recipe's network.
+    """
+    place = recipe.training.initialize_from
+    if not place:
+        return ""
+    from pipeline.training import initial_model, initial_weights
+
+    version = initial_model.find_version(place, push_directory)
+    initial_weights.check_recipe(recipe.to_dict(), initial_model.read_recipe(version), version)
+    return version if whole_files.is_remote(version) else os.path.abspath(version)
 
 
 def _run_in(
@@ -151,6 +170,7 @@ def _run_in(
         beam_args=beam_args,
         enable_cache=enable_cache,
         answers_directory=str(folder / "answers"),
+        initial_model=inputs.initial_model,
     )
     finished = _run_pipeline(
         graph.create_pipeline(recipe, inputs.data_path, settings), settings, paths["log"]

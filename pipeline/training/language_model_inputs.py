@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import tensorflow_transform as tft
 
 from pipeline.features import language_model_preprocessing, transform_assets
+from pipeline.training.initial_model import InitialModel
 from pipeline.training.trainer_arguments import TrainerArguments
 
 
@@ -18,6 +19,7 @@ class LanguageModelInputs:
         vocabulary_size: V.
         vocabulary: the words by id, for the tokens beside TensorBoard's heat maps.
         log_directory: where TensorBoard's logs go; None writes none.
+        initial: the model that the training goes on from, or None.
     """
 
     train_files: Sequence[str]
@@ -25,6 +27,7 @@ class LanguageModelInputs:
     vocabulary_size: int
     vocabulary: Sequence[str] | None = None
     log_directory: str | None = None
+    initial: InitialModel | None = None
 
     @classmethod
     def of(
@@ -40,4 +43,5 @@ class LanguageModelInputs:
             len(vocabulary),
             vocabulary,
             arguments.model_run_dir,
+            InitialModel.read(arguments.base_model) if arguments.base_model else None,
         )

@@ -1,5 +1,6 @@
 """Training of the task `language_model`: passages to one stream, the stream to a model."""
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 from keras_models import language_modeling
 from keras_models.models import LanguageModel
 from pipeline.common import progress
+from pipeline.features import vocabulary_files
 from pipeline.recipes.recipe import Recipe
-from pipeline.training import determinism, heat_maps
+from pipeline.training import determinism, heat_maps, initial_weights
 from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
 from pipeline.training.language_model_inputs import LanguageModelInputs
 from pipeline.training.trainer_arguments import TrainerArguments
@@ -106,8 +108,16 @@ def train(
     train_ids, eval_ids = read_stream(inputs.train_files), read_stream(inputs.eval_files)
     model = build_model(recipe, inputs.vocabulary_size)
     options = fit_options(recipe)
+    initial = None
+    if inputs.initial:
+        words = {vocabulary_files.TARGET_VOCABULARY_FILE: inputs.vocabulary or ()}
+        initial = initial_weights.take(model, inputs.initial, words, is_language_model=True)
+        options = dataclasses.replace(options, keep_first=True)
     checkpoints = checkpoints or Checkpoints()
-    state = checkpoints.load(digest_of(recipe.to_dict(), train_ids, eval_ids, shapes_of(model)))
+    weights = inputs.initial.weights if inputs.initial else ()
+    state = checkpoints.load(
+        digest_of(recipe.to_dict(), train_ids, eval_ids, shapes_of(model), *weights)
+    )
     done = state["done"] if state else 0
     if state:
         progress.say(f"{recipe.model.head}: goes on from a checkpoint, after {done} updates.")
@@ -143,6 +153,8 @@ def train(
         "words": {"train": len(train_ids), "eval": len(eval_ids)},
         "validation_perplexity": min(entry["perplexity"] for entry in history),
     }
+    if initial:
+        facts["initialized_from"] = initial
     return model, facts
 
 

@@ -6,10 +6,17 @@ import tensorflow_transform as tft
 
 from pipeline.common import progress
 from pipeline.recipes.recipe import Recipe
-from pipeline.training import data_parallel, determinism, replicas, training_data
+from pipeline.training import (
+    data_parallel,
+    determinism,
+    initial_weights,
+    replicas,
+    training_data,
+)
 from pipeline.training.checkpointing import Checkpointing, TrainingState, load_state
 from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
 from pipeline.training.fitting import Fitting
+from pipeline.training.initial_weights import InitialFacts
 from pipeline.training.loaded_split import LoadedSplit
 from pipeline.training.model_building import build_model
 from pipeline.training.model_inputs import ModelInputs
@@ -41,6 +48,7 @@ def train(
     Raises:
         ValueError: no pair fits the buckets, the head cannot output a pair's target, or no epoch
             ended with a finite loss.
+        InitialModelError: the network cannot begin with the weights of the given model.
     """
     config = recipe.training
     keras.utils.set_random_seed(config.seed)
@@ -60,8 +68,9 @@ def train(
     strategy = tf.distribute.get_strategy() if workers else replicas.strategy()
     with strategy.scope():
         model = _compiled_model(recipe, inputs.model, strategy.num_replicas_in_sync)
+        initial = _begin_with(model, inputs)
     is_chief = workers is None or workers.is_chief
-    callbacks = TrainingCallbacks.of(recipe, inputs, steps_per_epoch, is_chief)
+    callbacks = TrainingCallbacks.of(recipe, inputs, steps_per_epoch, is_chief, eval_batches)
     checkpoints = checkpoints or Checkpoints()
     count = workers.count if workers else strategy.num_replicas_in_sync
     digest = digest_of(
@@ -69,6 +78,7 @@ def train(
         training.digest,
         held_out.digest,
         *(inputs.model.lexicon or ()),
+        *(inputs.initial.weights if inputs.initial else ()),
         count,
         shapes_of(model),
     )
@@ -99,6 +109,8 @@ def train(
         "pairs": training.pairs,
         "too_long": training.too_long,
     }
+    if initial:
+        facts["initialized_from"] = initial
     return model, facts
 
 
@@ -112,6 +124,11 @@ def train_transformed(
     """Trains on the files of TFX's Trainer; returns what `train` does."""
     inputs = TrainingInputs.of(recipe, arguments, transform_output)
     return train(recipe, inputs, checkpoints, workers)
+
+
+def _begin_with(model: keras.Model, inputs: TrainingInputs) -> InitialFacts | None:
+    """Gives the network the weights of the model that it goes on from, if there is one."""
+    return initial_weights.take(model, inputs.initial, inputs.words) if inputs.initial else None
 
 
 def _compiled_model(recipe: Recipe, inputs: ModelInputs, replica_count: int) -> keras.Model:

@@ -16,6 +16,7 @@ class TrainerArguments:
         serving_model_dir: where the trained network goes.
         model_run_dir: where logs and facts go; None writes no logs.
         custom_config: `"recipe"` is what `Recipe.to_json` gives.
+        base_model: folder of the model whose weights the training begins with, or None.
     """
 
     train_files: list[str]
@@ -24,12 +25,14 @@ class TrainerArguments:
     serving_model_dir: str
     model_run_dir: str | None
     custom_config: dict[str, Any]
+    base_model: str | None = None
 
     @classmethod
     def of(cls, fn_args: Any) -> "TrainerArguments":
         """Returns those among TFX's."""
         names = (field.name for field in dataclasses.fields(cls))
-        return cls(**{name: getattr(fn_args, name) for name in names})
+        values: dict[str, Any] = {name: getattr(fn_args, name, None) for name in names}
+        return cls(**values)
 
     @property
     def recipe(self) -> Recipe:

@@ -5,6 +5,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
+from pipeline.training.initial_weights import InitialFacts
+
 # The file of a training's facts: see `read_history`.
 HISTORY_FILE = "history.json"
 
@@ -53,6 +55,7 @@ class TrainingFacts(_TrainingFacts, total=False):
         too_long: training pairs left out because no bucket holds them.
         words: of a language model's text, by split.
         validation_perplexity: of a language model, the lowest.
+        initialized_from: what was taken from another model.
         tuning: after a search, what `search_space.read_found` gave.
     """
 
@@ -62,6 +65,7 @@ class TrainingFacts(_TrainingFacts, total=False):
     too_long: int
     words: dict[str, int]
     validation_perplexity: float
+    initialized_from: InitialFacts
     tuning: Mapping[str, Any]
 
 

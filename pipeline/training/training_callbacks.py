@@ -3,6 +3,7 @@
 import dataclasses
 
 import keras
+import tensorflow as tf
 
 from pipeline.features import feature_names
 from pipeline.recipes import views
@@ -31,7 +32,12 @@ class TrainingCallbacks:
 
     @classmethod
     def of(
-        cls, recipe: Recipe, inputs: TrainingInputs, steps_per_epoch: int, is_chief: bool
+        cls,
+        recipe: Recipe,
+        inputs: TrainingInputs,
+        steps_per_epoch: int,
+        is_chief: bool,
+        eval_batches: tf.data.Dataset,
     ) -> "TrainingCallbacks":
         """Returns those of a recipe.
 
@@ -40,6 +46,7 @@ class TrainingCallbacks:
             inputs: the training's.
             steps_per_epoch: batches of an epoch.
             is_chief: whether this process says how the training goes, and writes its logs.
+            eval_batches: the batches of the eval split.
         """
         config = recipe.training
         schedule = Schedule(config, steps_per_epoch)
@@ -47,7 +54,7 @@ class TrainingCallbacks:
         callbacks = [
             schedule,
             progress,
-            BestWeights(config.epochs),
+            BestWeights(config.epochs, eval_batches if inputs.initial else None),
             keras.callbacks.TerminateOnNaN(),
         ]
         if config.scheduled_sampling != "none":

@@ -1,12 +1,13 @@
 """What a training of a sequence-to-sequence network reads and writes."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow_transform as tft
 
 from pipeline.features import transform_assets, vocabulary_files
 from pipeline.recipes.recipe import Recipe
+from pipeline.training.initial_model import InitialModel
 from pipeline.training.model_inputs import ModelInputs
 from pipeline.training.trainer_arguments import TrainerArguments
 
@@ -20,6 +21,8 @@ class TrainingInputs:
         model: see `ModelInputs`.
         target_vocabulary: the target's words by id, for the tokens beside TensorBoard's heat maps.
         log_directory: where TensorBoard's logs go; None writes none.
+        initial: the model that the training goes on from, or None.
+        words: the network's vocabularies, as `InitialModel.words` has them, where there is one.
     """
 
     train_files: Sequence[str]
@@ -27,12 +30,21 @@ class TrainingInputs:
     model: ModelInputs
     target_vocabulary: Sequence[str] | None = None
     log_directory: str | None = None
+    initial: InitialModel | None = None
+    words: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(
         cls, recipe: Recipe, arguments: TrainerArguments, transform_output: tft.TFTransformOutput
     ) -> "TrainingInputs":
         """Returns those of a recipe's training by TFX's Trainer."""
+        initial, words = None, {}
+        if arguments.base_model:
+            initial = InitialModel.read(arguments.base_model)
+            words = {
+                name: transform_assets.read_vocabulary(transform_output, name)
+                for name in transform_assets.vocabulary_names(transform_output, initial.words)
+            }
         return cls(
             arguments.train_files,
             arguments.eval_files,
@@ -41,4 +53,6 @@ class TrainingInputs:
                 transform_output, vocabulary_files.TARGET_VOCABULARY_FILE
             ),
             arguments.model_run_dir,
+            initial,
+            words,
         )

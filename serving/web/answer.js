@@ -3,7 +3,7 @@
 import { element, number, part } from "./elements.js";
 import { WORDING } from "./ways.js";
 
-// The mark of a token that touches its neighbour, see docs/architecture.md.
+// The mark of a token that touches its neighbour, see docs/explanation/tokens_and_ids.md.
 const JOINER = "\uFFED";
 // White space that is a token; nothing stands between it and its neighbours.
 const WHITE_SPACE = /^[\u2420\u2409-\u240D]+$/;

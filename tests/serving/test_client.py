@@ -25,7 +25,7 @@ from serving.client import (
     format_answer,
 )
 from tests.serving.scripted_server import PATIENCE
-from tests.test_readme import code_blocks
+from tests.test_readme import DOCS, README, code_blocks
 
 
 @pytest.fixture(scope="module")
@@ -317,8 +317,11 @@ def test_both_clients_are_called_alike():
 
 
 def test_the_programs_of_the_readme(shared_server, capsys):
-    blocks = [block for block in code_blocks("python") if "serving.client" in block]
-    assert len(blocks) == 2
+    pages = (README, DOCS / "guides" / "serving.md")
+    blocks = [
+        next(block for block in code_blocks("python", page) if name in block)
+        for page, name in zip(pages, ("import Client", "import AsyncClient"))
+    ]
     for block in blocks:
         assert "127.0.0.1:8500" in block
         exec(

@@ -1,4 +1,4 @@
-"""All keys of a recipe, before any rule has looked at them."""
+"""All keys of a recipe, before any rule has checked them."""
 
 import dataclasses
 
@@ -21,12 +21,12 @@ from pipeline.recipes.sections import (
 
 @dataclasses.dataclass(frozen=True)
 class RecipeKeys:
-    """What a recipe says; `Recipe` is one whose keys fit together."""
+    """The keys of a recipe; in a `Recipe` they fit together."""
 
     # The model's name when served.
     name: str
     description: str = ""
-    # Of the data, in words, for the model card.
+    # The data's licence, in words, for the model card.
     licence: str = ""
     task: str = choice(*TASKS, default="seq2seq")
     data: DataConfig = DataConfig()

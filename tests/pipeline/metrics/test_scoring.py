@@ -63,7 +63,7 @@ def test_score_files_reads_training_words(tmp_path):
             "'unseen_copies' needs the words seen in training",
         ),
         ({"references": "nothing"}, "references file .*nothing does not exist"),
-        ({"references": "."}, "cannot be read: it is a folder; give a text file"),
+        ({"references": "."}, "is a folder: give a text file"),
         ({"hypotheses": "one_blank"}, "one_blank holds no text: its only line is empty"),
         ({"metrics": "BLEU,rougel"}, "no metric 'BLEU'; did you mean 'bleu'"),
         ({"metrics": "rougel"}, "no metric 'rougel'; did you mean 'rougeL'"),

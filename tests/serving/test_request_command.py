@@ -141,7 +141,7 @@ def test_a_text_that_is_refused_costs_the_others_nothing(said, shared_server, tm
     ]
     assert "101 bytes" in lines[0] and "102 bytes" in lines[1]
     # The place in the request is not the caller's.
-    assert lines[0].endswith(": source is 101 bytes long; a text may be 100 at most.")
+    assert lines[0].endswith(": source is 101 bytes long; a text may have at most 100.")
     assert lines[3:] == ["verbatim: 3 of 7 texts were refused."]
     answers = json.loads((tmp_path / "answers").read_text())
     assert [beam and beam[0]["text"] for beam in answers] == [None, "B", "C", "D", None, None, "G"]

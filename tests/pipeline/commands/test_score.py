@@ -44,7 +44,7 @@ def test_score_refuses_bad_input(refused, texts):
     (texts / "utf16").write_text("le chat %s\nun chien\n", encoding="utf-16")
     assert "utf16 is UTF-16, or not text" in score("utf16", "outputs", "--json", facts)
     (texts / "blank").write_text("\n\n")
-    assert "blank holds no text: all of its 2 lines are empty" in score(
+    assert "blank contains no text: all of its 2 lines are empty" in score(
         "references", "blank", "--json", facts
     )
     assert "measure the model itself" in score(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.peers import picture
+from pipeline.common import whole_files
 from pipeline.reporting import charts
 
 _TEMPLATE = pathlib.Path(__file__).with_name("learning_curves.svg.jinja")
@@ -67,8 +68,15 @@ def geometry(curves: Mapping[str, Sequence[float]]) -> dict[str, Any] | None:
     }
 
 
+def drawn(curves: Mapping[str, Sequence[float]]) -> str | None:
+    """Returns the SVG of `geometry(curves)`, or None where there is nothing to draw."""
+    made = geometry(curves)
+    title = "Evaluation loss after each epoch"
+    return picture.rendered(_TEMPLATE, title=title, **made) if made else None
+
+
 def write(path: pathlib.Path, curves: Mapping[str, Sequence[float]]) -> None:
     """Writes an SVG file of `geometry(curves)`, unless there is nothing to draw."""
-    made = geometry(curves)
-    if made:
-        picture.render(_TEMPLATE, path, title="Evaluation loss after each epoch", **made)
+    text = drawn(curves)
+    if text:
+        whole_files.write_text(path, text)

@@ -1,5 +1,6 @@
 """From finished jobs to result files."""
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Sequence
@@ -111,13 +112,15 @@ def keep_measured(job: Job) -> None:
     Raises:
         NoResult: the command wrote none.
     """
-    written = job.file(".part.json")
-    # `read` names a file by its table.
-    target = job.stem.parent / f"{job.table.name}.json"
+    part = job.file(".part.json")
     try:
-        written.replace(target)
-        measured = record.read(job.table.name, target.parent)
-    except (OSError, record.RecordError) as error:
+        measured = record.read_file(part)
+    except record.RecordError as error:
         raise NoResult(f"It wrote no result that can be read ({error}).") from None
-    assert measured
-    record.write(measured, job.folders.results)
+    if not measured.rows and not measured.measured:
+        raise NoResult("It wrote a result without rows.")
+    origin = measured.origin and dataclasses.replace(measured.origin, command=job.shown_command())
+    record.write(
+        dataclasses.replace(measured, name=job.table.name, origin=origin), job.folders.results
+    )
+    part.replace(job.facts)

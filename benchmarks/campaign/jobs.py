@@ -62,9 +62,7 @@ class Job:
     @property
     def stem(self) -> pathlib.Path:
         """What the names of its files begin with."""
-        if self.row:
-            return self.folders.output / self.name
-        return self.folders.output / self.table.name / "measured"
+        return self.folders.output / self.name
 
     def file(self, suffix: str) -> pathlib.Path:
         """Returns the path of one of its files."""
@@ -97,21 +95,27 @@ class Job:
 
     def command(self) -> list[str]:
         """Returns the command line that runs it."""
-        words = self._words(self.folders.data or "", self.folder, self.file(".part.json"))
+        folders = self.folders
+        words = self._words(
+            folders.data or "", folders.output, self.folder, self.file(".part.json")
+        )
         if words[0] == "verbatim":
             return [sys.executable, "-m", "pipeline.commands.main", *words[1:]]
         return [sys.executable, *words[1:]] if words[0] == "python" else words
 
     def shown_command(self) -> str:
         """Returns the command line as people may type it, with a folder of its own."""
-        runs = pathlib.Path("runs", self.name)
-        return shlex.join(self._words(DATA, runs, pathlib.Path(f"{runs}.json")))
+        runs = pathlib.Path("runs")
+        own = runs / self.name
+        return shlex.join(self._words(DATA, runs, own, pathlib.Path(f"{own}.json")))
 
-    def _words(self, data: str, output: pathlib.Path, json_path: pathlib.Path) -> list[str]:
+    def _words(
+        self, data: str, runs: pathlib.Path, output: pathlib.Path, json_path: pathlib.Path
+    ) -> list[str]:
         own = self.row.command if self.row else self.table.command
         if own:
-            places = {"data": data, "output": output, "seed": self.seed, "json": json_path}
-            return [word.format(**places) for word in own]
+            places = {"data": data, "runs": runs, "output": output}
+            return [word.format(**places, seed=self.seed, json=json_path) for word in own]
         assert self.row
         row, table = self.row, self.table
         words = ["verbatim", "run", row.recipe or table.recipe, "--output", str(output)]
@@ -202,6 +206,7 @@ def jobs_of(plan: Plan, folders: Folders, only: Sequence[str] = ()) -> list[Job]
 def _jobs_of(table: Table, folders: Folders) -> Iterable[Job]:
     if table.command:
         yield Job(table, None, 0, folders)
+        return
     for seed in table.seeds:
         for row in table.rows:
             yield Job(table, row, seed, folders)

@@ -22,7 +22,9 @@ from benchmarks.variants import VARIANTS
 
 CAMPAIGNS = pathlib.Path(__file__).parents[1] / "campaigns"
 #: What may stand in braces in a command.
-PLACES = ("data", "output", "seed", "json")
+PLACES = ("data", "runs", "output", "seed", "json")
+#: The kinds of pictures.
+PICTURES = ("bars", "growth", "losses")
 _NAME = re.compile(r"[A-Za-z0-9_+.]+(-[A-Za-z0-9_+.]+)*")
 
 
@@ -41,7 +43,8 @@ class Row:
         set: further overrides, as `verbatim run --set` takes them.
         recipe, data: instead of the table's.
         command: what to run instead of `verbatim run`; it writes the same JSON into `{json}`.
-            `{data}`, `{output}` and `{seed}` stand for the corpora, the run's folder and the seed.
+            `{data}`, `{runs}`, `{output}` and `{seed}` stand for the folders of the corpora, of
+            all runs and of this one, and for the seed.
         shares: the name of a row in whose folders this one works, because it decodes with the same
             trained model.
         system: the number of the system among those of the run.
@@ -58,7 +61,7 @@ class Row:
     command: tuple[str, ...] = ()
     shares: str = ""
     system: int = 0
-    paper: dict[str, float | str] = dataclasses.field(default_factory=dict)
+    paper: dict[str, float] = dataclasses.field(default_factory=dict)
     note: str = ""
 
 
@@ -82,6 +85,26 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True)
+class Picture:
+    """What is drawn of a table.
+
+    Attributes:
+        kind: `bars` of the rows; `growth`, curves of figures by a size on logarithmic scales;
+            `losses`, the learning curves of each row's first seed.
+        title: what it shows.
+        figures: the columns that are drawn; bars have one.
+        label: the column that names a bar, or holds the sizes of a curve.
+        group: the column whose values have bars or curves of their own.
+    """
+
+    kind: str = "bars"
+    title: str = ""
+    figures: tuple[str, ...] = ()
+    label: str = ""
+    group: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class Table:
     """A table: the runs that make it, and what it shows.
 
@@ -98,9 +121,11 @@ class Table:
         metrics: the columns, by name.
         against: the row against which the others are tested; "" for none.
         rows: in the order of the table.
-        command: measures the whole table and writes its result file into `{json}`.
+        command: measures the whole table and writes its result file into `{json}`; `rows` then
+            only say what is shown.
         alone: whether nothing else may run meanwhile, because speed is measured.
         columns: of a table of speed.
+        picture: what is drawn beside the table; None for nothing.
         transposed: whether the table has a row for each metric, and a column for each system.
     """
 
@@ -119,6 +144,7 @@ class Table:
     command: tuple[str, ...] = ()
     alone: bool = False
     columns: tuple[Column, ...] = ()
+    picture: Picture | None = None
     transposed: bool = False
 
     def row(self, name: str) -> Row:
@@ -173,7 +199,9 @@ def _table(tree: Mapping[str, Any], path: pathlib.Path) -> Table:
         _of(Row, row, f"{where}, row {row.get('name', '?')}") for row in tree.get("rows", ())
     )
     columns = tuple(_of(Column, column, f"{where}, columns") for column in tree.get("columns", ()))
-    table = _of(Table, {**tree, "rows": rows, "columns": columns}, where)
+    drawn = tree.get("picture")
+    picture = _of(Picture, drawn, f"{where}, picture") if drawn else None
+    table = _of(Table, {**tree, "rows": rows, "columns": columns, "picture": picture}, where)
     check(table, where)
     return table
 
@@ -194,7 +222,7 @@ def _of(kind: type[Any], tree: Mapping[str, Any], where: str) -> Any:
     try:
         return kind(**values)
     except TypeError:
-        raise PlanError(f"{where}: the key name is missing.") from None
+        raise PlanError(f"{where}: its name is missing.") from None
 
 
 def check(table: Table, where: str) -> None:
@@ -214,12 +242,14 @@ def check(table: Table, where: str) -> None:
             raise PlanError(f"{where}: there is no variant {row.variant}.")
         if row.shares and row.shares not in names[: names.index(row.name)]:
             raise PlanError(f"{where}: {row.name} shares the folder of {row.shares}, no row above.")
-        if not (row.command or row.recipe or table.recipe):
+        if not (row.command or row.recipe or table.recipe or table.command):
             raise PlanError(f"{where}: the row {row.name} has neither recipe nor command.")
     for command in (table.command, *(row.command for row in table.rows)):
         for word in command:
             if unknown := set(re.findall(r"\{(.*?)\}", word)) - set(PLACES):
                 raise PlanError(f"{where}: {{{unknown.pop()}}} stands for nothing in a command.")
+    if table.picture and table.picture.kind not in PICTURES:
+        raise PlanError(f"{where}: there is no kind of picture {table.picture.kind}.")
     if table.against and table.against not in names:
         raise PlanError(f"{where}: there is no row {table.against} to test against.")
     if not table.rows and not table.command:

@@ -196,8 +196,11 @@ def read(name: str, folder: pathlib.Path = RESULTS) -> TableRecord | None:
         RecordError: the file is broken, or of another format.
     """
     path = folder / f"{name}.json"
-    if not path.is_file():
-        return None
+    return read_file(path) if path.is_file() else None
+
+
+def read_file(path: pathlib.Path) -> TableRecord:
+    """Returns the figures that a file holds; as `read`."""
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
         if tree["format"] != FORMAT:
@@ -205,16 +208,21 @@ def read(name: str, folder: pathlib.Path = RESULTS) -> TableRecord | None:
                 f"{path} has format {tree['format']}; this code reads format {FORMAT}."
             )
         return _table(tree)
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path} is no result file: {error!r}.") from None
 
 
 def write(record: TableRecord, folder: pathlib.Path = RESULTS) -> pathlib.Path:
     """Writes the figures of a table; returns the file's path."""
     path = folder / f"{record.name}.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    whole_files.write_text(path, as_text({"format": FORMAT, **dataclasses.asdict(record)}))
+    write_file(record, path)
     return path
+
+
+def write_file(record: TableRecord, path: pathlib.Path) -> None:
+    """Writes the figures of a table into a file of any name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole_files.write_text(path, as_text({"format": FORMAT, **dataclasses.asdict(record)}))
 
 
 def as_text(tree: Any) -> str:

@@ -19,15 +19,28 @@ from benchmarks.tables import pages
 from benchmarks.tables.tables import Tables
 from pipeline.common import whole_files
 
+PICTURES = pathlib.Path("docs", "results", "pictures")
 
-def changed_pages(tables: Tables, root: pathlib.Path = pages.ROOT) -> dict[pathlib.Path, str]:
-    """Returns the new texts of the pages that are not as the result files would have them."""
-    changed = {}
+
+def changed_files(
+    tables: Tables, root: pathlib.Path = pages.ROOT
+) -> dict[pathlib.Path, str | None]:
+    """Returns the new texts of the pages and pictures that are not as they should be.
+
+    None stands for a picture that should not be there.
+    """
+    changed: dict[pathlib.Path, str | None] = {}
     for page in pages.pages(root):
         text = page.read_text(encoding="utf-8")
         new = pages.filled(text, tables.markdown, page.name)
         if new != text:
             changed[page] = new
+    folder = root / PICTURES
+    drawn = {folder / f"{name}.svg": svg for name in tables.plans if (svg := tables.picture(name))}
+    for path, svg in drawn.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != svg:
+            changed[path] = svg
+    changed.update(dict.fromkeys(set(folder.glob("*.svg")) - set(drawn)))
     return changed
 
 
@@ -40,14 +53,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         tables = Tables(plans.load_all())
-        changed = changed_pages(tables)
+        changed = changed_files(tables)
     except (PlanError, RecordError, pages.PageError) as error:
         print(f"tables: {error}", file=sys.stderr)
         return 1
-    for page, text in changed.items():
-        print(page.relative_to(pages.ROOT))
-        if not options.check:
-            whole_files.write_text(page, text)
+    for path, text in changed.items():
+        print(path.relative_to(pages.ROOT))
+        if options.check:
+            continue
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            whole_files.write_text(path, text)
     return 1 if changed and options.check else 0
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 import statistics
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.records.record import Machine, Origin, RunRecord, Spread, Value
@@ -12,6 +13,14 @@ from pipeline.metrics import registry
 NOTHING = "–"
 # Metrics that have large values, and those that people give with two digits.
 _DIGITS = {"nist": 2, "attention_entropy": 2}
+#: What tables of speed call their figures.
+_COLUMNS = {
+    "ms": "ms",
+    "ms_a_pair": "ms a pair",
+    "cpu_ms": "CPU ms",
+    "peak_mb": "peak of memory, MB",
+    "first_seconds": "first call, s",
+}
 # Marketing that says nothing of a processor.
 _NOISE = re.compile(r"\((?:R|TM)\)|\bCPU\b|\bProcessor\b|@.*|\b\d+-Core\b", re.I)
 
@@ -32,10 +41,28 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([line(head), rule, *(line(row) for row in rows)]) + "\n"
 
 
-def label(metric: str, values: Iterable[Value]) -> str:
+def wrapped(text: str) -> str:
+    """Returns a paragraph in lines of at most 100 characters."""
+    lines = textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
+
+
+def label(metric: str, values: Sequence[Value]) -> str:
     """Returns what people call a metric, with its unit where that is percent."""
     named = registry.LABELS.get(metric, metric.replace("_", " "))
-    return f"{named}, %" if any(value.unit == "share" for value in values) else named
+    unit = values[0].unit if values else registry.unit_and_direction(metric)[0]
+    return f"{named}, %" if unit == "share" else named
+
+
+def documents(figure: float | None, column: Sequence[float]) -> str:
+    """Returns a document's figure, with as many digits as the others of its column have."""
+    digits = max(len(repr(float(one)).partition(".")[2]) for one in column)
+    return NOTHING if figure is None else f"{figure:.{digits}f}"
+
+
+def column_title(key: str) -> str:
+    """Returns what people call a figure of a table of speed."""
+    return _COLUMNS.get(key, key.replace("_", " "))
 
 
 def number(value: float, metric: str, unit: str) -> str:

@@ -15,14 +15,13 @@ def table(plan: Table, record: TableRecord | None) -> str:
     if record is None or not record.measured:
         return "Not measured yet.\n"
     columns = plan.columns or _all_columns(record.measured)
-    head = [column.title or column.key.replace("_", " ") for column in columns]
-    body = [[_cell(row, column) for column in columns] for row in record.measured]
-    text = cells.markdown(head, body)
+    text = cells.markdown(*_lines(columns, record.measured))
     rounds = "One round" if record.rounds <= 1 else f"Median of {record.rounds} rounds"
     if record.rounds > 1 and any(column.spread for column in columns):
         rounds += " (smallest to largest)"
     origin = cells.origins([record.origin]) if record.origin else ""
-    return f"{text}\n{rounds}. {origin}\nFigures: `benchmarks/results/{plan.name}.json`.\n"
+    figures = f"Figures: `benchmarks/results/{plan.name}.json`."
+    return f"{text}\n{cells.wrapped(f'{rounds}. {origin} {figures}')}"
 
 
 def _all_columns(rows: list[MeasuredRow]) -> tuple[Column, ...]:
@@ -41,3 +40,17 @@ def _cell(row: MeasuredRow, column: Column) -> str:
     if spread is None:
         return ""
     return cells.of_rounds(spread, column.digits, column.spread, column.percent)
+
+
+def plain(record: TableRecord) -> str:
+    """Returns all columns of a table, for the terminal of who measured it."""
+    head, rows = _lines(_all_columns(record.measured), record.measured)
+    origin = cells.origins([record.origin]) if record.origin else ""
+    return cells.markdown(head, rows) + "\n" + origin
+
+
+def _lines(
+    columns: tuple[Column, ...], rows: list[MeasuredRow]
+) -> tuple[list[str], list[list[str]]]:
+    head = [column.title or cells.column_title(column.key) for column in columns]
+    return head, [[_cell(row, column) for column in columns] for row in rows]

@@ -97,10 +97,10 @@ def table(summary: Summary, plans: Mapping[str, Table], records: Mapping[str, Ta
     first, *both = summary.titles
     head = [first, "measure", "split", *both, "p", "document", "seeds", "epochs", "converged"]
     text = cells.markdown(head, body) + "\n" if body else ""
-    notes = [f"{cells.origins(origins)}\n"] if origins else []
+    notes = [cells.origins(origins)] if origins else []
     if missing:
-        notes.append(f"Not measured yet: {'; '.join(missing)}.\n")
-    return text + "".join(notes)
+        notes.append(f"Not measured yet: {'; '.join(missing)}.")
+    return text + cells.wrapped(" ".join(notes))
 
 
 def _cells(line: Line, plan: Table, without: RowRecord, with_row: RowRecord) -> list[str]:
@@ -109,7 +109,7 @@ def _cells(line: Line, plan: Table, without: RowRecord, with_row: RowRecord) -> 
     tests = [test for test in with_row.tests if test.metric == line.metric]
     tested = cells.p_value(tests[0].p_value) if tests and plan.against == line.without else ""
     paper = plan.row(line.with_row).paper.get(line.metric)
-    document = "" if paper is None else f"{paper} ({plan.paper_split})"
+    document = "" if paper is None else f"{paper:g} ({plan.paper_split})"
     runs = [run for row in rows for run in row.runs]
     return [
         line.label,

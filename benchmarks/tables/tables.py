@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from benchmarks.campaign.plan import Plan, PlanError, Table
 from benchmarks.records import record
 from benchmarks.records.record import TableRecord
-from benchmarks.tables import measured, summaries, trained
+from benchmarks.tables import measured, pictures, summaries, trained
 
 
 class Tables:
@@ -62,7 +62,13 @@ class Tables:
             text = trained.transposed(plan, found)
         else:
             text = trained.table(plan, found)
-        return text + f"Command: `{self.command(name)}`\n"
+        if self.picture(name):
+            text += f"\n![{plan.picture.title if plan.picture else name}](pictures/{name}.svg)\n"
+        return f"{text}\nCommand: `{self.command(name)}`\n"
+
+    def picture(self, name: str) -> str | None:
+        """Returns the picture of a table as SVG, or None where there is none."""
+        return pictures.svg(self.plans[name], self.records.get(name))
 
     def command(self, name: str) -> str:
         """Returns the command that makes a table's figures."""

@@ -20,6 +20,9 @@ def table(plan: Table, record: TableRecord | None) -> str:
         record: the figures; None where nothing is measured yet.
     """
     rows = {row.name: found for row in plan.rows if record and (found := record.row(row.name))}
+    if not rows and not any(row.paper for row in plan.rows):
+        names = "; ".join(row.label or row.name for row in plan.rows)
+        return cells.wrapped(f"Rows: {names}.") + notes(plan, rows)
     body = [_line(plan, row, rows.get(row.name), rows) for row in plan.rows]
     return cells.markdown(_head(plan, list(rows.values())), body) + "\n" + notes(plan, rows)
 
@@ -27,6 +30,8 @@ def table(plan: Table, record: TableRecord | None) -> str:
 def transposed(plan: Table, record: TableRecord | None) -> str:
     """Returns the same with a row for each metric and a column for each system."""
     rows = {row.name: found for row in plan.rows if record and (found := record.row(row.name))}
+    if not rows:
+        return notes(plan, rows)
     head = ["", *(row.label or row.name for row in plan.rows)]
     body = [
         [
@@ -49,9 +54,11 @@ def _has_paper(plan: Table, metric: str) -> bool:
 def _head(plan: Table, rows: Sequence[RowRecord]) -> list[str]:
     head = [""]
     for metric in plan.metrics:
-        head.append(cells.label(metric, _values(rows, metric)))
+        label = cells.label(metric, _values(rows, metric))
+        head.append(label)
         if _has_paper(plan, metric):
-            head.append(f"document ({plan.paper_split})" if plan.paper_split else "document")
+            split = f" ({plan.paper_split})" if plan.paper_split else ""
+            head.append(f"{label}, document{split}")
     tested = f"p against {plan.row(plan.against).label or plan.against}" if plan.against else "p"
     return [*head, tested, "seeds", "epochs", "converged", "minutes", ""]
 
@@ -61,7 +68,8 @@ def _line(plan: Table, row: Row, found: RowRecord | None, rows: dict[str, RowRec
     for metric in plan.metrics:
         line.append(_metric(found, metric))
         if _has_paper(plan, metric):
-            line.append(str(row.paper.get(metric, cells.NOTHING)))
+            figures = [row.paper[metric] for row in plan.rows if metric in row.paper]
+            line.append(cells.documents(row.paper.get(metric), figures))
     if found is None:
         return [*line, cells.NOTHING, cells.NOTHING, cells.NOTHING, cells.NOTHING, "", _note(row)]
     # The first metric that was tested.
@@ -94,12 +102,13 @@ def notes(plan: Table, rows: dict[str, RowRecord]) -> str:
     if plan.source:
         sentences.append(f"Document: {plan.source}.")
     if not runs:
-        return " ".join([*sentences, "Not measured yet."]) + "\n"
+        return cells.wrapped(" ".join([*sentences, "Not measured yet."]))
     tests = [test for row in rows.values() for test in row.tests]
     if tests:
         sentences.append("p: bootstrap over seeds and sentences.")
     sentences += [_INTERVALS, cells.origins(run.origin for run in runs)]
-    return " ".join(sentences) + f"\nFigures: `benchmarks/results/{plan.name}.json`.\n"
+    figures = f"Figures: `benchmarks/results/{plan.name}.json`."
+    return cells.wrapped(" ".join([*sentences, figures]))
 
 
 def _pairs(runs: Sequence[RunRecord]) -> str:

@@ -183,7 +183,7 @@ def test_recipes_become_commands(tmp_path):
         ('[[tables]]\nname = "a"\ncommand = ["{here}"]', "{here} stands for nothing"),
         ('[[tables]]\nname = "a"\ncommand = ["x"]\nagainst = "b"', "no row b"),
         ('[[tables]]\nname = "a"\nrecipe = "geo880"', "neither rows nor a command"),
-        ("[[tables]]\nseeds = [1]", "name is missing"),
+        ("[[tables]]\nseeds = [1]", "its name is missing"),
         ("[[tables", "not valid TOML"),
     ],
 )

@@ -205,7 +205,7 @@ def test_the_page_does_not_take_the_place_of_a_runs_report(runs, capsys):
     before = facts.read_bytes()
     arguments = ["compare", *map(str, (runs["good"], runs["bad"])), "--output", f"{runs['good']}/."]
     assert main.main(arguments) == 1
-    assert "is a run's own folder" in capsys.readouterr().err and facts.read_bytes() == before
+    assert "is the folder of a compared run" in capsys.readouterr().err and facts.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_tags_of_the_source_become_features(tmp_path):
     splits, rejects, _ = run(data, tmp_path, config)
     assert {row[4] for rows in splits.values() for row in rows} == {"N N C"}
     assert rejects[1:-1] == [
-        "a.tsv\t32\t'pos' has not one tag for each token of the source\ta b\\tx\\tN"
+        "a.tsv\t32\t'pos' does not have one tag per token of the source\ta b\\tx\\tN"
     ]
 
 

@@ -189,7 +189,7 @@ def test_a_recipe_chooses_dialects_and_adds_patterns():
 @pytest.mark.parametrize(
     "pattern, reason",
     [
-        ("(", "no regular expression"),
+        ("(", "not a regular expression"),
         ("(a)", "write (?:...)"),
         ("(?=a)b", "RE2 does not support it"),
         (r"(?:a)*", "empty text"),

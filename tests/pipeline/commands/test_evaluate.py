@@ -52,8 +52,8 @@ def test_evaluate_refuses_bad_input(refused, texts):
     (extra / "verbatim.json").write_text(
         json.dumps({"recipe": {"name": "x", "evaluation": evaluation}})
     )
-    assert f"no database {texts / 'absent.sqlite'}" in evaluate()
-    assert "no database" in evaluate("--database", texts / "other.sqlite")
+    assert f"database {texts / 'absent.sqlite'} does not exist" in evaluate()
+    assert "does not exist" in evaluate("--database", texts / "other.sqlite")
     assert "cannot be loaded" in evaluate("--metrics", "bleu")
     (extra / "verbatim.json").write_text('{"recipe": {"name": "x"}}')
     assert "--database" in evaluate("--metrics", "execution_accuracy")

@@ -93,7 +93,7 @@ def test_two_workers_train_as_one_even_if_one_is_lost_on_the_way(tmp_path, capfd
     os.kill([number for number in children() if number not in before][-1], signal.SIGKILL)
     training.join()
     assert len(errors) == 1 and errors[0].startswith(
-        "Worker 2 of 2 was killed by SIGKILL, and the others cannot go on"
+        "Worker 2 of 2 was killed by SIGKILL, and the others cannot continue"
     )
     assert not os.path.exists(together.serving_model_dir)
     assert [number for number in children() if number not in before] == []

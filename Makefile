@@ -42,7 +42,7 @@ endef
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test coverage lint format lock sbom audit clean
+.PHONY: help install demo test docs coverage lint format lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -89,6 +89,9 @@ test: lint ## lint, then every test on TensorFlow, then keras_models' tests on J
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL)
 	KERAS_BACKEND=jax $(BIN)/python -m pytest $(PARALLEL) tests/keras_models
 
+docs: install ## build the documentation site into build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 coverage: install ## run every test on TensorFlow, and say which lines none of them runs
 	@mkdir -p build/coverage
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered \
@@ -104,7 +107,7 @@ format: install ## fix what ruff can fix, and format
 	$(BIN)/ruff format .
 
 COMPILE = $(BIN)/uv pip compile --quiet --no-header --no-emit-index-url --generate-hashes \
-	$(if $(UPGRADE),--upgrade) pyproject.toml --extra test
+	$(if $(UPGRADE),--upgrade) pyproject.toml --extra test --extra docs
 lock: $(BIN)/uv ## write the locks again (UPGRADE=1: with the newest versions)
 	@$(uv_settings); \
 	$(COMPILE) --python-version 3.10 --python-platform x86_64-manylinux_2_28 \

@@ -1,4 +1,4 @@
-"""Learning curves: the evaluation's loss after each epoch, a line for each variant.
+"""Learning curves: the loss of each evaluation, a line for each variant.
 
 The colours are those of page and report.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.peers import picture
+from pipeline.common import whole_files
 from pipeline.reporting import charts
 
 _TEMPLATE = pathlib.Path(__file__).with_name("learning_curves.svg.jinja")
@@ -18,25 +19,18 @@ _LEGEND_LINE = 20
 _COLOURS = 4
 
 
-def geometry(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:
+def geometry(curves: Mapping[str, Sequence[float]]) -> dict[str, Any] | None:
     """Returns where lines, points, marks and names are drawn, for the template.
 
     Args:
-        curves: the epochs of each variant, as a report's facts have them: `epoch` and `eval_loss`,
-            a loss in nats or None.
+        curves: the losses of each variant in nats, one for each evaluation; one an epoch, mostly.
 
     Returns:
         Values for the template; None where no variant has a point.
     """
-    known = {
-        name: [
-            (point["epoch"], point["eval_loss"])
-            for point in points
-            if point.get("eval_loss") is not None
-        ]
-        for name, points in curves.items()
-    }
-    epochs, losses = ([one[axis] for points in known.values() for one in points] for axis in (0, 1))
+    known = {name: list(enumerate(points, 1)) for name, points in curves.items() if points}
+    epochs = [epoch for points in known.values() for epoch, _ in points]
+    losses = [loss for points in known.values() for _, loss in points]
     if not losses:
         return None
     first, last = min(epochs), max(epochs)
@@ -74,8 +68,15 @@ def geometry(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any
     }
 
 
-def write(path: pathlib.Path, curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Writes an SVG file of `geometry(curves)`, unless there is nothing to draw."""
+def drawn(curves: Mapping[str, Sequence[float]]) -> str | None:
+    """Returns the SVG of `geometry(curves)`, or None where there is nothing to draw."""
     made = geometry(curves)
-    if made:
-        picture.render(_TEMPLATE, path, title="Evaluation loss after each epoch", **made)
+    title = "Evaluation loss after each epoch"
+    return picture.rendered(_TEMPLATE, title=title, **made) if made else None
+
+
+def write(path: pathlib.Path, curves: Mapping[str, Sequence[float]]) -> None:
+    """Writes an SVG file of `geometry(curves)`, unless there is nothing to draw."""
+    text = drawn(curves)
+    if text:
+        whole_files.write_text(path, text)

@@ -6,7 +6,7 @@ They are compared with the pointer-generator without rules:
 
 The network is that of `benchmarks.peers`, untrained, of 8,000 words, beam 5, 20 forced tokens,
 exported and called through its own signature (XLA), in this process. All models take turns. Prints
-a Markdown table of milliseconds a sentence.
+a Markdown table of milliseconds a sentence; --record writes it as a result file.
 """
 
 import argparse
@@ -15,8 +15,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from benchmarks.peers import corpus, machine, ours_model, rounds
+from benchmarks.peers import corpus, ours_model, rounds
 from benchmarks.peers.job import Job
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow
+from benchmarks.tables import measured as tables
 from pipeline.recipes.choices import HEADS, LEXICON_HEADS
 
 if TYPE_CHECKING:
@@ -62,17 +65,22 @@ def milliseconds(model: "ServedModel", texts: list[str], batch: int) -> float:
 
 def measure(
     models: Mapping[str, "ServedModel"], texts: list[str], batch: int, count: int
-) -> list[str]:
-    """Returns the table's lines of one batch size."""
+) -> list[MeasuredRow]:
+    """Returns the table's rows of one batch size."""
     measured = rounds.interleave(
         models, count, lambda name: {"ms": milliseconds(models[name], texts, batch)}
     )
     figures = rounds.figure(measured, "ms", BASE if BASE in models else None, lower_is_better=False)
-    lines = []
-    for name, figure in figures.items():
-        ratio = rounds.with_spread(figure["ratio"], 2) if "ratio" in figure else ""
-        lines.append(f"| {batch} | {name} | {rounds.with_spread(figure, 2)} | {ratio} |")
-    return lines
+    return [
+        measuring.row(
+            {"batch": batch, "what": name},
+            {
+                "ms": measuring.spread(figure),
+                "times": measuring.spread(figure["ratio"]) if "ratio" in figure else None,
+            },
+        )
+        for name, figure in figures.items()
+    ]
 
 
 def main() -> None:
@@ -86,28 +94,26 @@ def main() -> None:
     parser.add_argument(
         "--only", default=",".join(VARIANTS), help="names of the table, separated by commas"
     )
+    measuring.add_argument(parser)
     options = parser.parse_args()
     names = options.only.split(",")
     if unknown := set(names) - set(VARIANTS):
         parser.error(f"--only {', '.join(sorted(unknown))}: choose of {', '.join(VARIANTS)}")
-    facts, job = machine.describe(), Job()
+    machine, job = measuring.machine(), Job()
     pairs, dev = (corpus.read(options.data, part) for part in ("train", "dev"))
     texts = [dev[number][0] for number in corpus.sentences(dev, max(job.batches))]
     models = {
         name: make(job, VARIANTS[name], pairs, options.output / name.replace(" ", "_"))
         for name in names
     }
-    lines = [
-        line
+    rows = [
+        row
         for batch in job.batches
-        for line in measure(models, texts if batch > 1 else texts[::4], batch, options.rounds)
+        for row in measure(models, texts if batch > 1 else texts[::4], batch, options.rounds)
     ]
-    print(machine.sentence(facts, facts["cores"]))
-    print(
-        "\n".join(
-            ["", f"| batch | what | ms a sentence | times {BASE} |", "|---|---|---|---|", *lines]
-        )
-    )
+    table = measuring.table_of(rows, options.rounds, machine)
+    measuring.write(options.record, table)
+    print(tables.plain(table))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python -m benchmarks.recurrent [--rounds 7]
 
 Both directions have 256 units each and inputs of size 300; there is no accelerator. Calls alone use
-XLA, as in a served model; calls with gradients do not, as in training. Prints a Markdown table.
+XLA, as in a served model; calls with gradients do not, as in training. Prints a Markdown table;
+--record writes it as a result file.
 """
 
 import argparse
@@ -14,7 +15,10 @@ from typing import Any, TypeAlias
 import keras
 import tensorflow as tf
 
-from benchmarks.peers import machine, rounds
+from benchmarks.peers import rounds
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow
+from benchmarks.tables import measured as tables
 from keras_models.layers import recurrent
 
 UNITS, INPUTS = 256, 300
@@ -55,31 +59,43 @@ def milliseconds(step: Step, calls: int = 5) -> float:
     return (time.perf_counter() - start) / calls * 1e3
 
 
-def row(name: str, with_gradients: bool, shape: tuple[int, int], count: int) -> str:
-    """Measures Keras' layer of a name and ours in `count` rounds; returns a line of the table."""
+def row(name: str, with_gradients: bool, shape: tuple[int, int], count: int) -> MeasuredRow:
+    """Measures Keras' layer of a name and ours in `count` rounds."""
     kinds = {"keras": getattr(keras.layers, name), "ours": getattr(recurrent, name)}
     steps = {
         label: make_step(kind, shape[0], shape[1], with_gradients) for label, kind in kinds.items()
     }
     measured = rounds.interleave(steps, count, lambda label: {"ms": milliseconds(steps[label])})
     figures = rounds.figure(measured, "ms", "keras")
-    cells = [name, "with gradients" if with_gradients else "alone", f"{shape[0]} x {shape[1]}"]
-    cells += [rounds.with_spread(figures[label], 1) for label in kinds]
-    return "| " + " | ".join([*cells, rounds.with_spread(figures["ours"]["ratio"], 2)]) + " |"
+    return measuring.row(
+        {
+            "layer": name,
+            "call": "with gradients" if with_gradients else "alone",
+            "rows x steps": f"{shape[0]} x {shape[1]}",
+        },
+        {
+            **{f"{label}_ms": measuring.spread(figures[label]) for label in kinds},
+            "times": measuring.spread(figures["ours"]["ratio"]),
+        },
+    )
 
 
 def main() -> None:
     """Measures in turn and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=7)
+    measuring.add_argument(parser)
     options = parser.parse_args()
-    facts = machine.describe()
-    lines = ["| layer | | rows x steps | Keras, ms | ours, ms | times Keras |", "|" + "---|" * 6]
-    for name in ("GRU", "LSTM"):
-        for with_gradients, shapes in ((False, CALLS), (True, TRAININGS)):
-            lines += [row(name, with_gradients, shape, options.rounds) for shape in shapes]
-    print(machine.sentence(facts, facts["cores"]))
-    print("\n".join(["", *lines]))
+    machine = measuring.machine()
+    rows = [
+        row(name, with_gradients, shape, options.rounds)
+        for name in ("GRU", "LSTM")
+        for with_gradients, shapes in ((False, CALLS), (True, TRAININGS))
+        for shape in shapes
+    ]
+    table = measuring.table_of(rows, options.rounds, machine)
+    measuring.write(options.record, table)
+    print(tables.plain(table))
 
 
 if __name__ == "__main__":

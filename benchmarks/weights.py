@@ -6,7 +6,7 @@ It shows whether smaller weights are faster. The shapes are those of decoding wi
 (`benchmarks.peers`): the vocabulary's product and the cell's, of 1 and of 32 sentences. Weights of
 fewer bits are converted to float32 where they are multiplied, which reads fewer bytes; or (`int8 by
 int8`) multiplied as they are by rounded activations, and summed in int32. Prints a Markdown table
-of microseconds, and how many times as fast as float32.
+of microseconds, and how many times as fast as float32; --record writes it as a result file.
 """
 
 import argparse
@@ -16,8 +16,11 @@ from typing import TypeAlias
 
 import tensorflow as tf
 
-from benchmarks.peers import machine, rounds
+from benchmarks.peers import rounds
 from benchmarks.peers.job import Job
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow
+from benchmarks.tables import measured as tables
 
 #: Rows, inner size and columns by name.
 SHAPES = {
@@ -70,8 +73,8 @@ def microseconds(function: Product, values: tf.Tensor, calls: int) -> float:
     return (time.perf_counter() - started) / calls * 1e6
 
 
-def row(name: str, shape: tuple[int, int, int], count: int) -> list[str]:
-    """Measures one shape in `count` rounds; returns the lines of the table."""
+def rows_of(name: str, shape: tuple[int, int, int], count: int) -> list[MeasuredRow]:
+    """Measures one shape in `count` rounds; returns the rows of the table."""
     size, inner, columns = shape
     tf.random.set_seed(1)
     functions, values = (
@@ -85,27 +88,33 @@ def row(name: str, shape: tuple[int, int, int], count: int) -> list[str]:
         lambda kind: {"microseconds": microseconds(functions[kind], values, calls)},
     )
     figures = rounds.figure(measured, "microseconds", "float32")
-    lines = []
-    for kind, figure in figures.items():
-        cells = [name, " x ".join(map(str, shape)), kind, rounds.with_spread(figure, 0)]
-        lines.append("| " + " | ".join([*cells, rounds.with_spread(figure["ratio"], 2)]) + " |")
-    return lines
+    return [
+        measuring.row(
+            {
+                "product": name,
+                "rows x inner x columns": " x ".join(map(str, shape)),
+                "weights": kind,
+            },
+            {
+                "microseconds": measuring.spread(figure),
+                "times": measuring.spread(figure["ratio"]),
+            },
+        )
+        for kind, figure in figures.items()
+    ]
 
 
 def main() -> None:
     """Measures in turn and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
+    measuring.add_argument(parser)
     options = parser.parse_args()
-    facts = machine.describe()
-    lines = [
-        "| product | rows x inner x columns | weights | microseconds | times float32 |",
-        "|" + "---|" * 5,
-    ]
-    for name, shape in SHAPES.items():
-        lines += row(name, shape, options.rounds)
-    print(machine.sentence(facts, facts["cores"]))
-    print("\n".join(["", *lines]))
+    machine = measuring.machine()
+    rows = [row for name, shape in SHAPES.items() for row in rows_of(name, shape, options.rounds)]
+    table = measuring.table_of(rows, options.rounds, machine, packages=("tensorflow",))
+    measuring.write(options.record, table)
+    print(tables.plain(table))
 
 
 if __name__ == "__main__":

@@ -9,17 +9,17 @@ workers, workers share them.
 """
 
 import argparse
-import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
 import types
 from typing import Any
 
-from pipeline.common import whole_files
+from benchmarks.peers import rounds
+from benchmarks.records import measuring
+from benchmarks.tables import measured as tables
 from pipeline.recipes.recipe import recipe_from_dict
 
 # Tokens of a source, and of a target without its end.
@@ -105,7 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--workers", default="1,2,4")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=pathlib.Path, help="file for the facts")
+    measuring.add_argument(parser)
     parser.add_argument("--once", nargs=2, metavar=("FOLDER", "WORKERS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
@@ -115,6 +115,7 @@ def main() -> None:
         os.sched_setaffinity(0, cores[: int(options.once[1])])
         print(train(pathlib.Path(options.once[0]), int(options.once[1])))
         return
+    machine = measuring.machine()
     counts = [int(number) for number in options.workers.split(",")]
     rates: dict[int, list[float]] = {count: [] for count in counts}
     with tempfile.TemporaryDirectory() as folder:
@@ -128,19 +129,22 @@ def main() -> None:
                     file=sys.stderr,
                     flush=True,
                 )
-    alone = statistics.median(rates[counts[0]])
-    print(
-        f"| workers | target tokens/s (smallest to largest) | times {counts[0]} worker "
-        "|\n|---|---|---|"
-    )
-    for count, of_count in rates.items():
-        middle = statistics.median(of_count)
-        print(
-            f"| {count} | {middle:,.0f} ({min(of_count):,.0f} to {max(of_count):,.0f}) | "
-            f"{middle / alone:.2f} |"
+    alone = rates[counts[0]]
+    rows = [
+        measuring.row(
+            {"workers": count},
+            {
+                "rate": measuring.spread(rounds.spread(of_count)),
+                "times": measuring.spread(
+                    rounds.spread([rate / base for rate, base in zip(of_count, alone)])
+                ),
+            },
         )
-    if options.json:
-        whole_files.write_text(options.json, json.dumps({"target_tokens_per_second": rates}) + "\n")
+        for count, of_count in rates.items()
+    ]
+    table = measuring.table_of(rows, options.rounds, machine)
+    measuring.write(options.record, table)
+    print(tables.plain(table))
 
 
 if __name__ == "__main__":

@@ -19,22 +19,25 @@ Transformer.
 
 The program needs no attention: a part that fails is reported, and the others run. A part for which
 `--minutes` are too few is left out, and the report names it. `--small` takes tiny sizes, to try the
-program itself on a CPU. Writes DIR/accelerator.json and accelerator.md after each part.
+program itself on a CPU. Writes DIR/accelerator.json and accelerator.md after each part; --record
+writes a result file at the end.
 """
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import pathlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from benchmarks.accelerator.report import DecodingFigure, Report, as_markdown
+from benchmarks.accelerator.report import DecodingFigure, Report, as_markdown, rows
 from benchmarks.accelerator.sizes import SMALL, Sizes
 from benchmarks.peers import floors, machine, processes, rounds
 from benchmarks.peers.job import Job
 from benchmarks.peers.lengths import check_lengths
+from benchmarks.records import measuring
 
 SOURCE_LENGTH = 16
 PACKAGE = __package__
@@ -182,7 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--peer", default=sys.executable, help="the Python that has PyTorch; by default this one"
     )
+    measuring.add_argument(parser)
     options = parser.parse_args(arguments)
+    measured_on = measuring.machine()
     sizes = SMALL if options.small else Sizes()
     options.output.mkdir(parents=True, exist_ok=True)
     facts = machine.describe()
@@ -220,6 +225,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 )
                 report.attempt(f"decoding: {job.body}, batch {batch}", part)
     print(as_markdown(report.found))
+    if report.found["device"]:
+        kind = report.found["device"]["kind"]
+        measured_on = dataclasses.replace(measured_on, accelerator=kind)
+    table = measuring.table_of(
+        rows(report.found), options.rounds, measured_on, packages=("jax", "keras", "transformers")
+    )
+    measuring.write(options.record, table)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from typing import TypedDict
 
 from benchmarks.peers import machine, processes, rounds
 from benchmarks.peers.lengths import WrongLength
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow
 from pipeline.common import whole_files
 
 
@@ -89,6 +91,37 @@ class Report:
         """Writes the measurements as JSON and as Markdown."""
         whole_files.write_json(self.output / "accelerator.json", self.found)
         whole_files.write_text(self.output / "accelerator.md", as_markdown(self.found))
+
+
+def rows(found: Measurements) -> list[MeasuredRow]:
+    """Returns the rows of the result file: what was decoded, then what was trained."""
+    made = []
+    for one in found["decoding"]:
+        for name, figure in one["figures"].items():
+            eager, peer = figure.get("eager"), figure.get("hugging_face")
+            made.append(
+                measuring.row(
+                    {"work": f"decoding, {one['body']}, batch {one['batch']}", "program": name},
+                    {
+                        "tokens": measuring.one(figure["tokens"]),
+                        "ms": measuring.spread(figure["ms"]),
+                        "times_eager": measuring.spread(eager) if eager else None,
+                        "times_hugging_face": measuring.spread(peer) if peer else None,
+                        "share": measuring.one(figure.get("share")),
+                    },
+                )
+            )
+    for trained in found["training"]:
+        made.append(
+            measuring.row(
+                {"work": f"training, {trained['network']}", "program": trained["dtype"]},
+                {
+                    "tokens": measuring.one(trained["rate"]),
+                    "share": measuring.one(trained.get("share")),
+                },
+            )
+        )
+    return made
 
 
 def as_markdown(found: Measurements) -> str:

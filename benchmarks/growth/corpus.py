@@ -11,8 +11,8 @@ split, a fiftieth of the pairs, with a tiny untrained model: outputs do not chan
 
 Each component runs at each size in a process of its own. The table has its seconds, and the most
 memory that the process and its descendants had resident together, sampled every 0.2 seconds;
-DIR/growth.json holds the same facts, DIR/growth.svg draws them. `--beam OPTION` is an option for
-Beam, as in `verbatim run`.
+DIR/growth.json holds the same facts, DIR/growth.svg draws them, and --record writes a result file.
+`--beam OPTION` is an option for Beam, as in `verbatim run`.
 """
 
 import argparse
@@ -29,6 +29,8 @@ from typing import TypedDict
 
 from benchmarks.growth import exponents
 from benchmarks.growth.component_work import COMPONENTS, MODEL, work
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow
 from pipeline.common import tensorflow_settings, whole_files
 from pipeline.recipes import loading
 
@@ -123,6 +125,21 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def measured(rows: Sequence[Row]) -> list[MeasuredRow]:
+    """Returns the rows of the result file."""
+    return [
+        measuring.row(
+            {"component": row["component"], "pairs": row["pairs"]},
+            {
+                "seconds": measuring.one(row["seconds"]),
+                "ms_a_pair": measuring.one(1000 * row["seconds"] / row["pairs"]),
+                "peak_mb": measuring.one(row["peak_bytes"] / 1e6),
+            },
+        )
+        for row in rows
+    ]
+
+
 def curves(rows: Sequence[Row]) -> list[exponents.Curve]:
     """Returns the curves of time, then memory, of each component that ran at several sizes."""
     made: list[exponents.Curve] = []
@@ -162,6 +179,7 @@ def main() -> None:
         metavar="OPTION",
         help="--beam=--OPTION: an option for Beam; repeatable",
     )
+    measuring.add_argument(parser)
     parser.add_argument("--only", nargs=2, metavar=("COMPONENT", "PAIRS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     tensorflow_settings.quiet()
@@ -182,6 +200,7 @@ def main() -> None:
         options.data / f"train.{language}"
         for language in (recipe.data.source_language, recipe.data.target_language)
     )
+    machine = measuring.machine()
     rows: list[Row] = []
     for pairs in map(int, options.pairs.split(",")):
         folder = options.output / str(pairs)
@@ -212,6 +231,8 @@ def main() -> None:
     if made := curves(rows):
         exponents.write(options.output / "growth.svg", "Growth with the corpus", made)
     print(table(rows))
+    packages = ("tfx", "apache-beam", "tensorflow")
+    measuring.write(options.record, measuring.table_of(measured(rows), 1, machine, packages))
 
 
 if __name__ == "__main__":

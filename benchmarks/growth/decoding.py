@@ -7,7 +7,7 @@ The network is that of `benchmarks.peers`, untrained, exported and run through i
 (XLA). One size changes at a time; the others are a source of 16 tokens, beam 5, one sentence, 8,000
 words; outputs have 20 tokens, forced. Each point is a process of its own, so that its peak of
 resident memory is its own; the time is the median of the calls after the first. Writes
-DIR/decoding.json, decoding.md and decoding.svg.
+DIR/decoding.json, decoding.md and decoding.svg; --record writes a result file.
 """
 
 import argparse
@@ -24,6 +24,8 @@ from benchmarks.growth import exponents
 from benchmarks.peers import corpus, machine, processes
 from benchmarks.peers.job import Job
 from benchmarks.peers.lengths import check_lengths
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow, Spread
 from pipeline.common import whole_files
 
 
@@ -132,6 +134,22 @@ def table(name: str, points: Sequence[tuple[int, Point]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def rows(axes: Mapping[str, Sequence[tuple[int, Point]]]) -> list[MeasuredRow]:
+    """Returns the rows of the result file."""
+    return [
+        measuring.row(
+            {"what grows": AXES[name].label, "size": size},
+            {
+                "ms": Spread(1e3 * facts["seconds"], 1e3 * facts["low"], 1e3 * facts["high"]),
+                "peak_mb": measuring.one(facts["peak_bytes"] / 1e6),
+                "first_seconds": measuring.one(facts["first_seconds"]),
+            },
+        )
+        for name, points in axes.items()
+        for size, facts in points
+    ]
+
+
 def curves(axes: Mapping[str, Sequence[tuple[int, Point]]]) -> list[exponents.Curve]:
     """Returns the curves of time, then memory, of each axis."""
     made: list[exponents.Curve] = []
@@ -166,13 +184,14 @@ def main() -> None:
     parser.add_argument("--axes", default=",".join(AXES))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    measuring.add_argument(parser)
     options = parser.parse_args()
     names = options.axes.split(",")
     if unknown := set(names) - set(AXES):
         parser.error(f"--axes {', '.join(sorted(unknown))}: choose of {', '.join(AXES)}")
     options.output.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(options.output / "work", ignore_errors=True)
-    facts = machine.describe()
+    facts, measured_on = machine.describe(), measuring.machine(options.threads)
     axes: dict[str, list[tuple[int, Point]]] = {}
     # The axes meet in one point.
     known: dict[tuple[tuple[str, int], ...], Point] = {}
@@ -196,6 +215,7 @@ def main() -> None:
     text = "\n".join([*parts, "![Growth of decoding](decoding.svg)", ""])
     whole_files.write_text(options.output / "decoding.md", text)
     print(text)
+    measuring.write(options.record, measuring.table_of(rows(axes), options.repeats, measured_on))
 
 
 if __name__ == "__main__":

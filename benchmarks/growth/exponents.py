@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from benchmarks.peers import picture
+from pipeline.common import whole_files
 
 _TEMPLATE = pathlib.Path(__file__).with_name("curves.svg.jinja")
 _PANEL = {"width": 320, "height": 250, "left": 58, "right": 16, "top": 46, "bottom": 44}
@@ -128,6 +129,11 @@ def _panel(number: int, curve: Curve) -> dict[str, Any]:
     }
 
 
+def drawn(title: str, curves: Sequence[Curve]) -> str:
+    """Returns the SVG of `panels(curves)`."""
+    return picture.rendered(_TEMPLATE, title=title, **panels(curves))
+
+
 def write(path: pathlib.Path, title: str, curves: Sequence[Curve]) -> None:
     """Writes an SVG file of `panels(curves)`."""
-    picture.render(_TEMPLATE, path, title=title, **panels(curves))
+    whole_files.write_text(path, drawn(title, curves))

@@ -45,8 +45,7 @@ class Decoder:
 
 
 _TRANSFORMERS = "transformers_and_ctranslate2"
-# How many words decoding chooses among, of 8,000. By `benchmarks.heads` such a list costs no
-# quality (docs/results/speed.md).
+# How many words decoding chooses among, of 8,000; docs/results/lexicons.md shows their quality.
 SHORTLIST = 256
 SMALL_SHORTLIST = 128
 PROGRAMS = {
@@ -80,5 +79,21 @@ DEFAULTS = {
 }
 PROGRAMS |= {
     f"{name}_side_by_side": dataclasses.replace(PROGRAMS[name], side_by_side=True)
+    for name in ("ours", "ours_shortlist", "ours_small_shortlist", "opennmt_py", "ctranslate2")
+}
+#: What tables call the programs, of decoding and of training.
+LABELS = {
+    "ours_no_xla": "ours, no XLA",
+    "ours_shortlist": f"ours, {SHORTLIST} words",
+    "ours_shortlist_no_xla": f"ours, {SHORTLIST} words, no XLA",
+    "ours_small_shortlist": f"ours, {SMALL_SHORTLIST} words",
+    "ours_large_vocabulary": "ours, large vocabulary",
+    "opennmt_py": "OpenNMT-py 3.5.1",
+    "opennmt_tf": "OpenNMT-tf 2.32, no copying",
+    "ctranslate2": "CTranslate2 4.8.5",
+    "hugging_face": "Hugging Face, Transformers 4.57.6",
+}
+LABELS |= {
+    f"{name}_side_by_side": f"{LABELS.get(name, name)}, side by side"
     for name in ("ours", "ours_shortlist", "ours_small_shortlist", "opennmt_py", "ctranslate2")
 }

@@ -27,7 +27,8 @@ whole development set, for that. Forced, OpenNMT-py's own maximum of 20 takes 20
 and Hugging Face's; `--programs` chooses, for instance OpenNMT-tf 2.32 too, whose GRU does not copy.
 How quality would compare is known of OpenNMT-py alone: it alone is trained.
 
-Writes DIR/decoding.json, decoding.md, decoding.svg, and each program's outputs and log.
+Writes DIR/decoding.json, decoding.md, decoding.svg, and each program's outputs and log; --record
+writes the table as a result file.
 """
 
 import argparse
@@ -40,9 +41,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
-from benchmarks.peers.decoders import DEFAULTS, PROGRAMS
+from benchmarks.peers.decoders import DEFAULTS, LABELS, PROGRAMS
 from benchmarks.peers.job import Job
 from benchmarks.peers.lengths import WrongLength, check_lengths
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow, TableRecord
+from benchmarks.tables import measured as tables
 from pipeline.common import whole_files
 
 # Enough for about three seconds of a turn at either batch.
@@ -77,9 +81,11 @@ class BatchFigures(_BatchFigures, total=False):
         floor_ms: milliseconds of a sentence that the machine needs at least.
         figures: by the name of the program.
         bleu: by the name of the program, where outputs are compared.
+        words: of an output on average, likewise: what is shorter has less BLEU, and less work.
     """
 
     bleu: dict[str, float | None]
+    words: dict[str, float]
 
 
 class Report(TypedDict):
@@ -207,34 +213,26 @@ def summarize(
     return {"batch": batch, "floor_ms": floor_ms, "figures": figures}
 
 
-def table(batches: Sequence[BatchFigures], against: str) -> str:
-    """Returns the Markdown table of what `summarize` returned for each batch size."""
-    head = [
-        "batch",
-        "program",
-        "ms a sentence",
-        f"times {against}",
-        "share of the floor",
-        "CPU ms a sentence",
-        "BLEU",
-        "peak, MB",
-    ]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+def rows(batches: Sequence[BatchFigures]) -> list[MeasuredRow]:
+    """Returns the rows of the result file."""
+    made = []
     for one in batches:
         for name, figure in one["figures"].items():
-            bleu = one.get("bleu", {}).get(name)
-            cells = [
-                str(one["batch"]),
-                name,
-                rounds.with_spread(figure, 2),
-                rounds.with_spread(figure["ratio"], 2) if "ratio" in figure else "",
-                f"{figure['share_of_floor']:.0%}",
-                f"{figure['cpu_ms']['median']:.2f}",
-                "" if bleu is None else f"{bleu:.1f}",
-                f"{figure['peak_bytes'] / 1e6:,.0f}",
-            ]
-            lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+            made.append(
+                measuring.row(
+                    {"batch": one["batch"], "program": LABELS.get(name, name)},
+                    {
+                        "ms": measuring.spread(figure),
+                        "times": measuring.spread(figure["ratio"]) if "ratio" in figure else None,
+                        "floor": measuring.one(figure["share_of_floor"]),
+                        "cpu_ms": measuring.spread(figure["cpu_ms"]),
+                        "bleu": measuring.one(one.get("bleu", {}).get(name)),
+                        "words": measuring.one(one.get("words", {}).get(name)),
+                        "peak_mb": measuring.one(figure["peak_bytes"] / 1e6),
+                    },
+                )
+            )
+    return made
 
 
 def bleu(outputs: Mapping[str, list[str]], references: list[str]) -> dict[str, float | None]:
@@ -252,7 +250,7 @@ def bleu(outputs: Mapping[str, list[str]], references: list[str]) -> dict[str, f
     }
 
 
-def write(output: pathlib.Path, report: Report) -> None:
+def write(output: pathlib.Path, report: Report, table: TableRecord) -> None:
     """Writes JSON, table and picture."""
     text = [
         "# Decoding beside peers",
@@ -260,7 +258,7 @@ def write(output: pathlib.Path, report: Report) -> None:
         machine.sentence(report["machine"], report["job"]["threads"]),
         "",
     ]
-    text += [table(report["batches"], report["against"])]
+    text += [f"Times {report['against']}:", "", tables.plain(table), ""]
     text += ["![Milliseconds a sentence](decoding.svg)", ""]
     text += [f"- {name}: {facts['version']}" for name, facts in report["programs"].items()]
     text += ["", floors.table(report["rates"], Job(**report["job"]), report["source_length"])]
@@ -307,6 +305,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--attention", default=Job.attention, choices=("bilinear", "additive", "dot")
     )
+    measuring.add_argument(parser)
     options = parser.parse_args()
     if options.free and not options.trained:
         parser.error("--free needs trained models: give --trained")
@@ -334,7 +333,7 @@ def main() -> None:
     names = options.programs
     against = next((name for name in names if not name.startswith("ours")), names[0])
     options.output.mkdir(parents=True, exist_ok=True)
-    facts = machine.describe()
+    facts, measured_on = machine.describe(), measuring.machine(job.threads)
     rates = floors.measured_rates(job.threads, options.output / "rates.log")
     sources = [source for source, _ in corpus.read(options.data, "dev")]
     source_length = round(sum(len(source.split()) for source in sources) / len(sources))
@@ -361,11 +360,17 @@ def main() -> None:
             one = summarize(batch, measured, floor_ms, against)
             if options.free:
                 one["bleu"] = bleu(outputs, references)
+                one["words"] = {
+                    name: sum(len(text.split()) for text in texts) / len(texts)
+                    for name, texts in outputs.items()
+                }
             report["batches"].append(one)
             for name, texts in outputs.items():
                 path = options.output / f"{name}-{batch}.txt"
                 whole_files.write_text(path, "".join(f"{text}\n" for text in texts))
-    write(options.output, report)
+    table = measuring.table_of(rows(report["batches"]), options.rounds, measured_on)
+    write(options.output, report, table)
+    measuring.write(options.record, table)
 
 
 if __name__ == "__main__":

@@ -44,11 +44,11 @@ def bars(groups: Sequence[Group]) -> dict[str, Any]:
         def x(value: float, scale: float = scale) -> float:
             return round(_NAMES + value * scale, 1)
 
-        drawn = []
+        shown = []
         for place, (name, one) in enumerate(group["figures"].items()):
             y = top + _TITLE + place * (_BAR + _GAP)
             ends = {"median": x(one["median"]), "low": x(one["low"]), "high": x(one["high"])}
-            drawn.append(
+            shown.append(
                 {
                     "name": name,
                     "index": 0 if name.startswith("ours") else 1,
@@ -57,22 +57,32 @@ def bars(groups: Sequence[Group]) -> dict[str, Any]:
                     **ends,
                 }
             )
-        bottom = top + _TITLE + len(drawn) * (_BAR + _GAP)
+        bottom = top + _TITLE + len(shown) * (_BAR + _GAP)
         ticks = [{"x": x(mark), "label": f"{mark:g}"} for mark in marks]
         made.append(
-            {"title": group["title"], "top": top, "bottom": bottom, "bars": drawn, "ticks": ticks}
+            {"title": group["title"], "top": top, "bottom": bottom, "bars": shown, "ticks": ticks}
         )
         top = bottom + 34
     return {"width": _WIDTH, "height": top, "left": _NAMES, "bar": _BAR, "groups": made}
 
 
+def drawn(title: str, groups: Sequence[Group]) -> str:
+    """Returns the SVG of `bars(groups)`."""
+    return rendered(_TEMPLATE, title=title, **bars(groups))
+
+
 def write(path: pathlib.Path, title: str, groups: Sequence[Group]) -> None:
     """Writes an SVG file of `bars(groups)`."""
-    render(_TEMPLATE, path, title=title, **bars(groups))
+    whole_files.write_text(path, drawn(title, groups))
 
 
 def render(template: pathlib.Path, path: pathlib.Path, **values: Any) -> None:
-    """Writes an SVG file of a template.
+    """Writes an SVG file of a template; arguments as for `rendered`."""
+    whole_files.write_text(path, rendered(template, **values))
+
+
+def rendered(template: pathlib.Path, **values: Any) -> str:
+    """Returns the SVG of a template.
 
     Beside its values, the template has `colours`, those of page and report.
     """
@@ -80,5 +90,4 @@ def render(template: pathlib.Path, path: pathlib.Path, **values: Any) -> None:
     # The first rules of the file define the colours.
     colours = colours[: colours.index("* {")]
     made = jinja2.Template(template.read_text(encoding="utf-8"), autoescape=True, trim_blocks=True)
-    text = made.render(colours=markupsafe.Markup(colours), **values)
-    whole_files.write_text(path, text + "\n")
+    return made.render(colours=markupsafe.Markup(colours), **values) + "\n"

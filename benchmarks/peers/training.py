@@ -10,7 +10,7 @@ evaluation after each pass, of the same 64 pairs. Updates of ours hold pairs of 
 on average, the peer's 64 pairs. The loss after each pass, in nats a target token, stands beside the
 rates, so that equal progress an update can be seen. With `ours_large_vocabulary` that loss is over
 the words of its smaller softmax; the evaluation's, over all words, says what the smaller one costs.
-Writes DIR/training.json, training.md and training.svg.
+Writes DIR/training.json, training.md and training.svg; --record writes the table as a result file.
 """
 
 import argparse
@@ -22,7 +22,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
+from benchmarks.peers.decoders import LABELS
 from benchmarks.peers.job import Job
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow
+from benchmarks.tables import measured as tables
 from pipeline.common import whole_files
 
 
@@ -72,45 +76,36 @@ def floor_rate(job: Job, pairs: Sequence[corpus.Pair], rates: floors.Rates) -> f
     return job.training_batch * (target + 1) / floors.seconds(products, rates)
 
 
-def table(
-    figures: Mapping[str, rounds.Figure], last: rounds.Round, floor: float, against: str
-) -> str:
-    """Returns the Markdown table.
+def rows(
+    figures: Mapping[str, rounds.Figure], last: rounds.Round, floor: float
+) -> list[MeasuredRow]:
+    """Returns the rows of the result file.
 
     Args:
         figures: target tokens a second by the name of the program.
         last: the facts of the last trainings.
         floor: target tokens a second that the machine allows.
-        against: the program that others are compared with.
     """
-    head = [
-        "program",
-        "target tokens/s",
-        "source tokens/s",
-        f"times {against}",
-        "share of the floor",
-        "pairs an update",
+    return [
+        measuring.row(
+            {"program": LABELS.get(name, name)},
+            {
+                "rate": measuring.spread(figure),
+                "source_rate": measuring.one(last[name]["source_rate"]),
+                "times": measuring.spread(figure["ratio"]),
+                "floor": measuring.one(figure["median"] / floor),
+                "pairs_an_update": measuring.one(last[name]["pairs_an_update"]),
+                "updates": measuring.one(last[name]["losses"][-1][0]),
+                "loss": measuring.one(last[name]["losses"][-1][1]),
+                "eval_loss": measuring.one(
+                    last[name]["eval_losses"][-1][1] if last[name].get("eval_losses") else None
+                ),
+                "parameters": measuring.one(last[name]["parameters"]),
+                "peak_mb": measuring.one(last[name]["peak_bytes"] / 1e6),
+            },
+        )
+        for name, figure in figures.items()
     ]
-    head += ["loss (update)", "eval loss, all words (update)", "parameters", "peak, MB"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for name, figure in figures.items():
-        facts = last[name]
-        cells = [
-            name,
-            rounds.with_spread(figure, 0),
-            f"{facts['source_rate']:,.0f}",
-            rounds.with_spread(figure["ratio"], 2),
-            f"{figure['median'] / floor:.0%}",
-            f"{facts['pairs_an_update']:.1f}",
-            *(
-                ", ".join(f"{loss:.2f} ({update})" for update, loss in facts.get(kind, ()))
-                for kind in ("losses", "eval_losses")
-            ),
-            f"{facts['parameters']:,}",
-            f"{facts['peak_bytes'] / 1e6:,.0f}",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -128,12 +123,13 @@ def main() -> None:
     parser.add_argument(
         "--attention", default=Job.attention, choices=("bilinear", "additive", "dot")
     )
+    measuring.add_argument(parser)
     options = parser.parse_args()
     job = Job(threads=options.threads, attention=options.attention, updates=options.updates)
     names = options.programs.split(",")
     against = "opennmt_py" if "opennmt_py" in names else names[-1]
     options.output.mkdir(parents=True, exist_ok=True)
-    facts = machine.describe()
+    facts, measured_on = machine.describe(), measuring.machine(job.threads)
     rates = floors.measured_rates(job.threads, options.output / "rates.log")
     # Every training is a new process: there is nothing to warm up.
     measured = rounds.interleave(
@@ -142,9 +138,13 @@ def main() -> None:
     figures = rounds.figure(measured, "target_rate", against, lower_is_better=False)
     pairs, _ = corpus.training_pairs(corpus.read(options.data, "train"), job)
     floor = floor_rate(job, pairs, rates)
+    table = measuring.table_of(rows(figures, measured[-1], floor), options.rounds, measured_on)
     text = ["# Training beside peers", "", machine.sentence(facts, job.threads), ""]
     text += [
-        table(figures, measured[-1], floor, against),
+        f"Times {against}:",
+        "",
+        tables.plain(table),
+        "",
         "![Target tokens a second](training.svg)",
         "",
     ]
@@ -165,6 +165,7 @@ def main() -> None:
     }
     picture.write(options.output / "training.svg", "Target tokens a second", [group])
     print("\n".join(text))
+    measuring.write(options.record, table)
 
 
 if __name__ == "__main__":

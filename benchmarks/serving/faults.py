@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 import grpc
 
+from benchmarks.records import measuring
 from benchmarks.serving.harness import (
     Connection,
     Server,
@@ -229,7 +230,9 @@ def main() -> int:
     parser.add_argument("--versions", type=int, default=20)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--json", type=pathlib.Path)
+    measuring.add_argument(parser)
     options = parser.parse_args()
+    machine = measuring.machine()
     texts = sorted(set(read_texts(options.texts, 200)))
     facts: dict[str, Any] = {}
     good = True
@@ -251,6 +254,12 @@ def main() -> int:
             note("the server", ({"log": server.log()[-2000:]}, False))
     if options.json:
         whole_files.write_json(options.json, facts)
+    rows = [
+        measuring.row({"part": part, "what came of it": measuring.sentence(found)}, {})
+        for part, found in facts.items()
+    ]
+    table = measuring.table_of(rows, 1, machine, packages=("tensorflow", "grpcio"))
+    measuring.write(options.record, table)
     return 0 if good else 1
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from benchmarks.records import measuring
 from benchmarks.serving.harness import NAME, Server, crowd, model_version, predict_request
 from pipeline.common import whole_files
 
@@ -216,7 +217,9 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=pathlib.Path)
+    measuring.add_argument(parser)
     options = parser.parse_args()
+    machine = measuring.machine()
     with Server(options.model, "--batch-size", "32") as server:
         facts, good = asyncio.run(attack(server, options.requests, options.seed))
         if not server.is_running():
@@ -225,6 +228,13 @@ def main() -> int:
     print("as it must be" if good else "NOT as it must be")
     if options.json:
         whole_files.write_json(options.json, facts)
+    rows = [
+        measuring.row(
+            {"part": "malformed requests", "what came of it": measuring.sentence(facts)}, {}
+        )
+    ]
+    table = measuring.table_of(rows, 1, machine, packages=("tensorflow", "grpcio"))
+    measuring.write(options.record, table)
     return 0 if good else 1
 
 

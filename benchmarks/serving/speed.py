@@ -13,11 +13,12 @@ import asyncio
 import concurrent.futures
 import multiprocessing
 import pathlib
-import statistics
 import sys
 import time
 from collections.abc import Sequence
 
+from benchmarks.peers import rounds
+from benchmarks.records import measuring
 from benchmarks.serving.harness import (
     Connection,
     Server,
@@ -27,7 +28,7 @@ from benchmarks.serving.harness import (
     quantiles,
     read_texts,
 )
-from pipeline.common import whole_files
+from benchmarks.tables import measured as tables
 from serving import processors
 from serving.limits import Limits
 from serving.servable import Servable
@@ -108,11 +109,12 @@ def main() -> None:
     )
     parser.add_argument("--texts", required=True, help="file with one text per line")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=pathlib.Path)
+    measuring.add_argument(parser)
     options = parser.parse_args()
+    machine = measuring.machine()
     texts = read_texts(options.texts, 512)
     servable = load(options.model)
-    rounds: list[dict[str, tuple[float, float]]] = []
+    taken: list[dict[str, tuple[float, float]]] = []
     batched = ("--batch-size", str(BATCH))
     pool = concurrent.futures.ProcessPoolExecutor(
         1, multiprocessing.get_context("spawn"), load_side_by_side, (options.model,)
@@ -133,7 +135,7 @@ def main() -> None:
             )
             # The first round warms up.
             if number:
-                rounds.append(
+                taken.append(
                     {
                         "p50 ms": (served[0], direct[0]),
                         "p99 ms": (served[1], direct[1]),
@@ -141,18 +143,24 @@ def main() -> None:
                         "sentences/s, a core a batch": rates_beside,
                     }
                 )
-                print(f"  round {number}: {rounds[-1]}", file=sys.stderr, flush=True)
-    print("| | served | in process | ratio, median (smallest to largest) |\n|---|---|---|---|")
-    for name in rounds[0]:
-        served, direct = zip(*(one[name] for one in rounds))
-        ratios = [a / b for a, b in zip(served, direct)]
-        cells = (f"{statistics.median(served):.1f}", f"{statistics.median(direct):.1f}")
-        print(
-            f"| {name} | {' | '.join(cells)} | {statistics.median(ratios):.2f} ({min(ratios):.2f} "
-            f"to {max(ratios):.2f}) |"
+                print(f"  round {number}: {taken[-1]}", file=sys.stderr, flush=True)
+    rows = []
+    for name in taken[0]:
+        pairs = [one[name] for one in taken]
+        by_server, by_process = ([pair[side] for pair in pairs] for side in (0, 1))
+        rows.append(
+            measuring.row(
+                {"what": name},
+                {
+                    "served": measuring.spread(rounds.spread(by_server)),
+                    "direct": measuring.spread(rounds.spread(by_process)),
+                    "ratio": measuring.spread(rounds.spread([a / b for a, b in pairs])),
+                },
+            )
         )
-    if options.json:
-        whole_files.write_json(options.json, rounds)
+    table = measuring.table_of(rows, options.rounds, machine, packages=("tensorflow", "grpcio"))
+    measuring.write(options.record, table)
+    print(tables.plain(table))
 
 
 if __name__ == "__main__":

@@ -37,8 +37,7 @@ class SpanCopy(CopyHead):
             of the decoder's state.
         copying_context: what the transducer reads: `"start"`, the state of the span's first token,
             h_i; or `"expected"`, sum_i P(i) h_i, which is the same for every start and so cheaper
-            in decoding. The paper leaves it open; on headlines they are equally good
-            (`docs/results/quality.md`).
+            in decoding. The paper leaves it open; `docs/results/span_copy.md` compares them.
 
     Call arguments:
         inputs: `[batch, target_length, embedding_size]`, embedded previous tokens.

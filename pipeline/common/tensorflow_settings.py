@@ -22,6 +22,6 @@ def for_training() -> None:
     """Makes TensorFlow multiply matrices with oneDNN, its default on newer processors only.
 
     With AVX2 too, an update then takes a fifth less time. Serving without XLA must not use it: its
-    products of single rows became slower by a third (`docs/results/speed.md`).
+    products of single rows would be slower.
     """
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

@@ -13,10 +13,13 @@ from pipeline.metrics.scoring_options import ScoringOptions
 _BLIND = 0.1
 _LETTER = regex.compile(r"[\p{L}\p{M}\p{N}]")
 _ENGLISH_LETTER = regex.compile(r"[A-Za-z0-9]")
-# A run of letters of scripts without spaces that is longer than a word.
+# A run of letters of scripts without spaces that is longer than a word. Words of Chinese characters
+# are shorter.
 _UNCUT = regex.compile(
-    r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]{7,}"
+    r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]{7,}|\p{Han}{5,}"
 )
+# BLEU's longest n-gram.
+_LONGEST = 4
 # sacrebleu's tokenizers that cut only at white space and punctuation.
 _CUT_AT_SPACES = ("13a", "intl", "none")
 # Names of the unknown word in toolkits.
@@ -52,11 +55,17 @@ def blind_spots(
             )
     uncut = sum(len(run) for text in references for run in _UNCUT.findall(text)) / letters
     of_words = [name for name in metric_names if name in ("bleu", "bleu_by_length", "nist")]
-    if uncut > _BLIND and of_words and sacrebleu_bleu(options)[1] in _CUT_AT_SPACES:
+    bleu, tokenizer = sacrebleu_bleu(options) if of_words else (None, "")
+    if uncut > _BLIND and tokenizer in _CUT_AT_SPACES:
         sentences.append(
             f"{', '.join(of_words)}: words are cut at white space, but {uncut:.0%} of the "
             "references' letters are in scripts without spaces: set their language with "
             f"{setting}, such as zh, ja or th, or use chrF."
+        )
+    elif bleu and all(len(bleu.tokenizer(text).split()) < _LONGEST for text in references):
+        sentences.append(
+            f"{', '.join(of_words)}: no reference has {_LONGEST} words, so BLEU is 0 for any "
+            "outputs: use chrF or exact_match."
         )
     if uncut > _BLIND and "ter" in metric_names:
         sentences.append(

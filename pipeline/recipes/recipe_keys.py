@@ -25,9 +25,11 @@ class RecipeKeys:
 
     # The model's name when served.
     name: str
+    # What the model is for, in words, for the report and the model card.
     description: str = ""
     # The data's licence, in words, for the model card.
     licence: str = ""
+    # What is learned: texts out of texts, or how likely each word of a text is.
     task: str = choice(*TASKS, default="seq2seq")
     data: DataConfig = DataConfig()
     vocabulary: VocabularyConfig = VocabularyConfig()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -12,21 +12,7 @@ from pipeline.common import progress
 from pipeline.features import source_features, vocabulary_files
 from pipeline.text import characters
 from pipeline.training.initial_model import InitialModel, InitialModelError
-
-
-class InitialFacts(TypedDict):
-    """What a training took from another model.
-
-    Attributes:
-        path: the folder of the model's version.
-        weights: how many of the network's weights began with the model's.
-        words: by the file of a vocabulary, how many of its entries the model knew, and how many
-            there are.
-    """
-
-    path: str
-    weights: int
-    words: dict[str, tuple[int, int]]
+from pipeline.training.trainer_outputs import InitialFacts
 
 
 class _Entries(NamedTuple):

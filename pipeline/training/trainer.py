@@ -16,13 +16,12 @@ from pipeline.training import (
 from pipeline.training.checkpointing import Checkpointing, TrainingState, load_state
 from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
 from pipeline.training.fitting import Fitting
-from pipeline.training.initial_weights import InitialFacts
 from pipeline.training.loaded_split import LoadedSplit
 from pipeline.training.model_building import build_model
 from pipeline.training.model_inputs import ModelInputs
 from pipeline.training.optimizer import Adam
 from pipeline.training.trainer_arguments import TrainerArguments
-from pipeline.training.trainer_outputs import TrainingFacts
+from pipeline.training.trainer_outputs import InitialFacts, TrainingFacts
 from pipeline.training.training_callbacks import TrainingCallbacks
 from pipeline.training.training_inputs import TrainingInputs
 from pipeline.training.workers import Workers

@@ -5,10 +5,23 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
-from pipeline.training.initial_weights import InitialFacts
-
 # The file of a training's facts: see `read_history`.
 HISTORY_FILE = "history.json"
+
+
+class InitialFacts(TypedDict):
+    """What a training took from another model.
+
+    Attributes:
+        path: the folder of the model's version.
+        weights: how many of the network's weights began with the model's.
+        words: by the file of a vocabulary, how many of its entries the model knew, and how many
+            there are.
+    """
+
+    path: str
+    weights: int
+    words: dict[str, tuple[int, int]]
 
 
 class _CurvePoint(TypedDict):

@@ -1,54 +1,30 @@
-"""The table of heads: its test uses all seeds, and no command overwrites another's run."""
+"""A comparison on the command line is a campaign with one table."""
 
-import argparse
-import json
-import pathlib
-import re
+import pytest
 
 from benchmarks import heads
-from pipeline.recipes import loading
-
-RESULTS = pathlib.Path(heads.__file__).parents[1] / "docs" / "results" / "quality.md"
-REFERENCES = [f"open file {number}" for number in range(40)]
+from benchmarks.campaign.jobs import Folders, Job
+from benchmarks.campaign.plan import PlanError
 
 
-def cell(right, sources=REFERENCES):
-    records = [
-        {"source": source, "reference": text, "text": text if place < right else "no"}
-        for place, (source, text) in enumerate(zip(sources, REFERENCES))
-    ]
-    return heads.Cell({}, records, "")
-
-
-def test_the_p_value_is_of_all_seeds():
-    recipe = loading.load_recipe("geo880")
-
-    def p_value(ours, theirs):
-        return heads.p_value(recipe, "exact_match", ours, theirs)
-
-    # The first seeds alone differ clearly.
-    assert p_value([cell(38)], [cell(15)]) < 0.01
-    assert p_value([cell(38), cell(15)], [cell(15), cell(38)]) > 0.5
-    assert p_value([cell(38), cell(37)], [cell(15), cell(16)]) < 0.01
-    other = cell(15, [f"{text}!" for text in REFERENCES])
-    assert p_value([cell(38)], [other]) is None
-
-
-def test_several_seeds_have_mean_and_deviation():
-    values = [{"value": 10.0}, {"value": 12.0}, {"value": 14.0}]
-    assert heads.measured(values) == "12 ± 2 (seeds: 10 to 14)"
-    assert heads.measured([{"value": 0.5, "low": 0.4, "high": 0.6}]) == "0.5 [0.4, 0.6]"
-
-
-def test_each_command_shown_has_a_folder_of_its_own(tmp_path):
-    options = argparse.Namespace(recipe="geo880", output=tmp_path, data="data", set=[])
-    (tmp_path / "results").mkdir()
-    commands = set()
-    for name, seed in (("none", 1), ("attention", 1), ("attention", 2)):
-        (tmp_path / "results" / f"{name}-{seed}.json").write_text(json.dumps({}))
-        commands.add(re.search(r"--output (\S+)", heads.run(options, name, seed).command)[1])
-    assert len(commands) == 3
-    written = re.findall(
-        r"^- [^:`]+: `verbatim run .*?--output (\S+)", RESULTS.read_text(encoding="utf-8"), re.M
+def test_variants_are_rows_tested_against_the_first(tmp_path):
+    plan = heads.plan_of(
+        "geo880", "data/geo880", ["none", "joint_copy"], [1, 2], ["model.dropout=0.1"]
     )
-    assert len(written) == len(set(written)) > 40
+    [table] = plan.tables
+    assert [row.name for row in table.rows] == ["none", "joint_copy"]
+    assert table.against == "none" and table.metrics == ("exact_match", "token_accuracy")
+    jobs = [Job(table, row, 1, Folders("", tmp_path, tmp_path, shared=True)) for row in table.rows]
+    # What they have in common is done once, and their results lie apart.
+    assert jobs[0].folder == jobs[1].folder and jobs[0].facts != jobs[1].facts
+    assert "--data data/geo880" in " ".join(jobs[0].command())
+
+
+def test_a_language_model_has_metrics_of_its_own():
+    [table] = heads.plan_of("penn_treebank_small", "ptb", ["attention"], [1], []).tables
+    assert table.metrics == heads.LANGUAGE_MODEL_METRICS
+
+
+def test_an_unknown_variant_is_refused():
+    with pytest.raises(PlanError, match="no variant magic"):
+        heads.plan_of("geo880", "data/geo880", ["magic"], [1], [])

@@ -119,12 +119,19 @@ def test_tables_have_a_line_for_each_program():
         }
     ]
     one = decoding.summarize(1, found, 5.0, "opennmt_py")
-    lines = decoding.table([one], "opennmt_py").splitlines()
-    assert (
-        lines[2]
-        == "| 1 | ours | 10.00 (10.00 to 10.00) | 8.00 (8.00 to 8.00) | 50% | 20.00 |  | 500 |"
-    )
-    assert len(lines) == 4
+    ours, peer = decoding.rows([one])
+    assert ours.labels == {"batch": "1", "program": "ours"}
+    shown = {name: spread and spread.median for name, spread in ours.figures.items()}
+    assert shown == {
+        "ms": 10.0,
+        "times": 8.0,
+        "floor": 0.5,
+        "cpu_ms": 20.0,
+        "bleu": None,
+        "words": None,
+        "peak_mb": 500.0,
+    }
+    assert peer.labels["program"] == "OpenNMT-py 3.5.1"
 
     facts = {
         "source_rate": 10.0,
@@ -135,11 +142,20 @@ def test_tables_have_a_line_for_each_program():
         "peak_bytes": 1e9,
     }
     figures = rounds.figure([{"ours": {"rate": 100.0}}], "rate", "ours", lower_is_better=False)
-    text = training.table(figures, {"ours": facts}, 400.0, "ours")
-    assert (
-        "| ours | 100 (100 to 100) | 10 | 1.00 (1.00 to 1.00) | 25% | 64.0 | 5.50 (40) | 6.25 "
-        "(20) | 1,000 | 1,000 |" in text
-    )
+    [row] = training.rows(figures, {"ours": facts}, 400.0)
+    shown = {name: spread and spread.median for name, spread in row.figures.items()}
+    assert shown == {
+        "rate": 100.0,
+        "source_rate": 10.0,
+        "times": 1.0,
+        "floor": 0.25,
+        "pairs_an_update": 64,
+        "updates": 40,
+        "loss": 5.5,
+        "eval_loss": 6.25,
+        "parameters": 1000,
+        "peak_mb": 1000.0,
+    }
 
 
 def test_outputs_of_another_length_stop_the_comparison():

@@ -10,4 +10,5 @@ from pipeline.recipes.fields import choice
 class BaselineConfig:
     """A second model to compare with: the same recipe with another head. Empty: none is trained."""
 
+    # The head of the second model; empty trains none.
     head: str = choice("", *HEADS, default="")

@@ -19,11 +19,17 @@ class DataConfig:
     # and the shares below divide the pairs into splits. Without eval_files or test_files that split
     # is a share of the training files.
     train_files: tuple[str, ...] = ()
+    # The files of the eval split; without them a share of the training files.
     eval_files: tuple[str, ...] = ()
+    # The files of the test split, measured whole; without them a share of the training files.
     test_files: tuple[str, ...] = ()
+    # The language code of the source; metrics and file names read it.
     source_language: str = "en"
+    # The language code of the target; metrics and file names read it.
     target_language: str = "fr"
+    # The column or JSON key of the source.
     source_column: str = "source"
+    # The column or JSON key of the target.
     target_column: str = "target"
     # The names of the columns, if TSV or CSV files have no header.
     columns: tuple[str, ...] = ()
@@ -40,6 +46,7 @@ class DataConfig:
     # `max_rejected_share`. A copy lexicon has `phrase :- NP : name:type` (a copy of the phrase's
     # first token writes `name:_type`), or phrase, tab, entity.
     dictionary: str = ""
+    # A lexicon of entities: a copy of a phrase's first token writes the entity.
     copy_lexicon: str = ""
     # The token unit: a word, or what a model learned from the training text cuts words into.
     units: str = choice("words", "characters", "subwords", default="words")
@@ -54,12 +61,14 @@ class DataConfig:
     # `pipeline.recipes.choices.PLACEHOLDER_DIALECTS`; and further patterns, regular expressions of
     # RE2.
     placeholders: tuple[str, ...] = DEFAULT_PLACEHOLDERS
+    # Further patterns of placeholders: regular expressions that RE2 understands.
     placeholder_patterns: tuple[str, ...] = ()
     # Lowercases both sides, in training and in serving.
     lowercase: bool = False
     # A source or target with more characters is rejected, and so is one with more tokens (words
     # and punctuation marks).
     max_characters: int = number(2000, low=1)
+    # A source or target with more tokens (words and punctuation marks) is rejected.
     max_tokens: int = number(120, low=1)
     # The run stops if a larger share of the records is rejected.
     max_rejected_share: float = number(0.1, low=0.0, high=1.0)
@@ -68,7 +77,9 @@ class DataConfig:
     # Rejects a pair with the same source and the same target as an earlier one, but never from
     # eval_files or test_files.
     drop_duplicates: bool = True
+    # The share of the pairs that become the eval split, where no files are given for it.
     eval_share: float = number(0.05, low=0.0, high=0.5)
+    # The share of the pairs that become the test split, where no files are given for it.
     test_share: float = number(0.05, low=0.0, high=0.5)
     # Hashed with the normalised source to choose the split.
     split_salt: str = "verbatim"

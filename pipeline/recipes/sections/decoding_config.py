@@ -9,15 +9,21 @@ from pipeline.recipes.fields import choice, number
 class DecodingConfig:
     """How a served model searches."""
 
+    # The hypotheses that the search keeps; 1 is greedy search.
     beam_size: int = number(4, low=1, high=64)
+    # The answers that the signature `n_best` gives for each text.
     n_best: int = number(4, low=1, high=64)
+    # The fewest tokens of an output.
     min_length: int = number(1, low=0)
     # The longest output has factor * source bucket + offset tokens.
     max_length_factor: float = number(1.5, low=0.0)
+    # The tokens that are added to the factor's for the longest output.
     max_length_offset: int = number(10, low=1)
+    # The exponent by which scores are divided by length; 0 divides by nothing.
     length_penalty: float = number(1.0, low=0.0)
     # An output's length counts every token of a copied span, or the span as one.
     length_unit: str = choice("tokens", "choices", default="tokens")
+    # The weight of the penalty on source tokens that attention left out (Wu et al. 2016).
     coverage_penalty: float = number(0.0, low=0.0)
     # 0 searches with a beam. Above 0 n_best outputs are drawn, with random numbers from
     # training.seed, so that the same request gets the same answer.
@@ -36,6 +42,7 @@ class DecodingConfig:
     # lexicon proposes for its words; 0 runs it over all. An answer whose tokens have a smaller
     # geometric mean probability than `shortlist_confidence` is searched again among all words.
     shortlist_size: int = number(0, low=0)
+    # The smallest geometric mean probability of an answer from a shortlist.
     shortlist_confidence: float = number(0.0, low=0.0, high=1.0)
     # An output has each placeholder, tag, URL and option as often as its source, as far as the head
     # can output it.
@@ -43,5 +50,7 @@ class DecodingConfig:
     # A text of numbers, punctuation, protected tokens and words that the model does not know comes
     # back as it is. Switch it off where such texts are not copied, as in sorting or parsing.
     pass_through: bool = True
+    # The numbers of texts that requests are padded to; each is compiled once.
     batch_buckets: tuple[int, ...] = (1, 8, 32)
+    # The source lengths that requests are padded to; each is compiled once.
     length_buckets: tuple[int, ...] = (16, 64, 128)

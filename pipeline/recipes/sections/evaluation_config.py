@@ -30,11 +30,13 @@ class EvaluationConfig:
     # Divides the test split by each name: one of SLICES or of data.slice_features. The two sections
     # below apply to each slice that has at least `min_slice_size` pairs.
     slices: tuple[str, ...] = ()
+    # The fewest pairs of a slice that bounds apply to.
     min_slice_size: int = number(1, low=1)
     slice_thresholds: ThresholdsConfig = ThresholdsConfig()
     slice_change_thresholds: ChangeThresholdsConfig = ChangeThresholdsConfig()
     # An SQLite file for execution_accuracy, relative to the data folder.
     database: str = ""
+    # The resamples of intervals and paired tests.
     bootstrap_samples: int = number(1000, low=10)
 
     @property

@@ -19,9 +19,13 @@ class LanguageModelConfig:
     # The words that the pointer sees, and the steps of backpropagation where each window is read
     # anew.
     window: int = number(100, low=1)
+    # Stacked LSTM layers.
     recurrent_layers: int = number(2, low=1, high=8)
+    # The share of hidden units that keep their last value (Krueger et al. 2016).
     zoneout_hidden: float = number(0.025, low=0.0, high=1.0)
+    # The share of cell units that keep their last value (Krueger et al. 2016).
     zoneout_cell: float = number(0.25, low=0.0, high=1.0)
+    # Whether the softmax has the weights of the embeddings.
     tie_weights: bool = False
     # The rows that the training stream is cut into.
     batch_size: int = number(32, low=1)
@@ -30,6 +34,7 @@ class LanguageModelConfig:
     # Carries states over; else each window is read anew (stride 1 is then Merity et al.'s
     # training).
     carry: bool = True
+    # Adam, or SGD as Zaremba et al. 2014 train.
     optimizer: str = choice("adam", "sgd", default="adam")
     # Training ends after this many epochs without a lower validation perplexity.
     patience: int = number(3, low=1)
@@ -45,5 +50,7 @@ class LanguageModelConfig:
     continuation_tokens: int = number(50, low=1, high=1000)
     # 0 writes the likeliest word; above 0 words are drawn.
     temperature: float = number(0.0, low=0.0)
+    # Draws among this many of the likeliest words; 0 draws among all.
     top_k: int = number(0, low=0)
+    # Draws among the likeliest words that have this mass.
     top_p: float = number(1.0, low=0.01, high=1.0)

@@ -10,7 +10,9 @@ from pipeline.recipes.fields import choice, number
 class ModelConfig:
     """The network. `head` is the copy mechanism; `softmax` copies nothing."""
 
+    # The copy mechanism; `softmax` has none.
     head: str = choice(*HEADS, default="pointer_generator")
+    # The network around the head: recurrent, or a Transformer.
     body: str = choice("rnn", "transformer", default="rnn")
     # Body rnn: the cell of the decoder and of the rnn encoder.
     cell: str = choice("gru", "lstm", default="gru")
@@ -29,12 +31,17 @@ class ModelConfig:
     initial_range: float = number(0.0, low=0.0, high=1.0)
     # Body transformer.
     decoder_layers: int = number(1, low=1, high=24)
+    # Body transformer: heads of each multi-head attention.
     attention_heads: int = number(4, low=1, high=64)
+    # Body transformer: hidden units of the feed-forward networks.
     feed_forward_size: int = number(1024, low=1)
     # Both bodies.
     embedding_size: int = number(256, low=1)
+    # The size of the encoder's and the decoder's states.
     hidden_size: int = number(256, low=1)
+    # Stacked layers of the encoder.
     encoder_layers: int = number(1, low=1, high=24)
+    # The share of units that each training update drops.
     dropout: float = number(0.2, low=0.0, high=0.95)
     # Coverage enters the attention score and the loss; with body transformer only the loss.
     coverage: bool = True
@@ -50,6 +57,7 @@ class ModelConfig:
     # min_span of 1 a single word may be copied too, even if the vocabulary has it. A word that the
     # vocabulary lacks may always be copied alone.
     max_span: int = number(5, low=1, high=32)
+    # Head span_copy: the shortest run of source tokens that is one copy.
     min_span: int = number(1, low=1, high=32)
     # Head pointer_softmax: what points into the source. `unknown`: a word that the vocabulary lacks
     # points to itself. `dictionary`: else to one of its translations (data.dictionary), else to
@@ -68,6 +76,7 @@ class ModelConfig:
     composition: str = choice(*COMPOSITIONS, default="lookup")
     # Of a longer word the first and the last characters are read.
     word_length: int = number(16, low=1, high=128)
+    # Composition `ngram`: the number of vectors that runs of characters are hashed to.
     ngram_buckets: int = number(50_021, low=1, high=2_000_000)
     # The size of the embedding of each of the source's features.
     feature_size: int = number(16, low=1)

@@ -24,6 +24,7 @@ class SegmentationConfig:
     word_buckets: int = number(0, low=0, high=2_000_000)
     # Ours: REINFORCE does not change the states that decisions are read from.
     detached: bool = False
+    # The weight of the REINFORCE loss.
     reinforce_weight: float = number(1.0, low=0.0)
     # A reward is compared with a linear regression on the encoder's states, or with the mean reward
     # of the sentence's other samples.
@@ -46,6 +47,7 @@ class SegmentationConfig:
     # draws lengths from the prior; `script` takes runs of one script (kanji, hiragana, katakana,
     # letters, digits); `kana` does so with each hiragana alone.
     warm_up: str = choice("none", "prior", "script", "kana", default="none")
+    # How many updates the warm-up takes.
     warm_up_updates: int = number(500, low=1)
     # Above 0, this many updates train only the translation, then as many only the segmentation, in
     # turn.

@@ -27,6 +27,7 @@ class TuningConfig:
     algorithm: str = choice("random", "bayesian", "hyperband", default="random")
     # The epochs of a trial, with `hyperband` of the longest; 0 takes training.epochs.
     epochs: int = number(0, low=0)
+    # The seed of the search.
     seed: int = number(1, low=1)
     # From a key of the sections model and training to a list of values, or to {low, high, scale =
     # "linear" or "log"}.

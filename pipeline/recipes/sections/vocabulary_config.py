@@ -9,7 +9,9 @@ from pipeline.recipes.fields import number
 class VocabularyConfig:
     """Word vocabularies of the two sides; protected tokens count as words."""
 
+    # The most words of the source vocabulary, special tokens included.
     source_size: int = number(8000, low=16)
+    # The most words of the target vocabulary, special tokens included.
     target_size: int = number(8000, low=16)
     # Rarer words are unknown, hence copied.
     min_count: int = number(2, low=1)
@@ -23,4 +25,5 @@ class VocabularyConfig:
     # Where `model.composition` reads the characters of source words: how many characters have an
     # id, and how often each must occur.
     characters: int = number(4000, low=16)
+    # How often a character must occur to have an id.
     character_min_count: int = number(2, low=1)

@@ -1,0 +1,126 @@
+"""From finished jobs to result files."""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Sequence
+
+from benchmarks.campaign.jobs import Job, read_facts
+from benchmarks.campaign.plan import Row, Table
+from benchmarks.records import collecting, provenance, record
+from benchmarks.records.record import Machine, Origin, RowRecord, RunRecord, TableRecord
+
+
+class NoResult(Exception):
+    """A run that ended well and left no result that can be read; its message is one sentence."""
+
+
+def keep(job: Job) -> None:
+    """Takes what a run has just left behind out of its folder, which the next run may change.
+
+    Raises:
+        NoResult: the run left nothing that can be read.
+    """
+    part = job.file(".part.json")
+    try:
+        facts = json.loads(part.read_text(encoding="utf-8"))
+        if job.row:
+            _ = facts["systems"][job.row.system]["metrics"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise NoResult(f"It wrote no result that can be read ({error!r}).") from None
+    system = facts["systems"][job.row.system]["name"] if job.row else ""
+    # One file for each system; none of a language model.
+    found = sorted((job.folder / "outputs").glob("*.jsonl"))
+    own = [path for path in found if path.stem == system] or found
+    if job.row and own:
+        shutil.copyfile(own[0], job.outputs)
+    part.replace(job.facts)
+
+
+def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = None) -> None:
+    """Writes the result file of a table, from the jobs of the campaign that are done.
+
+    A row of the file stays as it is where fewer of its seeds have been run here, and where nothing
+    has changed. Tests are made when both rows have all their seeds.
+
+    Args:
+        jobs: of the campaign.
+        table: the table.
+        finished: the job that has just ended; its row, and those tested against it, have changed.
+    """
+    folder = jobs[0].folders.results
+    old = record.read(table.name, folder)
+    known = TableRecord(table.name, old.rows if old else [])
+    done_by_row = {
+        row.name: [job for job in jobs if job.row == row and job.read_status().state == "done"]
+        for row in table.rows
+    }
+    changed = finished.row.name if finished and finished.row else ""
+    for row in table.rows:
+        done, before = done_by_row[row.name], known.row(row.name)
+        if not done or not _is_news(done, before, changed in (row.name, table.against)):
+            continue
+        base = done_by_row.get(table.against, [])
+        tested = []
+        if row.name != table.against and len(done) == len(base) == len(table.seeds):
+            tested = collecting.tests(
+                read_facts(done[0]),
+                table.metrics,
+                [collecting.Outputs.read(job.outputs) for job in done],
+                [collecting.Outputs.read(job.outputs) for job in base],
+                table.against,
+            )
+        runs = [run_record(job, row) for job in done]
+        known = known.with_row(collecting.row_record(row.name, runs, tested))
+    if known.rows:
+        record.write(_ordered(known, table), folder)
+
+
+def _is_news(done: Sequence[Job], before: RowRecord | None, changed: bool) -> bool:
+    """Whether the jobs of a row say more than its row of the result file."""
+    if before is None:
+        return True
+    commands = {run.seed: run.origin.command for run in before.runs}
+    here = {job.seed: job.shown_command() for job in done}
+    if any(commands.get(seed, command) != command for seed, command in here.items()):
+        return True
+    return len(here) > len(commands) or (changed and len(here) == len(commands))
+
+
+def _ordered(known: TableRecord, table: Table) -> TableRecord:
+    """Returns the rows in the order of the plan; those that it no longer has are gone."""
+    rows = [row for name in table.rows if (row := known.row(name.name))]
+    return TableRecord(known.name, rows)
+
+
+def run_record(job: Job, row: Row) -> RunRecord:
+    """Returns the record of a finished job."""
+    status = job.read_status()
+    origin = Origin(
+        job.shown_command(),
+        status.commit,
+        provenance.day(status.started + status.seconds),
+        Machine(**status.machine),
+        {},
+    )
+    return collecting.run_record(read_facts(job), origin, job.seed, row.system)
+
+
+def keep_measured(job: Job) -> None:
+    """Takes over the result file that a table's own command wrote.
+
+    Raises:
+        NoResult: the command wrote none.
+    """
+    part = job.file(".part.json")
+    try:
+        measured = record.read_file(part)
+    except record.RecordError as error:
+        raise NoResult(f"It wrote no result that can be read ({error}).") from None
+    if not measured.rows and not measured.measured:
+        raise NoResult("It wrote a result without rows.")
+    origin = measured.origin and dataclasses.replace(measured.origin, command=job.shown_command())
+    record.write(
+        dataclasses.replace(measured, name=job.table.name, origin=origin), job.folders.results
+    )
+    part.replace(job.facts)

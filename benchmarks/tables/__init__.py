@@ -1,0 +1,1 @@
+"""Tables and pictures of pages, made of the result files in `benchmarks/results`."""

@@ -1,0 +1,82 @@
+"""What the documentation site is given by the code: the pages that are generated at each build."""
+
+import argparse
+import ast
+import contextlib
+import io
+import pathlib
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from pipeline.commands import main
+from pipeline.recipes import key_reference
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+#: The pages of the API: the path, the title, and the modules whose public names it lists.
+API_PAGES = {
+    "layers": ("Layers", ("keras_models.layers",)),
+    "heads": ("Heads", ("keras_models.heads",)),
+    "models": ("Models", ("keras_models.models",)),
+    "decoding": ("Decoding", ("keras_models.decoding",)),
+    "losses": ("Losses", ("keras_models.losses",)),
+    "language_modeling": ("Language modeling", ("keras_models.language_modeling",)),
+    "client": ("Client", ("serving.client", "serving.async_client", "serving.answers")),
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the generated pages; MkDocs calls it."""
+    pages = {
+        "reference/recipe_keys.md": key_reference.markdown(),
+        "reference/command_line.md": command_line(),
+        **{f"reference/api/{name}.md": api_page(*page) for name, page in API_PAGES.items()},
+    }
+    for path, content in pages.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def api_page(title: str, modules: tuple[str, ...]) -> str:
+    """Returns a page that mkdocstrings fills with the public names of modules."""
+    names = [f"{module}.{name}" for module in modules for name in public_names(module)]
+    return f"# {title}\n\n" + "\n".join(f"::: {name}\n" for name in names)
+
+
+def public_names(module: str) -> list[str]:
+    """Returns what a package passes on (`import X as X`), or what a module defines, in its order."""
+    path = ROOT.joinpath(*module.split("."))
+    is_package = path.is_dir()
+    source = (path / "__init__.py" if is_package else path.with_suffix(".py")).read_text("utf-8")
+    names = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ImportFrom) and is_package:
+            names += [alias.name for alias in node.names if alias.asname == alias.name]
+        elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            names.append(node.name)
+    return [name for name in names if not name.startswith("_")]
+
+
+def command_line() -> str:
+    """Returns the page with the help of every command."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        parser = main._parser([])
+    lines = ["# Command line", "", "```text", parser.format_help().rstrip(), "```", ""]
+    for name, command in _commands(parser).items():
+        text = command.format_help().rstrip()
+        lines += [f"## verbatim {name}", "", "```text", text, "```", ""]
+    return "\n".join(lines)
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, Any]:
+    """Returns the parsers of the commands by name, without other names of the same."""
+    (actions,) = (
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    commands: dict[str, Any] = {}
+    for name, command in actions.choices.items():
+        if command not in commands.values():
+            commands[name] = command
+    return commands

@@ -17,9 +17,10 @@ def longest_matches(
         source_tokens, target_tokens: ragged string `[batch, (length)]`.
         max_span: the longest run looked for.
 
-    Returns: Three int64 tensors over the target's flat values: the first place of the longest run
-        in the source, its length (both 0 if not even the first token is in the source), and the
-        first place of the token alone (0 if it is not there).
+    Returns:
+        Three int64 tensors over the target's flat values: the first place of the longest run in the
+        source, its length (both 0 if not even the first token is in the source), and the first
+        place of the token alone (0 if it is not there).
     """
     tokens = [token_keys(source_tokens, target_tokens)[side] for side in (0, 1)]
     ends = [

@@ -13,7 +13,7 @@ TRAINED_MODEL_KEY = "trained_model"
 TRANSFORM_GRAPH_KEY = "transform_graph"
 VOCABULARY_KEY = "vocabulary"
 
-#: What TFX hands to an executor: the artifacts of each input or output.
+#: TFX's arguments of an executor: the artifacts of each input or output.
 Artifacts: TypeAlias = Mapping[str, Sequence[Artifact]]
 
 
@@ -24,5 +24,5 @@ def folder_of(artifacts: Artifacts, key: str) -> str:
 
 
 def optional_folder_of(artifacts: Artifacts, key: str) -> str | None:
-    """Returns the folder of an input, or None where the component has no such input."""
+    """Returns the folder of an input, or None if the component has no such input."""
     return folder_of(artifacts, key) if artifacts.get(key) else None

@@ -17,9 +17,9 @@ class CountTokens(beam.DoFn):
     units, unit) pairs.
 
     Args:
-        tokenizers: dict from each feature that is a text to what cuts it into words.
+        tokenizers: dict from each text feature to its tokenizer.
         columns: the features that are tags.
-        settings, subwords_uri: what `units.tokenizer_of` takes, where words are cut into units.
+        settings, subwords_uri: arguments of `units.tokenizer_of`, if words are cut into units.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class CountTokens(beam.DoFn):
         self._subwords_uri = subwords_uri
 
     def setup(self) -> None:
-        """Loads what cuts words into units."""
+        """Loads the models that cut words into units."""
         settings = self._settings
         self._units = (
             {

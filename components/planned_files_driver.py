@@ -1,4 +1,4 @@
-"""The driver of the components that read a user's files: it knows these files by their content."""
+"""The driver of components that read a user's files: it identifies these files by their content."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,9 +11,8 @@ from pipeline.readers.fingerprints import fingerprint_of
 class PlannedFilesDriver(driver.FileBasedDriver):
     """Takes the fingerprint of the files that are read, and of no others.
 
-    TFX's own driver takes it of the files that match a pattern, by their sizes and times. On
-    Kubeflow, which runs that driver whatever a component asks for, the patterns match the readable
-    files of a folder.
+    TFX's own driver takes that of the files that match a pattern, by their sizes and times.
+    Kubeflow always runs that driver; there the patterns match the readable files of a folder.
     """
 
     def planned_files(self, exec_properties: dict[str, Any]) -> Iterable[tuple[str, str]]:

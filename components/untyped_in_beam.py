@@ -1,4 +1,4 @@
-"""Annotations that Beam does not read."""
+"""Hides annotations from Beam."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,9 +9,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def untyped_in_beam(function: _F) -> _F:
-    """Marks a function whose annotations are for people and type checkers alone.
+    """Marks a function whose annotations are only for people and type checkers.
 
-    Beam would choose coders by them, and which annotations it understands depends on its version.
+    Beam would choose coders by them, and its version decides which annotations it understands.
     """
     marked: _F = no_annotations(function)
     return marked

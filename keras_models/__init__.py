@@ -1,1 +1,1 @@
-"""Text-to-text models that copy: layers, bodies, decoding and losses on `keras.ops` alone."""
+"""Text-to-text models that copy: layers, bodies, decoding and losses, with `keras.ops` only."""

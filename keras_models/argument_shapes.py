@@ -1,7 +1,7 @@
-"""Checks of shapes that name the argument at fault.
+"""Checks of shapes that name the wrong argument.
 
-They look at what is known when a function is called or traced, and cost a compiled function
-nothing.
+They use what is known when a function is called or traced, so they cost nothing in a compiled
+function.
 """
 
 import numpy as np
@@ -23,9 +23,9 @@ def check_axes(owner, arguments, axes, sizes=None):
     """Checks that arguments have their axes, and that an axis has one size in all of them.
 
     Args:
-        owner: whose arguments they are, as an error names it.
+        owner: the owner of the arguments, for the error.
         arguments: dict from an argument's name to its value, which may be None; those that `axes`
-            lacks are not looked at. Where two disagree, the later one is named.
+            lacks are ignored. If two disagree, the error names the later one.
         axes: dict from an argument's name to the names of its axes, or to a list of such tuples
             where it may have either; an axis named "_" may have any size.
         sizes: dict from the names of axes to sizes that are known already, and are added to.

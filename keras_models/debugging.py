@@ -1,8 +1,7 @@
 """A switch for debugging: whether ids are checked against their range.
 
-An id out of range is an error from deep inside on one backend, and silence on another: a wrong
-word, probabilities that do not sum to 1, NaN. Looking at every id costs time, so it is off unless
-it is asked for:
+An id out of range is an obscure error on one backend, and silent on another: a wrong word,
+probabilities that do not sum to 1, NaN. Checking every id takes time, so it is off by default:
 
 >>> import numpy as np
 >>> from keras_models import debugging
@@ -24,7 +23,7 @@ _enabled = False
 
 
 class _Former:
-    """Puts the switch back at the end of a `with` block."""
+    """Restores the switch at the end of a `with` block."""
 
     def __init__(self, former):
         self._former = former
@@ -40,15 +39,15 @@ class _Former:
 def check_ids(enabled=True):
     """Turns the checks of ids on or off, for all heads, bodies and searches.
 
-    A compiled function has no values that could be looked at: call a layer with arrays, or compile
-    a model with `run_eagerly=True`. Where ids cannot be looked at, a warning says so.
+    A compiled function has no values to check: call a layer with arrays, or compile a model with
+    `run_eagerly=True`. A warning reports ids that cannot be checked.
 
     Args:
         enabled: whether ids are checked from now on.
 
     Returns:
-        A context manager, which puts the former state back at the end of its block. Without
-        `with` the new state stays.
+        A context manager, which restores the former state at the end of its block. Without `with`
+        the new state stays.
     """
     global _enabled
     former, _enabled = _enabled, bool(enabled)
@@ -56,10 +55,10 @@ def check_ids(enabled=True):
 
 
 def check_range(owner, name, ids, low, high, outermost=True):
-    """Checks ids where that is turned on.
+    """Checks ids if that is turned on.
 
     Args:
-        owner: whose argument it is, as the error names it.
+        owner: the owner of the argument, for the error.
         name: the argument's name.
         ids: int tensor, or None.
         low: the smallest id that is allowed.

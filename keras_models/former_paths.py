@@ -1,4 +1,4 @@
-"""Module paths that classes have left, kept importable."""
+"""Keeps former module paths of classes importable."""
 
 import importlib
 import sys
@@ -9,7 +9,7 @@ _LEXICON_HEADS = tuple(
 )
 _SENTINELS = ("keras_models.heads.pointer_sentinel", "keras_models.heads.pointer_sentinel_window")
 
-#: Each former path and the modules that have its names now.
+#: Each former path, and the modules that now have its names.
 FORMER_PATHS = {
     "keras_models.layers.attention": ("keras_models.layers.source_attention",),
     "keras_models.layers.composition": ("keras_models.layers.character_composition",),

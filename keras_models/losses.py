@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-#: What a loss is a mean over.
+#: The unit of a loss's mean.
 UNITS = ("token", "sentence")
 
 
@@ -28,7 +28,7 @@ class NegativeLogLikelihood(keras.losses.Loss):
     `"mean_with_sample_weight"` the weights m_bt w_bt are the divisor instead.
 
     Args:
-        unit: `"token"` or `"sentence"`, what the loss is a mean over.
+        unit: `"token"` or `"sentence"`, the unit of the mean.
         reduction: `"sum_over_batch_size"` or `"mean"`, `"mean_with_sample_weight"`, `"sum"`, or
             `"none"` or None for the weighted terms: `[batch, target_length]` of tokens, `[batch]`
             of sentences.
@@ -145,14 +145,14 @@ def _token_weights(weights, log_prob):
 
 #: Mean negative log-likelihood of a token: `NegativeLogLikelihood()`. It honours `sample_weight`.
 negative_log_likelihood = NegativeLogLikelihood()
-# Models that were saved when this was a function name it so.
+# The name in models that were saved when this was a function.
 keras.saving.register_keras_serializable("verbatim", "negative_log_likelihood")(
     negative_log_likelihood
 )
 
 
 def coverage_loss(attention, coverage, target_mask):
-    """Penalty for attending again where attention has been (See et al. 2017, eq. 12).
+    """Penalty for attending again to attended positions (See et al. 2017, eq. 12).
 
         loss = mean over t of sum_j min(a_tj, c_tj),   c_t = sum_{t' < t} a_t'
 

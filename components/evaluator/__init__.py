@@ -1,1 +1,1 @@
-"""TFX's Evaluator, where there may be no model to compare with yet."""
+"""TFX's Evaluator, which also works without a model to compare with."""

@@ -1,4 +1,4 @@
-"""The TFX component that judges a model."""
+"""The TFX component that measures a model and decides whether to bless it."""
 
 import tfx.components
 from tfx.dsl.components.base import executor_spec
@@ -7,7 +7,7 @@ from components.evaluator import executor
 
 
 class Evaluator(tfx.components.Evaluator):
-    """TFX's own Evaluator, for which an empty `baseline_model` is none.
+    """TFX's own Evaluator, which ignores an empty `baseline_model`.
 
     `components.last_pushed_model` may give an empty one.
     """

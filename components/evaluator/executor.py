@@ -1,4 +1,5 @@
-"""The work of the Evaluator: TFX's own, without an empty folder as the model to compare with."""
+"""The work of the Evaluator: TFX's own, which ignores an empty folder as the model to compare
+with."""
 
 from typing import Any
 
@@ -11,12 +12,12 @@ from components.artifacts import Artifacts
 
 
 class Executor(tfx_executor.Executor):
-    """Judges a model by absolute thresholds alone where the artifact `baseline_model` is empty."""
+    """Uses absolute thresholds only if the artifact `baseline_model` is empty."""
 
     def Do(
         self, input_dict: Artifacts, output_dict: Artifacts, exec_properties: dict[str, Any]
     ) -> None:
-        """Runs TFX's Evaluator, without `baseline_model` where that holds no model."""
+        """Runs TFX's Evaluator, without `baseline_model` if that holds no model."""
         key = standard_component_specs.BASELINE_MODEL_KEY
         if input_dict.get(key):
             folder = path_utils.serving_model_dir(artifact_utils.get_single_uri(input_dict[key]))

@@ -41,7 +41,7 @@ class ExporterSpec(types.ComponentSpec):
 class Exporter(base_component.BaseComponent):
     """Makes a served model of a trained network.
 
-    It takes and gives raw text; decoding is compiled; it has signatures and warm-up requests. The
+    It takes and returns raw text; decoding is compiled; it has signatures and warm-up requests. The
     export is a component of its own because it takes seconds: another beam size does not train
     again, and a failed export loses no training.
 

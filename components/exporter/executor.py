@@ -1,4 +1,4 @@
-"""The work of Exporter: reads the trained network and writes what is served."""
+"""The work of Exporter: reads the trained network and writes the served model."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import tensorflow_transform as tft
 from tfx.dsl.components.base import base_executor
 from tfx.utils import io_utils, path_utils
 
-# Registers what a trained network is made of; this component may be alone in its process.
+# Registers the classes of a trained network; this component may be alone in its process.
 import keras_models.models  # noqa: F401
 from components.artifacts import (
     MODEL_KEY,
@@ -37,7 +37,7 @@ class Executor(base_executor.BaseExecutor):
         self._log_startup(input_dict, output_dict, exec_properties)
         recipe = Recipe.from_json(exec_properties[RECIPE_KEY])
         if input_dict.get(HYPERPARAMETERS_KEY):
-            # What is written beside the model is the recipe that it was trained by.
+            # The recipe beside the model is the one of its training.
             uri = folder_of(input_dict, HYPERPARAMETERS_KEY)
             config = json.loads(io_utils.read_string_file(io_utils.get_only_uri_in_dir(uri)))
             recipe = views.with_values(recipe, search_space.read_found(config)["values"])

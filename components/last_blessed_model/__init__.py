@@ -1,1 +1,1 @@
-"""Resolver: which model was blessed last."""
+"""Resolver of the model that was blessed last."""

@@ -1,4 +1,4 @@
-"""Which model a candidate is compared with."""
+"""Finds the model that a candidate is compared with."""
 
 from ml_metadata.metadata_store import MetadataStore
 from tfx.components.evaluator import constants
@@ -12,9 +12,9 @@ class LastOtherBlessedModelStrategy(resolver.ResolverStrategy):
     """Resolves the model that was blessed last, other than the candidate itself.
 
     In a repeated run, TFX's own `LatestBlessedModelStrategy` finds the very model that is to be
-    judged. The Evaluator would compare it with itself, and bless and push it again, or refuse it
-    where an improvement is demanded. With this strategy a repeated run has the same inputs as
-    before, so Evaluator and Pusher come from the cache.
+    judged. The Evaluator would compare it with itself, and bless and push it again, or refuse it if
+    an improvement is required. With this strategy a repeated run has the same inputs as before, so
+    Evaluator and Pusher come from the cache.
     """
 
     def resolve_artifacts(
@@ -22,7 +22,7 @@ class LastOtherBlessedModelStrategy(resolver.ResolverStrategy):
     ) -> dict[str, list[Artifact]]:
         """Returns one artifact for each of `model` and `model_blessing`.
 
-        Both are empty where no other model was blessed.
+        Both are empty if no other model was blessed.
         """
         own = {model.id for model in input_dict[CANDIDATE]}
         models = {model.id: model for model in input_dict[MODEL]}

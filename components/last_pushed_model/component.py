@@ -27,13 +27,13 @@ class LastPushedModelSpec(types.ComponentSpec):
 class LastPushedModel(base_component.BaseComponent):
     """Copies the model that was pushed last, other than the candidate itself.
 
-    Only a blessed model is ever pushed, so this does what `components.last_blessed_model` does, for
-    back ends that refuse Resolvers, such as Kubeflow's. A repeated run takes its output from the
-    cache, so it compares with the same model as before.
+    Only a blessed model is ever pushed, so this does the same as `components.last_blessed_model`
+    does, for back ends that refuse Resolvers, such as Kubeflow's. A repeated run takes its output
+    from the cache, so it compares with the same model as before.
 
     Component `outputs` contains:
-     - `model`: `standard_artifacts.Model`, the SavedModel in `Format-Serving`; an empty folder
-       where no other model was pushed, which `components.evaluator` takes for none.
+     - `model`: `standard_artifacts.Model`, the SavedModel in `Format-Serving`; an empty folder if
+       no other model was pushed, which `components.evaluator` ignores.
     """
 
     SPEC_CLASS = LastPushedModelSpec
@@ -44,7 +44,7 @@ class LastPushedModel(base_component.BaseComponent):
 
         Args:
             candidate: channel of the model that is to be judged.
-            push_directory: where the Pusher pushes to, one folder per version.
+            push_directory: the folder of the Pusher, with one folder per version.
         """
         super().__init__(
             spec=LastPushedModelSpec(

@@ -1,4 +1,4 @@
-"""The work of LastPushedModel: look through the versions that were pushed, and copy the newest."""
+"""The work of LastPushedModel: searches the pushed versions and copies the newest."""
 
 import os
 from typing import Any
@@ -12,7 +12,7 @@ from pipeline.common import progress
 
 CANDIDATE_KEY = "candidate"
 PUSH_DIRECTORY_KEY = "push_directory"
-#: What tells one SavedModel from another: TensorFlow writes it beside each.
+#: The file that identifies a SavedModel: TensorFlow writes it beside each.
 _FINGERPRINT = "fingerprint.pb"
 
 
@@ -47,7 +47,7 @@ def _fingerprint(folder: str) -> bytes | None:
 
 
 class Executor(base_executor.BaseExecutor):
-    """Copies the model that was pushed last; leaves the folder empty where there is none."""
+    """Copies the model that was pushed last; leaves the folder empty if there is none."""
 
     def Do(
         self, input_dict: Artifacts, output_dict: Artifacts, exec_properties: dict[str, Any]
@@ -58,7 +58,7 @@ class Executor(base_executor.BaseExecutor):
         fileio.makedirs(uri)
         newest = newest_other_version(exec_properties[PUSH_DIRECTORY_KEY], candidate)
         if newest is None:
-            progress.say("No other model has been pushed yet: there is nothing to compare with.")
+            progress.say("No other model has been pushed yet, so there is none to compare with.")
             return
         progress.say(f"The model to compare with is {newest}.")
         io_utils.copy_dir(newest, path_utils.serving_model_dir(uri))

@@ -1,1 +1,1 @@
-"""The lexicon: which target words a source word is translated by."""
+"""The lexicon of translations."""

@@ -34,8 +34,7 @@ class LexiconSpec(types.ComponentSpec):
 
 
 class Lexicon(base_beam_component.BaseBeamComponent):
-    """Learns which target words translate a source word, from the train split, and joins a
-    dictionary to it.
+    """Learns translations of source words from the train split, and adds those of a dictionary.
 
     Component `outputs` contains:
      - `lexicon`: `simple_artifacts.File`, a folder with `lexicon.tsv` (source token, target token,

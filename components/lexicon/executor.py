@@ -1,4 +1,4 @@
-"""The work of Lexicon: join what EM learns of the training pairs and the user's dictionary."""
+"""The work of Lexicon: joins the result of EM on the training pairs and the user's dictionary."""
 
 import json
 import os
@@ -44,9 +44,9 @@ def to_words(
     """Returns the lexicon of `Counts`: translations and their probabilities by source word.
 
     Args:
-        counts: what the passes of EM counted.
+        counts: the counts of the passes of EM.
         source_words, target_words: lists of words, the word of id 1 first.
-        top_k, min_probability: what can be pruned by these is left out; see
+        top_k, min_probability: entries that these would prune are left out; see
             `translation_lexicon.prune`.
     """
     table = alignment.likeliest(
@@ -66,7 +66,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
     def Do(
         self, input_dict: Artifacts, output_dict: Artifacts, exec_properties: dict[str, Any]
     ) -> None:
-        """Writes the lexicon and says what it covers.
+        """Writes the lexicon and reports its coverage.
 
         Raises:
             pipeline.readers.DataError: the dictionary cannot be read.
@@ -140,12 +140,12 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     )
             finally:
                 fileio.rmtree(folder)
-        # In this process, which people see: Beam may have written the lexicon in another.
+        # In this process, whose output is shown: Beam may have written the lexicon in another.
         _say_coverage(uri, config.min_coverage)
 
 
 def _say_coverage(uri: str, least: float) -> None:
-    """Says how much of the training text the lexicon covers, and warns if that is too little."""
+    """Reports how much of the training text the lexicon covers, and warns if that is too little."""
     with fileio.open(os.path.join(uri, translation_lexicon.FACTS_FILE), "r") as file:
         facts = json.loads(file.read())
     running = facts["coverage_of_text"]

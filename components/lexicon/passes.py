@@ -1,6 +1,6 @@
 """The passes of EM as Beam steps.
 
-What is large lies in files of a folder that every worker can reach; Beam moves their paths.
+Large data are in files of a folder that every worker can reach; Beam moves only their paths.
 
 An engine that works in memory keeps everything that its steps exchange until the pipeline ends. If
 that were the links and the counts and table of each pass, memory would grow with the corpus and
@@ -55,7 +55,7 @@ def _read(read: Callable[[BinaryIO], _T], path: str) -> _T:
 
 
 def _read_model(path: str) -> tuple[alignment.Table | None, alignment.Prior | None]:
-    """Returns the table and the prior in a file; two times None, the start of learning, for ""."""
+    """Returns the table and the prior in a file; for "", the start of learning, None twice."""
     return _read(alignment_files.read_model, path) if path else (None, None)
 
 
@@ -63,9 +63,9 @@ class MakeLinks(beam.DoFn):
     """Batches of serialized examples to shards: the paths of their links, forward and backward.
 
     Args:
-        folder: where the files go.
+        folder: the folder of the files.
         settings, subwords_uri: what `units.tokenizer_of` takes.
-        vocabulary_uri: where the tokens of either side are counted.
+        vocabulary_uri: the counts of the tokens of both sides.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class _Expect(beam.DoFn):
     """The E step: paths of shards to the path of one file of counts for each bundle of them.
 
     Args:
-        folder: where the files go.
+        folder: the folder of the files.
         direction: 0 forward, 1 backward.
     """
 
@@ -123,7 +123,7 @@ class _Expect(beam.DoFn):
         self._direction = direction
 
     def start_bundle(self) -> None:
-        """Starts without counts and without a model."""
+        """Initializes the step, without counts and without a model."""
         self._counts = alignment.add_counts([])
         self._models = functools.lru_cache(_read_model)
 

@@ -72,7 +72,7 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
     ) -> None:
         """Creates the component.
 
-        It does not look at the data, which may be within reach of the cluster only.
+        It does not read the data, which only the cluster may be able to reach.
 
         Args:
             data_path: a file, a folder, or two line-aligned files separated by a comma; or a
@@ -105,7 +105,7 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
                 ),
                 executor.DATA_PATH_KEY: data_path,
                 executor.DATA_CONFIG_KEY: json.dumps(dataclasses.asdict(data), sort_keys=True),
-                # Left out where it changes nothing, so that what is cached stays.
+                # Left out if it changes nothing, so that cached artifacts stay valid.
                 **(
                     {executor.LONGEST_TEST_KEY: longest_test}
                     if longest_test and data.test_files
@@ -121,16 +121,16 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
 def _fingerprinted(data_path: str, data: DataConfig) -> tuple[str, list[str]]:
     """Returns (input base, glob patterns) that match the files behind a data path.
 
-    Only Kubeflow's driver looks at them; the one on this machine goes by the plan of the files. The
-    patterns suit a file, a folder and a pair of files alike. Those that match nothing do no
-    harm, so nothing needs to be looked up here. All paths are escaped: a bracket in a folder's name
-    would match nothing and hide every change.
+    Only Kubeflow's driver uses them; the one on this machine uses the plan of the files. The
+    patterns fit a file, a folder and a pair of files. A pattern may match nothing, so no file is
+    looked up here. All paths are escaped: a bracket in a folder's name would match nothing and hide
+    every change.
     """
     if data.train_files:
         base, patterns = data_path, _named_patterns(data)
     else:
         # A path with a comma is a pair, or a file or folder of that name. One of two aligned files
-        # stands for both.
+        # means both.
         parts = data_path.split(",") if "," in data_path else aligned_partners(data_path, data)
         base, names = split_base(parts)
         whole = data_path[len(base) :].lstrip("/")
@@ -141,9 +141,9 @@ def _fingerprinted(data_path: str, data: DataConfig) -> tuple[str, list[str]]:
 
 
 def _escape(name: str) -> str:
-    """Returns a pattern that matches a name alone.
+    """Returns a pattern that matches only a name.
 
-    TFX reads more than globs into a pattern: `{SPAN}` and `{MM}` stand for numbers.
+    TFX interprets more than globs in a pattern: `{SPAN}` and `{MM}` stand for numbers.
     """
     return glob.escape(name).replace("{", "[{]")
 

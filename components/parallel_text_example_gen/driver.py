@@ -1,4 +1,4 @@
-"""The driver of ParallelTextExampleGen: what the files behind a data path are."""
+"""The driver of ParallelTextExampleGen: finds the files behind a data path."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,10 +1,10 @@
 """Finding duplicates over all files.
 
-The pairs lie in files of a folder that every worker can reach; Beam moves their paths.
+The pairs are in files of a folder that every worker can reach; Beam moves only their paths.
 
 An engine that works in memory keeps everything that its steps exchange until the pipeline ends. If
 that were the pairs themselves, grouped by their texts, memory would grow with the corpus. With
-paths it is one part of them.
+paths a worker holds one part of them.
 """
 
 import json
@@ -28,22 +28,22 @@ from pipeline.readers.splits import SPLITS
 _PARTS = 64
 _REJECTED = "rejected"
 
-#: (source, target, file, line, features, split); the features are a list after a way through JSON.
+#: (source, target, file, line, features, split); the features are a list after JSON.
 _SplitPair: TypeAlias = tuple[str, str, str, int, Sequence[str], str]
 #: (file, line, split).
 _Place: TypeAlias = tuple[str, int, str]
 
 
 class KeepFirst(beam.PTransform):
-    """Keeps one pair of each pair of texts, and turns the others away.
+    """Keeps one pair of each pair of texts, and rejects the others.
 
     Applied to a PCollection of tuples (source, target, file, line, features, split) it returns
-    `(pairs, rejected)`: such tuples, and tuples (file, line, reason, text, split). What it writes
-    does not depend on the engine.
+    `(pairs, rejected)`: such tuples, and tuples (file, line, reason, text, split). Its output does
+    not depend on the engine.
     """
 
     def __init__(self, folder: str) -> None:
-        """Takes the folder where files go; the caller removes it."""
+        """Takes the folder of the files; the caller removes it."""
         super().__init__()
         self._folder = folder
 
@@ -60,14 +60,14 @@ class KeepFirst(beam.PTransform):
 
 
 class _WriteParts(beam.DoFn):
-    """Pairs to (part, path of a file of its pairs); equal texts fall into one part."""
+    """Pairs to (part, path of a file of its pairs); equal texts are in one part."""
 
     def __init__(self, folder: str) -> None:
         super().__init__()
         self._folder = folder
 
     def start_bundle(self) -> None:
-        """Gives each bundle files of its own, so that a repeated one leaves nothing twice."""
+        """Gives each bundle files of its own, so that a repeated bundle writes nothing twice."""
         self._name = uuid.uuid4().hex
         self._files: dict[int, BinaryIO] = {}
 
@@ -94,7 +94,7 @@ class _WriteParts(beam.DoFn):
 
 def _texts(pair: _SplitPair) -> str:
     source, target, _, _, features, _ = pair
-    # The readers let no NUL pass, so this stands for one pair of texts alone.
+    # The readers reject NUL, so this is unique for a pair of texts.
     return "\0".join((source, target, *features))
 
 
@@ -130,7 +130,7 @@ def _judge(texts: str, places: Sequence[_Place]) -> Iterator[_SplitPair | beam.p
     kept = held_back or places[:1]
     for file, line, split in kept:
         yield source, target, file, line, tuple(features), split
-    # Both halves of a plural entry can say the same on the same line: only one of them is kept.
+    # Both halves of a plural entry can be equal and on the same line: only one of them is kept.
     rest = [place for place in places if place[2] not in SPLITS[1:]] if held_back else places[1:]
     first_file, first_line, split = kept[0]
     for file, line, own_split in rest:

@@ -1,4 +1,4 @@
-"""The work of ParallelTextExampleGen: ingest in Beam, write, and account for every record."""
+"""The work of ParallelTextExampleGen: reads with Beam, writes, and accounts for every record."""
 
 import json
 import os
@@ -30,13 +30,12 @@ REJECTS_KEY = "rejects"
 REJECTS_FILE = "rejects.tsv"
 COUNTS_FILE = "counts.json"
 
-# Up to this many rejects are sorted by file and line in this process; more stay in the order that
-# Beam wrote them.
+# Up to this many rejects are sorted by file and line in this process; more keep Beam's order.
 _SORTED_REJECTS = 1_000_000
 
 
 class RecordCounts(TypedDict):
-    """What became of the records, as `counts.json` holds it.
+    """The counts of records, as in `counts.json`.
 
     Attributes:
         read, kept, rejected: numbers of records.
@@ -136,7 +135,7 @@ def _write_lines(path: str, header: str | None = None) -> beam.PTransform:
 
 
 def _read_text(path: str) -> str:
-    # Bytes: text mode would take a carriage return for a line end.
+    # Bytes: text mode would read a carriage return as a line end.
     with fileio.open(path, "rb") as handle:
         content: bytes = handle.read()
     return content.decode("utf-8")
@@ -146,7 +145,7 @@ def _counts(tally: str, plan: InputPlan) -> RecordCounts:
     """Returns the content of `counts.json`, from the lines that the pipeline counted.
 
     Raises:
-        RuntimeError: the records do not add up; a fault of this program, never of the data.
+        RuntimeError: the records do not add up; this is a bug, not an error of the data.
     """
     by: dict[str, dict[str, int]] = {
         "read": {},
@@ -171,7 +170,7 @@ def _counts(tally: str, plan: InputPlan) -> RecordCounts:
     if counts["read"] != counts["kept"] + counts["rejected"]:
         raise RuntimeError(
             f"Records were lost: {counts['read']} read, but {counts['kept']} kept and "
-            f"{counts['rejected']} rejected; this is a fault in ParallelTextExampleGen, please "
+            f"{counts['rejected']} rejected; this is a bug in ParallelTextExampleGen, please "
             "report it."
         )
     return counts
@@ -180,7 +179,7 @@ def _counts(tally: str, plan: InputPlan) -> RecordCounts:
 def _sort_rejects(path: str) -> None:
     """Sorts the rejects by file and line.
 
-    So a person finds a record, and two runs give the same bytes.
+    So people can find a record, and two runs write the same bytes.
     """
     header, *lines = _read_text(path).split("\n")[:-1]
 
@@ -194,16 +193,16 @@ def _sort_rejects(path: str) -> None:
 
 
 def _check(counts: RecordCounts, config: sections.DataConfig, uri: str) -> None:
-    """Stops the run where too few records are left.
+    """Stops the run if too few records are left.
 
     Raises:
-        DataError: what is wrong, and where the rejects are.
+        DataError: the problem, and the place of the rejects.
     """
     # Languages have more plural forms than there are texts to translate by them.
     left_out = counts["by_reason"].get(LEFT_OUT, 0)
     read, rejected = counts["read"] - left_out, counts["rejected"] - left_out
     if not counts["read"]:
-        problem = "The data holds no records at all: check the path given as data"
+        problem = "The data contain no records: check the path given as data"
     elif rejected > config.max_rejected_share * read:
         reason, count = next(item for item in counts["by_reason"].items() if item[0] != LEFT_OUT)
         problem = (
@@ -213,12 +212,13 @@ def _check(counts: RecordCounts, config: sections.DataConfig, uri: str) -> None:
         )
     elif empty := [split for split, count in counts["by_split"].items() if not count]:
         problem = (
-            f"No record fell into the split {' and '.join(empty)} ({counts['kept']} kept in all): "
-            "give more data, or raise data.eval_share and data.test_share, or name other files"
+            f"There is no record in the split {' and '.join(empty)} ({counts['kept']} kept in "
+            "all): give more data, or raise data.eval_share and data.test_share, or name other "
+            "files"
         )
     else:
         return
-    raise DataError(f"{problem}; what was rejected, and why, is in {_keep_failed(uri)}.")
+    raise DataError(f"{problem}; the rejected records, with reasons, are in {_keep_failed(uri)}.")
 
 
 def _keep_failed(uri: str) -> str:

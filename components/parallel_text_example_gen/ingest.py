@@ -1,4 +1,4 @@
-"""The steps of Beam that read parallel text, turn duplicates away, and divide it into splits."""
+"""The steps of Beam that read parallel text, reject duplicates, and divide it into splits."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,7 @@ _Pair: TypeAlias = tuple[str, str, str, int, tuple[str, ...]]
 
 
 class Ingest(beam.PTransform):
-    """Reads a plan's units, one worker each, and turns duplicates away over all of them.
+    """Reads a plan's units, one worker each, and rejects duplicates over all of them.
 
     Applied to a pipeline it returns `(splits, rejected, tally)`: a dict from split name to
     serialized tf.Examples, the lines of `rejects.tsv`, and JSON lines `[what, which, count]`.
@@ -66,8 +66,8 @@ class Ingest(beam.PTransform):
             )
         )
         pairs, rejects = read.pairs, [read[REJECTED]]
-        # Each branch is counted before the branches are joined: where Flatten is not fused, all of
-        # its input is held.
+        # Each branch is counted before the branches are joined: if Flatten is not fused, all of its
+        # input is held.
         tallies = [
             read.pairs | "TallyReadPairs" >> _Tally(lambda _: ("read", "")),
             read[REJECTED] | "TallyReadRejects" >> _Tally(lambda _: ("read", "")),
@@ -106,7 +106,7 @@ class Ingest(beam.PTransform):
 
 
 class _Tally(beam.PTransform):
-    """Counts elements by the kind that a function gives them."""
+    """Counts elements by a kind that a function returns."""
 
     def __init__(self, kind_of: Callable[..., tuple[str, str]]) -> None:
         """Takes a function of an element; it returns the pair (what, which) to count it as."""

@@ -19,7 +19,7 @@ from pipeline.recipes.recipe import Recipe
 
 
 class SystemChannels(typing.NamedTuple):
-    """Channels of what is known of one system.
+    """The channels of one system.
 
     Attributes:
         model: the Exporter's `model`.
@@ -39,7 +39,7 @@ def _channel(
 
 
 class ReporterSpec(types.ComponentSpec):
-    """Everything that a run made of its data in, its measurements out."""
+    """Everything that a run made in, its measurements out."""
 
     PARAMETERS: typing.ClassVar[dict[str, component_spec.ExecutionParameter]] = {
         executor.RECIPE_KEY: component_spec.ExecutionParameter(type=str),

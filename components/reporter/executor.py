@@ -36,7 +36,7 @@ ANSWERS_DIRECTORY_KEY = "answers_directory"
 class Executor(base_executor.BaseExecutor):
     """Measures the models of a run on its test split.
 
-    It works on copies of artifacts that lie elsewhere, as on a cluster.
+    It works on copies of artifacts that are elsewhere, as on a cluster.
     """
 
     def Do(
@@ -71,7 +71,7 @@ class Executor(base_executor.BaseExecutor):
             facts = task.collect(recipe, artifacts, written, answers)
             pushed = artifact_utils.get_single_instance(input_dict[PUSHED_MODEL_KEY])
             destination = pushed.get_string_custom_property("pushed_destination")
-            # Empty where the Pusher did not push.
+            # Empty if the Pusher did not push.
             if destination:
                 version = pushed.get_string_custom_property("pushed_version")
                 card = model_card.write_model_card(

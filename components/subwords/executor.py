@@ -1,4 +1,4 @@
-"""The work of Subwords: count words, learn to cut them, and look for texts that become too long."""
+"""The work of Subwords: counts words, learns to cut them, and finds texts that become too long."""
 
 import io
 import json
@@ -54,13 +54,13 @@ def train(
         ):
             bare[word] = bare.get(word, 0) + count
     if not bare:
-        raise ValueError("The training text has no word to learn units from.")
+        raise ValueError("The training text has no word to learn units from: check the data.")
     model = io.BytesIO()
     options: dict[str, Any] = {
         "model_writer": model,
         "model_type": units.model_type(kind),
         "vocab_size": size,
-        # Words stay as they are spelt; white space has separated them before.
+        # Words keep their spelling; white space has already separated them.
         "normalization_rule_name": "identity",
         "add_dummy_prefix": False,
         "remove_extra_whitespaces": False,
@@ -166,7 +166,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     f"lower data.max_tokens, which counts words. It is the {longest[1]}."
                 )
 
-        # Better now than when a trained model is measured.
+        # Checked now rather than when a trained model is measured.
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline

@@ -59,13 +59,13 @@ class TextExampleGen(example_gen.FileBasedExampleGen):
     ) -> None:
         """Creates the component.
 
-        It does not look at the data, which may be within reach of the cluster only.
+        It does not read the data, which only the cluster may be able to reach.
 
         Args:
             data_path: the folder of the files that `data` names; or a `RuntimeParameter` of it.
             data: the recipe's data section.
-            language_model: its language_model section, whose window and batch size set how long a
-                text must be.
+            language_model: its language_model section, whose window and batch size decide the least
+                length of a text.
             length_buckets: its `decoding.length_buckets`; the last is the length of a passage.
         """
         base = data_path

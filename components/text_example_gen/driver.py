@@ -1,4 +1,4 @@
-"""The driver of TextExampleGen: what the files of the splits are."""
+"""The driver of TextExampleGen: finds the files of the splits."""
 
 from collections.abc import Iterator
 from typing import Any

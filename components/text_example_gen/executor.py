@@ -1,4 +1,4 @@
-"""The Beam work of TextExampleGen: read each file as a stream, cut it into passages, count."""
+"""The Beam work of TextExampleGen: reads each file as a stream, cuts it into passages, counts."""
 
 import dataclasses
 import json
@@ -38,7 +38,7 @@ def passages_recipe(
     language_model: sections.LanguageModelConfig,
     length_buckets: tuple[int, ...],
 ) -> Recipe:
-    """Returns a recipe with default values for everything that changes no passage.
+    """Returns a recipe with default values for all keys that change no passage.
 
     It is part of the cache key.
 

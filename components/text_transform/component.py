@@ -35,9 +35,9 @@ class TextTransformSpec(types.ComponentSpec):
 class TextTransform(Transform):
     """Transform whose preprocessing function reads the vocabularies of an artifact.
 
-    The vocabulary is an input artifact rather than a path in `custom_config`. So lineage knows
-    which vocabulary a model was trained with, and the transform runs again exactly when it changes.
-    Of the recipe, only what decides the features is part of the cache key.
+    The vocabulary is an input artifact rather than a path in `custom_config`. So lineage records
+    the vocabulary of a model, and the transform runs again exactly when it changes. Only the keys
+    of the recipe that decide the features are part of the cache key.
 
     Component `outputs` contains:
      - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of
@@ -81,7 +81,7 @@ class TextTransform(Transform):
                 standard_component_specs.PREPROCESSING_FN_KEY: preprocessing_fn,
                 standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps(settings, sort_keys=True),
                 standard_component_specs.FORCE_TF_COMPAT_V1_KEY: 0,
-                # StatisticsGen has seen the raw data; statistics of id lists say nothing.
+                # StatisticsGen has seen the raw data; statistics of id lists are useless.
                 standard_component_specs.DISABLE_STATISTICS_KEY: 1,
                 standard_component_specs.TRANSFORM_GRAPH_KEY: types.Channel(
                     type=standard_artifacts.TransformGraph

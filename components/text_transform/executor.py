@@ -18,7 +18,7 @@ FOLDERS = (VOCABULARY_KEY, LEXICON_KEY, SUBWORDS_KEY)
 
 
 class Executor(transform_executor.Executor):
-    """Hands the folders of vocabulary, lexicon and subwords to the preprocessing function, then
+    """Passes the folders of vocabulary, lexicon and subwords to the preprocessing function, then
     transforms.
     """
 

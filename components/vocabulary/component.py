@@ -81,7 +81,7 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
 def _relevant(config: VocabularyConfig, settings: VocabularySettings) -> dict[str, int | bool]:
     """Returns the keys of the section that decide this artifact.
 
-    How words are cut is not among them, nor are characters where none are read.
+    Keys of units are not among them, nor are those of characters if none are read.
     """
     unread = {"pieces"}
     if not settings.get("characters"):

@@ -1,4 +1,4 @@
-"""Decoding as pure functions over a step function, on `keras.ops` alone."""
+"""Decoding as pure functions over a step function, with `keras.ops` only."""
 
 from keras_models.decoding.beam import beam_search as beam_search
 from keras_models.decoding.constraints import Protection as Protection

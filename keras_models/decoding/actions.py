@@ -1,11 +1,11 @@
-"""What a step of a search chooses: a word, or a span of the source.
+"""The actions of a search: a word, or a span of the source.
 
 A head with `max_span` L over a source of length S chooses among V + L * S actions:
 
     a < V                      the word a
     a = V + (l - 1) * S + j    the span of l tokens from source position j
 
-A span is output a token a step. Its rest needs no register beside the last action: after a span of
+A span is output one token per step. The last action is enough to continue it: after a span of
 l tokens from j the action is, at log-probability 0, the span of l - 1 tokens from j + 1. For L = 1
 the actions are the extended ids.
 """
@@ -86,7 +86,7 @@ def flagged_ids(flags, ids, size):
 def shifted(tensor, places, fill):
     """Each source position's value `places` to its right, `[rows, source_length]`.
 
-    Beyond the end stands `fill`.
+    Places beyond the end have `fill`.
     """
     source_length = ops.shape(tensor)[1]
     padded = ops.pad(tensor, [[0, 0], [0, places]], constant_values=fill)

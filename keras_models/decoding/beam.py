@@ -10,7 +10,7 @@ from keras_models.decoding.rules import Rules
 from keras_models.decoding.search_arguments import checked_source
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
-# Sizes are multiplied out rather than written as -1, so that what is static stays static and loop
+# Sizes are multiplied out rather than written as -1, so that static sizes stay static and loop
 # shapes hold.
 
 
@@ -66,10 +66,10 @@ def beam_search(
 
     with the length and coverage penalties of Wu et al. 2016 (eq. 14), |Y| counting the end. Each
     step keeps the best `beam_size` continuations, by log p / lp of the tokens that they are sure to
-    have: where all have as many, by log p alone, but a span is paid for whole when it begins. One
-    that ends is set aside and its place in the beam with it (Bahdanau et al. 2014). The search
-    stops when all places have ended, or when no running hypothesis can still become one of the
-    `n_best`. At `max_length` tokens a hypothesis must end.
+    have. Where all have equally many, that is by log p; but the probability of a whole span counts
+    when it begins. One that ends is set aside and its place in the beam with it (Bahdanau et al.
+    2014). The search stops when all places have ended, or when no running hypothesis can still
+    become one of the `n_best`. At `max_length` tokens a hypothesis must end.
 
     Args:
         step: function `(actions [batch * beam], carry, index) -> StepOutput`; for heads with
@@ -85,20 +85,22 @@ def beam_search(
         coverage_beta: strength of the coverage penalty, 0 for none.
         return_attention: whether to return attention matrices.
         step_of: function `(sources int32 [n]) -> step` that makes the step function of some of the
-            sources. With it, once half of the sources have ended, the search goes on with the
-            others alone: the same outputs in less time where lengths differ. None: all go on to the
+            sources. With it, once half of the sources have ended, the search continues with the
+            others only: the same outputs in less time if lengths differ. None: all continue to the
             last step.
         vocabulary_size: V, if it is known when the graph is made and `extended_size` is not: many
             actions are ranked faster if they are known to be many.
         **rules: the others of `keras_models.decoding.rules.Rules`, which are
             min_length: outputs shorter than this do not end.
-            allow_unknown: whether `[UNK]` may stand in the output.
-            replace_unknown: whether it may, as the source token that attention looks at most.
-            no_repeat_ngram: how many tokens in a row no output says twice, 0 for no such rule.
+            allow_unknown: whether `[UNK]` may be in the output.
+            replace_unknown: whether it may, replaced by the source token with the highest
+                attention.
+            no_repeat_ngram: no run of this many tokens occurs twice in an output; 0 for no such
+                rule.
             length_unit: `"tokens"`, every token of a copied span counts; or `"choices"`, a span
                 counts once (Zhou et al. 2018).
             protection: a `Protection`, or None.
-            max_span, merges: what the head's class says.
+            max_span, merges: the attributes of the head's class.
             start_id, end_id, unknown_id: special ids.
 
     Returns:
@@ -159,7 +161,7 @@ def beam_search(
 
 
 def _run_compacting(search, step_of, state):
-    """Searches until half of the sources have ended, then goes on with the others alone.
+    """Searches until half of the sources have ended, then continues with the others only.
 
     Returns the finished hypotheses of all.
 
@@ -184,7 +186,7 @@ def _run_compacting(search, step_of, state):
 
 
 def _rows_of(state, sources):
-    """A search's state, of some sources alone."""
+    """A search's state, of some sources only."""
     index, running, finished, carry = state
     beam_size = ops.shape(running["last"])[1]
     carry = keras.tree.map_structure(
@@ -263,8 +265,8 @@ class _Search:
 
         It is that of the length that each is sure to have.
 
-        A span is paid for whole at its first token; ranked by log-probability alone it would
-        compete, token for nothing, with single words.
+        The probability of a whole span counts at its first token; ranked by log-probability alone
+        it would be at a disadvantage against single words.
         """
         if made is not None:
             return ops.expand_dims(length_penalty(made, self.length_alpha), -1)

@@ -1,4 +1,4 @@
-"""Which actions a step may choose."""
+"""The actions that a step may choose."""
 
 import typing
 
@@ -27,7 +27,7 @@ def constraints(
 
     Padding and the start are never output, `[UNK]` only if allowed; before `min_length` tokens
     nothing ends, after `max_length` tokens everything does, and no span begins that would be longer
-    than what is left.
+    than the rest.
 
     Args:
         vocabulary_size, source_length: V and S; ints or scalar tensors.
@@ -54,8 +54,8 @@ def constraints(
     return constrain
 
 
-# What an owed token has at least, even if the model rules it out: below anything that a model
-# means, above what is banned.
+# The least score of an owed token, even if the model rules it out: below any score of a model,
+# above that of banned actions.
 LEAST_LOG_PROB = -1e4
 
 
@@ -64,16 +64,16 @@ class Protection(typing.NamedTuple):
 
     Such are placeholders, tags, …
 
-    A protected token is never output more often than the source still owes it, and one that the
-    source lacks never at all. While tokens are owed no output ends: the probability of ending goes
-    to the actions that pay, in proportion to their own,
+    A protected token is never output more often than the source still owes it; one that the source
+    lacks is never output. While tokens are owed no output ends: the probability of ending goes to
+    the actions that pay, in proportion to their own,
 
         p'(a) = p(a) + p(end) p(a) / sum over paying b of p(b)      for paying a
 
-    so that a model that would have stopped too early adds what is missing instead of rambling on.
-    When only as many tokens fit as are owed, only what pays is possible. Where the model keeps its
-    tokens of its own accord nothing changes; where it gives all that is owed a probability of 0,
-    the owed tokens share that of ending equally.
+    so that a model that would stop too early adds the missing tokens instead of other words. When
+    only as many tokens fit as are owed, only paying actions are possible. If the model keeps its
+    tokens by itself nothing changes; if it gives all owed tokens a probability of 0, the owed
+    tokens share that of ending equally.
 
     What a hypothesis still owes is its ledger, a dict of `owed` bool `[rows, source_length]`, its
     protected source tokens not yet output, and of what an `Order` adds.
@@ -167,9 +167,9 @@ class Protection(typing.NamedTuple):
         return ops.where(forbidden, LOG_ZERO, log_probs)
 
     def _with_words(self, log_probs, standing, extended_ids):
-        """Makes words possible where nothing else is, and the model rules out those of the source.
+        """Makes words possible if nothing else is, and the model rules out those of the source.
 
-        Such is a pair that was just opened, if the model would only close it.
+        An example is a pair that was just opened, if the model would only close it.
         """
         rows = ops.shape(log_probs)[0]
         roles, _, blank = self.order.rows(rows)
@@ -207,7 +207,7 @@ class Protection(typing.NamedTuple):
 
         Also returns how many ids are owed, float `[rows, 1]`.
 
-        What pays stands in the source: looked up there, it takes no pass over all words.
+        Paying tokens are in the source: they are looked up there, without a pass over all words.
 
         Returns:
             float `[rows, source_length + L * source_length]`: of words, at the first position that
@@ -229,7 +229,7 @@ class Protection(typing.NamedTuple):
     def _consequences(self, log_probs, ledger, standing, extended_ids):
         """What each action does.
 
-        Returns the owed tokens that it pays (int), whether it breaks the promise (bool), and
+        Returns the owed tokens that it pays (int), whether it breaks the guarantee (bool), and
         whether it leaves too little room for what is owed (bool), each `[rows, actions]`. And the
         ids that may be paid, bool `[rows, V + source_length]`.
         """
@@ -270,19 +270,19 @@ class Protection(typing.NamedTuple):
                 protected = action_space.shifted(source, length - 1, False)
             bad = ops.logical_and(protected, ops.logical_not(there_owed))
             for before in range(length - 1):
-                # The same protected token twice in one span: allow what is owed once no more than
+                # The same protected token twice in one span: allow a token that is owed once only
                 # once.
                 earlier = action_space.shifted(ids, before, 0) if before else ids
                 bad = ops.logical_or(bad, ops.logical_and(protected, ops.equal(earlier, there)))
             if span_order is not None:
                 out_of_order, is_free = span_order.read(length - 1)
-                # What has a place of its own is owed there, whatever may be said now.
+                # A token with a place of its own is owed there, whatever may be output now.
                 bad = ops.logical_or(ops.logical_and(bad, is_free), out_of_order)
                 there_owed = ops.where(is_free, there_owed, ops.logical_not(out_of_order))
             paid = paid + ops.cast(there_owed, "int32")
             broken = ops.logical_or(broken, bad)
             if length > 1:
-                # With an order, what is kept may be all that could stand in a pair.
+                # With an order, kept tokens may be the only possible content of a pair.
                 waste = length - (paid if self.order is None else 0)
                 pays.append(paid)
                 breaks.append(broken)

@@ -1,4 +1,4 @@
-"""Continuing a text with a language model, word by word, greedily or by drawing."""
+"""Continues a text with a language model, word by word, greedily or by drawing."""
 
 from keras import ops
 
@@ -43,7 +43,7 @@ def continue_text(
         forbidden: bool `[V]`, words that are not written; or None.
         uniforms: float `[batch, max_length]` in [0, 1), the random numbers to draw with; None takes
             the likeliest word.
-        temperature, top_k, top_p: see `reshape_distribution`; for drawing alone.
+        temperature, top_k, top_p: see `reshape_distribution`; only for drawing.
         start_id: the word before a text's first.
 
     Returns:
@@ -71,8 +71,8 @@ def continue_text(
     _, carry = model(
         ops.concatenate([start, inputs[:, :-1]], axis=1),
         extended_ids=ops.concatenate([start, extended_ids[:, :-1]], axis=1),
-        # The distributions of the text itself are not wanted: one step's, of one word, is the least
-        # to ask for.
+        # The distributions of the text itself are not needed; the smallest request is one word of
+        # one step.
         targets=start,
         last=1,
         lengths=lengths,

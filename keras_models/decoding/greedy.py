@@ -87,7 +87,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         action = choose(log_probs, index)
         index_of_action = ops.expand_dims(action, -1)
         chosen = ops.take_along_axis(log_probs, index_of_action, axis=-1)[:, 0]
-        # Where it came from is the model's to say, whatever the rules made of its distribution.
+        # The origin is that of the model's own distribution, before the rules.
         said = ops.take_along_axis(output.log_probs, index_of_action, axis=-1)[:, 0]
         token, position, probability = rules.output(
             action, said, output.copy_log_probs, output.attention

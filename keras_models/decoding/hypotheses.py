@@ -1,4 +1,4 @@
-"""What goes into a search and what comes out of it."""
+"""The input and the output of a search."""
 
 import typing
 
@@ -8,7 +8,7 @@ from keras_models.layers.numerics import LOG_ZERO
 
 
 class StepOutput(typing.NamedTuple):
-    """What a step function returns for `rows` running hypotheses.
+    """The result of a step function for `rows` running hypotheses.
 
     Attributes:
         log_probs: float32 `[rows, extended_size]`, over extended ids.
@@ -57,7 +57,7 @@ def best_of(found, samples):
 
     Returns:
         `Hypotheses` of `batch` rows, best first, as many outputs as each row had. An output that
-        several ways came to stands once, unless there are too few.
+        several ways found is listed once, unless there are too few.
     """
     kept = ops.shape(found.tokens)[1]
     merged = [

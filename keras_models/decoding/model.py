@@ -1,4 +1,4 @@
-"""Decoding a model: the search with the model's own step function."""
+"""Decodes a model: the search with the model's own step function."""
 
 from keras import ops
 
@@ -20,7 +20,7 @@ _AXES = {
 
 
 def _check_arguments(inputs, protected_vocabulary, uniforms, shortlist):
-    """Checks what the model's own `encode` does not."""
+    """Checks arguments that the model's own `encode` does not check."""
     sizes = check_axes("decode", inputs, {"source_ids": ("batch", "source_length")})
     arguments = {
         "protected_vocabulary": protected_vocabulary,
@@ -64,8 +64,8 @@ def decode(
             tokens keep their order: see `Order`.
         sampling: dict with `temperature`, `top_k`, `top_p`, see `sample_search`; or None for a
             search.
-        uniforms: the random numbers of a sampling, `draw_uniforms`; how many samples they are for
-            is how many there will be.
+        uniforms: the random numbers of a sampling, `draw_uniforms`; their number of samples is the
+            number of outputs.
         shortlist: int32 `[batch, N]`, the words of each source that the softmax runs over, such as
             `choose_words` returns; or None for all. The probabilities are then those among these
             words and the copies.
@@ -107,7 +107,7 @@ def decode(
     step = step_of()
 
     if protected_vocabulary is not None:
-        # What the head cannot output cannot be demanded either.
+        # Tokens that the head cannot output cannot be required.
         possible = memory["extended_ids"] < size
         possible = ops.logical_or(possible, head.copies)
         protected = repeat_rows(inputs["source_protected"], samples)

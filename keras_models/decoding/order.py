@@ -7,8 +7,8 @@ from keras import ops
 from keras_models.decoding.actions import flagged_ids, surfaces
 from keras_models.layers.numerics import take_rows
 
-#: What each source token is. `KEPT` and all that follow are protected. A text with tags that are
-#: not well nested, or with other structure, has no tags but `CHAINED` ones.
+#: The role of each source token. `KEPT` and all that follow are protected. A text with tags that
+#: are not well nested, or with other structure, has no tags but `CHAINED` ones.
 BLANK = 0  # padding, or a token that writes nothing: no content
 TEXT = 1  # a word that anything may become
 KEPT = 2  # a placeholder or the like: content
@@ -17,15 +17,15 @@ EMPTY_OPENING = 4  # opens a pair with nothing in it
 OPENING = 5  # opens a pair that must not be empty
 EMPTY_CLOSING = 6
 CLOSING = 7
-CHAINED = 8  # stands behind the token that it is linked to
-CHAINED_BEHIND_TEXT = 9  # and something stands between the two
+CHAINED = 8  # comes after the token that it is linked to
+CHAINED_BEHIND_TEXT = 9  # and there is text between the two
 
-# What no answer has room for.
+# More than any answer has room for.
 _TOO_MUCH = 2**20
 
 
 class Standing(typing.NamedTuple):
-    """What a step may do for what is promised.
+    """The actions of a step that the guarantee allows.
 
     Attributes:
         payable: bool `[rows, source_length]`, owed tokens that may be output now.
@@ -43,15 +43,15 @@ class Standing(typing.NamedTuple):
 
 
 class Order(typing.NamedTuple):
-    """The places that protected tokens may take, besides how often they stand in the output.
+    """The order of protected tokens, in addition to their number in the output.
 
     A closing tag closes the tag opened last, and only if the pair holds text or held none in the
-    source. A token with a link stands behind the source token that it is linked to: unnumbered
+    source. A token with a link comes after the source token that it is linked to: unnumbered
     directives, openings that read the same, and the tags of a text that is not well nested.
 
-    No search is led into a dead end: a step that would leave too few places for what is owed, with
-    a word in each pair that wants one, is not possible, nor one that uses up the only content of a
-    source which has no words.
+    No search reaches a dead end: a step is impossible if it leaves too few places for all owed
+    tokens and a word in each pair that needs one, or if it uses up the only content of a source
+    without words.
 
     A hypothesis' ledger has, beside `owed`, `depth` int32 `[rows, source_length]`, how deep each
     tag is that is open, 0 for others; and `filled` int32 `[rows]`: open tags down to this depth
@@ -61,7 +61,7 @@ class Order(typing.NamedTuple):
         roles: int32 `[batch, source_length]`, see this module's constants.
         links: int32 `[batch, source_length]`, 1 + the position of the tag that a closing one
             closes, or of the token that it stands behind; 0 for none.
-        blank: bool `[vocabulary_size]` or `[batch, vocabulary_size]`, words that are no content.
+        blank: bool `[vocabulary_size]` or `[batch, vocabulary_size]`, words that are not content.
     """
 
     roles: typing.Any
@@ -84,7 +84,7 @@ class Order(typing.NamedTuple):
 
     @staticmethod
     def first_ledger(shape, source_length):
-        """What a ledger has beside `owed` at the start, for hypotheses of a shape."""
+        """The parts of a ledger besides `owed` at the start, for hypotheses of a shape."""
         return {
             "depth": ops.zeros((*shape, source_length), dtype="int32"),
             "filled": ops.zeros(shape, dtype="int32"),
@@ -132,8 +132,8 @@ class Order(typing.NamedTuple):
         def some(flags):
             return ops.cast(ops.any(flags, axis=-1, keepdims=True), "int32")
 
-        # Places that want text, now and after text: one for all pairs, which may be nested, and one
-        # for each gap between chained tags. What is kept fills them, a word each of the others.
+        # Places that need text, now and after text: one for all pairs, which may be nested, and one
+        # for each gap between chained tags. Kept tokens fill some; each of the others needs a word.
         kept = number(ops.equal(roles, KEPT))
         opening = ops.equal(roles, OPENING)
         wanting = some(ops.logical_and(opening, depth > filled))
@@ -150,7 +150,7 @@ class Order(typing.NamedTuple):
         total = number(True)
         spare = room - total - words
         slack = ops.maximum(spare, 0)
-        # What closes that which is open must fit, even if not all that is owed does.
+        # The closing tags of open ones must fit, even if not all owed tokens do.
         left = room - 1 - open_tags
         needs = ops.where(
             ops.equal(roles, OPENING),

@@ -4,23 +4,23 @@ import math
 
 from keras import ops
 
-# Actions that are looked at as one, and so few actions that this costs more than it saves.
+# The size of a block, and the number of actions below which blocks cost more than they save.
 BLOCK, FEW = 16, 1024
 
 
 def top_k(values, k, at_least=0):
     """`ops.top_k` of many values: the same values and indices, found block by block.
 
-    The k best lie in the k blocks with the largest maxima, because the best of any other block
-    stands behind the best of each of these. So all values are passed over once, for the maxima, and
-    what is ranked is few: a selection that ranks them one by one takes some times as long. Of equal
-    values the first are taken, of equal blocks too, as `ops.top_k` does; blocks are ranked in their
-    own order again, so that this holds between them.
+    The k best are in the k blocks with the largest maxima, because the best of any other block is
+    below the best of each of these. So one pass over all values finds the maxima, and only a few
+    values are ranked; ranking all of them takes several times as long. Of equal values the first
+    are taken, of equal blocks too, as `ops.top_k` does; blocks are ranked in their own order again,
+    so that this holds between them.
 
     Args:
         values: float `[..., number]`.
         k: how many.
-        at_least: what is known of `number` where its shape does not say it.
+        at_least: a lower bound of `number`, if its shape does not tell it.
 
     Returns:
         values `[..., k]` and indices int32 `[..., k]`, the best first.

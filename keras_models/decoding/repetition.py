@@ -1,4 +1,4 @@
-"""Keeping an output from saying the same n tokens twice."""
+"""Prevents an output from repeating n tokens."""
 
 from keras import ops
 
@@ -9,9 +9,9 @@ def repeating_actions(tokens, index, extended_ids, vocabulary_size, ngram, max_s
     """Tells which actions would complete an n-gram that the output already has (Paulus et al. 2017,
     section 2.5).
 
-    Tokens are compared as what they say: a word is the same generated or copied, and from wherever
-    it is copied. A span repeats if any of its tokens completes such an n-gram, with the output so
-    far or inside the span.
+    Tokens are compared by their text: a word is the same generated or copied, and from any
+    position. A span repeats if any of its tokens completes such an n-gram, with the output so far
+    or inside the span.
 
     Args:
         tokens: int32 `[rows, max_length]`, extended ids output so far, the first `index` of them.

@@ -27,9 +27,9 @@ class Rules(typing.NamedTuple):
         max_span: the longest span that is one action, see `keras_models.decoding.actions`.
         merges: whether a copied id stands for all positions that hold its word, or for its own
             position alone.
-        replace_unknown: whether `[UNK]` is output as the source token that attention looks at most.
-        no_repeat_ngram: no output has the same n tokens twice, but for tokens that are owed and
-            where nothing else is left; 0 for off.
+        replace_unknown: whether `[UNK]` is replaced by the source token with the highest attention.
+        no_repeat_ngram: no output has the same n tokens twice, except for owed tokens and if
+            nothing else is left; 0 for off.
         length_unit: what an output's length counts, see `LENGTH_UNITS`.
         start_id, end_id, unknown_id: special ids.
     """
@@ -64,7 +64,7 @@ class Rules(typing.NamedTuple):
 
     @property
     def counts_choices(self):
-        """Whether a search must count choices besides its steps.
+        """Whether a search must count choices in addition to its steps.
 
         Raises:
             ValueError: the unit of length is none of `LENGTH_UNITS`.
@@ -132,7 +132,7 @@ class Rules(typing.NamedTuple):
                 )
             log_probs = constrain(log_probs, index)
             if self.replace_unknown:
-                # Nothing to put in its place: no `[UNK]`.
+                # Without a replacement, no `[UNK]`.
                 nothing = ops.logical_not(
                     ops.any(self._replaceable(ops.shape(log_probs)[0]), axis=-1, keepdims=True)
                 )
@@ -172,7 +172,7 @@ class Rules(typing.NamedTuple):
             owed,
         )
         if self.replace_unknown:
-            # `[UNK]` says the token that replaces it.
+            # `[UNK]` counts as the token that replaces it.
             attended = self.vocabulary_size + self._attended(attention)[0]
             replaced = ops.take_along_axis(repeats, ops.expand_dims(attended, -1), axis=1)
             is_unknown = ops.arange(ops.shape(log_probs)[1], dtype="int32") == self.unknown_id
@@ -182,14 +182,14 @@ class Rules(typing.NamedTuple):
         return ops.where(possible, allowed, log_probs)
 
     def _attended(self, attention):
-        """The replaceable position that attention looks at most, int32 `[rows]`, and its weight."""
+        """The replaceable position with the highest attention, int32 `[rows]`, and its weight."""
         weights = ops.where(self._replaceable(ops.shape(attention)[0]), attention, -1.0)
         return ops.cast(ops.argmax(weights, axis=-1), "int32"), ops.max(weights, axis=-1)
 
     def _replaceable(self, rows):
         """The tokens that may stand for `[UNK]`, bool `[rows, source_length]`.
 
-        Those that are promised anyway are not among them.
+        Guaranteed tokens are not among them.
         """
         if self.protection is None:
             return self.source_mask
@@ -200,7 +200,7 @@ class Rules(typing.NamedTuple):
         )
 
     def output(self, actions, log_probs, copy_log_probs, attention):
-        """What the chosen actions output.
+        """The outputs of the chosen actions.
 
         Args:
             actions: int32 `[rows]`.
@@ -230,7 +230,7 @@ class Rules(typing.NamedTuple):
         return tokens, copied_from, probability
 
     def first_ledger(self, hypotheses):
-        """What is owed at the start, `[batch, hypotheses, ...]` of the protection's batch."""
+        """The owed tokens at the start, `[batch, hypotheses, ...]` of the protection's batch."""
         return {} if self.protection is None else self.protection.first_ledger(hypotheses)
 
     def pay(self, ledger, tokens, index):

@@ -1,4 +1,4 @@
-"""Drawn outputs: temperature, top-k and nucleus sampling, with numbers that come from a seed."""
+"""Sampling with temperature, top-k and nucleus, with random numbers from a seed."""
 
 from keras import ops
 
@@ -52,8 +52,8 @@ def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
         actions = ops.broadcast_to(
             ops.expand_dims(ops.arange(number, dtype="int32"), 0), ops.shape(log_probs)
         )
-    # What is banned stays below everything else, however low the temperature: differences to the
-    # likeliest action are divided, and none of them falls as low as what is banned.
+    # Banned actions stay below all others at any temperature: differences to the likeliest action
+    # are divided, and none of them falls as low as a banned one.
     possible = log_probs > LOG_ZERO / 2
     differences = log_probs - ops.max(log_probs, axis=-1, keepdims=True)
     scaled = ops.maximum(differences / max(temperature, SMALLEST_PROBABILITY), LOG_ZERO / 2)
@@ -68,7 +68,7 @@ def reshape_distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
 
 
 def draw_actions(log_probs, numbers, temperature=1.0, top_k=0, top_p=1.0):
-    """Draws one action a row.
+    """Draws one action per row.
 
     Args:
         log_probs: float32 `[rows, actions]`.

@@ -1,4 +1,4 @@
-"""Checks of what a search is called with."""
+"""Checks of a search's arguments."""
 
 from keras import ops
 

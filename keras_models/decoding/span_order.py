@@ -1,4 +1,4 @@
-"""Which copied spans keep the order of protected tokens."""
+"""Finds copied spans that keep the order of protected tokens."""
 
 from keras import ops
 
@@ -16,8 +16,8 @@ from keras_models.decoding.order import (
 class SpanOrder:
     """Reads spans of the source token by token, from all positions at once.
 
-    It asks for a little more than the order does: no token of a span takes the place of an equal
-    one elsewhere. So what a span begins with is possible until its end.
+    It is slightly stricter than the order: no token of a span takes the place of an equal one
+    elsewhere. So a span that may begin may also end.
 
     Args:
         order: the `Order`.
@@ -40,7 +40,7 @@ class SpanOrder:
     def read(self, offset):
         """Reads the token at `offset` of each span; offsets are asked for in turn, from 0.
 
-        Returns whether it breaks the order, and whether it may stand anywhere: bool `[rows,
+        Returns whether it breaks the order, and whether it may be anywhere: bool `[rows,
         source_length]` both.
         """
         roles, links = shifted(self.roles, offset, 0), shifted(self.links, offset, 0)

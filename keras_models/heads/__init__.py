@@ -1,7 +1,7 @@
-"""Copy mechanisms, one a file.
+"""Copy mechanisms, one per file.
 
-Each turns a decoder's state into a distribution over the extended vocabulary. `registry` has those
-that a recipe can name.
+Each turns a decoder's state into a distribution over the extended vocabulary. `registry` lists
+those that a recipe can name.
 """
 
 from keras_models.former_paths import restore
@@ -22,7 +22,7 @@ from keras_models.heads.span_copy import SpanCopy as SpanCopy
 
 restore("keras_models.layers")
 
-#: Those that a recipe can name.
+#: The heads that a recipe can name.
 HEADS = {
     "softmax": SoftmaxHead,
     "pointer_generator": PointerGenerator,

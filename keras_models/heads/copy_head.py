@@ -1,4 +1,4 @@
-"""The protocol of a copy mechanism: what a body asks its head."""
+"""The protocol between a body and its copy mechanism."""
 
 import inspect
 
@@ -32,17 +32,17 @@ class CopyHead(keras.layers.Layer):
         states: `[batch, source_length, memory_size]`, the encoded source.
         extended_ids: int `[batch, source_length]`, the extended id of each source token.
         mask: bool `[batch, source_length]`, false at padding.
-        places: what `numerics.first_places` gives of the extended ids, where copies are added up;
-            heads make it themselves if it is not there.
-        lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, where the head needs them:
-            see `LexiconHead`.
-        shortlist: in decoding, the `Shortlist` whose words alone the softmax runs over; all ids are
-            then of its space, and V is its size.
+        places: `numerics.first_places` of the extended ids, if copies are added up; heads compute
+            it if it is missing.
+        lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, if the head needs them: see
+            `LexiconHead`.
+        shortlist: in decoding, the `Shortlist` of words that the softmax is restricted to; all ids
+            are then of its space, and V is its size.
         candidates: `Candidates`, in training only: the words that the softmax is normalised over,
             see `VocabularySoftmax`.
-        what `prepare` returned.
+        and the tensors that `prepare` returned.
 
-    Class attributes say what a body, a decoder and a recipe must know:
+    Class attributes, for bodies, decoders and recipes:
         copies: whether ids beyond the vocabulary can be output.
         merges: whether a word's copies are added to its vocabulary mass. If not, each source
             position is an outcome of its own: id V + j is position j, whatever it holds.
@@ -72,7 +72,7 @@ class CopyHead(keras.layers.Layer):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        # A head's own definitions; what it inherits is checked already.
+        # A head's own definitions; inherited ones are already checked.
         for name in ("target_log_prob", "step_log_probs"):
             if name in vars(cls):
                 setattr(cls, name, checked(vars(cls)[name]))
@@ -80,7 +80,8 @@ class CopyHead(keras.layers.Layer):
     def __call__(self, *arguments, **keywords):
         """Checks the arguments of `call` before anything is built for them."""
         signature = inspect.signature(self.call)
-        # Keras adds `training` wherever a model is called; what does not fit is its to refuse.
+        # Keras adds `training` wherever a model is called; it refuses other unknown arguments
+        # itself.
         known = {name: value for name, value in keywords.items() if name in signature.parameters}
         try:
             given = signature.bind_partial(*arguments, **known).arguments
@@ -94,7 +95,7 @@ class CopyHead(keras.layers.Layer):
         check_call(self, arguments)
 
     def build_for(self, **shapes):
-        """Builds the head for the shapes of what a body hands it.
+        """Builds the head for the shapes of its inputs from a body.
 
         Args:
             **shapes: `hidden_shape`, `context_shape`, `inputs_shape`, `decoder_state_shape` and
@@ -104,7 +105,7 @@ class CopyHead(keras.layers.Layer):
         self.build(**{name: shape for name, shape in shapes.items() if name in names})
 
     def prepare(self, states):
-        """Returns what can be computed of the source alone: tensors to add to `memory`."""
+        """Returns tensors computed from the source alone, to be added to `memory`."""
         return {}
 
     def target_log_prob(self, state, memory, targets, labels=None, training=False):

@@ -1,4 +1,4 @@
-"""Checks of what a head is called with."""
+"""Checks of a head's arguments."""
 
 import functools
 import inspect
@@ -28,7 +28,7 @@ CALL_AXES = {
     "span_starts": _STEPS,
     "span_lengths": _STEPS,
 }
-# Of the dicts that a body hands its head; a decoding step has no axis of steps.
+# Axes in the dicts that a body passes to its head; a decoding step has no axis of steps.
 _STATE_AXES = {
     name: ("hidden_size", "embedding_size", "state_size", "context_size", "source_length")[index]
     for index, name in enumerate(
@@ -43,7 +43,7 @@ _MEMORY_AXES = {
     "lexicon_ids": (*_SOURCE, "translations"),
     "lexicon_probabilities": (*_SOURCE, "translations"),
 }
-# What the shapes that a head is built for say of later arguments.
+# The sizes that a head's build shapes require of later arguments.
 _BUILT = {
     "hidden_shape": ("hidden", "hidden_size"),
     "inputs_shape": ("inputs", "embedding_size"),
@@ -64,7 +64,7 @@ def check_call(head, arguments):
 
 
 def check_state(head, state, memory, targets=None, labels=None):
-    """Checks what a body, or another caller, hands a head: see `CopyHead`."""
+    """Checks the state and memory of a head: see `CopyHead`."""
     owner = type(head).__name__
     steps = ("batch",) if targets is None else _STEPS
     axes = {name: (*steps, axis) for name, axis in _STATE_AXES.items()}

@@ -18,8 +18,8 @@ class JointCopy(CopyHead):
         P(w) = (exp psi_g(w) + sum over j with x_j = w of exp psi_c(j)) / Z         (eq. 4 to 6)
 
     with the decoder's state s and Z the sum of all, so that generating and copying compete in one
-    place instead of through a gate. A word that stands in vocabulary and source gets both masses,
-    over all its occurrences.
+    softmax instead of through a gate. A word in both vocabulary and source gets both masses, over
+    all its occurrences.
 
     Args:
         vocabulary_size: V.
@@ -127,8 +127,8 @@ class JointCopy(CopyHead):
 
     def step_log_probs(self, state, memory):
         scores = self.copy_scores(state["decoder_state"], memory)
-        # One softmax, which takes off the largest score first: however large the scores are, the
-        # sum is 1.
+        # One softmax, which subtracts the largest score first, so that the sum is 1 for scores of
+        # any size.
         logits = self.vocabulary.logits(state["hidden"], memory.get("shortlist"))
         joint = log_shares(ops.concatenate([logits, scores], axis=-1))
         number = logits.shape[-1]

@@ -16,13 +16,13 @@ class LexiconBias(LexiconHead):
         p(w) = softmax(W hidden + b + log(p_l(w) + epsilon))_w                     (eq. 3.3)
 
     The sum of the softmax is epsilon times that of the plain one plus the lexicon's own entries, so
-    that training builds nothing of the vocabulary's size but the logits. The large-vocabulary trick
-    does not apply: the sum is always over all words.
+    that training builds no tensor of the vocabulary's size except the logits. The large-vocabulary
+    trick does not apply: the sum is always over all words.
 
     Args:
         vocabulary_size: V.
-        epsilon: what every word has beside its translations' probability; smaller trusts the
-            lexicon more.
+        epsilon: added to the lexicon's probability of every word; a smaller one trusts the lexicon
+            more.
         unknown_id: the id of `[UNK]`.
 
     Call arguments:

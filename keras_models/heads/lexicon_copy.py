@@ -23,8 +23,8 @@ class LexiconCopy(LexiconHead):
         [g, l, c] = softmax(W_g [context; state] + b_g)
         p(w) = g softmax(W hidden + b)_w + l p_l(w) + c sum_{j: x_j = w} a_j
 
-    over the extended vocabulary. The probability that the lexicon gives to `[UNK]` is not lost on a
-    word that can be copied: where the lexicon does not know x_j, its share goes to the copy of x_j.
+    over the extended vocabulary. The probability that the lexicon gives to `[UNK]` is not lost for
+    a word that can be copied: if the lexicon does not know x_j, its share goes to the copy of x_j.
     Without a source g is 1.
 
     Args:

@@ -15,9 +15,9 @@ class LexiconHead(CopyHead):
     The lexicon is sparse: the K likeliest translations of each source word are known,
     `memory["lexicon_ids"]` (int) and `memory["lexicon_probabilities"]`, each `[batch,
     source_length, K]`, and no matrix of vocabulary by source is built in training. The
-    probabilities of a source position sum to 1: what is left of the vocabulary, or all of a word
-    that the lexicon does not know, is an entry of `[UNK]` (eq. 3.5). Places that are not needed
-    have probability 0. (A sum that bfloat16 rounded is made 1 again.)
+    probabilities of a source position sum to 1: the remaining probability, or all of it for a word
+    that the lexicon does not know, is an entry of `[UNK]` (eq. 3.5). Unused places have probability
+    0. (A sum that bfloat16 rounded is normalised to 1 again.)
 
     Args:
         vocabulary_size: V.

@@ -1,4 +1,4 @@
-"""Pointer network: an output made of source positions alone (Vinyals et al. 2015)."""
+"""Pointer network: an output of source positions only (Vinyals et al. 2015)."""
 
 import keras
 from keras import ops
@@ -22,7 +22,7 @@ class PointerNetwork(CopyHead):
         P(j) = softmax([u_1 ... u_S, u_end])_j
 
     The mass of a word is that of all its positions; no other word can be output but the end. A
-    target that does not stand in the source is impossible (log-probability `LOG_ZERO`): such data
+    target that does not occur in the source is impossible (log-probability `LOG_ZERO`): such data
     need a head with a vocabulary.
 
     Args:

@@ -1,4 +1,4 @@
-"""Pointer sentinel mixture: a pointer that may leave the word to the vocabulary."""
+"""Pointer sentinel mixture: a pointer that can leave the word to the vocabulary."""
 
 import keras
 from keras import ops
@@ -129,7 +129,7 @@ class PointerSentinel(CopyHead):
     def _target_log_prob(
         self, hidden, log_weights, log_gate, extended_ids, targets, candidates=None
     ):
-        """log p of one target a step; nothing of size V + positions is built."""
+        """log p of one target per step; no tensor of size V + positions is built."""
         vocabulary = self.vocabulary.target_log_prob(hidden, targets, candidates)
         targets = ops.cast(targets, extended_ids.dtype)
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(extended_ids, -2)

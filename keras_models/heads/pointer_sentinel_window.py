@@ -7,7 +7,7 @@ from keras_models import debugging
 from keras_models.argument_shapes import check_axes
 from keras_models.heads.pointer_sentinel import PointerSentinel
 
-# In a window's words: nothing stands at that position yet.
+# In a window's words: the position is still empty.
 NO_WORD = -1
 _AXES = {
     "hidden": ("batch", "time", "hidden_size"),
@@ -24,10 +24,9 @@ class PointerSentinelWindow(PointerSentinel):
 
     Position i of the window carries the pair (h_i, w_i), where h_i is the recurrent network's
     output after reading w_i, and the pointer's mass a_i goes to that word w_i. Step t has read w_t
-    and predicts w_{t+1}: its query is made of h_t, and it sees the L pairs t-L+1, ..., t, hence
-    itself too; the paper projects the query because of just that (section 2.2: "the most recent
-    word (since this word may be repeated)"). With L positions or fewer read, it sees those that
-    there are.
+    and predicts w_{t+1}: its query is made of h_t, and it sees the L pairs t-L+1, ..., t, including
+    itself; this is why the paper projects the query (section 2.2: "the most recent word (since this
+    word may be repeated)"). With fewer than L positions read, it sees all of them.
 
         q_t  = tanh(W h_t + b),   z_i = q_t . h_i  for i = t-L+1..t
         a    = softmax([z; q_t . s]),   g = a_sentinel
@@ -35,7 +34,7 @@ class PointerSentinelWindow(PointerSentinel):
 
     All steps of a chunk are computed at once, with a banded mask over the window carried in and the
     chunk itself. Words are ids below V, or extended ids of words that have none; these get
-    probability from the pointer alone.
+    probability only from the pointer.
 
     Args:
         vocabulary_size: V.
@@ -48,8 +47,8 @@ class PointerSentinelWindow(PointerSentinel):
         window: dict of `states` `[batch, L, hidden_size]` and `words` int `[batch, L]`: what the
             last chunk returned; None is an empty one.
         targets: int `[batch, n]`, w_{t+1} for the last n steps; None asks for whole distributions.
-        last: n, how many of the chunk's last steps are asked for; all if None. The softmax is
-            computed for these alone.
+        last: n, how many of the chunk's last steps are returned; all if None. The softmax is
+            computed only for these.
         lengths: after how many steps of this chunk the returned window ends: an int, or int
             `[batch]`; all if None.
         size: number of extended ids of whole distributions, default V. It must exceed every word.
@@ -84,7 +83,7 @@ class PointerSentinelWindow(PointerSentinel):
         super().build(hidden_shape)
 
     def initial_window(self, batch_size, hidden_size):
-        """Returns a window in which nothing stands yet."""
+        """Returns an empty window."""
         return {
             "states": ops.zeros((batch_size, self.window, hidden_size), dtype=self.compute_dtype),
             "words": ops.full((batch_size, self.window), NO_WORD, dtype="int32"),

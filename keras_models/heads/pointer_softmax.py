@@ -8,8 +8,8 @@ from keras_models.layers.activations import make_activation
 from keras_models.layers.numerics import LOG_ZERO, is_empty, log_distribution, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
-# In `target_pointers`: the word is generated; it is copied from where attention looks (the paper,
-# section 5.3).
+# In `target_pointers`: the word is generated; it is copied from the position with the highest
+# attention (the paper, section 5.3).
 GENERATED, MOST_ATTENDED = -1, -2
 
 

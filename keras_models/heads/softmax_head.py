@@ -1,4 +1,4 @@
-"""The head without copying: what every copy mechanism is compared with."""
+"""The head without copying: the baseline of every copy mechanism."""
 
 import keras
 from keras import ops
@@ -45,7 +45,7 @@ class SoftmaxHead(CopyHead):
         )
 
     def build(self, hidden_shape):
-        # A tied one is built already.
+        # A tied one is already built.
         if not self.vocabulary.built:
             self.vocabulary.build(hidden_shape)
 

@@ -23,19 +23,19 @@ class SpanCopy(CopyHead):
         copy:      P(i, j) = p_copy P(i) P(j | i)
 
     e is additive, v . tanh(W_h h + W_q q), with weights of its own for start and end. Words and
-    spans are outcomes side by side: the same text may be had in several ways, which are not added.
+    spans are outcomes side by side: the same text may arise in several ways, which are not added.
     The decoder runs over every copied word (Copy Run): in training because the body does so anyway,
-    in decoding because a span is output a token a step, see `keras_models.decoding.actions`.
+    in decoding because a span is output one token per step, see `keras_models.decoding.actions`.
 
-    The equations' numbers are lost in the paper's text; they stand here as its section "Sequential
-    Copying Mechanism" describes them.
+    The paper's text has lost the numbers of the equations; they follow its section "Sequential
+    Copying Mechanism".
 
     Args:
         vocabulary_size: V.
         max_span: the longest span, in tokens.
         units: size of the hidden layers, of the maxout layer and of the transducer; default: that
             of the decoder's state.
-        copying_context: what the transducer reads: `"start"`, the state of the span's first token,
+        copying_context: the transducer's input: `"start"`, the state of the span's first token,
             h_i; or `"expected"`, sum_i P(i) h_i, which is the same for every start and so cheaper
             in decoding. The paper leaves it open; `docs/results/span_copy.md` compares them.
 
@@ -301,7 +301,7 @@ class SpanCopy(CopyHead):
             )
 
         if self.copying_context == "start":
-            # A query for each start, scored against the ends within its reach alone.
+            # One query per start, scored only against the ends within its reach.
             size = vector.shape[-1]
             repeated = ops.reshape(
                 ops.repeat(ops.expand_dims(vector, 1), source_length, axis=1),

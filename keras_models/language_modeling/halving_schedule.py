@@ -38,11 +38,11 @@ class HalvingSchedule:
         vars(self).update(state)
 
     def begin_with(self, validation_perplexity):
-        """Takes note of the perplexity before the first epoch, which later ones must be below."""
+        """Records the perplexity before the first epoch, which later ones must beat."""
         self.best = self._last = validation_perplexity
 
     def update(self, validation_perplexity):
-        """Takes note of an epoch; a perplexity that is not a number counts as worse."""
+        """Records an epoch; a perplexity that is not a number counts as worse."""
         if not validation_perplexity <= self._last:
             self.learning_rate /= 2
         self._last = validation_perplexity if not math.isnan(validation_perplexity) else math.inf

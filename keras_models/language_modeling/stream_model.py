@@ -1,4 +1,4 @@
-"""A language model that walks along a stream, and its perplexity there."""
+"""A language model that reads a stream, and its perplexity there."""
 
 import math
 
@@ -69,7 +69,7 @@ class StreamModel(keras.Model):
                 carry["window"] = self.model.head.initial_window(
                     self.batch_size, self.model.hidden_size
                 )
-            # A row shorter than the stride is its own last update: nothing goes on from there.
+            # A row shorter than the stride is its own last update: nothing continues from it.
             lengths = (
                 ops.minimum(self.stride, lengths)
                 if not isinstance(lengths, int)
@@ -97,7 +97,7 @@ class StreamModel(keras.Model):
         Args:
             ids: int `[words]`.
             chunk: words of a row read at a time; default the model's window. It changes memory and
-                speed, no value.
+                speed, but no value.
             start_id: the word before the first.
 
         Returns:

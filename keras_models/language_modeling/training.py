@@ -22,14 +22,14 @@ class FitOptions:
         batch_size: rows; 32 in the paper.
         stride: s; None is the model's window. The paper's is 1.
         carry: see the module; the paper's is False.
-        optimizer: `"adam"` or `"sgd"`. SGD at a rate of 1 is Zaremba et al.'s; it wants many
+        optimizer: `"adam"` or `"sgd"`. SGD at a rate of 1 is Zaremba et al.'s; it needs many
             epochs.
         learning_rate: of the first epoch; None is 0.002 for Adam, 1 for SGD.
         clip_norm: gradients are rescaled if their global norm exceeds it.
-        max_epochs: at most so many.
+        max_epochs: the most epochs.
         patience: epochs without a lower validation perplexity after which training ends.
         evaluation_batch_size: rows of the validation stream.
-        max_seconds: training ends after the update in which so many have passed; None is no limit.
+        max_seconds: training ends after the update in which this time is over; None is no limit.
         keep_first: whether the weights that the training begins with are a candidate for the best,
             as those of an epoch 0: for a model that goes on from another one.
         jit_compile: whether steps are compiled by XLA; JAX always does.
@@ -78,8 +78,8 @@ def fit(model, train_ids, valid_ids, options=None, on_epoch=None, state=None, ch
         train_ids, valid_ids: int `[words]`, streams.
         options: `FitOptions`.
         on_epoch: called after each epoch with its entry of the history.
-        state: what `checkpoint` was given in a training that did not end; this one then goes on
-            from there.
+        state: the state that `checkpoint` received in an unfinished training, which this one
+            resumes.
         checkpoint: called after each update with a function without arguments that returns the
             training's state (a dict of lists, scalars and arrays), and with whether an epoch has
             just ended.

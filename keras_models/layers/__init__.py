@@ -1,4 +1,4 @@
-"""Parts of networks, one a file.
+"""Parts of networks, one per file.
 
 The names of `keras_models.heads`, the copy mechanisms, can be imported from here too.
 """

@@ -12,7 +12,7 @@ def maxout(inputs, pieces=2):
     `[..., pieces * size]` becomes `[..., size]`.
 
     Raises:
-        ValueError: the last axis is no multiple of `pieces`.
+        ValueError: the last axis is not a multiple of `pieces`.
     """
     *leading, size = ops.shape(inputs)
     if size % pieces:

@@ -8,7 +8,7 @@ from keras_models.layers.numerics import rowwise
 from keras_models.layers.recurrent import LSTM, bidirectional
 
 DEFAULT_BUCKETS = 50_021  # a prime
-# Characters of a word in running text, by which the first vectors are scaled.
+# The characters of an average word in running text; the first vectors are scaled by it.
 _TYPICAL_LENGTH = 6
 
 
@@ -49,12 +49,12 @@ class CharacterComposition(keras.layers.Layer):
         cnn:      max_j (tanh(sum_{l < window} W_l f_{j+l}) + b)                   (eq. 4.9)
         ngram:    tanh(W c + b)                                                    (eq. 4.10)
 
-    For the convolution zeros stand behind the word; c are the counts of its n-grams of 1 to `ngram`
+    For the convolution zeros follow the word; c are the counts of its n-grams of 1 to `ngram`
     characters.
 
     Before training, the vector of a word of six characters has a variance near 1, or what tanh
-    leaves of it, as that of a looked-up word has: so neither rules their sum, and kernels behind
-    see enough of it (see `layers/embeddings.py`).
+    leaves of it, like that of a looked-up word. So neither dominates their sum, and later kernels
+    get enough signal (see `layers/embeddings.py`).
 
     The thesis numbers the n-grams of the training text; here each falls into one of `buckets`
     (Bojanowski et al. 2017), so that no table of them is needed and those of unseen words count
@@ -73,8 +73,8 @@ class CharacterComposition(keras.layers.Layer):
             size.
 
     Returns:
-        `[..., units]`; of a word without characters 0 for sum, average and max, else what the bias
-        gives.
+        `[..., units]`; of a word without characters 0 for sum, average and max, else the value of
+        the bias.
 
     Raises:
         ValueError: an unknown function, or sizes that do not fit it.
@@ -175,7 +175,7 @@ class CharacterComposition(keras.layers.Layer):
 
     def _largest(self, values, real):
         """The largest value of each dimension over a word's places, 0 for a word without any."""
-        # In float16 and bfloat16 too far below any value.
+        # Far below any value, in float16 and bfloat16 too.
         largest = ops.max(ops.where(real, values, -1e4), axis=-2)
         return ops.where(ops.any(real, axis=-2), largest, ops.zeros_like(largest))
 

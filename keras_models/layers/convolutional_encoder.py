@@ -109,8 +109,8 @@ class ConvolutionalEncoder(keras.layers.Layer):
             kernel, bias = ops.cast(kernel, inputs.dtype), ops.cast(bias, inputs.dtype)
             padded = ops.pad(self.drop(states, training=training), [[0, 0], [side, side], [0, 0]])
             windows = [padded[:, shift : shift + length] for shift in range(self.kernel_size)]
-            # One product over the windows side by side: a convolution that every backend has in
-            # every float type.
+            # One product over the windows side by side: this works on every backend in every float
+            # type.
             values, gates = ops.split(
                 rowwise(
                     lambda rows, kernel=kernel, bias=bias: ops.matmul(rows, kernel) + bias,

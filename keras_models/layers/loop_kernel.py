@@ -9,9 +9,9 @@ class LoopKernel:
 
         y = x K,    dL/dx = dL/dy K^T,    dL/dK = x^T dL/dy
 
-    TensorFlow's product with a transposed matrix lays that matrix out anew, at every step; for the
-    rows of one batch this costs about as much as the product. Here K is transposed once. Other
-    backends compile the whole loop, and multiply as they find best.
+    TensorFlow's product with a transposed matrix copies that matrix at every step; for the rows of
+    one batch this costs about as much as the product. Here K is transposed once. Other backends
+    compile the whole loop and need no help.
 
     Args:
         kernel: a variable or tensor `[size, units]`.
@@ -26,7 +26,7 @@ class LoopKernel:
     """
 
     def __init__(self, kernel, dtype):
-        # A tensor whatever it was: the product's gradients cannot be asked for a variable.
+        # Always a tensor: gradients of the product cannot be taken for a variable.
         self._kernel = ops.cast(ops.convert_to_tensor(kernel), dtype)
         self._transposed = None
         if keras.backend.backend() == "tensorflow":

@@ -23,7 +23,7 @@ def log_add(first, second):
     """Returns log(exp(first) + exp(second)), elementwise.
 
     Not `ops.logaddexp`, whose gradient is wrong where both terms are equal (two saturated gates).
-    Nor a sum over two terms side by side, which takes XLA on a CPU ten times as long.
+    Nor a sum over two stacked terms, which takes ten times as long with XLA on a CPU.
     """
     first_is_larger = first > second
     larger, smaller = (
@@ -51,10 +51,10 @@ def masked_log_softmax(scores, mask):
 
 
 def log_shares(logits, log_total=0.0):
-    """How a total is shared out by a softmax: log_total + log softmax(logits) over the last axis.
+    """Divides a total by a softmax: log_total + log softmax(logits) over the last axis.
 
     The same as `ops.log_softmax` plus a number for each row, in fewer and faster passes over the
-    logits where XLA compiles for a CPU.
+    logits when XLA compiles for a CPU.
 
     Args:
         logits: float32 `[..., number]`.
@@ -63,18 +63,19 @@ def log_shares(logits, log_total=0.0):
     Returns:
         float32 like `logits`.
     """
-    # Its gradient is 0: what is taken off each logit is added to the logarithm of their sum.
+    # Its gradient is 0: the number subtracted from each logit is added to the logarithm of their
+    # sum.
     largest = ops.stop_gradient(_largest(logits))
     log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))
-    # As a sum of the two, because that is worked out before the pass over the logits. Written as an
-    # addition it is moved into that pass, gates and all, and worked out for each logit.
+    # As a `sum` of the two, because XLA computes that before the pass over the logits. A plain
+    # addition would be moved into that pass, including the gates, and computed for each logit.
     terms = ops.where(ops.arange(2, dtype="int32") == 0, log_total, -log_sum)
     return logits - largest + ops.sum(terms, axis=-1, keepdims=True)
 
 
 def _largest(values):
     """The largest of each row, `[..., 1]`:
-    quarters are compared with each other first, which a processor does by vectors.
+    quarters are compared with each other first, with vector instructions.
     """
     *leading, number = ops.shape(values)
     while isinstance(number, int) and number > 128 and number % 4 == 0:
@@ -86,7 +87,7 @@ def _largest(values):
 def log_distribution(probabilities):
     """Returns float32 log(probabilities / their sum) over the last axis; of 0, `LOG_ZERO`.
 
-    Probabilities in bfloat16 add up to 1 but roughly; in float32 their shares do so exactly.
+    Probabilities in bfloat16 add up to 1 only roughly; in float32 their shares do so exactly.
     """
     logs = safe_log(probabilities)
     return masked_log_softmax(logs, logs > LOG_ZERO)
@@ -100,8 +101,8 @@ def is_empty(attention_log_weights):
 def rowwise(function, inputs):
     """Applies a function of matrices `[rows, size]` to the last axis of `inputs [..., size]`.
 
-    As one matrix product where three axes by two would be a batched one, whose gradient builds that
-    of the matrix once for each row of the batch.
+    This is one matrix product. A product of three axes by two would be a batched one, whose
+    gradient builds that of the matrix once per row of the batch.
 
     Args:
         function: `[rows, size]` to `[rows, units]`, such as a Dense layer.
@@ -128,19 +129,19 @@ def weighted_sums(inputs, weights):
     Returns:
         `[...]`.
     """
-    # Beside a column of zeros: with one column alone XLA on a CPU makes a sum of the product,
-    # number by number, and of the tanh before it, too, which takes ten times as long.
+    # With an additional column of zeros: for a single column XLA on a CPU computes the product as a
+    # sum, number by number, and the tanh before it too, which takes ten times as long.
     weights = ops.pad(ops.cast(weights, inputs.dtype), [[0, 0], [0, 1]])
     return rowwise(lambda rows: ops.matmul(rows, weights), inputs)[..., 0]
 
 
 def project_parts(layer, parts):
-    """A Dense layer's outputs of what comes in parts, W [x_1; x_2; ...] + b.
+    """A Dense layer's outputs for an input in parts, W [x_1; x_2; ...] + b.
 
-    The parts are not laid side by side.
+    The parts are not concatenated.
 
-    For layers of few units, such as gates: their products are so small that the laying would take
-    longer, and XLA does it once for each number.
+    For layers of few units, such as gates: their products are so small that concatenating would
+    take longer, and XLA would do it once per number.
 
     Args:
         layer: a built `keras.layers.Dense` without activation.
@@ -166,8 +167,8 @@ def project_parts(layer, parts):
 def target_log_softmax(logits, targets):
     """Log-probability of each target under a softmax, without normalising the others.
 
-    The backend's cross-entropy: on TensorFlow one operation, where picking a logit, the sum and
-    their gradients would each build tensors of the logits' size.
+    The backend's cross-entropy: on TensorFlow one operation; picking a logit, the sum and their
+    gradients would each build tensors of the logits' size.
 
     Args:
         logits: float tensor `[..., vocabulary]`.
@@ -206,24 +207,24 @@ def copy_mass(log_weights, extended_ids, size):
 
 
 def first_places(ids):
-    """Where each id of a row stands first: int32 like `ids [batch, length]`."""
+    """The first position of each id in its row: int32 like `ids [batch, length]`."""
     same = ops.equal(ops.expand_dims(ids, -1), ops.expand_dims(ids, -2))
     return ops.cast(ops.argmax(same, axis=-1), "int32")
 
 
 def add_copies(log_probs, log_weights, extended_ids, places=None):
-    """Adds what is copied to what is generated, at the words of the source alone.
+    """Adds copies to generated words, only at the words of the source.
 
         p(w) = exp(log_probs(w)) + sum over j with extended_ids[j] = w of exp(log_weights[j])
 
     The same as a sum of `copy_mass`, without passes over all words: these would cost a decoding
-    step more than its attention does.
+    step more than its attention.
 
     Args:
         log_probs: float32 `[batch, V]`, of the vocabulary's words.
         log_weights: float32 `[batch, source_length]`, `LOG_ZERO` at padding.
         extended_ids: int `[batch, source_length]`, values in `0..V + source_length - 1`.
-        places: what `first_places(extended_ids)` gives, if it is known already.
+        places: `first_places(extended_ids)`, if already known.
 
     Returns:
         float32 `[batch, V + source_length]`, `LOG_ZERO` where there is nothing.
@@ -233,7 +234,7 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
     extended_ids = ops.cast(extended_ids, "int32")
     places = first_places(extended_ids) if places is None else places
     rows = ops.expand_dims(ops.arange(batch, dtype="int32"), -1)
-    # As shares of a row's largest weight, which do not underflow however little of the whole it is.
+    # As shares of a row's largest weight, which do not underflow even if it is tiny.
     largest = ops.max(log_weights, axis=-1, keepdims=True)
     shares = ops.reshape(ops.exp(log_weights - largest), (-1,))
     shares = ops.segment_sum(
@@ -242,8 +243,7 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
         num_segments=batch * source_length,
     )
     copied = safe_log(ops.reshape(shares, (batch, source_length))) + largest
-    # One place more, where the later positions of a word write: its first one has all of its
-    # weights.
+    # One additional place, for the later positions of a word: its first one has all of its weights.
     extended = ops.pad(log_probs, [[0, 0], [0, source_length + 1]], constant_values=LOG_ZERO)
     together = log_add(ops.take_along_axis(extended, extended_ids, axis=-1), copied)
     is_first = ops.equal(places, ops.expand_dims(ops.arange(source_length, dtype="int32"), 0))

@@ -13,13 +13,13 @@ def bidirectional(layer, **options):
     """`keras.layers.Bidirectional(layer, **options)`, which can be built while Keras loads a model.
 
     Bidirectional copies `layer` by its configuration and then drops it. While Keras loads a model,
-    it knows what it has copied by `id` only; a later layer that is given the id of a dropped one is
-    taken for the same, and gets the other's copy ("Forward layer and backward layer should have
+    it knows what it has copied by `id` only; a later layer that gets the id of a dropped one is
+    mistaken for it, and gets the other's copy ("Forward layer and backward layer should have
     different `go_backwards` value", or weights in common). Here the layer lives as long as the
-    wrapper, so that its id is nobody else's.
+    wrapper, so that no other object gets its id.
     """
     wrapper = keras.layers.Bidirectional(layer, **options)
-    # Past Keras' own attributes: what is set there is tracked, and would be saved with the model.
+    # Bypasses Keras' attributes, which are tracked and would be saved with the model.
     object.__setattr__(wrapper, "_copied_layer", layer)
     return wrapper
 
@@ -29,9 +29,8 @@ class _ProjectsInputs(keras.layers.RNN):
 
     Keras' own layers multiply them step by step.
 
-    Stands behind a Keras layer among the bases: that layer takes the accelerator's own
-    implementation where there is one, and comes here where there is none. Its cell is one of those
-    below.
+    Stands behind a Keras layer among the bases: that layer uses the accelerator's own
+    implementation if there is one, and else calls this one. Its cell is one of those below.
     """
 
     def _replace_cell(self, kind):
@@ -40,7 +39,7 @@ class _ProjectsInputs(keras.layers.RNN):
             raise ValueError(
                 "Dropout inside the cell, and cells without a bias, are not supported."
             )
-        # Deleted first, so that Keras does not go on tracking it.
+        # Deleted first, so that Keras stops tracking it.
         del self.cell
         self.cell = kind.from_config(cell.get_config())
 
@@ -52,14 +51,14 @@ class _ProjectsInputs(keras.layers.RNN):
 
 
 class _ProjectedCell:
-    """What the cells below have in common; stands before a Keras cell among the bases."""
+    """The common part of the cells below; comes before a Keras cell among the bases."""
 
     _loop_kernel = None
 
     @contextlib.contextmanager
     def in_loop(self):
         """Within it, a call's gradient is that of a loop's step: see `LoopKernel`."""
-        # Past Keras' own attributes: this is no state of the cell's.
+        # Bypasses Keras' attributes: this is not state of the cell.
         object.__setattr__(
             self, "_loop_kernel", LoopKernel(self.recurrent_kernel, self.compute_dtype)
         )
@@ -113,7 +112,7 @@ class GRU(keras.layers.GRU, _ProjectsInputs):
     x W of a whole sequence is one product outside the loop.
 
     Args:
-        units, **kwargs: as Keras' layer takes them.
+        units, **kwargs: those of Keras' layer.
 
     Raises:
         ValueError: dropout inside the cell, no bias, or `reset_after=False`.
@@ -132,7 +131,7 @@ class LSTM(keras.layers.LSTM, _ProjectsInputs):
     x W of a whole sequence is one product outside the loop.
 
     Args:
-        units, **kwargs: as Keras' layer takes them.
+        units, **kwargs: those of Keras' layer.
 
     Raises:
         ValueError: dropout inside the cell, or no bias.
@@ -161,8 +160,8 @@ class FeedbackCell(keras.layers.Layer):
             [i f g o] = x W + f F + h U + b
             c' = sigmoid(f) c + sigmoid(i) tanh(g),  h' = sigmoid(o) tanh(c')
 
-    x W for a whole target is one large product outside the loop; only what depends on the last step
-    stays inside.
+    x W for a whole target is one large product outside the loop; only products that depend on the
+    last step stay inside.
 
     Args:
         units: size of the state.

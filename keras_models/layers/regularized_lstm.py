@@ -98,8 +98,8 @@ class ZoneoutLSTM(keras.layers.Layer):
 
     Returns:
         outputs: `[batch, time, units]`, every h_t.
-        cells: `[batch, time, units]`, every c_t. The state after step t, with which a later call
-            goes on, is `[outputs[:, t], cells[:, t]]`.
+        cells: `[batch, time, units]`, every c_t. The state after step t, from which a later call
+            continues, is `[outputs[:, t], cells[:, t]]`.
 
     Raises:
         ValueError: a rate is not in 0..1.
@@ -139,7 +139,7 @@ class ZoneoutLSTM(keras.layers.Layer):
         return [ops.zeros((batch_size, self.units), dtype=self.compute_dtype) for _ in range(2)]
 
     def zoneout_masks(self, length, batch_size):
-        """Draws what is kept in training.
+        """Draws the masks of training.
 
         Returns two bool tensors `[length, batch, units]`, for h and for c.
 
@@ -153,7 +153,7 @@ class ZoneoutLSTM(keras.layers.Layer):
         ]
 
     def step(self, inputs, states, masks=None):
-        """One step, for a loop of one's own.
+        """One step, for a loop of the caller.
 
         Args:
             inputs: `[batch, size]`.

@@ -7,8 +7,7 @@ from keras_models import segmentation
 from keras_models.layers.numerics import scale_gradient
 from keras_models.uniforms import draw_uniforms
 
-#: What a segmentation of `source_length` characters may begin with in training; see
-#: `SegmentationPolicy`.
+#: The name of the heuristic segmentation in the inputs of training; see `SegmentationPolicy`.
 SCRIPT_ENDS = "source_script_ends"
 
 
@@ -16,9 +15,9 @@ SCRIPT_ENDS = "source_script_ends"
 class SegmentCounts(keras.layers.Layer):
     """Counts how often training has met each segment, so that new ones can be rewarded.
 
-    A segment that is right but was never seen has a poor likelihood, because the decoder does not
-    know it, and so REINFORCE keeps to what it sampled first (Arthur 2018, 5.5.3). As in count-based
-    exploration (Strehl and Littman 2008), a sampled segmentation earns
+    A right segment that was never seen has a poor likelihood, because the decoder does not know it,
+    so REINFORCE keeps its first samples (Arthur 2018, 5.5.3). As in count-based exploration (Strehl
+    and Littman 2008), a sampled segmentation earns
 
         bonus = mean over its segments of 1 / sqrt(1 + n(segment))
 
@@ -63,7 +62,7 @@ class SegmentCounts(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("verbatim")
 class SegmentationPolicy(keras.layers.Layer):
-    """Draws segmentations by the encoder's logits and says what their choice costs.
+    """Draws segmentations by the encoder's logits and computes the loss of the choice.
 
     With the reward R = log p(E | F, S) / |E| (eq. 5.5) of a sampled segmentation S, without
     gradient,
@@ -75,10 +74,10 @@ class SegmentationPolicy(keras.layers.Layer):
         L_f = sum over segments of (1 - their attention)^2                       eq. 5.14
         loss = (w_R L_R + L_b + w_c L_c + w_f L_f) / number of target tokens     eq. 5.10
 
-    R' then gets mean 0 and variance 1, if so asked (eq. 5.16). H and b are without gradient in L_b
-    and L_R. A token weighs in the loss as it does in the translation's.
+    R' is then optionally normalised to mean 0 and variance 1 (eq. 5.16). H and b are without
+    gradient in L_b and L_R. A token weighs in the loss as it does in the translation's.
 
-    Three places differ from the thesis' print: it has pi where REINFORCE has log pi (eq. 5.7); it
+    Three places differ from the printed thesis: it has pi where REINFORCE has log pi (eq. 5.7); it
     multiplies R, a negative number, by the prior's probability (eq. 5.13), which would reward
     unlikely segmentations, where log-probabilities are to be added; and the fertility's loss has
     the other sign. Beyond the thesis, from its own list of what failed (5.5.3): several samples of
@@ -91,7 +90,7 @@ class SegmentationPolicy(keras.layers.Layer):
 
     Args:
         units: size of the encoder's states.
-        mean_length: lambda, characters of a segment as the prior expects them; at least 1.
+        mean_length: lambda, the prior's expected characters per segment; at least 1.
         baseline: `"linear"`, or `"samples"`: the mean reward of the sentence's other samples.
         samples: segmentations of a sentence in training; at least 2 for baseline `"samples"`.
         reinforce_weight, length_prior_weight, novelty_weight, confidence_penalty, fertility_weight:
@@ -102,7 +101,7 @@ class SegmentationPolicy(keras.layers.Layer):
             then hold as `source_script_ends`.
         decoding_samples: segmentations of a sentence in decoding, the first the likeliest.
         detached: whether REINFORCE leaves the encoder's states as they are (ours): its gradients
-            are noise to what translates. What is imitated may change them.
+            are noise for the translation. Imitation may change them.
 
     Raises:
         ValueError: settings that do not fit together.
@@ -245,7 +244,7 @@ class SegmentationPolicy(keras.layers.Layer):
         return self.imitation if self.detached else 1.0
 
     def loss(self, encoded, source_ids, mask, target_log_prob, target_mask, attention):
-        """What the sampled segmentations cost, a scalar.
+        """The loss of the sampled segmentations, a scalar.
 
         Args:
             encoded: what `SegmentingEncoder` returned.

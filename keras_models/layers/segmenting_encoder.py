@@ -21,7 +21,7 @@ class SegmentingEncoder(keras.layers.Layer):
         c_j = LSTM(H_first(j), ..., H_last(j))                  the composer, its last state
         states = BiLSTM(c_1, ..., c_J)                          the word encoder
 
-    Ours, against how slowly three stacked LSTMs begin to learn:
+    Ours, because three stacked LSTMs learn slowly at first:
 
         `residual`:      H, c_j and states_j are LayerNorm of the above, and
                          states_j = LayerNorm(BiLSTM(c_1, ..., c_J)_j + c_j + H_last(j))

@@ -7,5 +7,5 @@ from keras_models.models.recurrent_seq2seq import RecurrentSeq2Seq as RecurrentS
 from keras_models.models.transformer_seq2seq import TransformerSeq2Seq as TransformerSeq2Seq
 
 restore("keras_models.models")
-# It stood there, beside its base.
+# Its former place, beside its base.
 seq2seq.RecurrentSeq2Seq = RecurrentSeq2Seq

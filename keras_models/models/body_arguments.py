@@ -1,4 +1,4 @@
-"""Checks of what an encoder-decoder body is called with."""
+"""Checks of the inputs of an encoder-decoder body."""
 
 import functools
 

@@ -70,16 +70,16 @@ class LanguageModel(keras.Model):
             the paper.
 
     Call arguments:
-        inputs: int `[batch, time]`, the words read, below V; 0 is padding, and may stand at a row's
-            end alone.
-        carry: what an earlier call returned, to go on where it ended; None begins a text.
+        inputs: int `[batch, time]`, the words read, below V; 0 is padding, and may only be at a
+            row's end.
+        carry: the carry of an earlier call, to continue where it ended; None begins a text.
         targets: int `[batch, n]`, the words that follow the last n steps; None asks for whole
             distributions.
         extended_ids: int `[batch, time]`, for the pointer: as `inputs`, but with ids V + k for
             words that have none of their own; default `inputs`.
-        last, lengths, size: as in `PointerSentinelWindow`: how many of the last steps are asked
-            for; after how many steps the returned carry stands; the number of extended ids (default
-            V).
+        last, lengths, size: as in `PointerSentinelWindow`: how many of the last steps are returned;
+            the number of steps after which the returned carry is taken; the number of extended ids
+            (default V).
         training: whether dropout and zoneout are random.
 
     Returns:
@@ -245,7 +245,7 @@ class LanguageModel(keras.Model):
             log_probs: float32 `[batch, size]`.
             copy_log_probs: float32 `[batch, L]`, log-probability that the next word is copied from
                 each position of the window. The last position is the word just read, the first the
-                one L - 1 words before it. What is at least half copied names its source by
+                one L - 1 words before it. The source of a word that is at least half copied is
                 `decoding.hypotheses.provenance` over `carry["window"]["words"]`.
             carry: the next carry.
         """

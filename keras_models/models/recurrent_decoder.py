@@ -165,7 +165,7 @@ class RecurrentDecoder(Seq2Seq):
         )
 
     def _head_state(self, carry, embedded):
-        """What the head reads of one step."""
+        """The inputs of the head for one step."""
         return {
             "hidden": carry["hidden"],
             "context": carry["context"],
@@ -187,7 +187,7 @@ class RecurrentDecoder(Seq2Seq):
         """
         fed = None
         if self.selective_read:
-            # By a time in the carry, because `ops.scan` over two tensors needs to know their length
+            # With a time in the carry, because `ops.scan` over two tensors must know their length
             # on TensorFlow.
             fed = self._gold_actions(inputs)
             carry = {**carry, "time": ops.zeros_like(carry["coverage"][:, :1])}
@@ -210,7 +210,7 @@ class RecurrentDecoder(Seq2Seq):
         A predicted span of several tokens feeds its first.
 
         Returns:
-            What each step carried, tensors `[time, batch, ...]`; `inputs` is what was fed.
+            The carry of each step, tensors `[time, batch, ...]`; `inputs` is what was fed.
         """
         gold_ids, gold_actions = (
             ops.cast(inputs["target_input_ids"], "int32"),
@@ -219,10 +219,10 @@ class RecurrentDecoder(Seq2Seq):
         gold = ops.cast(self.choose_gold(inputs), "int32")
         size, length = self.target_vocabulary_size, ops.shape(memory["extended_ids"])[1]
         kernels = self._loop_kernels(training=True)
-        # Dropout's mask is drawn outside: random numbers inside a scan are not JAX's.
+        # Dropout's mask is drawn outside: JAX cannot draw random numbers inside a scan.
         kept = self.drop(ops.ones_like(self.target_embedding(gold_ids)), training=True)
         zeros = ops.zeros_like(gold[:, :1])
-        # `ops.scan` on TensorFlow gives back what is carried, nothing else.
+        # `ops.scan` on TensorFlow returns only the carry.
         carry = {**carry, "time": zeros, "own": zeros, "inputs": ops.zeros_like(kept[:, 0])}
 
         def step(carry, kept):
@@ -258,8 +258,8 @@ class RecurrentDecoder(Seq2Seq):
         Args:
             actions: int `[batch]`, just decoded; extended ids where the head's `max_span` is 1.
             carry: what `encode` or the last `step` returned.
-            memory: what `encode` returned, with `feed_ids`; `projections` too, where
-                `decoding_tables` were asked.
+            memory: what `encode` returned, with `feed_ids`; also `projections`, if
+                `decoding_tables` are used.
             index: unused; other bodies count the steps.
 
         Returns:

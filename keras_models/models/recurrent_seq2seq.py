@@ -40,7 +40,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         head: name of the head, see `keras_models.heads.registry`.
         cell: `"gru"` or `"lstm"`.
         attention: `"additive"`, `"dot"`, `"bilinear"`, or `"none"`: the decoder then sees the
-            source through its first state alone.
+            source only through its first state.
         embedding_size, hidden_size: sizes; `hidden_size` is even for encoder `"rnn"`.
         encoder: `"rnn"`, bidirectional layers of `cell`, `"cnn"`, gated convolutions, or
             `"segmenting"`, which fits head `softmax`.
@@ -51,7 +51,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         dropout: share of units dropped on embeddings, source states and decoder outputs.
         initial_range: r, above 0: embeddings and kernels are first drawn uniformly from [-r, r], as
             Sutskever et al. 2014 (section 3.4, r = 0.08) and Luong et al. 2015 (section 4.1, r =
-            0.1) do; biases, and what has a first value of its own, keep that. 0: kernels are
+            0.1) do; biases, and weights with a first value of their own, keep it. 0: kernels are
             Glorot's, embeddings drawn from N(0, 1). For encoder `"rnn"`.
         input_feeding: whether o_{t-1} is an input of step t.
         coverage: whether coverage enters the attention score and `coverage_loss_weight` applies.
@@ -111,8 +111,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         initial_range=0.0,
         **kwargs,
     ):
-        # Composed words are scaled, because what they are composed by is not drawn anew: the same
-        # variance.
+        # Composed words are scaled to the same variance, because the composer's weights are not
+        # drawn again.
         stddev = initial_range / math.sqrt(3) if initial_range else 1.0
         super().__init__(
             source_vocabulary_size, target_vocabulary_size, head, embedding_stddev=stddev, **kwargs
@@ -232,7 +232,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             # A GRU's bias has two axes, too.
             if len(variable.shape) < 2 or variable.name == "bias" or id(variable) in kept:
                 continue
-            # One for each: an initializer draws the same numbers always.
+            # One per variable: an initializer always draws the same numbers.
             draw = keras.initializers.RandomUniform(-initial_range, initial_range)
             variable.assign(draw(variable.shape, dtype=variable.dtype))
 

@@ -1,1 +1,1 @@
-"""What the Evaluator measures, and what it demands before a model is pushed."""
+"""The Evaluator's metrics, and its conditions for a push."""

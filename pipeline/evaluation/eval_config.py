@@ -1,4 +1,4 @@
-"""What the Evaluator measures, and what it demands before a model is pushed.
+"""The Evaluator's metrics, and its conditions for a push.
 
 TFX's own Evaluator does the work; the metrics are those of `pipeline.evaluation.tfma_metrics`.
 """
@@ -22,7 +22,7 @@ SIGNATURE = "serving_default"
 LABEL_FEATURE = "target"
 PREDICTION_OUTPUT = "text"
 METRICS_MODULE = tfma_metrics.__name__
-#: The end of the names of metrics that are there for the thresholds on slices alone.
+#: The end of the names of metrics that exist only for thresholds on slices.
 SLICE_GATE = "_in_slices"
 _ALWAYS_DEFINED = "exact_match"
 
@@ -30,13 +30,11 @@ _ALWAYS_DEFINED = "exact_match"
 def build_eval_config(recipe: Recipe) -> config_pb2.EvalConfig:
     """Returns the `tfma.EvalConfig` of a recipe.
 
-    The metrics are the recipe's. TFX blesses nothing where no threshold is set, and sets aside what
-    is demanded of a change where no model was blessed before: so, where no absolute threshold is
-    set, the first metric that always has a value must reach 0. A bound of 0 demands nothing, so a
-    metric that has none of its cases in the test split, and hence no value, does not block by it.
-
-    What is demanded of each slice is demanded of metrics of their own, named with `SLICE_GATE`: see
-    `tfma_metrics`' `min_slice_size`.
+    The metrics are the recipe's. TFX blesses no model without a threshold, and ignores change
+    thresholds if no model was blessed before. So, without an absolute threshold, the first metric
+    that always has a value must reach 0. A bound of 0 is no condition, so a metric without any
+    cases in the test split, and without a value, does not block a push. Thresholds on slices apply
+    to metrics of their own, named with `SLICE_GATE`: see `tfma_metrics`' `min_slice_size`.
 
     Args:
         recipe: reads `evaluation`, `data.target_language`, `data.tokenization` and
@@ -54,7 +52,7 @@ def build_eval_config(recipe: Recipe) -> config_pb2.EvalConfig:
         metric = _metric_config(name, options)
         threshold = demands.threshold(name)
         if threshold and settings.slices:
-            # TFMA demands a plain `threshold` of every slice.
+            # TFMA applies a plain `threshold` to every slice.
             whole = [config_pb2.SlicingSpec()]
             metric.per_slice_thresholds.add(slicing_specs=whole, threshold=threshold)
         elif threshold:
@@ -82,7 +80,7 @@ def build_eval_config(recipe: Recipe) -> config_pb2.EvalConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Demands:
-    """What models must reach, by metric.
+    """The conditions for a push, by metric.
 
     Attributes:
         bounds: absolute.
@@ -93,7 +91,7 @@ class Demands:
     changes: Mapping[str, float]
 
     def threshold(self, name: str) -> config_pb2.MetricThreshold | None:
-        """Returns TFMA's threshold of a metric; None where nothing is demanded of it."""
+        """Returns TFMA's threshold of a metric; None if it has no bound."""
         bound, change = self.bounds.get(name), self.changes.get(name)
         if bound is None and change is None:
             return None
@@ -118,7 +116,7 @@ def _slice_metrics(
     options: Mapping[str, Any],
     slices: Sequence[config_pb2.SlicingSpec],
 ) -> list[config_pb2.MetricConfig]:
-    """Returns the metrics that are there for the slices: those with thresholds, and a count."""
+    """Returns the metrics for the slices: those with thresholds, and a count."""
     demands = Demands(
         _demanding(settings.slice_thresholds), bounds(settings.slice_change_thresholds)
     )
@@ -137,14 +135,14 @@ def _slice_metrics(
 def _metric_options(recipe: Recipe) -> dict[str, Any]:
     options = ScoringOptions.of(recipe)
     names = ["language", "tokenization", "database"]
-    # What every recipe has by default need not stand at every metric.
+    # Defaults need not be repeated at every metric.
     if options.placeholders != DEFAULT_OPTIONS.placeholders or options.placeholder_patterns:
         names += ["placeholders", "placeholder_patterns"]
     return {name: getattr(options, name) for name in names}
 
 
 def _demanding(thresholds: ThresholdsConfig) -> dict[str, float]:
-    """Returns the bounds of a section that demand something: a share of at least 0 does not."""
+    """Returns the bounds of a section that can fail: a share of at least 0 cannot."""
     return {
         name: bound
         for name, bound in bounds(thresholds).items()

@@ -1,6 +1,6 @@
-"""How the Evaluator reads examples: in large batches, and with features of its own.
+"""Extractors of the Evaluator: large batches, and additional features.
 
-Added are what slices are made of, and how often training saw an example's words.
+They add the features of slices, and how often training saw an example's words.
 """
 
 import json
@@ -19,12 +19,11 @@ from pipeline.evaluation.tfma_metrics import CLASSES_OF_TRAINING_COUNTS
 from pipeline.features import training_counts
 
 MODULE = __name__
-#: Examples that a model is given at once: many, so that texts of similar length can be decoded
-#: together.
+#: Examples in a batch of a model: many, so that texts of similar length can be decoded together.
 BATCH_SIZE = 512
 
 
-#: What TFMA knows of an example, or of several.
+#: TFMA's extracts of one or several examples.
 Extracts = dict[str, Any]
 
 
@@ -41,7 +40,7 @@ def custom_extractors(
     Args:
         eval_shared_model: the candidate, or a list of it and its baseline: the candidate's
             vocabulary decides what is unknown.
-        eval_config: a `tfma.EvalConfig`; its slices and metrics say which features are needed.
+        eval_config: a `tfma.EvalConfig`; its slices and metrics decide which features are needed.
         tensor_adapter_config: as TFMA takes it.
     """
     extractors = tfma.default_extractors(
@@ -76,9 +75,9 @@ def custom_extractors(
 class MakeLargerBatches(beam.PTransform):
     """Puts the examples of several batches into one.
 
-    TFX has Beam choose the size, which takes as many examples as a model answers in a second: few
-    where it decodes, and a model that pads to a fixed number of rows takes as long for a few as for
-    all of them.
+    TFX lets Beam choose the size, which is the number of examples that a model answers in a second.
+    That is small for decoding, and a model that pads to a fixed number of rows needs as long for a
+    few rows as for all.
 
     Args:
         size: examples of a batch; the last of a bundle may have fewer.

@@ -1,4 +1,4 @@
-"""What the Evaluator found, and what the thresholds said of it."""
+"""Reads the Evaluator's results, and its decision by the thresholds."""
 
 import math
 import os
@@ -16,7 +16,7 @@ from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.task_rules import compares_with_last_blessed
 
 _EXAMPLE_COUNT = "example_count"
-# That a reason names.
+# The most failures that a reason names.
 _MOST_FAILURES = 8
 
 #: Names of features and their values; empty for the whole split.
@@ -26,13 +26,13 @@ Values = dict[str, float | None]
 
 
 class SliceResult(TypedDict):
-    """What an evaluation found on a slice.
+    """The results of an evaluation on a slice.
 
     Attributes:
         slice: its name, such as `domain = law`.
         n: number of pairs.
         metrics: the candidate's.
-        last_blessed: those of the last blessed model; empty where there was none to compare with.
+        last_blessed: those of the last blessed model; empty if there was none to compare with.
     """
 
     slice: str
@@ -56,7 +56,7 @@ def read_metrics(evaluation_directory: str | os.PathLike[str]) -> Values:
 
 
 def read_slices(evaluation_directory: str | os.PathLike[str]) -> list[SliceResult]:
-    """Returns what an evaluation found on each slice: [] where the recipe asks for none.
+    """Returns the results of an evaluation on each slice; [] if the recipe has no slices.
 
     They are in the order of the slices' names.
 
@@ -87,12 +87,11 @@ def read_slices(evaluation_directory: str | os.PathLike[str]) -> list[SliceResul
 def read_blessing(
     evaluation_directory: str | os.PathLike[str], recipe: Recipe | None = None
 ) -> tuple[bool, str]:
-    """Returns (blessed, reason): what the thresholds said about a model, the reason one sentence.
+    """Returns (blessed, reason): the decision of the thresholds, with a reason of one sentence.
 
     Args:
         evaluation_directory: the Evaluator's `evaluation` artifact.
-        recipe: the run's recipe, for a sentence that says what it was compared with; None says
-            nothing of it.
+        recipe: the run's recipe, to name the compared model in the reason; None leaves it out.
     """
     result = tfma.load_validation_result(str(evaluation_directory))
     if result.validation_ok:
@@ -120,7 +119,7 @@ def read_blessing(
 
 def _compared(directory: str) -> bool:
     """Whether an evaluation had a last blessed model to compare with."""
-    # The config as the Evaluator was given it has one model; what it wrote has the baseline too.
+    # The Evaluator's input config has one model; its output has the baseline too.
     config = tfma.load_eval_result(directory, model_name=tfma.CANDIDATE_KEY).config
     return any(spec.is_baseline for spec in config.model_specs)
 
@@ -180,7 +179,7 @@ def _failure_sentence(failure: validation_result_pb2.ValidationFailure, slice_na
     bound = (threshold.upper_bound if at_most else threshold.lower_bound).value
     if math.isnan(value):
         return (
-            f"{where}{label} is undefined (nothing in the test split to measure it on), and at "
+            f"{where}{label} is undefined (the test split has no case of it), and at "
             f"{'most' if at_most else 'least'} {bound:g} is demanded"
         )
     return (

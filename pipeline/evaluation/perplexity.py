@@ -1,13 +1,12 @@
-"""Perplexity of an exported language model over passages, and what the Evaluator demands of it.
+"""Perplexity of an exported language model over passages, and its threshold in the Evaluator.
 
-It is a metric for TensorFlow Model Analysis.
-Any worker can measure any passage; on the whole stream, states carried,
-`pipeline.evaluation.perplexity_of_text` measures.
+It is a metric for TensorFlow Model Analysis. Any worker can measure any passage.
+`pipeline.evaluation.perplexity_of_text` measures the whole stream with carried states.
 
     perplexity = exp(- sum of log p(w) / number of words)
 
-over the words that are new in each passage: what it repeats of the passage before was read for its
-context alone. The sum is exact, so it is the same in whatever order workers add.
+over the words that are new in each passage: words repeated from the passage before are only read
+for context. The sum is exact, so it is the same in whatever order workers add.
 """
 
 import json
@@ -29,7 +28,7 @@ from pipeline.recipes.recipe import Recipe
 NAME = "passage_perplexity"
 SIGNATURE = "score"
 CONTEXT_FEATURE = "context"
-# TFX blesses nothing where no threshold is set; one that every finite perplexity meets.
+# A threshold that every finite perplexity meets, because TFX blesses no model without a threshold.
 _NO_THRESHOLD = 1e30
 
 #: The exact sum of log-probabilities in two parts, and the number of words.

@@ -3,9 +3,8 @@
 Its states and the pointer's window are carried from word to word. Every word counts once, line ends
 among them. Words are the tokens of these models, so perplexity per token is perplexity per word.
 
-    perplexity             = exp(- 1/N sum_t log p(w_t | w_1 .. w_t-1))
-    perplexity_with_copies = the same, where a word that the vocabulary lacks is credited with what
-    the pointer gives it
+    perplexity             = exp(- 1/N sum_t log p(w_t | w_1 .. w_t-1)) perplexity_with_copies = the
+    same, but an unknown word is credited with its probability by the pointer
 
 In the first, all words that the vocabulary lacks are the one word `<unk>`, as in published results
 (Merity et al. 2016). In the second such a word has the probability of being copied, where it stands
@@ -47,14 +46,15 @@ class GainedSentence(TypedDict):
 
 
 class Extremes(TypedDict):
-    """Sentences on which one model gains and loses most against another, the largest first."""
+    """Sentences with the largest gains and losses of one model against another, the largest
+    first."""
 
     wins: list[GainedSentence]
     losses: list[GainedSentence]
 
 
 class FrequencyPoint(TypedDict):
-    """How well a model predicts the words that training saw about as often.
+    """A model's quality on words of similar training frequency.
 
     Attributes:
         seen: how often, a range.
@@ -90,7 +90,7 @@ def measure(
     words = [word for word, _ in text_streams.read_words(os.path.basename(path), path, recipe.data)]
     if not words:
         raise DataError(f"{path} is empty: give a text file with words.")
-    # The model is loaded after the text was found to be good: that takes seconds.
+    # The model is loaded after the text was checked, because loading takes seconds.
     from pipeline.export.served_language_model import ServedLanguageModel
 
     model = ServedLanguageModel(directory)
@@ -119,7 +119,7 @@ def metrics_of(
         (
             "perplexity_with_copies",
             "log_probability_with_copies",
-            "copied where they stand in the window",
+            "copied if they are in the window",
         ),
     ):
         sentences = [_sentences(words, scored[key]) for scored in systems]
@@ -156,7 +156,7 @@ def metrics_of(
 
 
 def _beginnings(words: Sequence[str]) -> list[int]:
-    """Returns where each sentence begins, its line end included in it."""
+    """Returns the beginnings of sentences, each including its line end."""
     ends = [place + 1 for place, word in enumerate(words) if word == text_streams.LINE_END]
     return [0, *(end for end in ends if end < len(words))]
 
@@ -169,7 +169,7 @@ def _sentences(words: Sequence[str], log_probability: ArrayLike) -> list[tuple[f
 
 
 def extremes(words: Sequence[str], systems: Sequence[WordScores], count: int) -> Extremes:
-    """Returns the sentences on which the first of two models gains and loses most.
+    """Returns the sentences with the largest gains and losses of the first of two models.
 
     Args:
         words: the stream, a list of strings.
@@ -204,7 +204,7 @@ def extremes(words: Sequence[str], systems: Sequence[WordScores], count: int) ->
 def by_frequency(
     words: Sequence[str], scored: WordScores, training_counts: Mapping[str, int]
 ) -> list[FrequencyPoint]:
-    """Returns how well words are predicted by how often training saw them, rarest first.
+    """Returns the quality on words by their training frequency, rarest first.
 
     After figure A1 of Merity et al. 2016.
 

@@ -21,7 +21,7 @@ COMPUTED = ("source_length", "unknown_words")
 
 
 class SourceSlicer:
-    """Says which slices a source belongs to.
+    """Computes the slices of a source.
 
     Args:
         tokenizer: a `Tokenizer`.
@@ -36,7 +36,7 @@ class SourceSlicer:
     def of_model(cls, model_path: str, needs_vocabulary: bool = True) -> "SourceSlicer":
         """Returns that of an exported model, which holds its vocabulary and its recipe.
 
-        A model that names no recipe has the default.
+        A model without a recipe has the default.
         """
         facts = os.path.join(model_path, "assets.extra", "verbatim.json")
         recipe = json.loads(_read(facts)).get("recipe") if tf.io.gfile.exists(facts) else None

@@ -1,4 +1,4 @@
-"""The sums behind a metric of TFMA, wherever Beam makes them."""
+"""The sums of a TFMA metric, computed by Beam."""
 
 import dataclasses
 import functools
@@ -18,7 +18,7 @@ from pipeline.metrics.scored_texts import Segment
 from pipeline.metrics.scoring_options import ScoringOptions
 
 SOURCE_FEATURE = "source"
-#: What the signature `score` gives; where a metric needs it, the EvalConfig names it among
+#: The outputs of the signature `score`; if a metric needs them, the EvalConfig names it among
 #: `preprocessing_function_names`.
 SCORE_OUTPUTS = ("log_probability", "token_count")
 #: How often training saw the words of an example's texts, which `pipeline.evaluation.extractors`
@@ -63,7 +63,8 @@ class SumCombiner(beam.CombineFn):
         self._metric: AnyMetric | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # A worker makes its own metric: sacrebleu's tokenizers hold caches that do not travel.
+        # Each worker makes its own metric: sacrebleu's tokenizers have caches that cannot be
+        # pickled.
         return {**self.__dict__, "_metric": None}
 
     def _scoring_metric(self) -> AnyMetric:
@@ -106,7 +107,7 @@ class SumCombiner(beam.CombineFn):
         return metric.add(accumulator, metric.statistics(segment))
 
     def _score(self, element: metric_types.StandardMetricInputs) -> list[float]:
-        """Returns what the model's signature `score` says of the reference."""
+        """Returns the result of the model's signature `score` for the reference."""
         outputs = element.get_transformed_features(self._combined.model_name) or {}
         return [float(np.asarray(outputs[name]).reshape(-1)[0]) for name in SCORE_OUTPUTS]
 
@@ -123,13 +124,13 @@ class SumCombiner(beam.CombineFn):
 
 
 class SliceGateCombiner(SumCombiner):
-    """As `SumCombiner`, with the best possible value where a slice can prove nothing.
+    """As `SumCombiner`, with the best possible value for a slice that proves nothing.
 
     That is a slice of too few examples, or one without anything to measure. It is for a threshold
     on slices. The accumulator is (sums, number of examples).
 
     Args:
-        min_slice_size: the fewest examples that prove something.
+        min_slice_size: the fewest examples that count.
         combined: the metric.
     """
 
@@ -166,7 +167,7 @@ def one_text(value: Any, what: str) -> str:
 
     Args:
         value: the array, or a sparse or variable-length feature.
-        what: what it is called in the message.
+        what: its name in the message.
 
     Raises:
         ValueError: it is not one string.

@@ -1,4 +1,4 @@
-"""Metrics for TensorFlow Model Analysis that are floats, and so can gate a push.
+"""Metrics for TensorFlow Model Analysis that are floats, so that they can gate a push.
 
 TFMA's own Bleu and Rouge return objects, which no threshold can be compared with. These sum the
 statistics of `pipeline.metrics` over examples, wherever Beam runs them, and make one float of the
@@ -59,7 +59,7 @@ class _TextMetric(metric_types.Metric):
         if min_slice_size is not None:
             make_combiner = functools.partial(SliceGateCombiner, min_slice_size)
         metric = registry.create_metric(scoring_name, ScoringOptions(**options))
-        # What a slice must reach is one number.
+        # The threshold of a slice is one number.
         buckets = metric.buckets if min_slice_size is None else ()
         metric_options = options
 
@@ -99,7 +99,7 @@ class _TextMetric(metric_types.Metric):
 def _preprocessors(
     metric: AnyMetric, model_names: Sequence[str]
 ) -> list[metric_types.Preprocessor]:
-    """Returns what makes TFMA keep the features that a metric reads."""
+    """Returns computations that make TFMA keep the features of a metric."""
     if metric.needs_scores:
         several = [model_name for model_name in model_names if model_name]
         return [

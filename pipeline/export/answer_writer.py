@@ -7,7 +7,7 @@ from pipeline.recipes.recipe import Recipe
 from pipeline.text import tokenization, units
 from pipeline.text.keeping_apart import keep_apart
 
-#: What a signature gives, by name.
+#: The outputs of a signature, by name.
 Outputs = dict[str, tf.Tensor]
 
 
@@ -33,9 +33,9 @@ class AnswerWriter(tf.Module):
         """Returns the `n_best` answers.
 
         Args:
-            hypotheses: what a `Decoder` found for N texts.
-            source_tokens: string `[N, S]`, what an answer says that its source's tokens are.
-            copy_tokens: string `[N, S]`, what a copy of each of the source's tokens writes.
+            hypotheses: the result of a `Decoder` for N texts.
+            source_tokens: string `[N, S]`, the source's tokens that an answer shows.
+            copy_tokens: string `[N, S]`, the text that a copy of each source token writes.
         """
         lengths = hypotheses["lengths"]
         longest = tf.reduce_max(lengths)
@@ -64,7 +64,7 @@ class AnswerWriter(tf.Module):
         """
         size = tf.size(self._vocabulary)
         known = tf.gather(self._vocabulary, tf.minimum(tokens, size - 1))
-        # A column more, so that a text without tokens fails by its check, not here.
+        # An additional column, so that a text without tokens fails in its check, not here.
         copy_tokens = tf.pad(copy_tokens, [[0, 0], [0, 1]])
         position = tf.clip_by_value(tokens - size, 0, tf.shape(copy_tokens)[1] - 1)
         surface = tf.where(tokens < size, known, tf.gather(copy_tokens, position, batch_dims=1))

@@ -14,7 +14,7 @@ class Buckets:
 
     Attributes:
         batch: numbers of rows; more rows than the last are done in chunks of it.
-        length: lengths of rows; longer ones are cut.
+        length: lengths of rows; longer rows are cut.
     """
 
     batch: Sequence[int]
@@ -28,7 +28,7 @@ class Buckets:
 
 @dataclasses.dataclass(frozen=True)
 class OutputSpec:
-    """What a function of padded rows returns.
+    """The outputs of a function of padded rows.
 
     Attributes:
         types: from output name to dtype.
@@ -90,8 +90,8 @@ def map_in_buckets(
         length = smallest_bucket(tf.reduce_max(own), buckets.length)
         padded = []
         for values, width in zip(ragged, widths or [1] * len(ragged), strict=True):
-            # A text beyond the last bucket fails its check; cut here so that it cannot be compiled
-            # for meanwhile.
+            # A text beyond the last bucket fails its check; cut here so that it is not compiled in
+            # the meantime.
             dense = tf.gather(values, rows)[:, : length * width].to_tensor()
             dense = tf.pad(dense, [[0, padding], [0, length * width - tf.shape(dense)[1]]])
             padded.append(tf.reshape(dense, [batch, length * width]))
@@ -124,7 +124,7 @@ def scatter_rows(
     new: Mapping[str, tf.Tensor],
     sequences: Sequence[str] = (),
 ) -> dict[str, tf.Tensor]:
-    """Puts new rows in the place of some.
+    """Replaces some rows by new ones.
 
     Args:
         outputs: dict of tensors `[N, ...]`, such as `map_in_buckets` returns.

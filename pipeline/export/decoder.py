@@ -1,4 +1,4 @@
-"""The middle of a served model: ids to ids, which is what XLA compiles."""
+"""The middle of a served model: ids to ids, compiled by XLA."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,9 +24,9 @@ from pipeline.text import characters, tokenization
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
 ORDER_INPUTS = ("source_roles", "source_links")
-# Bytes of what a model may hold besides its weights so that decoding is faster.
+# The most bytes of tables beside the weights that make decoding faster.
 LARGEST_TABLES = 2**28
-# What a search without attention matrices returns.
+# The outputs of a search without attention matrices.
 _HYPOTHESES_TYPES = {
     "tokens": tf.int32,
     "lengths": tf.int32,
@@ -54,8 +54,8 @@ def longest_output(source_length: tf.Tensor, config: DecodingConfig) -> tf.Tenso
 class Decoder(tf.Module):
     """Searches for the answers of a trained model.
 
-    What goes in is padded to a bucket in both batch and length, so it is compiled at most once for
-    each pair of buckets. A batch beyond the largest bucket is decoded in chunks of it, texts of
+    Inputs are padded to a bucket in both batch and length, so the search is compiled at most once
+    per pair of buckets. A batch beyond the largest bucket is decoded in chunks of it, texts of
     similar length together.
 
     Args:
@@ -96,26 +96,26 @@ class Decoder(tf.Module):
         self._widths = [
             recipe.model.word_length if name == characters.FEATURE else 1 for name in self.inputs
         ]
-        # The classes of unknown protected tokens are inputs only: a kind that no source owes, so
+        # The classes of unknown protected tokens are only inputs: no source owes them, so they are
         # never output.
         syntax = tokenization.Tokenizer.of(recipe.data).syntax
         classes = tf.constant(sorted({name for name, _ in syntax.classes}))
         is_class = tf.reduce_any(vocabulary[:, tf.newaxis] == classes, axis=1)
         self._protected_vocabulary = protected_classes.is_protected(vocabulary, syntax) | is_class
-        # What may stand for [UNK] may be a joiner.
+        # A replacement of [UNK] may be a joiner.
         self._blank_vocabulary = protected_roles.is_blank(vocabulary) | (
             vocabulary == tokenization.UNK
         )
 
     def dense_inputs(self, features: Features) -> dict[str, tf.Tensor]:
-        """Returns what the decoder reads of features, padded to the longest text."""
+        """Returns the features that the decoder reads, padded to the longest text."""
         return {name: features[name].to_tensor() for name in self.inputs}
 
     def decode(self, features: Features, compiled: bool) -> Hypotheses:
-        """Decodes; of a shortlist, the answers that are not sure once more, among all words.
+        """Decodes; with a shortlist, decodes uncertain answers again among all words.
 
-        That without XLA: which texts they are, nobody knows before, and a compilation is nothing
-        that a request may wait for.
+        The second search does not use XLA: its batch size is unknown beforehand, and a request must
+        not wait for a compilation.
         """
         hypotheses = self._decode_in_buckets(
             features, tf.function(self._decode, jit_compile=compiled, autograph=False)
@@ -152,7 +152,7 @@ class Decoder(tf.Module):
 
     @property
     def _asks_again(self) -> bool:
-        """Whether answers that are not sure are searched once more, among all words."""
+        """Whether uncertain answers are searched again among all words."""
         return bool(self.config.shortlist_size and self.config.shortlist_confidence)
 
     def _decode(self, *inputs: tf.Tensor) -> Hypotheses:
@@ -162,7 +162,7 @@ class Decoder(tf.Module):
         return self._search(dict(zip(self.inputs, inputs)))
 
     def _shortlist(self, *inputs: tf.Tensor) -> tf.Tensor | None:
-        """Returns the words that each source's answer is made of, `[batch, N]`; None for all."""
+        """Returns the shortlist of each source, `[batch, N]`; None for all words."""
         if not 0 < self.config.shortlist_size < self._vocabulary_size:
             return None
         named = dict(zip(self.inputs, inputs))
@@ -221,7 +221,7 @@ class Decoder(tf.Module):
     ) -> Hypotheses:
         """Pads to buckets, decodes chunk by chunk, and cuts the padding off again."""
         return buckets.map_in_buckets(
-            # The mask is made of the ids.
+            # The mask is computed from the ids.
             lambda *inputs: decode(*inputs[:-1]),
             [features[name] for name in self.inputs],
             buckets.Buckets.of(self.config),

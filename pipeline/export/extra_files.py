@@ -1,4 +1,4 @@
-"""What is written beside a SavedModel: the model's facts, and requests that warm a server up."""
+"""Files beside a SavedModel: the model's facts, and warm-up requests."""
 
 import json
 import os
@@ -25,13 +25,13 @@ class ModelFacts(TypedDict, total=False):
     """The facts of an exported model, as `verbatim.json` holds them.
 
     Attributes:
-        name: what the model is called when it is served.
+        name: the model's name when served.
         head: the recipe's `model.head`.
         signatures: the names of its signatures.
-        task: the recipe's, where it is not `seq2seq`.
+        task: the recipe's, if it is not `seq2seq`.
         source_features: columns of tags that its signatures take.
         batch_buckets, length_buckets: sizes that decoding is padded to.
-        compilations: how many there are at most.
+        compilations: the most compilations.
         versions: of this package, TensorFlow and Keras.
         recipe: the whole recipe, as a dict.
     """
@@ -55,13 +55,13 @@ def write(
     requests: Iterable[Request],
     own_facts: ModelFacts,
 ) -> None:
-    """Writes what stands beside a SavedModel.
+    """Writes the files beside a SavedModel.
 
     Args:
         directory: the SavedModel's folder.
         recipe: the `Recipe`.
         signatures: the names of its signatures.
-        requests: those that a server runs before it announces the version.
+        requests: requests that a server runs before the version answers.
         own_facts: facts that only models of this kind have.
     """
     extra = os.path.join(directory, EXTRA_DIRECTORY)
@@ -88,7 +88,7 @@ def write(
 
 
 def write_warmup(path: str, name: str, requests: Iterable[Request]) -> None:
-    """Writes requests that a server runs before it announces the version.
+    """Writes requests that a server runs before the version answers.
 
     Args:
         path: the file.

@@ -1,4 +1,4 @@
-"""The weights of a Keras model inside a `tf.Module` that is saved."""
+"""Saves the weights of a Keras model inside a `tf.Module`."""
 
 import keras
 import tensorflow as tf
@@ -7,10 +7,10 @@ import tensorflow as tf
 def keep(module: tf.Module, model: keras.Model) -> None:
     """Sets `module.model`, so that a SavedModel holds its weights as plain TensorFlow variables.
 
-    A Keras 3 variable wraps TensorFlow's. Where the wrapper is what a SavedModel tracks, the graph
-    restores a copy of the variable and computes with another, which nothing fills: Python's loader,
-    which goes by objects, does not mind, TensorFlow Serving's, which runs the graph, cannot answer
-    a request. So the model itself is hidden from tracking.
+    A Keras 3 variable wraps TensorFlow's. If a SavedModel tracks the wrapper, the graph restores a
+    copy of the variable and computes with another, which is never filled. Python's loader restores
+    objects and works; TensorFlow Serving runs the graph and cannot answer a request. So the model
+    itself is hidden from tracking.
 
     Args:
         module: a `tf.Module`.

@@ -16,8 +16,7 @@ from pipeline.export.language_model_module import LanguageModelModule
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import initial_model
 
-# The method behind each signature; `serving_default` is what a server answers when a request names
-# no signature.
+# The method behind each signature; `serving_default` answers requests that name no signature.
 SIGNATURES = {
     "serving_default": "continue_text",
     "continue": "continue_text",
@@ -46,7 +45,7 @@ def export_model(
 
 
 def warmup_requests(recipe: Recipe) -> Iterator[extra_files.Request]:
-    """Yields one request for each pair of buckets, and one for each signature asked by hand."""
+    """Yields one request for each pair of buckets, and one for each signature that people use."""
 
     def inputs(batch: int, length: int) -> dict[str, list[str]]:
         return {"text": [" ".join(["a"] * length)] * batch}

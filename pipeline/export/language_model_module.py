@@ -15,7 +15,7 @@ from pipeline.features import language_model_preprocessing, transform_assets
 from pipeline.recipes.recipe import Recipe
 from pipeline.text import tokenization
 
-#: Tensors by name: what the Transform graph makes of texts, and what a signature gives.
+#: Tensors by name: features of the Transform graph, and outputs of a signature.
 Features = dict[str, tf.RaggedTensor]
 Outputs = dict[str, tf.Tensor]
 
@@ -52,7 +52,7 @@ class LanguageModelModule(tf.Module):
                 transform_output, language_model_preprocessing.VOCABULARY_FILE
             )
         )
-        # Of the special tokens only the end of a sentence is ever written.
+        # The only special token that is ever written is the end of a sentence.
         special = tf.range(tf.size(self.vocabulary)) < len(tokenization.SPECIAL_TOKENS) - 1
         self.forbidden = special & (tf.range(tf.size(self.vocabulary)) != tokenization.END_ID)
         self.continue_xla = tf.function(self._continue, jit_compile=True, autograph=False)
@@ -143,7 +143,7 @@ class LanguageModelModule(tf.Module):
         self._check(lengths)
         checks.check(
             tf.equal(tf.size(text), tf.size(context)),
-            "There are {} texts and {} contexts; give as many.",
+            "There are {} texts and {} contexts; give one context per text.",
             tf.size(text),
             tf.size(context),
         )
@@ -192,7 +192,7 @@ class LanguageModelModule(tf.Module):
         }
 
     def _credited(self, ids: tf.Tensor, extended: tf.Tensor) -> tf.Tensor:
-        """Returns the ids that words are credited with, where a word without an id may be copied.
+        """Returns the ids that words are scored by; a word without an id may be copied.
 
         It may be from the window that its step sees; the step that is fed place p sees
         p - L + 1 .. p.
@@ -244,7 +244,7 @@ class LanguageModelModule(tf.Module):
 
     @property
     def score_stream(self) -> Callable[..., Outputs]:
-        """The function of a text and what was carried.
+        """The function of a text and the carried state.
 
         It is a property, because its shapes are the model's.
         """

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from pipeline.export.extra_files import ModelFacts
 
-#: What a signature gave, by name.
+#: The outputs of a signature, by name.
 Arrays = dict[str, NDArray[Any]]
 
-# What must be a number wherever it is given.
+# Outputs that must be numbers.
 _SCORES = {"score", "log_probability", "log_probability_with_copies"}
-# Texts of a batch, where a model does not say.
+# The batch size if a model does not name one.
 _BATCH_BUCKETS = [32]
 
 
@@ -46,7 +46,7 @@ def version_directory(directory: str | os.PathLike[str]) -> pathlib.Path:
         raise ModelError(f"The model folder {path} does not exist.")
     if not path.is_dir():
         raise ModelError(
-            f"The model folder {path} is a file: give the folder that holds numbered SavedModels."
+            f"The model folder {path} is a file: give the folder of numbered SavedModels."
         )
     versions = [
         child
@@ -55,14 +55,13 @@ def version_directory(directory: str | os.PathLike[str]) -> pathlib.Path:
     ]
     if not versions:
         raise ModelError(
-            f"The model folder {path} holds no version: give the folder that holds numbered "
-            "SavedModels."
+            f"The model folder {path} contains no version: give the folder of numbered SavedModels."
         )
     return max(versions, key=lambda child: int(child.name))
 
 
 def read_facts(directory: str | os.PathLike[str]) -> "ModelFacts":
-    """Returns what the export wrote about a model into `assets.extra/verbatim.json`.
+    """Returns the facts of a model that the export wrote into `assets.extra/verbatim.json`.
 
     It is empty if there is no such file.
 
@@ -85,11 +84,11 @@ class LoadedModel:
     """Loads a SavedModel and calls its signatures with lists of texts.
 
     Args:
-        directory: a SavedModel, or a folder of numbered versions, of which the newest is taken.
+        directory: a SavedModel, or a folder of numbered versions, the newest of which is used.
 
     Attributes:
         directory: the SavedModel's folder.
-        facts: what the export wrote about it; empty where it wrote nothing.
+        facts: the facts that the export wrote; empty if it wrote none.
 
     Raises:
         ModelError: no SavedModel, or one that cannot be loaded.
@@ -105,12 +104,12 @@ class LoadedModel:
         self.facts = read_facts(self.directory)
         try:
             self._loaded = tf.saved_model.load(str(self.directory))
-        # Whatever TensorFlow finds wrong with the files.
+        # Any error that TensorFlow raises for the files.
         except Exception as error:
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise ModelError(
                 f"The model {self.directory} cannot be loaded ({reason.rstrip('.')}): copy or "
-                "export it anew."
+                "export it again."
             ) from error
         self._constant = tf.constant
         self._invalid_argument = tf.errors.InvalidArgumentError
@@ -123,7 +122,7 @@ class LoadedModel:
     def _signature(
         self, name: str, inputs: Set[str], outputs: Set[str]
     ) -> "tf.types.experimental.ConcreteFunction":
-        """Returns a signature, after checking that it takes and gives what Verbatim's does.
+        """Returns a signature, after checking that its inputs and outputs are those of Verbatim.
 
         Raises:
             ModelError: it is missing, or is another.
@@ -131,15 +130,15 @@ class LoadedModel:
         function = self._loaded.signatures.get(name)
         if function is None:
             raise ModelError(
-                f"The model {self.directory} has no signature '{name}': it is not one of "
-                "Verbatim's, or of an older version; export it anew."
+                f"The model {self.directory} has no signature '{name}': it is not a Verbatim "
+                "model, or of an older version; export it again."
             )
         taken, given = set(function.structured_input_signature[1]), set(function.structured_outputs)
         if taken != inputs or not outputs <= given:
             raise ModelError(
                 f"The signature '{name}' of the model {self.directory} takes "
-                f"{', '.join(sorted(taken)) or 'nothing'} and gives "
-                f"{', '.join(sorted(given)) or 'nothing'}: it is not one of Verbatim's."
+                f"{', '.join(sorted(taken)) or 'nothing'} and returns "
+                f"{', '.join(sorted(given)) or 'nothing'}: it is not a Verbatim model."
             )
         return function
 
@@ -152,7 +151,7 @@ class LoadedModel:
 
         Raises:
             TextRefused: it refuses a text.
-            ModelError: it gives a score that is not a number.
+            ModelError: it returns a score that is not a number.
         """
         try:
             outputs = function(**{name: self._constant(value) for name, value in inputs.items()})
@@ -164,7 +163,7 @@ class LoadedModel:
         for name in _SCORES & set(arrays):
             if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
                 raise ModelError(
-                    f"The model {self.directory} gives '{name}' that is not a number: it is "
+                    f"The model {self.directory} returned '{name}' that is not a number: it is "
                     "damaged, or its training diverged."
                 )
         return arrays

@@ -1,10 +1,9 @@
-"""Texts that hold nothing to translate come back as they are; what else is lost is counted.
+"""Returns texts without anything to translate as they are, and counts tokens that others lose.
 
 A source token is *fixed* if it is protected or has no letter (numbers, punctuation, symbols). It is
-*unknown* if the encoder sees `[UNK]` for it, or, where words are cut into units, if it is a byte
-that stands for a character which the units lack. A text of such tokens alone tells the model
-nothing, so a copy of it is the answer. Known words are the model's to translate, and a lexicon's
-entries are not unknown.
+*unknown* if the encoder sees `[UNK]` for it, or, where words are cut into units, if it is a byte of
+a character that the units lack. A text of only such tokens gives the model no information, so its
+answer is a copy. Known words are translated by the model, and entries of a lexicon are not unknown.
 """
 
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ _UNCOVERED_ROWS = 2
 
 
 class PassThrough(tf.Module):
-    """Copies what is not for the model, and counts what the model lost.
+    """Copies texts that the model cannot translate, and counts tokens that answers lose.
 
     Args:
         recipe: the `Recipe`.
@@ -58,7 +57,7 @@ class PassThrough(tf.Module):
         bare = tokens.flat_values
         kept = features["source_protected"].flat_values | self.unknown(features).flat_values
         kept |= tf.strings.regex_full_match(bare, _NO_LETTER)
-        # A lexicon that writes something else for a token has something to say about the text.
+        # If a lexicon writes something else for a token, the text is not copied.
         kept &= tf.equal(bare, copies.flat_values)
         return tf.reduce_all(tokens.with_flat_values(kept), axis=1)
 
@@ -67,12 +66,12 @@ class PassThrough(tf.Module):
 
         Args:
             features: of N texts.
-            hypotheses: what a `Decoder` found for them, K each.
+            hypotheses: the result of a `Decoder` for them, K each.
 
         Returns:
             int32 `[N, K]`.
         """
-        # A column more, so that a text without tokens fails by its check, not here.
+        # An additional column, so that a text without tokens fails in its check, not here.
         ids = tf.pad(features["source_extended_ids"].to_tensor(), [[0, 0], [0, 1]])
         unknown = tf.pad(self.unknown(features).to_tensor(False), [[0, 0], [0, 1]])
         places = hypotheses["copied_from"]
@@ -96,13 +95,13 @@ class PassThrough(tf.Module):
     ) -> dict[str, tf.Tensor]:
         """Returns the answers, with a copy of the source for each text that passes through.
 
-        Each of its `n_best` answers is that copy, with the score 0 of what is certain.
+        Each of its `n_best` answers is that copy, with the score 0.
 
         Args:
             source: string `[N]`, the texts.
             tokens: ragged string `[N, (tokens)]`, theirs.
             passes: bool `[N]`, which texts.
-            answers: what an `AnswerWriter` wrote, and `unknown_not_copied`.
+            answers: the answers of an `AnswerWriter`, and `unknown_not_copied`.
         """
         passes = passes[:, tf.newaxis]
         lengths = tf.cast(tokens.row_lengths(), tf.int32)[:, tf.newaxis]

@@ -1,4 +1,4 @@
-"""Texts that a model refuses, found one by one so that the others keep their answers."""
+"""Finds the texts that a model refuses, so that the others keep their answers."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pipeline.export.loaded_model import ModelError, TextRefused
 
 Item = TypeVar("Item")
-# How a model names the text at fault, counted within its batch.
+# How a model names the refused text, counted within its batch.
 _NAMED = re.compile(r"\b((?:source |target )?text) 0\b")
 
 
@@ -16,7 +16,7 @@ class TextsRefused(ModelError):
 
     Attributes:
         reasons: dict from the place of each refused text in the caller's list to a sentence.
-        answers: list of what the other texts were answered, None in the place of each refused one.
+        answers: list of the other texts' answers, with None in the place of each refused one.
     """
 
     def __init__(self, reasons: Mapping[int, str], answers: Sequence[Any]) -> None:
@@ -31,7 +31,7 @@ class TextsRefused(ModelError):
 def answer_each(
     answer: Callable[[Sequence[int]], Sequence[Item]], rows: Sequence[int]
 ) -> list[Item | TextRefused]:
-    """Answers a batch; if it is refused, finds out which of its texts is at fault.
+    """Answers a batch; if it is refused, finds the text that causes it.
 
     Args:
         answer: function from places in the caller's list to an item for each.
@@ -70,11 +70,11 @@ def check_texts(name: str, texts: Sequence[Any]) -> None:
     """Checks that texts are a list of strings.
 
     Args:
-        name: what a text is called, such as `"source text"`.
-        texts: what the caller gave.
+        name: the name of a text, such as `"source text"`.
+        texts: the caller's argument.
 
     Raises:
-        ModelError: they are one string, or one of them is none.
+        ModelError: they are one string, or one of them is not a string.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
         raise ModelError(f"Give a list of {name}s; got {type(texts).__name__}.")
@@ -85,6 +85,6 @@ def check_texts(name: str, texts: Sequence[Any]) -> None:
             text.encode("utf-8")
         except UnicodeEncodeError:
             raise ModelError(
-                f"The {name} {place} holds half of a surrogate pair, which is no character; "
-                "decode it anew."
+                f"The {name} {place} contains half of a surrogate pair, which is not a character; "
+                "decode it correctly."
             ) from None

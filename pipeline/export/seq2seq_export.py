@@ -1,4 +1,4 @@
-"""Exports a trained model as a SavedModel that takes and gives raw text.
+"""Exports a trained model as a SavedModel that takes and returns raw text.
 
 `docs/reference/signatures.md` lists the signatures. The Transform graph that made the training
 features is part of the SavedModel. Only core and tf.text operations are used, so stock TensorFlow
@@ -57,11 +57,11 @@ def export_model(
 
 
 def warmup_requests(recipe: Recipe, signatures: Collection[str]) -> Iterator[extra_files.Request]:
-    """Yields one request for each pair of buckets, so that nobody waits for a compilation.
+    """Yields one request for each pair of buckets, so that no client waits for a compilation.
 
-    What is compiled is every signature's, but a session prepares its graph for each of them anew,
-    which takes a second or two: so `n_best` and `score`, which the client and the web page ask for,
-    have one request.
+    All signatures share the compiled search, but a session prepares its graph for each signature,
+    which takes a second or two. So `n_best` and `score`, which the client and the web page use,
+    have one request each.
     """
 
     def inputs(batch: int, length: int) -> dict[str, list[str]]:

@@ -21,7 +21,7 @@ _CONTINUED = {"text", "tokens", "copied_from", "copy_probability", "log_probabil
 _SCORED = {"log_probability", "tokens", "token_count"}
 _CARRIED = ("context", "states", "window")
 _STREAMED = {"log_probability", "log_probability_with_copies", "unknown", "token_count", *_CARRIED}
-# Words that are scored at once; it changes memory and speed, no value.
+# Words that are scored in one call; it changes memory and speed, but no value.
 _LONGEST_CHUNK = 512
 
 Item = TypeVar("Item")
@@ -47,12 +47,12 @@ class Continuation(TypedDict):
 
 
 class StreamScores(TypedDict):
-    """What a model gives each word of a stream, arrays `[words]`.
+    """A model's scores of each word of a stream, arrays `[words]`.
 
     Attributes:
         log_probability: float32; a word that has no id counts as the unknown word.
-        log_probability_with_copies: float32; such a word counts with the probability that the
-            pointer gives the word itself, if it stands in the window.
+        log_probability_with_copies: float32; such a word counts with its own probability by the
+            pointer, if it is in the window.
         unknown: bool, which words have no id.
     """
 
@@ -84,7 +84,7 @@ class ServedLanguageModel(LoadedModel):
 
         Raises:
             TextsRefused: some texts are empty or too long; it has the scores of the others.
-            ModelError: a text is no string, or scores are NaN.
+            ModelError: a text is not a string, or scores are NaN.
         """
         function = self._signature("score", {"text"}, _SCORED)
 
@@ -120,14 +120,14 @@ class ServedLanguageModel(LoadedModel):
                 if outputs["token_count"][0] != len(chunk):
                     raise ModelError(
                         f"The model {self.directory} cuts {len(chunk)} words into "
-                        f"{outputs['token_count'][0]} tokens: the text must be cut as its recipe "
+                        f"{outputs['token_count'][0]} tokens: tokenize the text as its recipe "
                         "says."
                     )
                 carry = {name: outputs[name] for name in _CARRIED}
                 parts.append(outputs)
                 advance(len(chunk))
         if not parts:
-            raise ModelError("There is no text to score: give words.")
+            raise ModelError("The text to score is empty: give words.")
         return {
             "log_probability": _joined(parts, "log_probability"),
             "log_probability_with_copies": _joined(parts, "log_probability_with_copies"),
@@ -144,8 +144,8 @@ class ServedLanguageModel(LoadedModel):
             signature: `"continue"` or `"continue_no_xla"`.
 
         Raises:
-            TextsRefused: some texts are empty or too long; it has what the others were answered.
-            ModelError: a text is no string, or scores are NaN.
+            TextsRefused: some texts are empty or too long; it has the answers of the others.
+            ModelError: a text is not a string, or scores are NaN.
         """
         function = self._signature(signature, {"text"}, _CONTINUED)
         return self._each(

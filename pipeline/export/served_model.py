@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ANSWER = {"text", "score", "tokens", "copied_from", "copy_probability", "source_tokens"}
 _SCORE = {"log_probability", "token_count"}
-# Pairs of a batch that is scored.
+# The number of pairs in a batch that is scored.
 _SCORED = 32
 
 Item = TypeVar("Item")
@@ -37,7 +37,7 @@ class _Answer(TypedDict):
 
 
 class Answer(_Answer, total=False):
-    """What a model says to a text, without padding.
+    """A model's answer to a text, without padding.
 
     Attributes:
         text: the answer.
@@ -48,7 +48,7 @@ class Answer(_Answer, total=False):
         source_tokens: the source's tokens.
         attention: of the signature `explain`: for each token, weights of the source's tokens.
         unknown_not_copied: how many of the source's tokens the model does not know and has
-            neither copied nor replaced; models that were exported before do not say.
+            neither copied nor replaced; models of older versions do not report it.
     """
 
     attention: list[list[float]]
@@ -74,7 +74,7 @@ class ServedModel(LoadedModel):
         import tensorflow as tf
 
         super().__init__(directory)
-        # A GPU computes one batch after the other; more of them would only take its memory.
+        # A GPU computes one batch after the other; several would only use more memory.
         self._at_once = 1 if tf.config.list_physical_devices("GPU") else at_once
         self.source_features = self.facts.get("source_features", [])
         self._answering("serving_default")
@@ -95,7 +95,7 @@ class ServedModel(LoadedModel):
 
         Raises:
             TextsRefused: some texts are empty or too long; it has the answers of the others.
-            ModelError: tags are missing, a text is no string, the model lacks the signature, or
+            ModelError: tags are missing, a text is not a string, the model lacks the signature, or
                 its scores are NaN.
         """
         check_texts("source text", texts)
@@ -105,7 +105,7 @@ class ServedModel(LoadedModel):
         # Texts of similar length together, so that short ones do not wait for long ones.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index].split()))
         parts = [order[start : start + batch] for start in range(0, len(order), batch)]
-        # What takes longest begins first: no core is left alone with it at the end.
+        # The longest batch begins first, so that no core is left alone with it at the end.
         parts.reverse()
         answers: dict[int, Answer | TextRefused] = {}
 
@@ -142,7 +142,8 @@ class ServedModel(LoadedModel):
         check_texts("target text", targets)
         if len(sources) != len(targets):
             raise ModelError(
-                f"There are {len(sources)} source and {len(targets)} target texts; give pairs."
+                f"There are {len(sources)} source and {len(targets)} target texts; give one target "
+                "per source."
             )
         function = self._signature("score", {"source", "target", *self.source_features}, _SCORE)
         columns = {
@@ -204,7 +205,7 @@ class ServedModel(LoadedModel):
     def _answers_of(
         self, answer: Callable[[Sequence[int]], Sequence[Item]], parts: Sequence[Sequence[int]]
     ) -> Iterator[list[Item | TextRefused]]:
-        """Answers parts of the texts, some of them at the same time.
+        """Answers parts of the texts, some of them concurrently.
 
         Args:
             answer: function from numbers of texts to what each is answered.
@@ -217,7 +218,7 @@ class ServedModel(LoadedModel):
         def answer_part(part: Sequence[int]) -> list[Item | TextRefused]:
             return answer_each(answer, part)
 
-        # No thread is needed, and a single sentence would wait for its start.
+        # No thread is needed, and starting one would delay a single sentence.
         if self._at_once == 1:
             yield from map(answer_part, parts)
             return

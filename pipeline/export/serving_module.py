@@ -19,7 +19,7 @@ from pipeline.text import tokenization, white_space
 class ServingModule(tf.Module):
     """The served functions of a model.
 
-    The white space around a source stands around its answers, too.
+    Answers have the white space around their source.
 
     Strings and tables stay outside the function that XLA compiles: see `TextEncoder`, `Decoder` and
     `AnswerWriter`.
@@ -49,8 +49,8 @@ class ServingModule(tf.Module):
             *feature_names.label_features(recipe),
             *feature_names.encoder_features(recipe),
         )
-        # The graphs that several signatures share, traced when the first of them asks. Concrete
-        # functions, because a nested `tf.function` is traced anew by its second caller.
+        # The graphs that several signatures share, traced at the first use. Concrete functions,
+        # because a nested `tf.function` is traced anew by its second caller.
         self._predictions: dict[str, Callable[..., Outputs]] = {}
 
     # Signatures; `signature` makes a function of strings of each.
@@ -60,7 +60,7 @@ class ServingModule(tf.Module):
         return best(self._predict(source, *columns, compiled=True))
 
     def serving_default_no_xla(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
-        """Returns what `serving_default` does, not compiled."""
+        """Returns the same as `serving_default`, not compiled."""
         return best(self._predict(source, *columns, compiled=False))
 
     def n_best(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
@@ -68,11 +68,11 @@ class ServingModule(tf.Module):
         return self._predict(source, *columns, compiled=True)
 
     def n_best_no_xla(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
-        """Returns what `n_best` does, not compiled."""
+        """Returns the same as `n_best`, not compiled."""
         return self._predict(source, *columns, compiled=False)
 
     def explain(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
-        """Returns the best answer of each source, and where attention lay; not compiled."""
+        """Returns the best answer of each source, and its attention; not compiled."""
         before, source, behind = white_space.split_outer(source)
         features = self.encoder.of_sources(source, columns)
         hypotheses = self.decoder.explain(features)

@@ -10,7 +10,7 @@ from pipeline.features import protected_classes, protected_roles, source_feature
 from pipeline.recipes.recipe import Recipe
 from pipeline.text import tokenization
 
-#: What a text is as ids: ragged tensors `[N, (tokens)]` by name.
+#: The features of texts: ragged tensors `[N, (tokens)]` by name.
 Features = Mapping[str, tf.RaggedTensor]
 
 
@@ -33,7 +33,8 @@ class TextEncoder(tf.Module):
         self._longest = recipe.decoding.length_buckets[-1]
 
     def of_sources(self, source: tf.Tensor, columns: Sequence[tf.Tensor]) -> Features:
-        """Returns the features of sources, after checking that there are any and none is too long.
+        """Returns the features of sources, after checking that there is at least one and none is
+        too long.
 
         Args:
             source: string `[N]`.
@@ -49,7 +50,9 @@ class TextEncoder(tf.Module):
         """Returns the features of pairs, checked as in `of_sources`."""
         numbers = (tf.size(source), tf.size(target))
         checks.check(
-            tf.equal(*numbers), "There are {} source and {} target texts; give pairs.", *numbers
+            tf.equal(*numbers),
+            "There are {} source and {} target texts; give one target per source.",
+            *numbers,
         )
         features = self._features(source, target, columns)
         self._check("source text", features["source_ids"].row_lengths())
@@ -68,7 +71,7 @@ class TextEncoder(tf.Module):
             )
             for name, value in self.transform(raw).items()
         }
-        # What a copy writes: the token, where no lexicon has another surface for it.
+        # The text that a copy writes: the token, unless a lexicon has another surface for it.
         tokens = features.setdefault("source_copy_tokens", features["source_tokens"])
         protected = tokens.with_flat_values(
             protected_classes.is_protected(tokens.flat_values, self._source_tokenizer.syntax)
@@ -89,7 +92,7 @@ class TextEncoder(tf.Module):
             # Of different numbers, as many as both have: the sentence above must come, not an error
             # of shapes.
             number = tf.minimum(*numbers)
-            # One pair that fits, last, so that there is always one to look at.
+            # A fitting pair at the end, so that the vector is never empty.
             tags = checks.with_last(source_features.split_tags(texts).row_lengths()[:number], 1)
             sizes = checks.with_last(tokens[:number], 1)
             at = tf.argmax(tf.not_equal(tags, sizes))

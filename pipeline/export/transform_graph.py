@@ -9,8 +9,8 @@ import tensorflow_transform as tft
 class TransformGraph(tf.Module):
     """A loaded Transform graph, called with those of its raw inputs that the caller has.
 
-    This is what `TFTransformOutput.transform_features_layer` does; but that is a layer of Keras 2,
-    which saving a model traces once more, and that takes longer than all the rest.
+    `TFTransformOutput.transform_features_layer` does the same, but is a layer of Keras 2, which is
+    traced again when a model is saved; that takes longer than all the rest.
 
     Args:
         transform_output: `tft.TFTransformOutput`.
@@ -27,8 +27,8 @@ class TransformGraph(tf.Module):
     def __call__(self, raw: Mapping[str, tf.Tensor]) -> dict[str, tf.SparseTensor]:
         """Returns the dict of features of a dict of raw tensors `[batch, 1]`.
 
-        What is not given, such as the line of the file that a training pair stood in, is empty, and
-        no feature depends on it.
+        Missing inputs, such as the line of a training pair in its file, are empty, and no feature
+        depends on them.
         """
         batch = tf.shape(next(iter(raw.values())))[0]
         missing = {

@@ -1,1 +1,1 @@
-"""Text to model inputs: the Transform graph, and the labels that it makes."""
+"""Text to model inputs: the Transform graph, and its labels."""

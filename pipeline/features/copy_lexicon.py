@@ -1,4 +1,4 @@
-"""What a copy of a source token writes instead of it: entities of phrases, translations."""
+"""Replacements that a copy of a source token writes: entities of phrases, translations."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def phrase_surfaces(
         longest: tokens of the longest phrase that is looked up.
 
     Returns:
-        Like `tokens`: the phrase's entity, or the token itself where no phrase starts.
+        Like `tokens`: the phrase's entity, or the token itself if no phrase starts there.
     """
     flat = tokens.flat_values
     places = tf.range(tf.size(flat, out_type=tf.int64))
@@ -28,7 +28,7 @@ def phrase_surfaces(
         inside = last < ends
         token = tf.gather(flat, tf.where(inside, last, places))
         phrases = token if length == 1 else tf.strings.join([phrases, token], " ")
-        # A phrase that the text is too short for is none.
+        # A phrase longer than the rest of the text does not count.
         entities = lookup(tf.where(inside, phrases, ""))
         surfaces = tf.where(entities != "", entities, surfaces)
     return tokens.with_flat_values(surfaces)
@@ -40,11 +40,11 @@ def translated_surfaces(
     lookup: Callable[[tf.Tensor], tf.Tensor],
     keep: tf.Tensor,
 ) -> tf.RaggedTensor:
-    """Puts a word's translation where a copy would write the word.
+    """Replaces a word by its translation where a copy would write the word.
 
     Args:
         tokens: ragged string `[batch, (length)]`.
-        surfaces: like `tokens`: what a copy would write; where that is not the token, it stays.
+        surfaces: like `tokens`: what a copy would write; if that is not the token, it stays.
         lookup: function from string `[tokens]` to string `[tokens]`, "" for none.
         keep: bool, over the flat values: tokens that are written as they are.
 

@@ -1,4 +1,4 @@
-"""The names of the features that the Transform graph makes of a pair, and who reads which."""
+"""The names of the features that the Transform graph makes of a pair, and their readers."""
 
 from keras_models.heads import copy_head
 from pipeline.features import source_features
@@ -15,16 +15,16 @@ FEATURES = (
     "target_input_ids",
     "target_extended_ids",
 )
-# What a model reads in training; `label_features` adds what its head learns from.
+# The features that a model reads in training; `label_features` adds the labels of its head.
 ID_FEATURES = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
 # The row of each source token in the lexicon of translations.
 LEXICON_ROWS = "source_lexicon_rows"
-# What stands behind a short text's features in a batch, where it is not 0: no position.
+# The padding of features in a batch, if it is not 0: no position.
 PADDING = {copy_head.POINTERS: -1, copy_head.SPAN_STARTS: -1}
 
 
 def label_features(recipe: RecipeKeys) -> tuple[str, ...]:
-    """Returns the labels, beyond the target's ids, that the recipe's head learns from."""
+    """Returns the labels, beyond the target's ids, that the recipe's head needs."""
     if recipe.model.head == "span_copy":
         return (copy_head.SPAN_STARTS, copy_head.SPAN_LENGTHS)
     if recipe.model.head == "pointer_softmax" and recipe.model.pointers != "unknown":

@@ -59,8 +59,7 @@ def make_features(
         texts: string `[batch]`.
         table: lookup table of the vocabulary, of V entries, -1 for unknown words.
         tokenizer: the recipe's.
-        unknown_word: the text's own word for unknown words; `[UNK]` stands for them where the
-            vocabulary lacks it.
+        unknown_word: the text's own word for unknown words; `[UNK]` if the vocabulary lacks it.
 
     Returns:
         Dict of ragged `[batch, (tokens)]`: `tokens`; int64 `ids`, below V; int64 `extended_ids`, V
@@ -71,8 +70,8 @@ def make_features(
     # The joiner may be a word.
     first_word = tf.constant(len(tokenization.SPECIAL_TOKENS) - 1, tf.int64)
     known = table.lookup(words)
-    # A word that reads `[PAD]` is a word of the text, and unknown; but `[END]` stands for a line
-    # feed, which no word holds.
+    # A word that reads `[PAD]` is an unknown word of the text; but `[END]` means a line feed, which
+    # no word contains.
     known = tf.where(known < first_word, tf.constant(-1, tf.int64), known)
     known = tf.where(words == tokenization.END, tf.constant(tokenization.END_ID, tf.int64), known)
     unknown = table.lookup(tf.constant(unknown_word))
@@ -115,6 +114,6 @@ def preprocessing_fn(
     features = make_features(
         tf.reshape(inputs["text"], [-1]), table, tokenizer, custom_config["unknown_word"]
     )
-    # Identities, because Transform wants no input among its outputs.
+    # Identities, because Transform refuses an input among its outputs.
     numbers = {name: tf.identity(inputs[name]) for name in ("context", "order")}
     return {**{name: ragged.to_sparse() for name, ragged in features.items()}, **numbers}

@@ -41,9 +41,9 @@ class FeatureTables:
 
 
 def needed(table: Table | None) -> Table:
-    """Returns a table that the settings ask for."""
+    """Returns a table that the settings need."""
     if table is None:
-        raise ValueError("A table that the recipe's settings ask for is missing.")
+        raise ValueError("A table that the recipe's settings need is missing.")
     return table
 
 
@@ -87,12 +87,12 @@ def longest_phrase(path: str) -> int:
 
 
 def load_tables(folder: str, settings: TransformConfig, load: Load) -> FeatureTables:
-    """Loads the tables that the settings ask for.
+    """Loads the tables that the settings need.
 
     Args:
         folder: the Vocabulary artifact.
         settings: with `lexicon_uri`, the Lexicon artifact, if they ask for it.
-        load: loads one table; Transform must track what is made.
+        load: loads one table; Transform must track it.
     """
 
     def table(is_needed: object, name: str, make: Callable[[str], Table]) -> Table | None:

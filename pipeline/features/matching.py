@@ -6,7 +6,7 @@ import tensorflow as tf
 def first_occurrences(
     source: tf.Tensor, target: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Finds where in its source each target item first stands, in memory linear in the items.
+    """Finds the first place of each target item in its source, in memory linear in the items.
 
     Args:
         source, target: int64 `[items]` each: keys that say which item it is and, if rows must be

@@ -35,9 +35,9 @@ class PairPreprocessor:
         source_table: the source vocabulary, -1 for unknown tokens.
         target_table: the same for the target, of V entries.
         tokenizer: cuts the source, and the target by default.
-        target_tokenizer: cuts the target, where it is another.
+        target_tokenizer: cuts the target, if it differs.
         settings: which features are made beside `feature_names.FEATURES`.
-        tables: the tables that these need.
+        tables: the tables for them.
     """
 
     source_table: Table
@@ -148,8 +148,8 @@ class PairPreprocessor:
         """Returns ids, -1 for unknown tokens, and ids to feed, a protected class's for these."""
         known = table.lookup(tokens.flat_values)
         joiner_id = tf.constant(tokenization.SPECIAL_TOKENS.index(tokenization.JOINER), tf.int64)
-        # A token that reads `[PAD]` is a word of the text (one that white space alone separates):
-        # it is unknown, hence copied.
+        # A token that reads `[PAD]` is a word of a text that is already tokenized: it is unknown,
+        # so it is copied.
         known = tf.where(known < joiner_id, tf.constant(-1, tf.int64), known)
         if table is self.source_table and "entities" in self.settings:
             known = tf.where(known < table.size() - self.settings["entities"], known, -1)
@@ -207,7 +207,7 @@ class PairPreprocessor:
 def _tags_of_tokens(tokens: tf.RaggedTensor, tags: tf.RaggedTensor) -> tf.Tensor:
     """Returns a tag for each of the flat tokens.
 
-    It is `O` where a served text has fewer tags than tokens, which is refused later.
+    It is `O` if a served text has fewer tags than tokens, which is refused later.
     """
     places = tf.range(tf.size(tokens.flat_values, out_type=tf.int64))
     rows = tokens.value_rowids()

@@ -29,9 +29,9 @@ def dictionary_pointers(
     """Returns pointers for translation (section 5.3).
 
     A target word outside the shortlist points to itself in the source; else to one of its
-    translations in the source; each at its first position; else to where attention looks most. Of
-    several translations that the source holds it is the first of the dictionary; the paper leaves
-    that open.
+    translations in the source; each at its first position; else to the position with the highest
+    attention. Of several translations that the source holds it is the first of the dictionary; the
+    paper leaves that open.
 
     Args:
         source_tokens, target_tokens: ragged string `[batch, (length)]`.
@@ -101,7 +101,7 @@ def entity_labels(
         ragged int64 `[batch, (length + 1)]`: a source position or `GENERATED`.
     """
     source_keys, target_keys = matching.token_keys(source_tokens, target_tokens)
-    # A token that is no entity gets a key that no target token has.
+    # A token that is not an entity gets a key that no target token has.
     places = tf.range(tf.size(source_keys, out_type=tf.int64))
     keys = tf.where(entities, source_keys, -1 - places)
     _, _, first = matching.first_occurrences(keys, keys)

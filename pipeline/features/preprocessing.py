@@ -1,7 +1,7 @@
 """Raw pairs to ids in the extended space: the graph that both training and serving run.
 
-`preprocessing_fn` is what TextTransform runs; the SavedModel that is served contains the very graph
-it traced, so training and serving cannot drift apart. The features are listed in
+TextTransform runs `preprocessing_fn`. The served SavedModel contains the graph that was traced
+then, so training and serving cannot drift apart. The features are listed in
 `docs/explanation/tokens_and_ids.md`.
 """
 

@@ -7,14 +7,14 @@ from pipeline.text import token_roles
 
 
 def is_blank(tokens: tf.Tensor) -> tf.Tensor:
-    """Returns which tokens, of those not protected, are no content; bool like `tokens`."""
+    """Returns which unprotected tokens are not content of a pair of tags; bool like `tokens`."""
     return tf.strings.regex_full_match(tokens, token_roles.BLANK)
 
 
 def roles_and_links(
     tokens: tf.RaggedTensor, protected: tf.RaggedTensor
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-    """Returns what `keras_models.decoding.order.Order` asks of sources.
+    """Returns the roles and links of sources for `keras_models.decoding.order.Order`.
 
     Args:
         tokens: ragged string `[batch, (length)]`, what a copy of each source token writes.
@@ -46,7 +46,7 @@ def roles_and_links(
     keeps_all = _any_in_row(statement, rows, tokens) & kept
     chained = keeps_tags | keeps_all | (statement & kept)
 
-    # The token before it in its chain, and whether anything stands between.
+    # The token before it in its chain, and whether there is text between.
     previous = _previous_of(chained, rows)
     inside = tf.cumsum(tf.cast(~blank & ~chained, tf.int32), exclusive=True)
     gap = chained & (previous >= 0) & (inside > tf.gather(inside, tf.maximum(previous, 0)))
@@ -89,7 +89,7 @@ def _names(flat: tf.Tensor) -> tf.Tensor:
 def _pairs(
     flat: tf.Tensor, rows: tf.Tensor, opens: tf.Tensor, closes: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns what each closing tag closes, and which tags are in no pair.
+    """Returns the opening tag of each closing tag, and which tags are in no pair.
 
     Of tags sorted by their depth those of a pair are neighbours, if all are well nested.
 
@@ -99,7 +99,7 @@ def _pairs(
     number = tf.size(flat)
     step = tf.cast(opens, tf.int32) - tf.cast(closes, tf.int32)
     after = tf.cumsum(step)
-    # The depth inside of the pair: behind what opens it, before what closes it.
+    # The depth inside of the pair: after the opening tag, before the closing tag.
     depth = tf.where(opens, after, after - step)
     is_tag = opens | closes
     tags = tf.cast(tf.where(is_tag)[:, 0], tf.int32)
@@ -124,7 +124,7 @@ def _pairs(
 
 
 def _next_but_blank(blank: tf.Tensor, partner: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
-    """Returns whether only blank tokens stand between each token and its partner."""
+    """Returns whether there are only blank tokens between each token and its partner."""
     before = tf.cumsum(tf.cast(~blank, tf.int32), exclusive=True)
     return tf.gather(before, positions) == tf.gather(before, tf.maximum(partner, 0)) + 1
 

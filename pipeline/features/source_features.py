@@ -63,7 +63,7 @@ def case_ids(tokens: tf.Tensor) -> tf.Tensor:
         int64 `[tokens]`, indices of `CASES`.
     """
     ids = tf.fill(tf.shape(tokens), tf.constant(CASES.index("mixed"), tf.int64))
-    # The last that matches counts: what has no cased letter has no capital either, …
+    # The last that matches counts: a token without cased letters has no capital either, …
     for name, pattern in (
         ("title", r"[^\p{Lu}\p{Ll}\p{Lt}]*[\p{Lu}\p{Lt}][^\p{Lu}\p{Lt}]*"),
         ("upper", r"[^\p{Ll}\p{Lt}]*"),

@@ -8,7 +8,7 @@ from pipeline.features.matching import first_occurrences, token_keys
 def longest_matches(
     source_tokens: tf.RaggedTensor, target_tokens: tf.RaggedTensor, max_span: int
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Finds, from each target token on, the longest run of tokens that stands in its source too.
+    """Finds, from each target token on, the longest run of tokens that occurs in its source too.
 
     Runs of l tokens get numbers out of those of l - 1 and of their last token, so that time and
     memory are linear in max_span times the tokens.
@@ -18,9 +18,9 @@ def longest_matches(
         max_span: the longest run looked for.
 
     Returns:
-        Three int64 tensors over the target's flat values: where the longest run first stands in the
-        source, its length (both 0 where even the first token is not in the source), and where the
-        token alone first stands there (0 if it does not).
+        Three int64 tensors over the target's flat values: the first place of the longest run in the
+        source, its length (both 0 if not even the first token is in the source), and the first
+        place of the token alone (0 if it is not there).
     """
     tokens = [token_keys(source_tokens, target_tokens)[side] for side in (0, 1)]
     ends = [
@@ -38,8 +38,8 @@ def longest_matches(
             last = places + span - 1
             inside = last < ends[side]
             token = tf.gather(tokens[side], tf.where(inside, last, places))
-            # A run that the text is too short for has a key of its own: below 0, odd in the target,
-            # even in the source.
+            # A run longer than the rest of the text has a key of its own: below 0, odd in the
+            # target, even in the source.
             keys.append(tf.where(inside, runs[side] * size + token, -(2 * places + side) - 1))
         *runs, first = first_occurrences(*keys)
         matches = first >= 0
@@ -52,7 +52,8 @@ def longest_matches(
 
 
 def reached(jumps: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
-    """Marks what is passed when each place leads to a later one, by doubling the jumps.
+    """Marks the places that are visited when each place leads to a later one, by doubling the
+    jumps.
 
     Args:
         jumps: int64 `[places]`: where each place leads to, at most `places`, which is the end.

@@ -1,4 +1,4 @@
-"""A lookup table, as far as the graph uses it."""
+"""The part of a lookup table's interface that the graph uses."""
 
 from typing import Protocol
 
@@ -6,10 +6,10 @@ import tensorflow as tf
 
 
 class Table(Protocol):
-    """What the graph asks of a lookup table."""
+    """The part of a lookup table's interface that the graph uses."""
 
     def lookup(self, keys: tf.Tensor) -> tf.Tensor:
-        """Returns the values of keys; a table says which value an unknown key has."""
+        """Returns the values of keys; a table decides the value of an unknown key."""
 
     def size(self) -> tf.Tensor:
         """Returns the number of keys."""

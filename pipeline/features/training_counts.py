@@ -1,4 +1,4 @@
-"""How often training saw each word: a file beside an exported model.
+"""Counts of the words in training, a file beside an exported model.
 
 With it metrics of rare and unseen words can be measured anywhere.
 """
@@ -26,7 +26,7 @@ def write(model_directory: str, counts: Mapping[str, int]) -> None:
 
 
 def read(model_directory: str) -> collections.Counter[str] | None:
-    """Returns what `write` wrote; None where the model has no counts."""
+    """Returns the counts that `write` wrote; None if the model has none."""
     path = os.path.join(model_directory, FILE)
     if not is_remote(path):
         # Without TensorFlow: the command line reads it before anything slow.

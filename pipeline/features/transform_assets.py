@@ -1,4 +1,4 @@
-"""What the network reads of a Transform graph's files: vocabularies, lexicon, numbers of ids."""
+"""The files of a Transform graph that the network reads: vocabularies, lexicon, numbers of ids."""
 
 import os
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ def read_lexicon(
         What `translation_lexicon.read_rows` does, by the target vocabulary.
     """
     vocabulary = read_vocabulary(transform_output, TARGET_VOCABULARY_FILE)
-    # A word of the text that reads like a special token is none.
+    # A word of the text that reads like a special token is not one.
     ids = {
         token: number
         for number, token in enumerate(vocabulary)

@@ -1,4 +1,4 @@
-"""Which of the counted tokens a vocabulary has."""
+"""Chooses the tokens of a vocabulary from the counted tokens."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ def choose_side(
     syntax = units.word_tokenizer(settings, side).syntax
     if units.cuts(settings, side):
         if subwords_uri is None:
-            raise ValueError("Units other than words need the folder that Subwords wrote.")
+            raise ValueError("Units other than words need the folder of the Subwords artifact.")
         model = units.read_model(subwords_uri, side)
         touching = units.word_tokenizer(settings, side).kind == "text"
         tokens = choose_units(counts, model, config.protected_min_count, touching, syntax)
@@ -68,7 +68,7 @@ def choose_tokens(
     syntax = syntax or syntax_of()
     for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         least = protected_min_count if syntax.is_protected(token) else min_count
-        # A vocabulary file has one token per line: a tag that spans lines, of whatever kind, stays
+        # A vocabulary file has one token per line: a tag that spans lines, of any kind, stays
         # unknown, and is copied.
         if (
             count >= least
@@ -88,7 +88,7 @@ def choose_units(
 ) -> list[str]:
     """Returns the vocabulary of a side whose words are cut into units.
 
-    It has all units of its model, so that nothing is unknown for being rare.
+    It has all units of its model, so that no word is unknown because it is rare.
 
     Args:
         counts: from unit to count.

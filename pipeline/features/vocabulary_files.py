@@ -1,7 +1,7 @@
 """The files of a Vocabulary artifact: vocabularies, counts and lexicons, their readers and writers.
 
-A vocabulary has one token per line, and the line number is the id. So have the characters of source
-words and the tags of a column.
+A vocabulary has one token per line, and the line number is the id. Files of characters and of tags
+have the same form.
 """
 
 import collections
@@ -109,19 +109,19 @@ def write_lexicons(
         write_lines(folder, dictionaries.SOURCES_FILE, sources)
         write_lines(folder, dictionaries.TARGETS_FILE, targets)
         if malformed := dictionaries.describe_malformed(dictionary, path):
-            warn(f"{malformed}. Malformed lines are skipped.")
+            warn(f"{malformed}. Malformed lines were skipped.")
         if dictionary.skipped:
             warn(
-                f"{dictionary.skipped} of {dictionary.entries} entries of {path} are not one plain "
-                "word on either side: skipped."
+                f"{dictionary.skipped} of {dictionary.entries} entries of {path} do not have one "
+                "plain word on each side and were skipped."
             )
     if path := settings.get("copy_lexicon"):
         lexicon = dictionaries.read_copy_lexicon(path, tokenizer)
         write_lines(folder, dictionaries.COPY_LEXICON_FILE, _copy_lines(lexicon, tokenizer))
         if lexicon.ambiguous:
             warn(
-                f"{lexicon.ambiguous} entries of {path} name another entity for a phrase that has "
-                "one: the first counts."
+                f"{lexicon.ambiguous} entries of {path} give a second entity to a phrase: the "
+                "first counts."
             )
 
 
@@ -133,7 +133,7 @@ def _copy_lines(
 
     tokens = tokenizer.tokenize(tf.constant(list(lexicon.phrases)))
     phrases = [b" ".join(row).decode("utf-8") for row in tokens.to_list()]
-    # Two phrases may come to the same tokens.
+    # Two phrases may have the same tokens.
     entities: dict[str, str] = {}
     for phrase, entity in zip(phrases, lexicon.phrases.values()):
         entities.setdefault(phrase, entity)

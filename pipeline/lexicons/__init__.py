@@ -1,1 +1,1 @@
-"""Which words translate a word: learned, listed, or both."""
+"""Lexicons of translations: learned, listed by hand, or both."""

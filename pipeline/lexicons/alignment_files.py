@@ -9,7 +9,8 @@ from pipeline.lexicons.word_alignment import Counts, Prior, Table
 
 
 def write_links(file: IO[bytes], links: Links) -> None:
-    """Writes links to a binary file, without what follows from the sizes of the sentence pairs."""
+    """Writes links to a binary file, without data that follow from the sizes of the sentence
+    pairs."""
     np.savez(file, keys=links.keys, parameter=links.parameter, sizes=links.sizes)
 
 

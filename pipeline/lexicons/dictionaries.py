@@ -1,7 +1,7 @@
 """The user's lexicon files: words to translations, and phrases to entities.
 
-The keys `data.dictionary` and `data.copy_lexicon` name them. Plain Python, so that a faulty file is
-reported before TensorFlow is imported. The Vocabulary component writes what it read into its
+The keys `data.dictionary` and `data.copy_lexicon` name them. Plain Python, so that errors in a file
+are reported before TensorFlow is imported. The Vocabulary component writes the lexicons into its
 artifact, in the form that the graph's tables load.
 """
 
@@ -34,7 +34,7 @@ class Dictionary(typing.NamedTuple):
         entries: how many translations the file has.
         skipped: how many of them are not one plain word on either side.
         lines: how many lines the file has, without empty ones.
-        malformed: (number, what is wrong) of the lines that are no entry at all.
+        malformed: (number, error) of the malformed lines.
     """
 
     pairs: list[tuple[str, str]]
@@ -45,7 +45,7 @@ class Dictionary(typing.NamedTuple):
 
 
 class CopyLexicon(typing.NamedTuple):
-    """Phrases and what a copy of them writes.
+    """Phrases and the entities that a copy of them writes.
 
     Attributes:
         phrases: from phrase, as the file has it, to entity; the first of several entities.
@@ -89,14 +89,14 @@ def _lines(path: str, what: str) -> Iterator[tuple[int, str | None]]:
 
 
 def read_dictionary(path: str | os.PathLike[str], tokenizer: Tokenizer) -> Dictionary:
-    """Reads a dictionary; a malformed line costs that line alone.
+    """Reads a dictionary; a malformed line affects no other.
 
     A line is source word TAB target word, or word TAB reading TAB meaning TAB level (JLPT lists).
 
     Args:
         path: the file.
         tokenizer: the recipe's; only entries of one token on either side can be pointed at.
-            Protected tokens such as placeholders stay as they are, so they are no entries either.
+            Protected tokens such as placeholders stay as they are, so they are not entries either.
 
     Raises:
         DataError: the file cannot be read.
@@ -169,7 +169,7 @@ def read_copy_lexicon(path: str | os.PathLike[str], tokenizer: Tokenizer) -> Cop
     for number, text in _lines(os.fspath(path), "data.copy_lexicon"):
         if text is None:
             raise DataError(
-                f"Line {number} of {path} (data.copy_lexicon) is not valid UTF-8: mend the file."
+                f"Line {number} of {path} (data.copy_lexicon) is not valid UTF-8: correct the file."
             )
         phrase, entity = _phrase_and_entity(text)
         phrase, entity = (tokenizer.normalize(" ".join(part.split())) for part in (phrase, entity))
@@ -181,7 +181,7 @@ def read_copy_lexicon(path: str | os.PathLike[str], tokenizer: Tokenizer) -> Cop
         if tokenizer.count(entity) != 1:
             raise DataError(
                 f"The entity {entity!r} in line {number} of {path} (data.copy_lexicon) must be one "
-                "token, as it stands in the targets."
+                "token, as in the targets."
             )
         if phrases.setdefault(phrase, entity) != entity:
             ambiguous += 1
@@ -199,7 +199,7 @@ def _phrase_and_entity(text: str) -> tuple[str, str]:
 
 
 def check(recipe: RecipeKeys) -> None:
-    """Reads the lexicon files that a recipe names, so that a fault is known before anything runs.
+    """Reads the lexicon files that a recipe names, so that errors are known before anything runs.
 
     Raises:
         DataError: see `read_dictionary` and `read_copy_lexicon`; or more lines of a dictionary are
@@ -212,7 +212,7 @@ def check(recipe: RecipeKeys) -> None:
         if len(dictionary.malformed) > allowed * dictionary.lines:
             raise DataError(
                 f"{describe_malformed(dictionary, path)}. That is above data.max_rejected_share "
-                f"({allowed:.1%}): mend the file or raise the share."
+                f"({allowed:.1%}): correct the file or raise the share."
             )
         if not dictionary.pairs:
             raise DataError(

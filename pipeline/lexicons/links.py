@@ -122,7 +122,8 @@ def _links_of(
 
 
 def transposed(links: Links) -> Ids:
-    """Returns where the other direction has each real link: `pair` of the transposed matrices."""
+    """Returns the place of each real link in the other direction: `pair` of the transposed
+    matrices."""
     m, n = links.sizes[:, 0].astype(np.int64), links.sizes[:, 1].astype(np.int64)
     starts = np.cumsum(m * n) - m * n
     pairs = links.pair[links.pair >= 0]

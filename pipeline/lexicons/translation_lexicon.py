@@ -27,7 +27,7 @@ FACTS_FILE = "facts.json"
 ROWS_FILE = "rows.tsv"
 # Source token, its likeliest target token.
 BEST_FILE = "best.tsv"
-# The key of what a table holds where the lexicon is empty, because TensorFlow reads no empty file.
+# The key of the only row of an empty lexicon, because TensorFlow cannot read an empty file.
 _NO_TOKEN = " "
 PADDING_ROW, UNCOVERED_ROW, FIRST_ROW = range(3)
 
@@ -55,7 +55,7 @@ def prune(lexicon: Lexicon, top_k: int, min_probability: float) -> Lexicon:
     Args:
         lexicon: the translations.
         top_k: the most translations that a word keeps; of equal ones the first by code point.
-        min_probability: rarer translations are left out, but for a word's likeliest.
+        min_probability: rarer translations are left out, except for a word's likeliest.
 
     Returns:
         A lexicon, each word's translations by falling probability.
@@ -93,7 +93,7 @@ def write(folder: str, lexicon: Lexicon, facts: Mapping[str, Any]) -> None:
     from tfx.dsl.io import fileio
 
     def write_lines(name: str, lines: Sequence[str]) -> None:
-        # In one call, even of nothing: a file that nothing is written to is not made.
+        # In one call, even for an empty text: otherwise the file would not be created.
         with fileio.open(os.path.join(folder, name), "w") as file:
             file.write("".join(f"{line}\n" for line in lines))
 

@@ -2,8 +2,8 @@
 
 IBM Model 1, and Model 2 with a diagonal prior. It is sparse and vectorised: a shard is the links
 between the words of its sentence pairs (`pipeline.lexicons.links`), and a pass over it is a few
-NumPy operations. The counts of several shards add up (`add_counts`), so a corpus may be cut up in
-any way and any number of workers may process it. Links, counts and models are written to files
+NumPy operations. The counts of several shards add up (`add_counts`), so a corpus may be divided in
+any way and processed by any number of workers. Links, counts and models are written to files
 (`pipeline.lexicons.alignment_files`), so that no worker holds more than one shard.
 
 A target word e_i is explained by a source word f_j or by the empty word f_0 (Brown et al. 1993):
@@ -35,7 +35,7 @@ from pipeline.lexicons.links import NULL, Ids, Links, split_keys, transposed
 
 FloatArray: typing.TypeAlias = npt.NDArray[np.float64]
 
-# Of Dyer et al.'s program: how fast the tension follows its gradient, and where it stays.
+# As in Dyer et al.'s program: the step of the tension along its gradient, and its limits.
 _TENSION_RATE, _TENSION_STEPS, _TENSION_RANGE = 20.0, 8, (0.1, 14.0)
 
 
@@ -114,7 +114,7 @@ def posteriors(
         share = (1 - prior.null_probability) * weights / np.repeat(normalizer, number)
         joint = joint * np.where(links.pair >= 0, share, prior.null_probability)
     total = np.add.reduceat(joint, links.first)
-    # A word without an explanation (its pairs were left out of the table) counts for nothing.
+    # A word without an explanation (its pairs were left out of the table) does not count.
     return joint / np.repeat(np.where(total > 0, total, 1.0), number), total
 
 
@@ -124,7 +124,7 @@ def expected_counts(
     prior: Prior | None = None,
     weights: FloatArray | None = None,
 ) -> Counts:
-    """Returns what one pass over a shard counts.
+    """Returns the counts of one pass over a shard.
 
     Args:
         links, table, prior: see `posteriors`.

@@ -1,4 +1,4 @@
-"""How often outputs are right: as a whole, token by token, and by what they answer when run."""
+"""The share of right outputs: as a whole, token by token, and by their answer when run."""
 
 import os
 import sqlite3
@@ -40,8 +40,8 @@ class TokenAccuracy(Share):
         sum over segments of |{i: output_i = reference_i}| / sum over segments of max(output tokens,
         reference tokens)
 
-    It suits formal languages, where a token has its place; a token too many early on costs all that
-    follow. Of several references a segment takes the one with the largest share.
+    It suits formal languages, where a token has its place; an extra token at the beginning makes
+    all later ones wrong. Of several references a segment takes the one with the largest share.
     """
 
     counted = ("positions", "equal")
@@ -66,11 +66,12 @@ class TokenAccuracy(Share):
 
 
 class ExecutionAccuracy(DenseMetric):
-    """Share of the outputs that, run as SQL by `sql_execution`, answer what a reference answers.
+    """Share of the outputs that, run as SQL by `sql_execution`, give the same answer as a
+    reference.
 
-    Rows are compared as a multiset, in their order where the reference orders them. An output that
-    fails, harms or does not end is wrong. A segment no reference of which can be run says nothing
-    about its output: it is counted apart, as `gold_failed`.
+    Rows are compared as a multiset, and in order if the reference orders them. An output that
+    fails, harms or does not end is wrong. A segment without a reference that can be run is left out
+    and counted as `gold_failed`.
     """
 
     size = 3

@@ -1,4 +1,4 @@
-"""What a metric is: a sum of statistics over segments, and one value computed from the sum."""
+"""The base of metrics: a sum of statistics over segments, and one value computed from the sum."""
 
 import collections
 import dataclasses
@@ -39,7 +39,7 @@ class MetricResult:
         low: lower end of the 95 % interval, the 2.5th percentile over resampled test sets; None
             without bootstrap.
         high: upper end, the 97.5th percentile.
-        signature: what one must know to get the same number again.
+        signature: the settings that reproduce the number.
         details: counts and parts, ready for JSON.
         unit: `points` (0 to 100, for TER also above) or `share` (0 to 1).
         lower_is_better: True for error rates.
@@ -75,7 +75,7 @@ class Metric(Generic[_Statistics, _Sums]):
 
     Attributes:
         unit, lower_is_better: as in `MetricResult`.
-        needs_sources, needs_training_words: what besides outputs and references it reads.
+        needs_sources, needs_training_words: its inputs besides outputs and references.
         needs_training_counts: whether it asks how often a word was seen in training, not only
             whether.
         needs_scores: whether it reads, instead of the output, what a model's signature `score` says
@@ -111,7 +111,7 @@ class Metric(Generic[_Statistics, _Sums]):
     def tabulate(
         self, systems: Sequence[Sequence[_Statistics]]
     ) -> tuple[list[Table], Callable[[FloatArray], float | None]]:
-        """Returns (tables, evaluate): what resampling needs.
+        """Returns (tables, evaluate), for resampling.
 
         Args:
             systems: for each system the list of its segments' statistics.
@@ -136,7 +136,7 @@ class Metric(Generic[_Statistics, _Sums]):
     def signature(
         self, samples: int = 0, seed: int = DEFAULT_SEED, references: int | None = 1
     ) -> str:
-        """Returns what one must know to get the same number again, in sacrebleu's form.
+        """Returns the settings that reproduce the number, in sacrebleu's form.
 
         Args:
             samples: resampled test sets behind the interval; 0 for none.
@@ -207,7 +207,7 @@ class SparseMetric(Metric[collections.Counter[Key], collections.Counter[Key]]):
         raise NotImplementedError
 
     def value(self, sums: collections.Counter[Key]) -> float:
-        # In an order of their own, not that in which workers met them: the last digit may differ.
+        # In a fixed order, not that of the workers, which could change the last digit.
         keys = sorted(sums, key=repr)
         return self.evaluator(keys)(np.array([sums[key] for key in keys], np.float64))
 
@@ -250,7 +250,7 @@ class Share(DenseMetric):
     """A part of a whole, both summed over segments: statistics are (part, whole).
 
     Attributes:
-        counted: what whole and part are called in `details`.
+        counted: the names of whole and part in `details`.
     """
 
     size = 2

@@ -1,4 +1,4 @@
-"""What metrics cannot see in some texts, as sentences: a 0 that says nothing of the outputs."""
+"""Warnings about metrics that cannot read some texts, where a 0 means nothing."""
 
 from collections.abc import Sequence
 
@@ -9,20 +9,20 @@ from pipeline.metrics.sacrebleu_metrics import sacrebleu_bleu
 from pipeline.metrics.scored_texts import ScoredTexts, as_tuple
 from pipeline.metrics.scoring_options import ScoringOptions
 
-# The share of the references' letters from which on a metric is said to be blind.
+# The smallest share of the references' letters that a metric must miss for a warning.
 _BLIND = 0.1
 _LETTER = regex.compile(r"[\p{L}\p{M}\p{N}]")
 _ENGLISH_LETTER = regex.compile(r"[A-Za-z0-9]")
-# Letters of scripts without spaces that stand together: more than a word has, which is less where
-# each letter is a word's part by itself.
+# A run of letters of scripts without spaces that is longer than a word. Words of Chinese characters
+# are shorter.
 _UNCUT = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]{7,}|\p{Han}{5,}"
 )
 # BLEU's longest n-gram.
 _LONGEST = 4
-# sacrebleu's tokenizers that cut at white space and punctuation alone.
+# sacrebleu's tokenizers that cut only at white space and punctuation.
 _CUT_AT_SPACES = ("13a", "intl", "none")
-# What toolkits write for a word that their vocabulary lacks.
+# Names of the unknown word in toolkits.
 _UNKNOWN = regex.compile(r"(?<!\S)(?:\[UNK\]|<unk>|⁇)(?!\S)", regex.IGNORECASE)
 
 
@@ -38,7 +38,7 @@ def blind_spots(
         metric_names: those that are measured.
         texts: the texts.
         options: how they are scored.
-        setting: what a person sets the language with.
+        setting: the key or option that sets the language.
     """
     references = [text for several in texts.references for text in as_tuple(several)]
     letters = sum(len(_LETTER.findall(text)) for text in references)
@@ -50,33 +50,33 @@ def blind_spots(
         seen = sum(len(_ENGLISH_LETTER.findall(text)) for text in references)
         if (missed := 1 - seen / letters) > _BLIND:
             sentences.append(
-                f"{', '.join(rouge)}: ROUGE for English reads a-z and 0-9 alone and did not see "
-                f"{missed:.0%} of the references' letters: give their language with {setting}."
+                f"{', '.join(rouge)}: ROUGE for English reads only a-z and 0-9 and ignored "
+                f"{missed:.0%} of the references' letters: set their language with {setting}."
             )
     uncut = sum(len(run) for text in references for run in _UNCUT.findall(text)) / letters
     of_words = [name for name in metric_names if name in ("bleu", "bleu_by_length", "nist")]
     bleu, tokenizer = sacrebleu_bleu(options) if of_words else (None, "")
     if uncut > _BLIND and tokenizer in _CUT_AT_SPACES:
         sentences.append(
-            f"{', '.join(of_words)}: words were cut at white space, which {uncut:.0%} of the "
-            f"references' letters are written without: give their language with {setting}, such "
-            "as zh, ja or th, or read chrF."
+            f"{', '.join(of_words)}: words are cut at white space, but {uncut:.0%} of the "
+            "references' letters are in scripts without spaces: set their language with "
+            f"{setting}, such as zh, ja or th, or use chrF."
         )
     elif bleu and all(len(bleu.tokenizer(text).split()) < _LONGEST for text in references):
         sentences.append(
-            f"{', '.join(of_words)}: no reference has {_LONGEST} words, so that BLEU is 0 whatever "
-            "the outputs are: read chrF or exact_match."
+            f"{', '.join(of_words)}: no reference has {_LONGEST} words, so BLEU is 0 for any "
+            "outputs: use chrF or exact_match."
         )
     if uncut > _BLIND and "ter" in metric_names:
         sentences.append(
-            f"ter: TER cuts words at white space, which {uncut:.0%} of the references' letters "
-            "are written without: read chrF."
+            f"ter: TER cuts words at white space, but {uncut:.0%} of the references' letters "
+            "are in scripts without spaces: use chrF."
         )
     return sentences
 
 
 def unknown_words(hypotheses: Sequence[str], baseline: Sequence[str]) -> str:
-    """Returns a sentence if one of two systems alone writes unknown words, else nothing.
+    """Returns a sentence if only one of two systems writes unknown words, else nothing.
 
     Decoding that may not write `[UNK]` takes another word, which is a choice that changes figures.
     """
@@ -92,5 +92,5 @@ def unknown_words(hypotheses: Sequence[str], baseline: Sequence[str]) -> str:
     )
     return (
         f"{who} hold [UNK] or <unk> in {number} of {len(texts)} texts, the other system's in none: "
-        "it may be kept from writing them, so figures differ by that choice too."
+        "decoding may forbid them there, so figures also differ by that choice."
     )

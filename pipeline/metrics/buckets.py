@@ -9,7 +9,7 @@ LENGTH_BUCKETS = (0, 10, 20, 30, 40, 50, 60)
 
 
 def bucket_names(bounds: Sequence[int]) -> list[str]:
-    """Returns what people call the ranges that begin at `bounds`: `1`, `5-9`, `1000+`."""
+    """Returns the names of the ranges that begin at `bounds`: `1`, `5-9`, `1000+`."""
     ends = [bound - 1 for bound in bounds[1:]]
     return [f"{low}" if low == high else f"{low}-{high}" for low, high in zip(bounds, ends)] + [
         f"{bounds[-1]}+"

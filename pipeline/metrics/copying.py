@@ -1,4 +1,4 @@
-"""How faithfully the source's tokens were copied, and how much was."""
+"""How faithfully, and how often, the source's tokens were copied."""
 
 import collections
 import itertools
@@ -14,10 +14,10 @@ class Fidelity(DenseMetric):
     """Share of the outputs that hold exactly the source's tokens of one kind.
 
     An output must have each as often as its source, and unnumbered directives (`%s`, `{}`) in its
-    order: they take the arguments in turn. Others may move, languages order things differently; of
-    all protected tokens tags must be valid too, see `TagValidity`. The share is over the segments
-    whose source holds at least one; `details` has it over all segments too, where a token that the
-    output invented counts as broken.
+    order: they take the arguments in turn. Others may move, because languages order things
+    differently; of all protected tokens tags must be valid too, see `TagValidity`. The share is
+    over the segments whose source holds at least one; `details` has it over all segments too, where
+    a token that the output invented counts as broken.
     """
 
     size = 4
@@ -66,9 +66,9 @@ class Fidelity(DenseMetric):
 class UnseenCopies(Share):
     """Share of the unseen words to be copied that were copied.
 
-    A word (or protected token) is one to be copied if it stands in the source and in a reference
-    and was seen in training on neither side; it was copied if it stands in the output. Each counts
-    once a segment.
+    A word (or protected token) is to be copied if it occurs in the source and in a reference and
+    training saw it on neither side; it was copied if it occurs in the output. Each counts once per
+    segment.
     """
 
     counted = ("n", "copied")
@@ -93,7 +93,7 @@ class UnseenCopies(Share):
 
 
 class CopyRate(Share):
-    """Share of the output's words that stand in the source: how much a system copies.
+    """Share of the output's words that occur in the source: how much a system copies.
 
         sum over segments of |{i: output_i in source}| / sum over segments of output words
 
@@ -117,9 +117,9 @@ class CopyRate(Share):
 
 
 class CopyPrecision(Share):
-    """Share of the output's words from the source that a reference holds too.
+    """Share of the output's words from the source that also occur in a reference.
 
-    It says how much of the copying is right.
+    It measures how much of the copying is right.
 
         sum over segments and words w of the source of min(count in output, count in reference)
         / the same sum of counts in output

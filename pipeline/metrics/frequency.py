@@ -18,7 +18,7 @@ RARE_BELOW = 8
 
 
 class RareWordRecall(Share):
-    """Share of the references' rare words that the outputs hold.
+    """Share of the references' rare words that occur in the outputs.
 
     A word is rare if training saw it less than 8 times.
 

@@ -16,7 +16,7 @@ _NIST_ORDER = 5
 
 
 class Nist(SparseMetric):
-    """NIST (Doddington, 2002), from 0 up, some 10 for good systems.
+    """NIST (Doddington, 2002), from 0 up, about 10 for good systems.
 
         NIST = penalty * sum over n = 1..5 of
             sum over output n-grams w that a reference holds (clipped) of info(w)
@@ -34,7 +34,7 @@ class Nist(SparseMetric):
     so does NIST without reference words; NLTK divides by 0 there.
 
     A resampled test set holds some segments twice, so its n-grams carry less information: the
-    bootstrap interval lies somewhat low, and may not hold the value.
+    bootstrap interval is somewhat low, and may not contain the value.
     """
 
     def __init__(self, options: ScoringOptions) -> None:
@@ -100,14 +100,13 @@ class Nist(SparseMetric):
             total = counts[prefix < 0].sum()
             if not total:
                 return 0.0
-            # A resampled test set may lack an n-gram; its weight is then asked for by none of its
-            # segments.
+            # A resampled test set may lack an n-gram; none of its segments then reads the weight.
             shares = np.where(prefix < 0, total, counts[prefix]) / np.where(
                 counts > 0, counts, np.inf
             )
             shares = np.where(counts > 0, shares, 1.0)
             weights = np.log(shares) / math.log(2)
-            # To NLTK's last bit, which decides between references that are worth the same.
+            # To NLTK's last bit, which decides between references of equal value.
             weights[chosen_among] = [math.log(share, 2) for share in shares[chosen_among].tolist()]
             gains = np.bincount(
                 match[:, 2], sums[match[:, 0]] * weights[match[:, 1]], _NIST_ORDER + 1

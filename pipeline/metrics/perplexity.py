@@ -1,4 +1,4 @@
-"""How surprised a model is by the references."""
+"""The perplexity of references by a model."""
 
 import math
 from typing import Any
@@ -16,8 +16,8 @@ class Perplexity(DenseMetric):
     N is the number of tokens that the model's signature `score` counts, or the number of words and
     punctuation marks, whatever units the model cuts them into, so that models of different units
     compare; the end of the text is one more of either. A word that the vocabulary lacks counts with
-    the probability that it is copied, where it stands in the source, else with that of `[UNK]`. Of
-    several references the first is read.
+    the probability of its copy if it occurs in the source, else with that of `[UNK]`. Of several
+    references the first is read.
     """
 
     size = 3

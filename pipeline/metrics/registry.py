@@ -1,4 +1,4 @@
-"""The metrics by their names: what people call them, what makes them, and what they need.
+"""The metrics by name: their labels, constructors and needs.
 
 A new metric is a class in a module of this package, a line in `_METRICS`, and a line in
 `pipeline.recipes.choices.METRIC_RANGES`, by which a recipe can demand it.
@@ -29,9 +29,9 @@ class _Entry:
     """One metric.
 
     Attributes:
-        label: what people call it.
-        make: makes it of `ScoringOptions`, and of training words where it needs them.
-        is_neutral: whether it describes a model, which is better neither large nor small.
+        label: its name for people.
+        make: makes it from `ScoringOptions`, and from training words if it needs them.
+        is_neutral: whether neither a high nor a low value is better.
     """
 
     label: str
@@ -90,7 +90,7 @@ METRICS = (
     *(name for name in _METRICS if name not in ("bleu", "chrf", "ter")),
 )
 
-#: What people call each metric.
+#: Each metric's name for people.
 LABELS = {
     **{name: entry.label for name, entry in _METRICS.items()},
     # Measured by `pipeline.reporting.results`, from a model's attention.
@@ -101,7 +101,7 @@ LABELS = {
     "validation_perplexity": "Perplexity of the validation stream",
 }
 
-#: What describes a model and is better neither large nor small.
+#: Metrics of which neither a high nor a low value is better.
 NEUTRAL = (
     "attention_entropy",
     *(name for name, entry in _METRICS.items() if entry.is_neutral),
@@ -121,7 +121,7 @@ def create_metric(
     """Returns the `Metric` of a name.
 
     Args:
-        name: a name out of `METRICS`, groups (`rouge`) excepted.
+        name: a name from `METRICS`, except groups (`rouge`).
         options: how outputs are scored.
         training_words: the words seen in training, for a metric that needs them; none by default.
 
@@ -144,7 +144,7 @@ def _unknown_metric(name: str) -> ScoringError:
 
 
 def metric_class(name: str) -> type[AnyMetric]:
-    """Returns the class of a metric, which says what it needs; Bleu for an unknown name."""
+    """Returns the class of a metric, whose attributes tell its needs; Bleu for an unknown name."""
     return _METRICS[name].kind if name in _METRICS else Bleu
 
 
@@ -175,5 +175,5 @@ def expand_metric_names(names: str | Iterable[str]) -> list[str]:
             if single not in expanded:
                 expanded.append(single)
     if not expanded:
-        raise ScoringError(f"No metric is named; the metrics are {', '.join(METRICS)}.")
+        raise ScoringError(f"Name at least one metric; the metrics are {', '.join(METRICS)}.")
     return expanded

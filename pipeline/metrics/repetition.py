@@ -1,4 +1,4 @@
-"""How often outputs stutter."""
+"""The share of outputs that repeat themselves."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _LONGEST_REPEATED_RUN = 4
 class RepetitionRate(Share):
     """Share of the outputs that repeat a run of one to four words at once, and no reference does.
 
-    Coverage is meant to cure this stutter of attention models (See et al., 2017).
+    Coverage is meant to prevent this repetition of attention models (See et al., 2017).
     """
 
     counted = ("n", "repeating")

@@ -95,8 +95,7 @@ def verdict(
 ) -> str:
     """Returns `better` or `worse` if a system clearly differs from a baseline, else nothing.
 
-    It does if the p-value is below `SIGNIFICANT`. What is better neither large nor small
-    (`registry.NEUTRAL`) is neither.
+    It does if the p-value is below `SIGNIFICANT`. A neutral metric (`registry.NEUTRAL`) is neither.
 
     Args:
         result, baseline: those of the two on a metric; None where one was not measured.

@@ -28,12 +28,12 @@ class Rouge(DenseMetric):
         recall = matched n-grams / reference n-grams
         F1 = 2 * precision * recall / (precision + recall)
 
-    with the longest common subsequence for n-grams in ROUGE-L. Of several references a segment
-    takes the one with the best F1, for recall too, as `rouge-score` does.
+    with the longest common subsequence instead of n-grams in ROUGE-L. Of several references a
+    segment takes the one with the best F1, for recall too, as `rouge-score` does.
 
-    English is lower-cased, reduced to a-z and 0-9 and Porter-stemmed, as in published results. That
-    would cut `é` out of French and leave nothing of Japanese, so other languages are cut at Unicode
-    word boundaries (single characters where words have no spaces between them), lower-cased and not
+    English is lowercased, reduced to a-z and 0-9 and Porter-stemmed, as in published results. That
+    would remove `é` from French and everything from Japanese, so other languages are cut at Unicode
+    word boundaries (single characters where words have no spaces between them), lowercased and not
     stemmed.
     """
 

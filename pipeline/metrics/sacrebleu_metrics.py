@@ -165,14 +165,14 @@ def sacrebleu_bleu(options: ScoringOptions) -> tuple[Any, str]:
         return sacrebleu.BLEU(tokenize=tokenize), tokenize
     except (ImportError, RuntimeError):
         raise ScoringError(
-            f"BLEU's tokenizer '{tokenize}' needs packages that are not installed: see sacrebleu's "
-            "extras, or choose another."
+            f"BLEU's tokenizer '{tokenize}' needs packages that are not installed: install "
+            "sacrebleu's extras, or choose another."
         ) from None
     except OSError as error:
-        # Those of sentencepiece fetch their model when they are first used.
+        # Tokenizers of sentencepiece download their model on first use.
         reason = getattr(error, "reason", None) or error.strerror or error
         raise ScoringError(
-            f"BLEU's tokenizer '{tokenize}' downloads its model, which cannot be had ({reason}): "
+            f"BLEU's tokenizer '{tokenize}' needs to download its model, which failed ({reason}): "
             "go online, or choose another."
         ) from None
 

@@ -1,4 +1,4 @@
-"""Reading the texts that are scored from files, one segment per line."""
+"""Reads the texts to score from files, one segment per line."""
 
 import collections
 import dataclasses
@@ -19,12 +19,12 @@ class ScoredFiles:
 
     Attributes:
         references: a path, or a list of paths. An empty line of the second file or a later one
-            stands for no further reference.
+            means no further reference.
         hypotheses: the outputs.
         sources: the sources; copies, fidelity and unseen words need them.
         baseline: the outputs of another system.
-        training: text of the training data, not aligned: both sides for `unseen_copies`; the target
-            side alone for metrics of rare or frequent words, which count a word in all the files.
+        training: text of the training data, not aligned: both sides for `unseen_copies`; only the
+            target side for metrics of rare or frequent words, which count a word in all the files.
         remove: text to remove from all but the training text first, such as `@@ `, the joint of
             byte-pair encoding.
     """
@@ -53,7 +53,7 @@ def score_files(
 
     Args:
         files: the files; a baseline among them is ignored.
-        metrics: names out of `pipeline.metrics.registry.METRICS`, or one string with commas.
+        metrics: names from `pipeline.metrics.registry.METRICS`, or one string with commas.
         options: how outputs are scored.
 
     Returns:
@@ -75,7 +75,7 @@ def read_files(
 
     Args:
         files: the files.
-        options: which say how training text is cut.
+        options: which decide how training text is cut.
 
     Returns:
         (texts of the system, texts of the baseline); None without a baseline.
@@ -127,6 +127,6 @@ def read_lines(path: str | os.PathLike[str], kind: str) -> list[str]:
     """Returns a file's lines; see `text_lines.read_lines`.
 
     Raises:
-        ScoringError: it cannot be read, is empty, or is no text.
+        ScoringError: it cannot be read, is empty, or is not text.
     """
     return text_lines.read_lines(path, kind, ScoringError)

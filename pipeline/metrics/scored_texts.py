@@ -1,4 +1,4 @@
-"""The texts that are scored: outputs, and what they are compared with."""
+"""The texts to score: outputs, and their references and sources."""
 
 import dataclasses
 from collections.abc import Container, Mapping, Sequence
@@ -7,13 +7,13 @@ from typing import TypeAlias
 #: The words seen in training on either side, or a mapping from each to how often the target side
 #: has it.
 TrainingWords: TypeAlias = Container[str] | Mapping[str, int]
-#: What a model's signature `score` says of a reference: log-probability, number of tokens.
+#: The result of a model's signature `score` for a reference: log-probability, number of tokens.
 Score: TypeAlias = Sequence[float]
 
 
 @dataclasses.dataclass(frozen=True)
 class Segment:
-    """One output, and what it is compared with.
+    """One output, with its references and source.
 
     Attributes:
         hypothesis: the output.
@@ -30,12 +30,12 @@ class Segment:
 
 @dataclasses.dataclass(frozen=True)
 class ScoredTexts:
-    """The outputs of one system for N segments, and what they are compared with.
+    """The outputs of one system for N segments, with their references and sources.
 
     Attributes:
         hypotheses: N outputs.
         references: N strings, or N lists or tuples of strings where segments have several. An empty
-            string after a segment's first stands for no further reference.
+            string after a segment's first means no further reference.
         sources: N sources; copies, fidelity and unseen words need them.
         training_words: the words seen in training, for `unseen_copies`; metrics of rare or frequent
             words need a mapping to counts, such as a `collections.Counter`.

@@ -30,8 +30,8 @@ def score(
     """Scores outputs against references.
 
     Args:
-        metric_names: names out of `pipeline.metrics.registry.METRICS`, or one string with commas.
-        texts: the outputs, and what they are compared with.
+        metric_names: names from `pipeline.metrics.registry.METRICS`, or one string with commas.
+        texts: the outputs, with their references and sources.
         options: how they are scored.
 
     Returns:
@@ -110,7 +110,7 @@ def paired_bootstrap(
     differ at all.
 
     Args:
-        metric_names: names out of `pipeline.metrics.registry.METRICS`.
+        metric_names: names from `pipeline.metrics.registry.METRICS`.
         texts: those of the system.
         baseline: those of the system to compare with: the same segments, with its outputs.
         options: how they are scored.
@@ -143,7 +143,7 @@ def paired_randomisation(
     difference as large counts too.
 
     Args:
-        metric_names: names out of `pipeline.metrics.registry.METRICS`.
+        metric_names: names from `pipeline.metrics.registry.METRICS`.
         texts: those of the system.
         baseline: those of the system to compare with: the same segments, with its outputs.
         options: how they are scored; without bootstrap samples the difference has no interval.
@@ -167,7 +167,7 @@ def score_pair(
     """Scores a system and a baseline and tests their difference, reading the texts once.
 
     Args:
-        metric_names: names out of `pipeline.metrics.registry.METRICS`.
+        metric_names: names from `pipeline.metrics.registry.METRICS`.
         texts: those of the system.
         baseline: those of the system to compare with: the same segments, with its outputs.
         options: how they are scored.

@@ -13,15 +13,15 @@ DEFAULT_SEED = 12345
 
 @dataclasses.dataclass(frozen=True)
 class ScoringOptions:
-    """How outputs are scored, whatever they are; a metric ignores what it has no use for.
+    """How outputs are scored; a metric ignores options that it does not need.
 
     Attributes:
         language: language code of the outputs; it decides how BLEU and ROUGE cut words.
         tokenize: a sacrebleu tokenizer for BLEU instead of the language's (`13a`, `none`, `char`,
             `zh`, ...).
         tokenization: `whitespace` if the texts are already tokenized: BLEU, copies and repetitions
-            go by these tokens.
-        placeholders: the dialects of placeholders that are to be kept, out of
+            use these tokens.
+        placeholders: the dialects of placeholders that must be kept, from
             `pipeline.text.placeholders.DIALECTS`.
         placeholder_patterns: further patterns of placeholders.
         database: path of the SQLite file that `execution_accuracy` runs queries on.
@@ -47,7 +47,7 @@ class ScoringOptions:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What cuts the texts, for metrics that go by words and protected tokens."""
+        """The tokenizer, for metrics of words and protected tokens."""
         return Tokenizer(
             self.tokenization,
             dialects=self.placeholders,
@@ -67,5 +67,5 @@ class ScoringOptions:
         )
 
 
-#: Those of a caller who asks for nothing else.
+#: The default options.
 DEFAULT_OPTIONS = ScoringOptions()

@@ -1,4 +1,4 @@
-"""Whether two systems differ that were each trained with several seeds.
+"""A test of two systems that were each trained with several seeds.
 
 Two things vary: the sentences of the test set, and the seed of a training. Both are resampled, so
 that neither a lucky seed nor a lucky test set makes a difference.
@@ -26,10 +26,10 @@ def compare_over_seeds(
 ) -> dict[str, Comparison]:
     """Tests the difference between the means of two systems over their seeds.
 
-    A resample draws sentences, the same for all trainings, and for each system seeds. Few seeds
-    would show too little of how far they lie apart, so a draw's deviation from the system's mean is
-    multiplied by sqrt(n / (n - 1)). A system with one seed adds nothing of its own: how far its
-    seeds lie apart is not known. With one seed each, this is `scoring.paired_bootstrap`.
+    A resample draws sentences, the same for all trainings, and for each system seeds. A few seeds
+    underestimate their variance, so a draw's deviation from the system's mean is multiplied by
+    sqrt(n / (n - 1)). A system with one seed adds no variance of its own, because it is unknown.
+    With one seed each, this is `scoring.paired_bootstrap`.
 
     Args:
         metric_names: names out of `pipeline.metrics.registry.METRICS`.
@@ -43,7 +43,7 @@ def compare_over_seeds(
         ScoringError: as in `scoring.paired_bootstrap`, or a system without a training.
     """
     if not ours or not theirs:
-        raise ScoringError("Each system needs the texts of one training at least.")
+        raise ScoringError("Each system needs the texts of at least one training.")
     if len(ours) == len(theirs) == 1:
         return scoring.paired_bootstrap(metric_names, ours[0], theirs[0], options)
     samples = options.bootstrap_samples

@@ -1,4 +1,4 @@
-"""The statistics of each segment, which scores, intervals and paired tests are computed from."""
+"""The statistics of each segment, for scores, intervals and paired tests."""
 
 import collections.abc
 import functools
@@ -48,10 +48,10 @@ class SegmentStatistics:
         shared = systems[0]
         self._references = [as_tuple(texts) for texts in shared.references]
         if not self._references:
-            raise ScoringError("There is nothing to score: the list of references is empty.")
+            raise ScoringError("The list of references is empty: give at least one segment.")
         if not all(self._references):
             raise ScoringError(
-                f"Segment {self._references.index(())} has no reference; each needs one at least."
+                f"Segment {self._references.index(())} has no reference; each needs at least one."
             )
         counts = set(map(len, self._references))
         self.reference_count = counts.pop() if len(counts) == 1 else None
@@ -185,8 +185,8 @@ def _check_texts(name: str, metric: AnyMetric, systems: Sequence[ScoredTexts]) -
         )
     if metric.needs_scores and any(texts.scores is None for texts in systems):
         raise ScoringError(
-            f"The metric '{name}' needs a model's probabilities, which texts do not tell: measure "
-            "the model itself with 'verbatim evaluate'."
+            f"The metric '{name}' needs a model's probabilities, not only texts: measure the model "
+            "with 'verbatim evaluate'."
         )
 
 
@@ -201,4 +201,4 @@ def _check_numbers(scores: Sequence[Score]) -> None:
 
 def _check_samples(number: int, kind: str) -> None:
     if number > MAX_SAMPLES:
-        raise ScoringError(f"{number} {kind} are too many: ask for {MAX_SAMPLES} at most.")
+        raise ScoringError(f"{number} {kind} are too many: use at most {MAX_SAMPLES}.")

@@ -1,4 +1,4 @@
-"""How well words were found: found words against the words of a text that has spaces."""
+"""Compares the words that a model finds with those of a text that has spaces."""
 
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypedDict, cast
@@ -7,7 +7,7 @@ EXAMPLES = 12
 
 
 class WordScores(TypedDict):
-    """How well words were found.
+    """Scores of found words.
 
     Attributes:
         word_f1: the F1 of words that are found whole, the field's measure of segmentation (Sproat
@@ -32,13 +32,13 @@ class Example(TypedDict):
 
 
 class SegmentationScores(WordScores, total=False):
-    """How well a model found the words of its sources.
+    """Scores of the words that a model found in its sources.
 
-    Those of `WordScores` are missing where no source has a space.
+    Those of `WordScores` are missing if no source has a space.
 
     Attributes:
-        left_out: the number of texts whose characters are not those of what was found: they were
-            normalized, or cut.
+        left_out: the number of texts whose characters differ from those of the found words: they
+            were normalized, or cut.
         examples: of the first texts.
     """
 
@@ -81,7 +81,8 @@ def score(found: Sequence[Sequence[str]], expected: Sequence[Sequence[str]]) -> 
     for one, other in zip(found, expected, strict=True):
         if "".join(one) != "".join(other):
             raise ValueError(
-                f"The segmentations {' '.join(one)!r} and {' '.join(other)!r} are not of one text."
+                f"The segmentations {' '.join(one)!r} and {' '.join(other)!r} are not of the same "
+                "text."
             )
         spans = _spans(one), _spans(other)
         ends = [{last for _, last in group} - {len("".join(one))} for group in spans]
@@ -108,8 +109,8 @@ def describe(scores: SegmentationScores) -> str:
     )
     return (
         f"F1 of words {100 * scores['word_f1']:.1f} %, of boundaries "
-        f"{100 * scores['boundary_f1']:.1f} %; {scores['mean_length']:.2f} characters a word (the "
-        f"text's own have {scores['expected_mean_length']:.2f}){left_out}"
+        f"{100 * scores['boundary_f1']:.1f} %; {scores['mean_length']:.2f} characters per word "
+        f"(the text's own have {scores['expected_mean_length']:.2f}){left_out}"
     )
 
 
@@ -118,7 +119,7 @@ def of_answers(sources: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> 
 
     Args:
         sources: the texts.
-        answers: what the model answered, with `source_tokens`.
+        answers: the model's answers, with `source_tokens`.
     """
     # Separated by white space, except for the text inside a placeholder or tag, which is one token.
     found = [answer["source_tokens"] for answer in answers]

@@ -1,7 +1,7 @@
 """The program that answers SQL queries from one database; see `pipeline.metrics.sql_execution`.
 
-It is started by its path in a process without site packages, so it imports Python's standard
-library alone.
+It is started by its path in a process without site packages, so it imports only Python's standard
+library.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any
 
-# Processor time of one query, so that a busy machine changes no result.
+# The limit is processor time, so that a busy machine changes no result.
 TIME_LIMIT_SECONDS = 2.0
 _ROW_LIMIT = 10_000
 # Of an answer's values.
@@ -76,7 +76,7 @@ def _limit_process() -> None:
 
 
 def _limit_time() -> None:
-    """Lets the kernel end the process if one step of SQLite takes far more than the limit."""
+    """Makes the kernel end the process if one step of SQLite far exceeds the limit."""
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     resource.setrlimit(
         resource.RLIMIT_CPU, (int(time.process_time() + TIME_LIMIT_SECONDS) + 3, hard)
@@ -102,7 +102,7 @@ def _execute(connection: sqlite3.Connection, query: str) -> dict[str, Any]:
     try:
         cursor.execute(query)
         if cursor.description is None:
-            return {"error": "the query is empty or answers nothing"}
+            return {"error": "the query is empty or returns nothing"}
         rows: list[str] = []
         size = 0
         for row in cursor:
@@ -121,7 +121,7 @@ def _execute(connection: sqlite3.Connection, query: str) -> dict[str, Any]:
 
 def main(database: str) -> None:
     """Answers queries, one JSON string per line in and one JSON object per line out."""
-    # The parent decides when this ends.
+    # The parent ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection, failure = None, ""
     try:

@@ -1,14 +1,14 @@
-"""Runs untrusted SQL against an SQLite database, to compare what two queries answer.
+"""Runs untrusted SQL against an SQLite database, to compare the answers of two queries.
 
 A generated query may be anything: `DROP TABLE`, `ATTACH`, an endless recursion, a value of a
-gigabyte. Several fences stand around it, each enough against most of it:
+gigabyte. Several protections surround it, each enough against most queries:
 
 - The database is opened read-only (`mode=ro`, `query_only`), with an authorizer that allows reading
   and a list of functions without side effects, nothing else: no writing, `ATTACH`, `PRAGMA`,
   transaction or extension.
 - SQLite counts its steps and gives up after a second or two of processor time; rows and bytes of an
   answer are limited, and so is SQLite's memory.
-- All of it happens in a process of its own, started without site packages, that the kernel holds to
+- All of it happens in a process of its own, started without site packages, under the kernel's
   limits of processor time, memory and files. It is used for many queries, and killed and started
   anew when it does not answer.
 
@@ -30,12 +30,13 @@ from typing import IO
 from pipeline.common.errors import VerbatimError
 from pipeline.metrics import sql_child
 
-# After that the child is killed, whatever it does.
+# Seconds after which the child is killed, whatever it does.
 _WALL_LIMIT_SECONDS = 30.0
 _START_LIMIT_SECONDS = 60.0
 # Characters of a query.
 _QUERY_LIMIT = 100_000
-# What tells whether a query orders its rows. Strings, quoted names and comments are skipped whole.
+# The parts of a query that show whether it orders its rows. Strings, quoted names and comments are
+# skipped whole.
 _TOKEN = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]"
     r"|--[^\n]*|/\*.*?(?:\*/|$)|[()]|\border\s+by\b",
@@ -49,7 +50,7 @@ class SqlExecutionError(VerbatimError, ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a query answered.
+    """The answer of a query.
 
     Attributes:
         error: why there is no answer; empty where there is one.
@@ -87,14 +88,14 @@ class SqlExecutor:
         database: path of an SQLite file.
 
     Raises:
-        SqlExecutionError: the file is missing, or no SQLite database.
+        SqlExecutionError: the file is missing, or is not an SQLite database.
     """
 
     def __init__(self, database: str | os.PathLike[str]) -> None:
         self.database = os.path.abspath(database)
         if not os.path.isfile(self.database):
             raise SqlExecutionError(
-                f"There is no database {self.database}: check evaluation.database."
+                f"The database {self.database} does not exist: check evaluation.database."
             )
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
@@ -127,8 +128,8 @@ class SqlExecutor:
         if child is not None:
             child.kill()
             child.wait()
-            # Closing writes what a process that ended on its own left unread. No other module helps
-            # here: it may be gone for an executor that lives until the interpreter ends.
+            # Closing writes what a process that ended on its own left unread. No other module is
+            # used here: it may be gone when the interpreter ends.
             try:
                 if child.stdin:
                     child.stdin.close()
@@ -140,7 +141,7 @@ class SqlExecutor:
     def run(self, query: str) -> Answer:
         """Returns the answer of a query.
 
-        A query that harms, lingers or answers nothing has an error instead of rows.
+        A query that harms, takes too long or returns nothing has an error instead of rows.
         """
         with self._lock:
             if query not in self._answers:
@@ -148,9 +149,9 @@ class SqlExecutor:
             return self._answers[query]
 
     def same_answer(self, query: str, gold: str) -> bool | None:
-        """Returns whether a query answers what the gold query answers, None if that fails itself.
+        """Returns whether a query has the answer of the gold query; None if the gold query fails.
 
-        The rows are compared as a multiset, and in their order where the gold query orders them.
+        The rows are compared as a multiset, and in order if the gold query orders them.
         Names of columns do not matter; 2 and 2.0 are equal.
         """
         right = self.run(gold)

@@ -1,4 +1,4 @@
-"""Whether tags are as well nested as the source's, and no pair lost its content."""
+"""Whether tags are as well nested as the source's, with no pair emptied."""
 
 import collections
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from pipeline.text import token_roles
 MarkedToken: TypeAlias = tuple[str, bool]
 
 _TAGS = (token_roles.OPENING, token_roles.CLOSING, token_roles.VOID)
-# What a pair holds, or the place between two tags.
+# The content of a pair, or of the place between two tags.
 _NOTHING, _MARKUP, _TEXT = range(3)
 
 
 class TagValidity(DenseMetric):
     """Share of the outputs whose tags are as well nested as the source's, with no pair emptied.
 
-    A closing tag closes the tag opened last, and what holds text in the source holds text in the
-    output. Where the source's own tags are not well nested, or it has statements of a template or
+    A closing tag closes the tag opened last, and a pair with text in the source has text in the
+    output. If the source's own tags are not well nested, or it has statements of a template or
     branches of a message, their order and the text between them must be the source's. Which tags
     there are does not matter: `protected_fidelity` counts them. The share is over the segments
     whose source has tags; `details` has it over all segments too.
@@ -83,7 +83,7 @@ def _roles(tokens: Sequence[MarkedToken]) -> list[int]:
 
 
 def _contents(tokens: Sequence[MarkedToken]) -> list[int]:
-    """Returns what each token is in a pair: nothing, markup or text."""
+    """Returns the kind of each token in a pair: nothing, markup or text."""
     return [
         _MARKUP
         if role in _TAGS or role == token_roles.STRUCTURE
@@ -127,7 +127,7 @@ def _keeps_line(
 
 
 def _line(tokens: Sequence[MarkedToken], everything: bool) -> tuple[list[str], list[bool]]:
-    """Returns the tags, or all protected tokens; and whether text stands before each but one."""
+    """Returns the tags, or all protected tokens; and whether there is text before each but one."""
     line: list[str] = []
     gaps: list[bool] = []
     text = False

@@ -1,33 +1,33 @@
-"""What a gettext catalogue holds: its entries and its header."""
+"""The entries and the header of a gettext catalogue."""
 
 import dataclasses
 import re
 
 _CHARSET = re.compile(r"Content-Type:[^\n]*?charset=[ \t]*([^\s;\\\"]+)", re.IGNORECASE)
 _HEADER_FIELD = re.compile(r'^[^#\n]*"(?:Content-Type|Plural-Forms):', re.IGNORECASE | re.M)
-# What a template has where a catalogue names its charset; gettext itself takes it for none.
+# A template's stand-in for the charset; gettext itself treats it as none.
 _TEMPLATE_CHARSET = "CHARSET"
 #: The charset of a catalogue that names none.
 DEFAULT_CHARSET = "utf-8"
-# Every charset that a catalogue may have keeps these characters where ASCII has them.
+# Every charset of a catalogue encodes these characters as ASCII does.
 _SYNTAX = r"#\"[]msgid0x41"
 
 
 @dataclasses.dataclass
 class Entry:
-    """One entry, or what was found in the place of one.
+    """One entry, or a syntax error in its place.
 
     Attributes:
         line: its line in a .po file, its number in a .mo file; both count from 1.
         context: `msgctxt`, or None.
-        msgid, plural: the texts to translate; `plural` is None where there is none.
+        msgid, plural: the texts to translate; `plural` is None if there is none.
         forms: the translations by their index, the only one of an entry without a plural being 0.
             Bytes that are not valid in the charset are lone surrogates.
-        flags: as the comment `#,` has them.
+        flags: from the comment `#,`.
         comments: the extracted ones (`#.`), without their mark.
         is_obsolete: whether the entry is commented out with `#~`.
-        problem: what is wrong with its syntax; empty where nothing is.
-        text: the entry as the file has it, where there is a problem.
+        problem: the error in its syntax; empty if there is none.
+        text: the entry as it is in the file, if there is a problem.
     """
 
     line: int
@@ -43,9 +43,9 @@ class Entry:
 
     @property
     def header(self) -> str | None:
-        """The header, which is the translation of the empty text; None where this is none.
+        """The header, which is the translation of the empty text; None if this is another entry.
 
-        A header with a syntax error says its charset and its plural rule all the same.
+        The charset and the plural rule of a header with a syntax error still count.
         """
         if self.is_obsolete or self.msgid or self.context is not None or self.plural is not None:
             return None
@@ -65,10 +65,10 @@ def charset_of(header: str) -> str:
 
 
 def is_text_charset(charset: str) -> bool:
-    """Whether Python knows a charset, and one in which a catalogue can be written."""
+    """Whether Python knows a charset, and a catalogue can be written in it."""
     try:
         return _SYNTAX.encode("ascii").decode(charset) == _SYNTAX
-    # LookupError: unknown, or none for text. ValueError: a NUL in the name, and UnicodeError.
+    # LookupError: unknown, or not for text. ValueError: a NUL in the name, and UnicodeError.
     except (LookupError, ValueError):
         return False
 
@@ -77,6 +77,6 @@ def decode_in(charset: str, raw: bytes) -> str:
     """Decodes bytes; those that are not valid in the charset become lone surrogates."""
     try:
         return raw.decode(charset, "surrogateescape")
-    # A charset that cannot carry bad bytes along.
+    # A charset whose decoder cannot keep bad bytes.
     except UnicodeError:
         return raw.decode("ascii", "surrogateescape")

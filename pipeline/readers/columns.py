@@ -1,4 +1,4 @@
-"""The columns of TSV and CSV files: where they stand, and what is wrong with a row."""
+"""The columns of TSV and CSV files: their places, and the errors of a row."""
 
 import collections
 import csv
@@ -10,13 +10,13 @@ from pipeline.readers import DataError
 from pipeline.readers.records import Record, judge, reject, shorten
 from pipeline.recipes.sections import DataConfig
 
-#: How many rows at the beginning of a file show how many cells a row has.
+#: How many rows at the beginning of a file are read to find the number of cells.
 SAMPLE = 100
 SEPARATORS = (",", ";", "\t", "|")
-#: What reads TSV whose cells stand in quotes.
+#: The settings that read TSV with quoted cells.
 QUOTED_TSV = 'data.format = "csv" and data.separator = "\\t"'
 
-# The first line by which a spreadsheet tells its separator to another.
+# The first line by which a spreadsheet names its separator.
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 
 
@@ -25,7 +25,7 @@ class Row(typing.NamedTuple):
 
     Attributes:
         line: its first line, from 1.
-        cells: None where it cannot be read.
+        cells: None if it cannot be read.
         text: all of its lines, without the last line end.
         reason: why it cannot be read.
     """
@@ -37,18 +37,18 @@ class Row(typing.NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing but white space."""
+        """Whether it holds only white space."""
         return self.cells is not None and not any(cell.strip() for cell in self.cells)
 
 
 class Columns(typing.NamedTuple):
-    """Where the columns stand that are read.
+    """The places of the columns that are read.
 
     Attributes:
         source, target, features: their indices.
         has_header: whether the first row names them.
         width: how many cells a row has.
-        names: those of all columns; empty where nothing names them.
+        names: those of all columns; empty if nothing names them.
         quotes: whether the format has quoted cells.
     """
 
@@ -123,7 +123,7 @@ def judge_row(row: Row, columns: Columns, file: str, config: DataConfig) -> Reco
     whose = "the header" if columns.names else "most rows"
     if len(cells) > columns.width:
         hint = (
-            "put a text that holds the separator into quotes"
+            "quote a text that contains the separator"
             if columns.quotes
             else "a text cannot hold a tab"
         )
@@ -131,7 +131,9 @@ def judge_row(row: Row, columns: Columns, file: str, config: DataConfig) -> Reco
     elif len(cells) <= max(columns.source, columns.target, *columns.features):
         reason = "missing column"
     elif columns.names and len(cells) < columns.width:
-        reason = f"fewer cells than {whose}: give each row all of its cells, if need be empty ones"
+        reason = (
+            f"fewer cells than {whose}: give each row all of its cells, empty ones if necessary"
+        )
     elif _is_header(cells, columns, config):
         reason = "a header among the rows: keep only one, as the first line"
     if reason:
@@ -166,7 +168,8 @@ def _is_header(cells: Sequence[str], columns: Columns, config: DataConfig) -> bo
 
 
 def _usual_width(widths: Iterable[int]) -> int:
-    """Returns how many cells most rows have that have two or more; of two equals the larger."""
+    """Returns the most frequent number of cells above one; of equally frequent numbers the
+    larger."""
     counts = collections.Counter(width for width in widths if width >= 2)
     return max(counts, key=lambda width: (counts[width], width), default=2)
 
@@ -174,14 +177,14 @@ def _usual_width(widths: Iterable[int]) -> int:
 def _check_separator(
     line: str, wanted: Sequence[str], path: str, separator: str, quotes: bool
 ) -> None:
-    """Refuses a header that has its names with another separator, or in quotes.
+    """Refuses a header whose names have another separator, or quotes.
 
     Raises:
         DataError: the sentence names the keys to set.
     """
     if match := _SEPARATOR_LINE.match(line):
         raise DataError(
-            f"{path} begins with the line {match.group()}: take this line away, and set "
+            f"{path} begins with the line {match.group()}: remove this line, and set "
             f"{_setting(match.group(1))}."
         )
     for other in SEPARATORS:
@@ -192,7 +195,7 @@ def _check_separator(
         if not set(_folded(wanted)) <= set(cells):
             continue
         if other == separator and not quotes:
-            raise DataError(f"The cells of {path} stand in quotes: set {QUOTED_TSV}.")
+            raise DataError(f"The cells of {path} are quoted: set {QUOTED_TSV}.")
         if other != separator:
             raise _other_separator(path, other)
 
@@ -214,7 +217,7 @@ def _check_rows(rows: Sequence[Row], path: str, separator: str, quotes: bool) ->
             widths = {len(next(csv.reader([text], delimiter=other), [])) for text in texts}
         except csv.Error:
             continue
-        # Any other number of cells may be columns that nobody reads, if all rows have it.
+        # Any other number of cells may be columns that are not read, if all rows have it.
         if len(widths) == 1 and (widths == {2} or (len(own) > 1 or own == {1}) and widths != {1}):
             raise _other_separator(path, other)
 

@@ -1,4 +1,4 @@
-"""CSV files: one record per row, as RFC 4180 has them; a quoted cell may hold line ends."""
+"""CSV files: one record per row, as in RFC 4180; a quoted cell may hold line ends."""
 
 import collections
 import csv
@@ -15,11 +15,12 @@ from pipeline.readers.records import Record
 from pipeline.recipes.sections import DataConfig
 
 _NOT_CSV = "not valid CSV: a quote is not closed, or one within a quoted cell is not doubled"
-_IN_DOUBT = "not valid CSV: a quoted cell that is not valid seems to go over this line"
+_IN_DOUBT = "not valid CSV: an invalid quoted cell seems to span this line"
 _BLANK = "not valid CSV: a blank before a quote"
-# How far one looks for the end of a quoted cell that is not valid.
+# How many lines are searched for the end of an invalid quoted cell.
 _MOST_LINES = 1000
-# What stands for a NUL, which the csv module of Python 3.10 refuses; both are control characters.
+# The replacement for a NUL, which the csv module of Python 3.10 refuses; both are control
+# characters.
 _NUL = {0: "\x01"}
 
 
@@ -40,17 +41,17 @@ def _lines(path: str, files: Files) -> Iterator[_Line]:
 
 
 class _Rows:
-    """Cuts lines into rows, and finds back into step behind a quote that is not closed."""
+    """Cuts lines into rows, and recovers after a quote that is not closed."""
 
     def __init__(self, lines: Iterator[_Line], separator: str, width: int | None) -> None:
-        """Takes the lines, the separator, and the cells of a row where they are known."""
+        """Takes the lines, the separator, and the number of cells of a row if it is known."""
         self._lines = lines
         self._separator = separator
         self._width = width
         # Lines to read again.
         self._ahead: collections.deque[_Line] = collections.deque()
         mark = re.escape(separator)
-        # A row with all quotes where they belong; the last cell may go on behind the line.
+        # A row with valid quotes; the last cell may continue on the next line.
         self._well_formed = re.compile(
             rf'(?:(?:"(?:[^"]|"")*"|[^"{mark}]*){mark})*(?:"(?:[^"]|"")*"?|[^"{mark}]*)'
         )
@@ -102,7 +103,7 @@ class _Rows:
     def _recover(self, taken: Sequence[_Line]) -> Iterator[Row]:
         """Rejects the first line, and those after it that may belong to its quoted cell.
 
-        They may if the next line with a quote has it where none belongs: there the cell ends.
+        They may if the next line with a quote has it in an invalid place: there the cell ends.
         """
         first, *rest = taken
         self._ahead.extendleft(reversed(rest))

@@ -1,6 +1,6 @@
 """Files, their paths and their lines.
 
-Local files need Python alone; addresses with a scheme go through TFX, imported only then.
+Local files need only Python; addresses with a scheme go through TFX, imported only then.
 """
 
 import codecs
@@ -28,7 +28,7 @@ def resolve_data_path(data_path: str | os.PathLike[str]) -> str:
 
 
 def split_base(paths: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Splits absolute paths, or remote addresses, into what they have in common and the rest.
+    """Splits absolute paths, or remote addresses, into their common part and the rest.
 
     Args:
         paths: one path or more.

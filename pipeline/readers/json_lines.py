@@ -14,7 +14,9 @@ def check_jsonl(unit: InputUnit, config: DataConfig, files: Files) -> None:
     """Raises `DataError` if the file is one JSON array: see `formats`."""
     _, first = next(raw_lines(unit.paths[0], files))
     if first.lstrip().startswith(b"["):
-        raise DataError(f"{unit.paths[0]} is one JSON array: write JSON Lines, one object a line.")
+        raise DataError(
+            f"{unit.paths[0]} is one JSON array: write JSON Lines, one object per line."
+        )
 
 
 def read_jsonl(unit: InputUnit, config: DataConfig, files: Files) -> Iterator[Record]:
@@ -40,7 +42,7 @@ def read_jsonl(unit: InputUnit, config: DataConfig, files: Files) -> Iterator[Re
         elif any(column not in value for column in columns):
             yield reject(name, line, "missing column", text)
         elif not all(isinstance(value[column], str) for column in columns):
-            yield reject(name, line, "value is not a text", text)
+            yield reject(name, line, "value is not text", text)
         else:
             source, target, *features = (value[column] for column in columns)
             yield judge(source, target, name, line, config, tuple(features))

@@ -16,7 +16,7 @@ _LAST_SEGMENT = 0xFFFFFFFF
 # The flag that selects a locale's digits: system-dependent, and no macro.
 _DIGITS_FLAG = b"I"
 _CONTEXT_END = "\x04"
-# The strings of a file may overlap. Together they hold no more than this many times its bytes.
+# The strings of a file may overlap. Their total size is at most this many times that of the file.
 _MOST_OVERLAP = 16
 
 
@@ -31,7 +31,7 @@ def read_mo(content: bytes) -> tuple[str, list[Entry]]:
         content: its bytes.
 
     Returns:
-        (header, entries). The header is not among the entries; where there is none it is empty.
+        (header, entries). The header is not among the entries; it is empty if there is none.
 
     Raises:
         MoError: the tables are damaged, or the charset is unknown.
@@ -105,7 +105,7 @@ class _MoFile:
                 raise MoError("a table reaches outside it")
 
     def strings(self) -> Iterator[tuple[bytes | None, bytes | None]]:
-        """Yields (text, translation) of each entry; None stands for what cannot be read."""
+        """Yields (text, translation) of each entry; None stands for an unreadable string."""
         for index in range(self._count):
             yield (
                 self._string(self._texts + 8 * index),
@@ -139,9 +139,9 @@ class _MoFile:
             return None
 
     def _system_string(self, place: int) -> bytes | None:
-        """Joins the segments of a system-dependent string; macros stand in angle brackets.
+        """Joins the segments of a system-dependent string; macros are in angle brackets.
 
-        `%` and the macro `PRIu64` make `%<PRIu64>`, as they stand in the .po file.
+        `%` and the macro `PRIu64` make `%<PRIu64>`, as in the .po file.
         """
         parts: list[bytes] = []
         try:

@@ -1,4 +1,4 @@
-"""Finding the files that a data path stands for, and checking them before any work is done."""
+"""Finds the files behind a data path, and checks them before any work is done."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ from pipeline.readers.input_plan import InputPlan, InputUnit
 from pipeline.readers.splits import SPLITS
 from pipeline.recipes.sections import DataConfig
 
-# A .txt file is only one if it has tabs.
+# A .txt file counts only if it has tabs.
 _WITH_TABS = ".txt"
 _FORMAT_OF_SUFFIX = {
     suffix: name for name, format_ in FORMATS.items() for suffix in format_.suffixes
@@ -49,7 +49,7 @@ def aligned_partners(path: str, data_config: DataConfig) -> tuple[str, ...]:
 
 
 def plan_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> InputPlan:
-    """Finds the files that a data path stands for and checks them, before any work is done.
+    """Finds the files behind a data path and checks them, before any work is done.
 
     The check is quick but real: headers are read, lines of aligned files counted, catalogues
     parsed.
@@ -65,9 +65,8 @@ def plan_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> I
         A plan with one unit or more.
 
     Raises:
-        DataError: nothing readable is there, a partner file or a column is missing, or aligned
-            files differ in length. A catalogue that cannot be read stops nothing if there are other
-            files.
+        DataError: there is no readable file, a partner file or a column is missing, or aligned
+            files differ in length. An unreadable catalogue is no error if there are other files.
     """
     plan = find_inputs(data_path, data_config)
     files = files_for(resolve_data_path(data_path))
@@ -76,15 +75,15 @@ def plan_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> I
 
 
 def find_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> InputPlan:
-    """Finds the files that a data path stands for, without a look at what they hold.
+    """Finds the files behind a data path without reading them.
 
-    Only a `.txt` file is opened: it is one of ours if it has tabs.
+    Only a `.txt` file is opened: it counts if it has tabs.
 
     Args:
         data_path, data_config: as in `plan_inputs`.
 
     Raises:
-        DataError: as in `plan_inputs`, but for what the check of the files finds.
+        DataError: as in `plan_inputs`, except for errors in the files' content.
     """
     path = resolve_data_path(data_path)
     files = files_for(path)
@@ -102,7 +101,7 @@ def find_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> I
 
 @contextlib.contextmanager
 def _readable(path: str) -> Iterator[None]:
-    """Says in one sentence what cannot be read."""
+    """Raises an error of one sentence that names the unreadable file."""
     try:
         yield
     except OSError as error:
@@ -136,7 +135,7 @@ def _unit(format_: str, base: str, names: Sequence[str], split: str = "") -> Inp
 
 
 def _format_of(path: str, config: DataConfig, files: Files) -> str | None:
-    """Returns the format by the file's extension, or None where it is unknown."""
+    """Returns the format by the file's extension, or None if it is unknown."""
     if len(aligned_partners(path, config)) == 2:
         return "lines"
     extension = os.path.splitext(path)[1].lower()
@@ -156,8 +155,8 @@ def _plan_given_files(base: str, config: DataConfig, files: Files) -> InputPlan:
     if not files.is_directory(base):
         raise DataError(
             f"The recipe names its files (data.train_files), and {base} is not a folder: give the "
-            "folder that holds them, or set data.train_files, data.eval_files and data.test_files "
-            "to []."
+            "folder that contains them, or set data.train_files, data.eval_files and "
+            "data.test_files to []."
         )
     units: list[InputUnit] = []
     taken: dict[tuple[str, ...], str] = {}
@@ -174,7 +173,7 @@ def _plan_given_files(base: str, config: DataConfig, files: Files) -> InputPlan:
                 if names in taken:
                     raise DataError(
                         f"The file {names[0]} is named in data.{taken[names]}_files and in "
-                        f"data.{split}_files: a file belongs to one split, once."
+                        f"data.{split}_files: name each file once, for one split."
                     )
                 taken[names] = split
                 units.append(_unit(unit.format, base, names, split))
@@ -182,7 +181,7 @@ def _plan_given_files(base: str, config: DataConfig, files: Files) -> InputPlan:
 
 
 def _names_of_entry(entry: str, key: str, base: str, files: Files) -> list[tuple[str, ...]]:
-    """Returns the files that an entry of a recipe stands for: one name each, or two aligned."""
+    """Returns the files that an entry of a recipe matches: one name each, or two aligned."""
     parts = (
         [entry]
         if files.exists(os.path.join(base, entry))
@@ -206,8 +205,8 @@ def _names_of_entry(entry: str, key: str, base: str, files: Files) -> list[tuple
             matches.append([])
         if not matches[-1]:
             raise DataError(
-                f"The recipe names {part} in {key}, but {base} holds no such file: correct the key "
-                "or the path."
+                f"The recipe names {part} in {key}, but {base} contains no such file: correct the "
+                "key or the path."
             )
     if len(matches[0]) != len(matches[-1]):
         raise DataError(
@@ -243,8 +242,7 @@ def _partners(name: str, config: DataConfig, base: str, files: Files) -> tuple[s
     missing = names[1] if name == names[0] else names[0]
     if not files.exists(os.path.join(base, missing)):
         raise DataError(
-            f"{os.path.join(base, name)} has no partner file {missing}: add it, or take {name} "
-            "away."
+            f"{os.path.join(base, name)} has no partner file {missing}: add it, or remove {name}."
         )
     return names
 
@@ -300,9 +298,7 @@ def _plan_directory(base: str, config: DataConfig, files: Files) -> InputPlan:
             if config.format == "auto"
             else f" of the type '{config.format}' that data.format asks for"
         )
-        raise DataError(
-            f"The folder {base} holds no readable file{which}: what can be read is {readable}."
-        )
+        raise DataError(f"The folder {base} contains no readable file{which}: give {readable}.")
     return InputPlan(base, tuple(units[key] for key in sorted(units)), tuple(ignored))
 
 
@@ -323,13 +319,13 @@ def _check_unit(unit: InputUnit, config: DataConfig, files: Files) -> None:
     format_ = FORMATS[unit.format]
     for path in unit.paths:
         if format_.is_utf8 and is_utf16(path, files):
-            raise DataError(f"{path} is UTF-16 text: convert it to UTF-8.")
+            raise DataError(f"{path} is UTF-16: convert it to UTF-8.")
     if not format_.rejects_files and next(raw_lines(unit.paths[0], files), None) is None:
-        raise DataError(f"{unit.paths[0]} is empty: fill it or take it away.")
+        raise DataError(f"{unit.paths[0]} is empty: fill it or remove it.")
     if config.extra_columns and not format_.has_columns:
         key = "data.source_features" if config.source_features else "data.slice_features"
         raise DataError(
-            f"{unit.paths[0]} has no columns for {key}: give TSV, CSV or JSON Lines, or leave the "
-            "key out."
+            f"{unit.paths[0]} has no columns for {key}: give TSV, CSV or JSON Lines, or drop the "
+            "key."
         )
     format_.check(unit, config, files)

@@ -1,4 +1,4 @@
-"""Which form of a plural entry translates the singular, and which the plural."""
+"""Finds the forms of a plural entry that translate the singular and the plural."""
 
 import collections
 import dataclasses
@@ -9,9 +9,9 @@ import re
 _COUNT = re.compile(r"nplurals=[ \t]*([0-9]{1,4})[ \t]*(?=[;\n]|\Z)")
 _RULE = re.compile(r"(?<![A-Za-z])plural=([^;\n]*)")
 _FIELD = re.compile(r"^Plural-Forms:(.*)", re.IGNORECASE | re.MULTILINE)
-# What a template has in the place of a rule.
+# A template's stand-in for a rule.
 _TEMPLATE = "nplurals=INTEGER"
-# The rules go by remainders of 10, 100 and 1,000, and rarely by that of a million.
+# The rules use remainders of 10, 100 and 1,000, and rarely that of a million.
 _LARGE_NUMBERS = range(1000, 3000)
 
 
@@ -30,7 +30,7 @@ class PluralForms:
     plural: int
 
 
-#: What gettext takes where the header says nothing: one form for 1, another for the rest.
+#: gettext's rule for a header without one: one form for 1, another for the rest.
 GERMANIC = PluralForms(2, 0, 1)
 
 
@@ -41,7 +41,7 @@ def plural_forms_of(header: str) -> PluralForms | None:
         header: the whole header; one without the field means `GERMANIC`.
 
     Returns:
-        None where the rule cannot be read, or names a form that does not exist.
+        None if the rule cannot be read, or names a form that does not exist.
     """
     field = _FIELD.search(header)
     if not field or _TEMPLATE in field.group(1):
@@ -51,7 +51,7 @@ def plural_forms_of(header: str) -> PluralForms | None:
     if not count or not rule:
         return None
     try:
-        # The parser of Python's own gettext, which runs nothing but the rule's arithmetic.
+        # The parser of Python's own gettext, which runs only the rule's arithmetic.
         form = gettext.c2py(rule.group(1).strip())
         singular = form(1)
         seen = collections.Counter(map(form, _LARGE_NUMBERS))

@@ -1,9 +1,9 @@
 """gettext catalogues as text: the syntax of .po files.
 
-It is that of GNU gettext's own parser: strings, keywords and comments may stand anywhere, with
-white space between them or none. polib, babel and the Translate Toolkit go line by line. They
-refuse valid files, and give wrong texts for invalid ones. Here whatever is not valid becomes an
-entry with a problem, so that nothing is lost and nothing wrong is read.
+It is that of GNU gettext's own parser: strings, keywords and comments may be anywhere, with or
+without white space between them. polib, babel and the Translate Toolkit read line by line. They
+refuse valid files, and return wrong texts for invalid ones. Here invalid syntax becomes an entry
+with a problem, so that nothing is lost or misread.
 """
 
 import difflib
@@ -33,7 +33,7 @@ _ESCAPED = {
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FLAG_MARKS = ("#,", "#=", "#!")
 _EXTRACTED_MARK = "#."
-# What a keyword may follow, within one entry.
+# The keywords that a keyword may follow, within one entry.
 _PREDECESSORS = {
     "msgctxt": (None,),
     "msgid": (None, "msgctxt"),
@@ -69,7 +69,7 @@ def read_po(content: bytes) -> list[Entry]:
 
 
 def _charset_of(content: bytes) -> str:
-    """Returns the charset by the header, which is read as if it were ASCII."""
+    """Returns the charset that the header names; the header is read as ASCII."""
     for entry in _Parser(content.decode("latin-1"), "latin-1").entries():
         # In some charsets a letter's second byte is a backslash, so a header may look broken here.
         header = entry.header
@@ -90,14 +90,14 @@ class _Parser:
         self._keyword: str | None = None
         self._index = 0
         self._strings: list[str] = []
-        # Whether the rest of the entry is passed over, after an error.
+        # Whether the rest of the entry is skipped, after an error.
         self._skips = False
         # Comments above the next entry.
         self._flags: list[str] = []
         self._comments: list[str] = []
 
     def entries(self) -> Iterator[Entry]:
-        """Yields the entries, one behind the place of reading."""
+        """Yields the entries, one step behind the tokens."""
         line, place, obsolete_line = 1, 0, 0
         line_begin = True
         for token in _TOKEN.finditer(self._text):
@@ -142,11 +142,11 @@ class _Parser:
             if self._skips:
                 self._keyword = keyword
             return not is_same_entry
-        # The rest of a broken line may hold the word, too.
+        # The rest of a broken line may contain the word too.
         return line_begin or not self._skips
 
     def _is_misspelt(self, word: str) -> bool:
-        """Whether a word behind a translation was meant to begin the next entry."""
+        """Whether a word after a translation was meant to begin the next entry."""
         behind = not self._skips and bool(self._strings) and bool(self._keyword)
         return (
             behind
@@ -155,7 +155,7 @@ class _Parser:
         )
 
     def _take_comment(self, comment: str) -> None:
-        # A comment after a translation stands above the next entry.
+        # A comment after a translation belongs to the next entry.
         own = self._entry if self._keyword in ("msgctxt", "msgid", "msgid_plural") else None
         if comment.startswith(_FLAG_MARKS):
             (own.flags if own else self._flags).extend(re.split(r"[,\s]+", comment[2:].strip(", ")))
@@ -163,7 +163,7 @@ class _Parser:
             (own.comments if own else self._comments).append(comment[2:].removeprefix(" "))
 
     def _take(self, token: re.Match[str]) -> None:
-        """Takes a string, a keyword, or what is neither."""
+        """Takes a string, a keyword, or another token."""
         if self._skips:
             return
         keyword, string = token.group("keyword"), token.group("string")
@@ -171,7 +171,7 @@ class _Parser:
             self._take_keyword(keyword, token.group("index"))
         elif string is None:
             what = "a string without its end" if token.group() == '"' else repr(token.group())
-            self._fail(f"{what} where a keyword or a string belongs")
+            self._fail(f"{what} in place of a keyword or a string")
         elif self._keyword is None:
             self._fail("a string without a keyword")
         else:
@@ -232,13 +232,13 @@ class _Parser:
             entry.text = self._text[self._begin : self._end]
         entry.flags = [flag for flag in entry.flags if flag]
         self._entry = None
-        # A domain is no entry.
+        # A domain is not an entry.
         if entry.problem or self._keyword != "domain":
             yield entry
 
 
 def unescape(string: str) -> str:
-    """Returns what a string stands for; bytes beyond ASCII come as lone surrogates.
+    """Returns the value of a string; bytes beyond ASCII become lone surrogates.
 
     Raises:
         ValueError: an escape that gettext does not know.
@@ -259,7 +259,7 @@ def unescape(string: str) -> str:
 
 
 def _join_bytes(text: str, charset: str) -> str:
-    """Decodes bytes that came as lone surrogates together with those around them."""
+    """Decodes bytes that became lone surrogates together with those around them."""
     try:
         return decode_in(charset, text.encode(charset, "surrogateescape"))
     except UnicodeError:

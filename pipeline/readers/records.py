@@ -1,4 +1,4 @@
-"""Records: a pair of texts, or a reject that says what is wrong with it."""
+"""Records: a pair of texts, or a reject with its reason."""
 
 import re
 import typing
@@ -7,16 +7,16 @@ from pipeline.recipes.sections import DataConfig
 from pipeline.text import tokenization
 
 REJECT_COLUMNS = ("file", "line", "reason", "text")
-# Tab, line feed and carriage return may stand inside a gettext or JSON text; no other control
-# character may.
+# A gettext or JSON text may contain tabs, line feeds and carriage returns, but no other control
+# character.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# A rejected record's text is for a person to recognise it; file and line lead to the whole of it.
+# A rejected record's text helps people recognise it; file and line lead to the full text.
 _REJECT_TEXT_LIMIT = 1000
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _ESCAPED = re.compile(r"[\\\t\n\r]")
 _HELD_BACK = "also in a given "
-#: The kind of reject that is no fault of the data: a plural form that translates neither the
+#: The kind of reject that is not an error of the data: a plural form that translates neither the
 #: singular nor the plural of its entry.
 LEFT_OUT = "plural form left out"
 
@@ -32,7 +32,7 @@ class Pair(typing.NamedTuple):
         line: counts from 1. An entry of a .mo file has no line, so it is the entry's number.
         features: for each of `data.source_features` the tags of the source's tokens, separated by
             one space, and then the value of each of `data.slice_features`.
-        flags: of a gettext entry, as its comment `#,` has them: `c-format` and its like.
+        flags: of a gettext entry, from its comment `#,`, such as `c-format`.
     """
 
     source: str
@@ -44,7 +44,7 @@ class Pair(typing.NamedTuple):
 
 
 class Reject(typing.NamedTuple):
-    """A record that was rejected: where it stands, why, and its text (shortened, unescaped)."""
+    """A record that was rejected: its place, the reason, and its text (shortened, unescaped)."""
 
     file: str
     line: int
@@ -52,7 +52,7 @@ class Reject(typing.NamedTuple):
     text: str
 
 
-#: What comes out of a file.
+#: A record of a file.
 Record: typing.TypeAlias = Pair | Reject
 
 
@@ -65,7 +65,7 @@ def judge(
     features: tuple[str, ...] = (),
     flags: tuple[str, ...] = (),
 ) -> Record:
-    """Returns the `Pair`, or the `Reject` that says what is wrong with it."""
+    """Returns the `Pair`, or the `Reject` with the reason."""
     reason = ""
     texts = (source, target, *features)
     if any(map(_SURROGATE.search, texts)):
@@ -91,7 +91,7 @@ def judge(
             tokens = tokenizer.count(source)
             for name, tags in zip(config.source_features, features):
                 if len(tags.split()) != tokens:
-                    reason = f"'{name}' has not one tag for each token of the source"
+                    reason = f"'{name}' does not have one tag per token of the source"
     if reason:
         return reject(file, line, reason, "\t".join((source, target, *features)))
     return Pair(source, target, file, line, features, flags)
@@ -111,7 +111,7 @@ def reject_duplicate(pair: Pair, first_file: str, first_line: int) -> Reject:
 
 
 def reject_held_back(pair: Pair, split: str, file: str, line: int) -> Reject:
-    """Returns the `Reject` of a training pair that also stands in a file of another split."""
+    """Returns the `Reject` of a training pair that also occurs in a file of another split."""
     text = shorten(f"{pair.source}\t{pair.target}")
     return Reject(pair.file, pair.line, f"{_HELD_BACK}{split} file: {file}:{line}", text)
 
@@ -134,7 +134,7 @@ def format_reject(reject: Reject) -> str:
 
 
 def shorten(text: str) -> str:
-    """Returns a text that UTF-8 can hold and a person can take in."""
+    """Returns a text that is valid UTF-8 and short enough to read."""
     # A lone surrogate (undecodable byte, or a bad JSON escape) cannot be written as UTF-8.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     if len(text) <= _REJECT_TEXT_LIMIT:

@@ -22,7 +22,7 @@ def normalize_source(source: str) -> str:
 
 
 def divided_shares(data_config: DataConfig) -> tuple[float, float]:
-    """Returns (eval share, test share) by which the training files are divided.
+    """Returns the (eval share, test share) of the training files.
 
     A split that has files of its own has a share of 0.
     """
@@ -36,7 +36,7 @@ def split_of(source: str, salt: str, eval_share: float, test_share: float) -> st
 
     Args:
         source: the source text; near-identical sources (`normalize_source`) share a split.
-        salt: another salt is another division.
+        salt: another salt gives another division.
         eval_share: expected share of distinct sources in `eval`, 0 to 1.
         test_share: the same for `test`.
 

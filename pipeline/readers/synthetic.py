@@ -1,4 +1,4 @@
-"""Made-up tasks, written as files that a recipe reads like any others.
+"""Generated tasks, written as files that a recipe reads like any others.
 
 Each is a function `(directory, sizes, seed)`; the same seed gives the same bytes everywhere.
 """
@@ -12,12 +12,12 @@ from collections.abc import Mapping
 
 from pipeline.common.whole_files import write_text
 
-#: Of the data that runs use. It is not the training's seed: so all seeds of a training share a test
-#: split, and what was made of the data is found in the cache.
+#: The seed of the data that runs use. It is not the training's seed: so all seeds of a training
+#: share a test split, and results made of the data are found in the cache.
 DATA_SEED = 1
 SPLIT_SIZES = {"train": 200_000, "eval": 2_000, "test": 5_000}
 RAREST_WORD_VOCABULARY = 600
-# Of a word's probability to that of the next more frequent one.
+# The ratio of a word's probability to that of the next more frequent one.
 RAREST_WORD_RATIO = 0.995
 ORDER_VOCABULARY = 100
 
@@ -60,7 +60,7 @@ def write_task(
 
     Args:
         name: a key of `TASKS`.
-        directory: where to.
+        directory: the folder to write to.
         seed: whole number.
         sizes: from split to number of pairs; default `SPLIT_SIZES`.
 

@@ -1,8 +1,8 @@
-"""Reading plain text as one stream of words, for language models.
+"""Reads plain text as one stream of words, for language models.
 
-A text is what its file holds, line by line; words are separated by white space, and the line feed
-is a word of its own, the end of a sentence. A stream is cut into passages, which are what the
-pipeline's examples hold. A passage of an eval or test stream begins with `context` words of the one
+A text is read line by line; words are separated by white space, and the line feed is a word of its
+own, the end of a sentence. A stream is cut into passages, one per example of the pipeline. A
+passage of an eval or test stream begins with `context` words of the one
 before: they are read, not scored, so that a passage is measured almost as if the whole stream had
 been read.
 
@@ -96,8 +96,8 @@ def plan_streams(data_path: str | os.PathLike[str], recipe: RecipeKeys) -> Strea
     files = files_for(base)
     if not files.is_directory(base):
         raise DataError(
-            f"{base} is not a folder: give the folder that holds the files of data.train_files and "
-            "data.eval_files."
+            f"{base} is not a folder: give the folder that contains the files of data.train_files "
+            "and data.eval_files."
         )
     files_of_split: dict[str, tuple[tuple[str, str], ...]] = {}
     taken: dict[str, str] = {}
@@ -112,7 +112,7 @@ def plan_streams(data_path: str | os.PathLike[str], recipe: RecipeKeys) -> Strea
             ]
             if not matching:
                 raise DataError(
-                    f"The recipe names {entry} in data.{split}_files, but {base} holds no such "
+                    f"The recipe names {entry} in data.{split}_files, but {base} contains no such "
                     "file: correct the key or the path."
                 )
             names += matching
@@ -120,7 +120,7 @@ def plan_streams(data_path: str | os.PathLike[str], recipe: RecipeKeys) -> Strea
             if name in taken:
                 raise DataError(
                     f"The file {name} is named in data.{taken[name]}_files and in "
-                    f"data.{split}_files: a file belongs to one split, once."
+                    f"data.{split}_files: name each file once, for one split."
                 )
             taken[name] = split
         if names:
@@ -132,7 +132,7 @@ def plan_streams(data_path: str | os.PathLike[str], recipe: RecipeKeys) -> Strea
 
 
 def _check_length(plan: StreamPlan, split: str, recipe: RecipeKeys) -> None:
-    """Raises `DataError` if a split is too short; reads no more of it than that takes."""
+    """Raises `DataError` if a split is too short; reads no more of it than necessary."""
     window = recipe.language_model.window
     rows = recipe.language_model.batch_size if split == "train" else 1
     needed = max(window + 1, rows)
@@ -144,7 +144,7 @@ def _check_length(plan: StreamPlan, split: str, recipe: RecipeKeys) -> None:
             if count + words >= needed:
                 return
         if not words:
-            raise DataError(f"{path} is empty: fill it or take it away.")
+            raise DataError(f"{path} is empty: fill it or remove it.")
         count += words
     names = " and ".join(path for _, path in plan.files[split])
     why = f"the window is {window}" if needed == window + 1 else f"they are read in {rows} rows"
@@ -174,12 +174,12 @@ def read_words(name: str, path: str, data_config: DataConfig) -> Iterator[tuple[
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Returns the text of a list of words: blanks between words, none beside a line end."""
+    """Returns the text of a list of words, with blanks between words but not beside a line end."""
     return " ".join(words).replace(f" {LINE_END}", LINE_END).replace(f"{LINE_END} ", LINE_END)
 
 
 def words_of(text: str) -> list[str]:
-    """Returns the words of what `join_words` gave."""
+    """Returns the words of a text that `join_words` made."""
     lines = [line.split(" ") if line else [] for line in text.split(LINE_END)]
     return [word for line in lines[:-1] for word in (*line, LINE_END)] + lines[-1]
 
@@ -229,7 +229,7 @@ def read_file_passages(
         # Training reads the stream as a whole: nothing is repeated.
         context, new = 0, context + new
     label = name.encode("utf-8", "backslashreplace").decode("utf-8")
-    # Room for more passages than any file has, so that orders rise from file to file.
+    # More than the passages of any file, so that orders rise from file to file.
     yield from passages_of(
         read_words(name, path, recipe.data), context, new, label, first=index << 40
     )

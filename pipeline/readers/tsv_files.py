@@ -16,10 +16,10 @@ _BLOCK = 1 << 20
 # A cell in quotes, as spreadsheets write it: a quote within it is doubled.
 _CLOSED_CELL = re.compile(r'"(?:[^"]|"")*"')
 _OPEN_CELL = re.compile(r'"(?:[^"]|"")*')
-# What ends one that began on a line before, and what does not.
+# Text that ends a cell begun on an earlier line, and text that does not.
 _CELL_END = re.compile(r'(?:[^"]|"")*"(?=\t|$)')
 _NO_CELL_END = re.compile(r'(?:[^"]|"")*')
-_SEVERAL_LINES = f"a quoted cell over several lines: set {QUOTED_TSV}"
+_SEVERAL_LINES = f"a quoted cell of several lines: set {QUOTED_TSV}"
 _DOUBLED = f"a quoted cell: set {QUOTED_TSV}"
 
 
@@ -48,7 +48,7 @@ def _row(line: int, raw: bytes) -> Row:
 
 
 def _is_quoted(cells: list[str]) -> bool:
-    """Whether quotes are marks and no part of the text, as far as one line can show it."""
+    """Whether quotes are marks and not part of the text, as far as one line can show."""
     quoted = [cell for cell in cells if cell.startswith('"')]
     return all(map(_CLOSED_CELL.fullmatch, quoted)) and any(
         '""' in cell[1:-1] or cell == '""' for cell in quoted
@@ -66,9 +66,9 @@ def _is_open(text: str) -> bool:
 
 
 def _rows(path: str, files: Files, width: int, max_characters: int) -> Iterator[Row]:
-    """Yields the rows; those that a quoted cell goes over are rejected one by one.
+    """Yields the rows; those of a quoted cell with several lines are rejected one by one.
 
-    A cell may begin with a quote that is its own. So lines only count as parts of a quoted cell if
+    A cell's text may begin with a quote. So lines only count as parts of a quoted cell if
     one of them has not as many cells as a row should have.
     """
     lines = _lines(path, files)
@@ -113,7 +113,7 @@ def _last_of_cell(row_at: Callable[[int], Row | None], max_characters: int) -> i
 
 def _columns(path: str, config: DataConfig, files: Files) -> Columns:
     rows = [_row(*line) for line in itertools.islice(_lines(path, files), SAMPLE)]
-    # The names of a header may stand in quotes, and rows that are not read have no cells.
+    # The names of a header may be quoted, and unreadable rows have no cells.
     shown = [row._replace(cells=str(row.text).split("\t")) for row in rows]
     return find_columns(shown, config, path, "\t", quotes=False)
 

@@ -1,4 +1,4 @@
-"""Where an exported model's attention lies, on texts from the whole of the test split."""
+"""An exported model's attention on texts from the whole test split."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from pipeline.metrics.base import MetricResult
 from pipeline.reporting.facts import HeatMap, MetricFacts
 
 HEAT_MAPS = 4
-# Texts of the test split whose attention is looked at.
+# The number of texts of the test split whose attention is measured.
 EXPLAINED = 200
 
 
@@ -44,7 +44,7 @@ def attention_entropy(explained: Sequence[Answer]) -> dict[str, MetricFacts]:
         H = 1/N sum_t - sum_s a_ts log2 a_ts          bits for each of N output tokens (Arthur 2018,
         section 3.3.2)
 
-    0 bits: it looks at one token alone; log2(source length) bits: at all alike. It says nothing of
+    0 bits: it attends to one token; log2(source length) bits: to all equally. It does not measure
     quality by itself.
 
     Args:

@@ -1,4 +1,4 @@
-"""What exported models say, computed once: a run that is repeated reads it from files."""
+"""Caches the answers of exported models in files for repeated runs."""
 
 import hashlib
 import json

@@ -1,7 +1,7 @@
 """Several finished runs side by side, as the facts of one page.
 
 The facts come from what each run left in its folder. Only the models of the runs are compared, not
-their baselines. Runs that differ in `training.seed` alone are one system: its numbers are means.
+their baselines. Runs that differ only in `training.seed` are one system: its numbers are means.
 Where the test sets agree, each system is compared with the first by paired bootstrap over
 `outputs/*.jsonl`, over sentences and seeds; nothing is decoded again.
 """
@@ -64,7 +64,7 @@ def compare(
         pipeline.reporting.page.ReportError: a folder holds no run.
     """
     if len(run_directories) < 2:
-        raise ComparisonError("A comparison needs two runs or more.")
+        raise ComparisonError("A comparison needs at least two runs.")
     if bootstrap_samples < 0:
         raise ComparisonError(
             f"The number of resampled test sets must be 0 or more; got {bootstrap_samples}."
@@ -91,10 +91,10 @@ def compare(
     }
     known = [records for records in outputs if records is not None]
     if len(known) < len(outputs):
-        note = "Not every run has kept what it said to its test split, so no difference was tested."
+        note = "Not every run has kept its outputs for the test split, so no difference was tested."
     elif any(_test_set(records) != _test_set(known[0]) for records in known[1:]):
         note = (
-            "The runs were measured on different test sets: their numbers do not compare, and "
+            "The runs were measured on different test sets: their numbers are not comparable, and "
             "no difference was tested."
         )
     else:
@@ -114,7 +114,7 @@ class _Group:
     Attributes:
         name: of the first run's folder, with the number of seeds where there are several.
         runs: their facts.
-        outputs: what each said to its test split; None where it kept nothing.
+        outputs: the outputs of each for the test split; None if they were not kept.
     """
 
     name: str

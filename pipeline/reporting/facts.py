@@ -1,4 +1,4 @@
-"""The facts of a run: what it found, as JSON that is written, read, compared and shown.
+"""The facts of a run: its results, as JSON.
 
 Every key may be missing, and its part of the page is then left out.
 """
@@ -76,7 +76,7 @@ class SystemFacts(TypedDict, total=False):
 
 
 class Sample(TypedDict, total=False):
-    """What the systems made of one text.
+    """The systems' outputs for one text.
 
     Attributes:
         source, reference: the pair.
@@ -102,7 +102,7 @@ class HeatMap(TypedDict, total=False):
 
 
 class SliceFacts(TypedDict):
-    """What the Evaluator measured on one slice of the test split.
+    """The Evaluator's results on one slice of the test split.
 
     Attributes:
         slice: its name.
@@ -157,7 +157,7 @@ class RecipeDifference(TypedDict):
 
 
 class RunFacts(TypedDict, total=False):
-    """All that a run found, or a comparison of several.
+    """All results of a run, or of a comparison of several.
 
     Attributes:
         title: the page's.
@@ -205,7 +205,7 @@ class RunFacts(TypedDict, total=False):
     paths: dict[str, str]
 
 
-#: What stands for a part that the facts lack.
+#: Defaults of parts that the facts lack.
 DEFAULTS: dict[str, Any] = {
     "title": "Verbatim run",
     "recipe": {},

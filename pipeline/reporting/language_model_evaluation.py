@@ -16,7 +16,7 @@ def evaluate(
     Args:
         recipe: the recipe that the model was trained with.
         directory: the SavedModel.
-        request: what the user asks for.
+        request: the user's request.
 
     Raises:
         EvaluationError: the request is not for a language model.
@@ -26,11 +26,12 @@ def evaluate(
 
     if request.metrics and request.metrics not in ("perplexity", "all"):
         raise EvaluationError(
-            f"A language model is measured by 'perplexity' alone; got --metrics {request.metrics}."
+            "A language model can only be measured by 'perplexity'; got --metrics "
+            f"{request.metrics}."
         )
     if request.writes_outputs:
         raise EvaluationError(
-            "--outputs is for models that translate: a language model's evaluation writes no text."
+            "--outputs is for models of pairs: a language model's evaluation writes no text."
         )
     results = perplexity_of_text.measure(request.data, directory, recipe)
     details = results["perplexity"].details

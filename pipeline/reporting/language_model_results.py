@@ -1,4 +1,4 @@
-"""What a language model's run found, as the facts that the table and the report show."""
+"""The results of a language model's run, as facts for table and report."""
 
 import glob
 import json
@@ -155,7 +155,7 @@ def _system_facts(
 def _score_once(
     model_uri: str, words: Sequence[str], cache_directory: str | os.PathLike[str]
 ) -> StreamScores:
-    """Returns what a model gives each word, from the cache where it is there."""
+    """Returns a model's scores of each word, from the cache if possible."""
 
     def score() -> dict[str, list[float]]:
         scored = ServedLanguageModel(os.path.join(model_uri, "Format-Serving")).score_stream(words)
@@ -182,7 +182,7 @@ def _heat_maps(
     scored: Sequence[StreamScores],
     training_counts: Mapping[str, int],
 ) -> list[HeatMap]:
-    """Returns where the pointer looked, at the words that it gained most on.
+    """Returns heat maps of the pointer at the words with its largest gains.
 
     It gains on the baseline's probability, or on the words' mere frequency.
     """
@@ -190,7 +190,7 @@ def _heat_maps(
         return []
     import keras
 
-    # Registers what a trained network is made of; the Reporter may be alone in its process.
+    # Registers the classes of a trained network; the Reporter may be alone in its process.
     import keras_models.models  # noqa: F401
     from pipeline.features import language_model_preprocessing
     from pipeline.text import tokenization

@@ -1,8 +1,8 @@
 """The card of a pushed model: its data, its quality and its limits (Mitchell et al., 2019).
 
-A card is made when a run has measured its model, that is after the push. It lies beside the
-version's folder, as `model_card_VERSION.json` and `.md`: a version that is being served is not
-touched, and servers look at folders named by numbers alone.
+A card is made when a run has measured its model, that is after the push. It is beside the version's
+folder, as `model_card_VERSION.json` and `.md`: a version that is being served is not touched, and
+servers only read folders named by numbers.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ _MEASURED_ON = (
 
 @dataclasses.dataclass(frozen=True)
 class ModelUse:
-    """What the card says of a model's use, which its task knows.
+    """The card's text on a model's use, from its task.
 
     Attributes:
         languages: `source_language` and `target_language`, where the task has them.
@@ -40,7 +40,7 @@ class ModelUse:
 
 
 class CardModel(TypedDict):
-    """What a card says of the model itself."""
+    """The card's facts of the model itself."""
 
     task: str
     copy_mechanism: str
@@ -139,8 +139,10 @@ def make_card(version: str | int, facts: RunFacts, use: ModelUse) -> ModelCard:
         "limits": [_MEASURED_ON, *use.limits],
         "licence": {
             "data": recipe.get("licence")
-            or "The recipe does not say (key `licence`); what the data's licences ask for applies "
-            "to what the model writes.",
+            or (
+                "The recipe does not say (key `licence`); the conditions of the data's licences "
+                "apply to the model's outputs."
+            ),
             "software": "The program that made and serves this model is licensed under Apache-2.0.",
         },
         "recipe": recipe,

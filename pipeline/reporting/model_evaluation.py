@@ -1,4 +1,4 @@
-"""Measuring an exported model on a user's data: what is asked for, and what comes out."""
+"""The request and the result of measuring an exported model on a user's data."""
 
 import dataclasses
 import os
@@ -18,7 +18,7 @@ class EvaluationError(VerbatimError, ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationRequest:
-    """What a user asks for.
+    """A user's request.
 
     Attributes:
         data: a path; a folder stands for the recipe's test files, if it names any.
@@ -37,7 +37,7 @@ class EvaluationRequest:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What was measured.
+    """The results.
 
     Attributes:
         lines: for people; some are tables of several lines.
@@ -53,7 +53,7 @@ class Evaluation:
 def recipe_of(model_directory: str | os.PathLike[str]) -> Recipe:
     """Returns the recipe that an exported model was trained with.
 
-    Where the model names none, it is a recipe of defaults.
+    If the model names none, it is a recipe of defaults.
     """
     from pipeline.export.served_model import read_facts
 
@@ -62,7 +62,7 @@ def recipe_of(model_directory: str | os.PathLike[str]) -> Recipe:
 
 
 def model_for_many_texts(directory: str | os.PathLike[str]) -> "ServedModel":
-    """Loads an exported model that answers as many batches at the same time as there are cores."""
+    """Loads an exported model that answers one batch per core concurrently."""
     from pipeline.export.served_model import ServedModel
     from serving import processors
 

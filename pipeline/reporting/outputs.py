@@ -1,4 +1,4 @@
-"""What each system said to the test split, in files beside a run's report."""
+"""Each system's outputs for the test split, in files beside a run's report."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def write_outputs(
 
 
 def read_outputs(path: pathlib.Path) -> list[OutputRecord] | None:
-    """Returns the records of a file; None where there is no file, or an empty one.
+    """Returns the records of a file; None if the file is missing or empty.
 
     Raises:
         OutputsError: it cannot be understood.

@@ -1,8 +1,8 @@
 """The report as a page: one HTML file that needs no network, script, font or image file.
 
 Sources, references and outputs come from data and models and are not trusted. The template escapes
-everything, and the page's content security policy allows no script and no connection, should
-something slip through.
+everything, and the page's content security policy allows no script and no connection, as a second
+protection.
 """
 
 import dataclasses
@@ -188,7 +188,7 @@ def _size_against_quality(systems: Sequence[SystemFacts]) -> list[Figure]:
 
 
 def _tokenizer(facts: RunFacts) -> Tokenizer:
-    """Returns what finds the placeholders of a run's texts."""
+    """Returns the tokenizer that finds the placeholders of a run's texts."""
     data = facts["recipe"].get("data", {})
     return Tokenizer(
         dialects=data.get("placeholders", DEFAULT_PLACEHOLDERS),

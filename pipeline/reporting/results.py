@@ -1,4 +1,4 @@
-"""What a run found, as facts: for `metrics.json`, for the table, for the report."""
+"""The results of a run, as facts for `metrics.json`, the table and the report."""
 
 import glob
 import json
@@ -187,7 +187,7 @@ def extreme_samples(
     answers: Mapping[str, Sequence[Answer | OutputRecord]],
     options: ScoringOptions,
 ) -> tuple[list[Sample], list[Sample]]:
-    """Returns where the first of two systems gains and loses most, by chrF of single outputs.
+    """Returns the largest gains and losses of the first of two systems, by chrF of single outputs.
 
     Args:
         sources, references: the pairs.

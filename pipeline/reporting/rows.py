@@ -51,7 +51,7 @@ class MetricRow:
     Attributes:
         label: its name.
         lower_is_better: True for error rates.
-        signature: what one must know to get the same number again.
+        signature: the settings that reproduce the number.
         n: how many things it was measured on, where that is not all pairs.
         cells: one for each system.
         p_value: of the first system against the second.

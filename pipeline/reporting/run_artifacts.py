@@ -1,4 +1,4 @@
-"""What a run left behind, as far as its measurements read it."""
+"""The folders of a run that its measurements read."""
 
 import dataclasses
 

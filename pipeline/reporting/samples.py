@@ -1,4 +1,4 @@
-"""Texts with what systems made of them, as the report shows them: where each word came from."""
+"""Texts with the systems' outputs, as the report shows them, and the origin of each word."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

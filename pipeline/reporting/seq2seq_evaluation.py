@@ -1,4 +1,4 @@
-"""Measuring an exported model of texts from texts on a user's pairs."""
+"""Measures an exported sequence-to-sequence model on a user's pairs."""
 
 import dataclasses
 import os
@@ -38,7 +38,7 @@ def evaluate(
     Args:
         recipe: the recipe that the model was trained with.
         directory: the SavedModel.
-        request: what the user asks for.
+        request: the user's request.
 
     Raises:
         EvaluationError: there is nothing to measure, or the model lacks what a metric needs.
@@ -52,11 +52,11 @@ def evaluate(
         if counts is None and registry.metric_class(name).needs_training_words:
             raise EvaluationError(
                 f"The metric '{name}' needs the counts of the training text, which the model "
-                f"{directory} does not keep: export it anew, or leave the metric out."
+                f"{directory} does not contain: export it again, or leave the metric out."
             )
     data = evaluated_data(recipe.data, request)
     if data.units == "words":
-        # The limits of the recipe are for training; the model has one of its own.
+        # The recipe's limits are for training; the model has a limit of its own.
         data = dataclasses.replace(
             data, max_tokens=recipe.decoding.length_buckets[-1], max_characters=sys.maxsize
         )
@@ -64,7 +64,7 @@ def evaluate(
     if request.database:
         options = dataclasses.replace(options, database=request.database)
     for name in names:
-        # What it lacks is said before the model is loaded.
+        # Missing counts are reported before the model is loaded.
         registry.create_metric(name, options)
     if "execution_accuracy" in names:
         sql_execution.executor_of(options.database)
@@ -121,7 +121,7 @@ def _read(path: str, data: "DataConfig") -> tuple[list["Pair"], int]:
         reason = "it holds no records"
         if rejected:
             reason = f"none of its {len(rejected)} records can be used"
-        raise EvaluationError(f"There is nothing to measure in {path}: {reason}.")
+        raise EvaluationError(f"No pairs of {path} can be measured: {reason}.")
     return pairs, len(rejected)
 
 

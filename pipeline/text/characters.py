@@ -1,6 +1,6 @@
-"""Words as rows of characters, which the encoder composes their vectors of.
+"""Words as rows of characters, from which the encoder composes their vectors.
 
-A character is what `tokenization.CHARACTER` says. An unseen placeholder, tag, URL or option is a
+`tokenization.CHARACTER` defines a character. An unseen placeholder, tag, URL or option is a
 single character, its class, so that all of a kind look alike.
 """
 
@@ -18,15 +18,15 @@ FEATURE = "source_characters"
 _FIRST_CLASS = tokenization.END_ID + 1
 SPECIALS = (tokenization.PAD, tokenization.UNK, *tokenization.SPECIAL_TOKENS[_FIRST_CLASS:-1])
 
-# White space, which no token holds.
+# White space, which no token contains.
 _BREAK = "\x1f"
 
 
 def count(words: Mapping[str, int], syntax: ProtectedSyntax | None = None) -> dict[str, int]:
-    """Returns a dict from character to how often the words hold it.
+    """Returns a dict from character to its count in the words.
 
     Args:
-        words: dict from word to count; protected tokens count as no characters.
+        words: dict from word to count; the characters of protected tokens are not counted.
         syntax: what is protected, by default what recipes protect by default.
     """
     syntax = syntax or syntax_of()
@@ -79,15 +79,15 @@ def character_ids(
     classes: tf.Tensor,
     word_characters: int,
 ) -> tf.Tensor:
-    """Returns the ids of the characters of tokens, in as many places for each.
+    """Returns the ids of the characters of tokens, with an equal number of places for each.
 
     Args:
         tokens: string `[tokens]`.
         table: lookup table of `CHARACTERS_FILE`, -1 for characters that it lacks.
         classes: int64 `[tokens]`, line of the class of a token that is an unseen placeholder, tag,
             URL or option; else 0.
-        word_characters: places of a word. Of a longer one the first and the last characters count,
-            half and half.
+        word_characters: places of a word. Of a longer word the first and the last characters are
+            read, half each.
 
     Returns:
         int64 `[tokens, word_characters]`, 0 behind the word.

@@ -1,8 +1,9 @@
-"""Answers that read as they were made: no two tokens make a protected one where they touch.
+"""Keeps tokens of an answer apart that would make a protected token where they touch.
 
 `5 ￭% ￭d'un` would be written `5%d'un`, in which `%d` is a placeholder that the source lacks; so a
-blank comes between: `5% d'un`. What blanks cannot prevent, such as the words `{ name }`, loses its
-punctuation. Among tags no `<` of the text touches what is behind it: browsers would read a tag.
+blank comes between: `5% d'un`. If a blank does not help, as in the words `{ name }`, the
+punctuation is dropped. Among tags no `<` of the text touches the next token: browsers would read a
+tag.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,13 +15,13 @@ from pipeline.text.tokenization import JOINER, Tokenizer
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# What marks the beginning of each token on the way; no text holds it.
+# Marks the beginning of each token temporarily; no text contains it.
 _PIECE = "\x1e"
 _CAN_GO = r"[^\p{L}\p{M}\p{N}]*"
 
 
 class _Spans(NamedTuple):
-    """Protected tokens of texts, as offsets in bytes of all texts side by side; int64 each."""
+    """Protected tokens of texts, as offsets in bytes of all texts concatenated; int64 each."""
 
     begins: "tf.Tensor"
     ends: "tf.Tensor"
@@ -50,7 +51,7 @@ def keep_apart(tokens: "tf.RaggedTensor", tokenizer: Tokenizer) -> "tf.RaggedTen
         apart, protected, changed = _part(ragged, protected, tokenizer)
         return apart.flat_values, protected, apart.row_splits, changed
 
-    # What is protected is known now: a mark without its joiners may look like it.
+    # Protected tokens are known now: a punctuation mark without its joiners may look like one.
     protected = tf.strings.regex_full_match(tokens.flat_values, tokenizer.syntax.pattern)
     values, _, splits, _ = tf.while_loop(
         lambda values, protected, splits, changed: changed,
@@ -87,7 +88,7 @@ def _is_unsafe(
 
 
 def _is_stray(tokens: "tf.RaggedTensor", protected: "tf.Tensor") -> "tf.Tensor":
-    """Returns which tokens are a `<` that is none of a tag, in a row with tags."""
+    """Returns which tokens are a `<` outside of tags, in a row with tags."""
     import tensorflow as tf
 
     flat, rows = tokens.flat_values, tokens.value_rowids()
@@ -114,7 +115,7 @@ def _touches_next(tokens: "tf.RaggedTensor", tokenizer: Tokenizer) -> "tf.Tensor
 def _part(
     tokens: "tf.RaggedTensor", protected: "tf.Tensor", tokenizer: Tokenizer
 ) -> tuple["tf.RaggedTensor", "tf.Tensor", "tf.Tensor"]:
-    """Parts tokens once, where they make other protected ones.
+    """Separates tokens once, where they make other protected ones.
 
     Returns the tokens, which of them are protected, and whether to look again.
     """
@@ -123,7 +124,7 @@ def _part(
     flat = tokens.flat_values
     number = tf.size(flat, out_type=tf.int64)
     alone = flat == JOINER
-    # White space stands between its neighbours: it begins no piece.
+    # White space separates its neighbours: it begins no piece.
     bare = tf.strings.regex_replace(flat, f"^ |{JOINER}", "")
     is_piece = ~alone & ~white_space.is_white_space_in_graph(flat) & ~_continues_character(bare)
     piece = tf.cumsum(tf.cast(is_piece, tf.int64), exclusive=True)
@@ -139,11 +140,11 @@ def _part(
     foreign, lost = _without(found, meant), _without(meant, found)
     inside = _any((foreign.begins < starts[:, tf.newaxis]) & (starts[:, tf.newaxis] < foreign.ends))
     at_edge = _any((starts[:, tf.newaxis] == lost.begins) | (starts[:, tf.newaxis] == lost.ends))
-    # One more: what is behind the last piece.
+    # One more, for the text after the last piece.
     apart = tf.concat([inside | at_edge, [False]], axis=0)
     stray = tf.boolean_mask(_is_stray(tokens, protected), is_piece)
     apart |= tf.concat([[False], stray], axis=0)
-    # Nothing stands before the first piece of a row.
+    # No token precedes the first piece of a row.
     first = tf.gather(piece, tf.gather(tokens.row_starts(), tokens.value_rowids()))
     before = tf.gather(apart, piece) & (piece > first)
     behind = tf.gather(apart, tf.minimum(piece + 1, tf.size(starts, tf.int64))) & is_piece
@@ -157,7 +158,7 @@ def _part(
         removed = alone & before
     parted = tf.reduce_any(new != flat) | tf.reduce_any(removed)
 
-    # Nothing touches any more: the punctuation among what is read as one token goes.
+    # No tokens touch any more: drop the punctuation inside the text that is read as one token.
     in_foreign = _any(
         (foreign.begins <= starts[:, tf.newaxis]) & (starts[:, tf.newaxis] < foreign.ends)
     )
@@ -175,7 +176,8 @@ def _part(
 
 
 def _offsets(texts: "tf.Tensor", mark: str) -> tuple["tf.Tensor", "tf.Tensor"]:
-    """Returns where a mark stands in texts side by side, in bytes, other marks not counted."""
+    """Returns the places of a mark in concatenated texts, in bytes, without counting other
+    marks."""
     import tensorflow as tf
 
     joined = tf.strings.reduce_join(texts)
@@ -186,7 +188,7 @@ def _offsets(texts: "tf.Tensor", mark: str) -> tuple["tf.Tensor", "tf.Tensor"]:
 
 
 def _continues_character(bare: "tf.Tensor") -> "tf.Tensor":
-    """Returns which tokens begin inside a character, spelt in bytes."""
+    """Returns which tokens begin inside a character that is spelled in bytes."""
     import tensorflow as tf
 
     inner = tf.constant([bytes([number]) for number in range(0x80, 0xC0)])

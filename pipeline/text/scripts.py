@@ -6,9 +6,9 @@ from keras_models.layers.segmentation_policy import SCRIPT_ENDS as FEATURE
 
 __all__ = ("FEATURE", "script_ends")
 
-# Valid for RE2. A character of none of them, such as punctuation, stands alone.
+# Valid for RE2. A character of no script, such as punctuation, is alone.
 _SCRIPTS = (r"\p{Han}|々", r"\p{Hiragana}", r"\p{Katakana}|ー", r"\p{N}", r"\p{L}")
-# Which of them, from 1.
+# The number of the script, from 1.
 _HIRAGANA = 2
 
 
@@ -20,8 +20,9 @@ def script_ends(characters: tf.RaggedTensor, kana_alone: bool = False) -> tf.Rag
 
     Args:
         characters: ragged string `[batch, (length)]`.
-        kana_alone: whether each hiragana stands alone. Japanese writes its particles and endings in
-            them, most of one character or two, without anything between one and the next.
+        kana_alone: whether each hiragana is a run of its own. Japanese writes its particles and
+            endings in them, most of one character or two, without anything between one and the
+            next.
 
     Returns:
         ragged int64 like `characters`: 1 at the last character of each run, else 0.

@@ -1,8 +1,8 @@
-r"""What a protected token does in its text: opens, closes, or must keep its place among others.
+r"""The roles of protected tokens: whether one opens, closes, or must keep its order among others.
 
 A pattern for each role, in syntax that RE2 (the graph) and Python's `regex` (the metrics) read
-alike. They are matched against whole tokens that are protected already, so they say nothing about
-what is protected. A token has the first role whose pattern matches.
+alike. They are matched against whole tokens that are protected already, so they do not decide which
+tokens are protected. A token has the first role whose pattern matches.
 
     structure   a statement or one half of a message: `{% if x %}`, `{{else}}`, `{n, plural, one {`;
                 all protected tokens of its text keep their order
@@ -11,7 +11,7 @@ what is protected. A token has the first role whose pattern matches.
     opening     `<b>`, `<a href="a">`, `<0>`, `<>`, `{{#list}}`, `[url=a]`
     date        `%Y`, `%M`: of a date, whose directives (`%d`, `%b`) take no arguments, so may move
     directive   `%s`, `%-10.*ld`, `%@`, `%<PRIu64>`, `{}`, `{:.2f}`: takes the next argument
-    other       `%1$s`, `%(name)s`, `{0}`, `&amp;`, URLs, options, ...: may stand anywhere
+    other       `%1$s`, `%(name)s`, `{0}`, `&amp;`, URLs, options, ...: may be anywhere
 """
 
 import functools
@@ -37,7 +37,7 @@ _LENGTH = r"(?:hh|h|ll|l|j|z|t|L|q|Z|I64|I32|w[0-9]+|wf[0-9]+)?"
 ROLE_PATTERNS = (
     (
         STRUCTURE,
-        # One half of braces, statements of templates, and what stands between their branches.
+        # One half of braces, statements of templates, and the text between their branches.
         r"[^}]*\{[^}]*|[^{]*\}(?:[^{]*|(?s:.*)\{[^}]*)"
         r"|(?s:\{%.*%\}|<%[^=\-#].*%>)"
         r"|\{\{[~]?[ ]*(?:else|\^)(?:[ ][^{}]*)?\}\}",
@@ -67,8 +67,8 @@ ROLE_PATTERNS = (
 #: What stands before and behind the name in a token that opens or closes, for replacing by "".
 NAME_PREFIX = rf"^(?:</?[{_WHITE}]*|\{{\{{~?[#^/] *|\[/?)"
 NAME_SUFFIX = rf"(?s:[{_WHITE}=~}}>\]].*)$"
-#: A token that is no content of a pair: it writes nothing that one can see, of white space tokens
-#: have pictures; or a `<` or `>` of the text, which a reader of tags may take for a part of one.
+#: A token that is not content of a pair of tags: it is invisible, white space (as tokens write it),
+#: or a `<` or `>` of the text, which a reader may take for part of a tag.
 BLANK = r"[<>\x{FFED}␠␉␊␋␌␍\t-\r\x1c-\x1f\x85\p{Z}\x{200B}\x{FEFF}]*"
 
 
@@ -97,5 +97,5 @@ def tag_name(token: str) -> str:
 
 
 def is_blank(token: str) -> bool:
-    """Whether a token that is not protected is no content of a pair of tags."""
+    """Whether an unprotected token does not count as content of a pair of tags."""
     return _compiled(BLANK).fullmatch(token) is not None

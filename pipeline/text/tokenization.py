@@ -8,13 +8,13 @@ tokens that must stay clean because they may be copied:
     "Hello, %(name)s!"  ->  Hello ￭, %(name)s ￭!
     "%s%s"              ->  %s ￭ %s
 
-Joining the tokens gives the text back. Few characters cannot be kept: a joiner that stands in the
-text itself is read as `■`, which Unicode calls its equivalent, and the pictures of white space as
-`␣` and `␤`; NUL and the separators U+001C to U+001F, which mark tokens on the way, as blanks.
+Joining the tokens gives the text back. A few characters cannot be kept: a joiner in the text itself
+is read as `■`, its Unicode equivalent, and the pictures of white space as `␣` and `␤`; NUL and the
+separators U+001C to U+001F, which mark tokens on the way, as blanks.
 
 A text that is already tokenized is cut at white space alone and joined with one space, without
 joiners (kind `whitespace`). Kind `characters` cuts into characters and drops the white space
-between them, so that a model which must find words (`model.encoder = "segmenting"`) is not told
+between them, so that a model that must find words (`model.encoder = "segmenting"`) does not see
 where they are. A recipe chooses one of the three kinds, as a `Tokenizer`, and what is protected
 (see `placeholders`); the functions are those of the first, with the default.
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pipeline.recipes.sections import DataConfig
 
 JOINER = "￭"
-# What a joiner in the text becomes; as long in UTF-8.
+# The replacement of a joiner in the text; equally long in UTF-8.
 JOINER_IN_TEXT = "■"
 
 # Ids 0 to 3 are fixed by the design; the classes of protected tokens follow, then the joiner.
@@ -65,7 +65,7 @@ _TOKEN = f"{MARKED}|{_ELISION}|{_WORD}|{_PUNCTUATION}|{white_space.PATTERN}"
 # (a grapheme cluster, as far as Unicode's categories tell: marks follow their base, and what a
 # zero-width joiner joins is one).
 CHARACTER = r"\P{M}(?:\p{M}|\x{200D}\P{M})*|\p{M}+"
-# What ends a token on the way; no text holds it.
+# Marks the end of a token temporarily; no text contains it.
 _BREAK = "\x1f"
 _CONTROL = r"[\x00\x1c-\x1f]"
 _MARKS = f"[{BEGIN_MARK}{END_MARK}]"
@@ -76,7 +76,7 @@ class _Piece(NamedTuple):
 
     Attributes:
         token: without joiners.
-        touches: whether nothing stands between it and the token before.
+        touches: whether it touches the token before it.
         is_protected: whether it is a placeholder, tag, URL or option.
         is_clean: whether it may be copied, so never carries a joiner: protected tokens and words.
     """
@@ -157,7 +157,7 @@ def tokenize(texts: "tf.Tensor", syntax: ProtectedSyntax | None = None) -> "tf.R
     count = tf.shape(piece)[0]
     row = tf.cast(pieces.value_rowids(), tf.int32)
     is_space = white_space.is_run_in_graph(piece)
-    # The one blank that stands between two tokens is the beginning of the second.
+    # The single blank between two tokens is the beginning of the second.
     is_apart = tf.strings.regex_full_match(piece, "(?s) .*") | is_space
     token = tf.strings.regex_replace(piece, r"\A ", "")
     is_protected = tf.strings.regex_full_match(token, MARKED)
@@ -212,7 +212,7 @@ def _split_into_characters(texts: "tf.Tensor", syntax: ProtectedSyntax) -> "tf.R
     import tensorflow as tf
 
     packed = tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " ")
-    # White space separates protected tokens; behind them it is dropped.
+    # White space separates protected tokens; after them it is dropped.
     marked = tf.strings.regex_replace(
         syntax.mark_in_graph(packed), f"({MARKED}|{CHARACTER})", rf"\1{_BREAK}"
     )
@@ -245,8 +245,8 @@ class Tokenizer:
         kind: `text` (words, punctuation and protected tokens, marked with joiners), `whitespace`
             (the text is already tokenized) or `characters` (characters and protected tokens, white
             space forgotten).
-        lowercase: whether texts are lower-cased first, by Unicode's rules; protected tokens too.
-        dialects: names of the dialects of placeholders, out of `placeholders.DIALECTS`.
+        lowercase: whether texts are lowercased first, by Unicode's rules; protected tokens too.
+        dialects: names of the dialects of placeholders, from `placeholders.DIALECTS`.
         own_patterns: further patterns of placeholders.
     """
 
@@ -283,8 +283,8 @@ class Tokenizer:
         import tensorflow as tf
 
         if self.lowercase:
-            # ASCII first: by Unicode alone, a machine whose language is Turkish would make another
-            # letter of `I`.
+            # ASCII first: with Unicode's rules alone, a machine set to Turkish would map `I` to
+            # another letter.
             texts = tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
         if self.kind == "whitespace":
             return _split_at_white_space(texts)
@@ -307,7 +307,7 @@ class Tokenizer:
     # In Python, of texts in their final case (`normalize`).
 
     def normalize(self, text: str) -> str:
-        """Returns a text as the graph reads it: in lower case where that is asked for."""
+        """Returns a text as the graph reads it: in lower case if the recipe asks for it."""
         return text.lower() if self.lowercase else text
 
     def count(self, text: str) -> int:

@@ -5,8 +5,7 @@ A character that the model does not know is cut into bytes.
 A model of sentencepiece (Kudo 2018) cuts each word by itself. A unit that continues a word touches
 what is before it, so it carries the joiner as punctuation does: `Zanzibar` may become `Zan ￭zi
 ￭bar`, and joining the units gives the text back. Placeholders, tags, URLs, options and white space
-are never cut. A unit that is copied brings its own joiner along, so a copied word is spelt as the
-source spells it.
+are never cut. A copied unit keeps its joiner, so a copied word is spelled as in the source.
 """
 
 import hashlib
@@ -25,21 +24,21 @@ if TYPE_CHECKING:
 # In the Subwords artifact, one per side.
 MODEL_FILES = {"source": "source.model", "target": "target.model"}
 _BYTES = [f"<0x{number:02X}>" for number in range(256)]
-# A token may touch what is before it, and what is behind it.
+# A token may touch its neighbours on both sides.
 _MARKS = [
     (before, behind) for before in ("", tokenization.JOINER) for behind in ("", tokenization.JOINER)
 ]
 
 
 def model_type(units: str) -> str:
-    """Returns what sentencepiece calls a recipe's units."""
+    """Returns sentencepiece's name for a recipe's units."""
     return {"characters": "char", "subwords": "unigram"}[units]
 
 
 def split_marks(token: str) -> tuple[str, str, str]:
     """Returns (joiner before or "", the bare token, joiner behind or "").
 
-    A joiner that stands alone is a bare token.
+    A lone joiner is a bare token.
     """
     joiner = tokenization.JOINER
     if token == joiner:
@@ -59,9 +58,9 @@ def read_model(folder: str, side: str) -> bytes:
 
 
 def possible_units(model: bytes, touching: bool = True) -> list[str]:
-    """Returns what a word may be cut into: every piece, at a word's beginning and behind it.
+    """Returns all units of words: every piece, at a word's beginning and after it.
 
-    A byte may touch what follows, too, and so may a piece that ends like punctuation.
+    A byte may also touch the next token, and so may a piece that ends like punctuation.
 
     Args:
         model: the bytes of a sentencepiece model.
@@ -84,7 +83,7 @@ def possible_units(model: bytes, touching: bool = True) -> list[str]:
 
 
 def word_tokenizer(settings: TextSettings, side: str) -> tokenization.Tokenizer:
-    """Returns what cuts a side's texts into words."""
+    """Returns the tokenizer that cuts a side's texts into words."""
     own = settings.get("source_tokenizer") if side == "source" else None
     return tokenization.Tokenizer(**(own or settings["tokenizer"]))
 
@@ -97,18 +96,19 @@ def cuts(settings: TextSettings, side: str) -> bool:
 
 
 def tokenizer_of(settings: TextSettings, folder: str | None, side: str) -> "GraphTokenizer":
-    """Returns what cuts a side's texts: a `SegmentingTokenizer`, or the side's own tokenizer.
+    """Returns the tokenizer of a side's texts: a `SegmentingTokenizer`, or the side's own
+    tokenizer.
 
     Args:
         settings: those of the recipe's texts.
-        folder: the Subwords artifact; None where the units are words.
+        folder: the Subwords artifact; None if the units are words.
         side: `"source"` or `"target"`.
     """
     tokenizer = word_tokenizer(settings, side)
     if not cuts(settings, side):
         return tokenizer
     if folder is None:
-        raise ValueError("Units other than words need the folder that Subwords wrote.")
+        raise ValueError("Units other than words need the folder of the Subwords artifact.")
     return SegmentingTokenizer(tokenizer, read_model(folder, side))
 
 
@@ -128,9 +128,9 @@ class SegmentingTokenizer:
 
         self._tokenizer = tokenizer
         self.syntax = tokenizer.syntax
-        # Once a graph is saved and loaded, the model is found by the name of its node, in what all
-        # loaded graphs of a process share: without a name of its own, the first that was loaded
-        # would cut for all of them.
+        # Once a graph is saved and loaded, the model is found by the name of its node among all
+        # loaded graphs of a process. Without a name of its own, the model that was loaded first
+        # would be used by all of them.
         name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:32]}"
         self._pieces = tf_text.SentencepieceTokenizer(model=model, out_type="string", name=name)
 
@@ -139,7 +139,7 @@ class SegmentingTokenizer:
         import tensorflow as tf
 
         if self._tokenizer.kind != "text":
-            # A joiner of the text itself; kind `text` does so on its own.
+            # A joiner of the text itself; kind `text` replaces it itself.
             texts = tf.strings.regex_replace(
                 texts, tokenization.JOINER, tokenization.JOINER_IN_TEXT
             )
@@ -160,7 +160,7 @@ class SegmentingTokenizer:
         protected = tf.strings.regex_full_match(tokens, self.syntax.pattern)
         protected |= white_space.is_white_space_in_graph(tokens)
         pieces = self._pieces.tokenize(tf.where(protected | alone, "", bare))
-        # What sentencepiece makes nothing of stays as it is.
+        # A token that sentencepiece cuts into nothing stays as it is.
         whole = pieces.row_lengths() == 0
         unchanged = tf.RaggedTensor.from_row_lengths(
             tf.boolean_mask(tf.where(alone | protected, tokens, bare), whole),
@@ -178,7 +178,7 @@ class SegmentingTokenizer:
         return units.with_flat_values(flat)
 
 
-#: What cuts texts in a TensorFlow graph.
+#: A tokenizer in a TensorFlow graph.
 GraphTokenizer: TypeAlias = tokenization.Tokenizer | SegmentingTokenizer
 
 
@@ -207,13 +207,13 @@ def detokenize(
 ) -> "tf.Tensor":
     """Returns the texts of ragged units, string `[batch]`; it needs no model.
 
-    Bytes that make no character, which a model may output, become U+FFFD.
+    Invalid bytes, which a model may output, become U+FFFD.
 
     Args:
         tokens: ragged string `[batch, (units)]`.
         table: what `byte_table` gives.
-        tokenizer: what cuts texts into words: with it, no units make a protected token where they
-            touch, see `keeping_apart`.
+        tokenizer: cuts texts into words. With it, no units make a protected token where they touch;
+            see `keeping_apart`.
     """
     import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""White space as tokens: what is not one blank between two words is a token of its own.
+"""White space as tokens: all white space except a single blank between two words is a token.
 
 A line break is a token with the blanks around it, and so are a tab, two blanks or more, and a blank
 at either end of a text. Such a token touches its neighbours, which carry no joiner for it. It is
@@ -16,10 +16,10 @@ import regex
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# What stands for white space in a token.
+# The pictures of white space in a token.
 _PICTURES = {" ": "␠", "\t": "␉", "\n": "␊", "\v": "␋", "\f": "␌", "\r": "␍"}
 _PICTURE = f"[{''.join(_PICTURES.values())}]"
-# What the pictures of a text itself become: Unicode's symbols for a blank and a new line.
+# Replacements of pictures in a text itself: Unicode's symbols for a blank and a new line.
 _IN_TEXT = (("[␠␉]", "␣"), ("[␊␋␌␍]", "␤"))
 
 #: White space that is a token; valid for RE2 and, `\z` aside, for `regex`.
@@ -28,7 +28,7 @@ _RUN = r"[\t-\r ]+"
 
 
 def is_white_space(token: str) -> bool:
-    """Whether a token, as a vocabulary has it, is white space."""
+    """Whether a token, as in a vocabulary, is white space."""
     return regex.fullmatch(f"{_PICTURE}+", token) is not None
 
 
@@ -54,7 +54,7 @@ def to_token(run: str) -> str:
 
 
 def to_text(token: str) -> str:
-    """Returns the text of a token: white space where it is its picture."""
+    """Returns the text of a token, with white space for its picture."""
     if not is_white_space(token):
         return token
     characters = {picture: character for character, picture in _PICTURES.items()}
@@ -62,7 +62,7 @@ def to_text(token: str) -> str:
 
 
 def is_run_in_graph(pieces: "tf.Tensor") -> "tf.Tensor":
-    """Returns which pieces of texts are white space alone."""
+    """Returns which pieces of texts are only white space."""
     import tensorflow as tf
 
     return tf.strings.regex_full_match(pieces, _RUN)
@@ -97,11 +97,11 @@ def to_texts_in_graph(joined: "tf.Tensor") -> "tf.Tensor":
 def split_outer(texts: "tf.Tensor") -> tuple["tf.Tensor", "tf.Tensor", "tf.Tensor"]:
     """Returns the white space before texts, the texts without it, and that behind them.
 
-    A text of white space alone is what stands before an empty text.
+    A text of only white space is the space before an empty text.
     """
     import tensorflow as tf
 
-    # White space as Python's `strip` knows it.
+    # White space as in Python's `strip`.
     space = r"[\t-\r\x1c-\x1f\x85\p{Z}]"
     before = tf.strings.regex_replace(texts, rf"(?s)\A({space}*).*\z", r"\1")
     text = tf.strings.regex_replace(texts, rf"\A{space}+|{space}+\z", "")

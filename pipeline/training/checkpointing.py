@@ -1,4 +1,4 @@
-"""Checkpoints from the loop of a training, and its way back to where one was written."""
+"""Writes checkpoints in the loop of a training, and resumes from one."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from pipeline.training.checkpoints import Checkpoints
 
 
 class TrainingState(TypedDict):
-    """What a checkpoint of a sequence-to-sequence training holds.
+    """The content of a checkpoint of a sequence-to-sequence training.
 
     Attributes:
         epoch, batch: how many epochs are done, and batches of the one after.
@@ -113,7 +113,7 @@ class Checkpointing(keras.callbacks.Callback):
 
     @property
     def seconds(self) -> float:
-        """How long the training has taken, without the time in which it stood still."""
+        """How long the training has taken, without interruptions."""
         return time.monotonic() - self.started
 
     def _save(self) -> None:

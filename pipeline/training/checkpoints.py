@@ -1,4 +1,4 @@
-"""Checkpoints of a training: written whole or not at all, and used by the same training alone.
+"""Checkpoints of a training: written whole or not at all, and used only by the same training.
 
 A checkpoint is a state: dicts, lists, scalars and arrays. What belongs to it, the trainers know.
 """
@@ -77,7 +77,7 @@ class Checkpoints:
         self._failed = False
 
     def load(self, digest: str) -> dict[str, Any] | None:
-        """Returns the state in the newest checkpoint that is whole, or None; says which are not.
+        """Returns the state in the newest complete checkpoint, or None; reports damaged ones.
 
         Args:
             digest: what `digest_of` returned for this training: the name of its folder. Checkpoints
@@ -92,8 +92,8 @@ class Checkpoints:
                 if not self._writes:
                     continue
                 progress.warn(
-                    f"The checkpoint {path} cannot be used ({_reason(error)}): the training goes "
-                    "on from the one before, or begins anew."
+                    f"The checkpoint {path} cannot be used ({_reason(error)}): the training "
+                    "resumes from the one before, or starts again."
                 )
                 if isinstance(error, ValueError):
                     # It must not take the place of a good one among those that are kept.
@@ -130,24 +130,24 @@ class Checkpoints:
             self._failed = False
         except (OSError, tf.errors.OpError) as error:
             if not self._failed:
-                lost = "what it does from now on" if paths else "all of it"
+                lost = "its work from now on" if paths else "all of it"
                 progress.warn(
                     f"No checkpoint can be written to {self.directory} ({_reason(error)}); the "
-                    f"training goes on, but if it is stopped, {lost} is to be done again: make "
-                    "room there."
+                    f"training continues, but if it is stopped, {lost} must be done again: free "
+                    "some space there."
                 )
             self._failed = True
         self._written = time.monotonic()
         self._took = self._written - started
 
     def clear(self) -> None:
-        """Removes them all: the training has ended and its model is kept."""
+        """Removes them all: the training has ended and its model is saved."""
         if not self._writes or not self._of_all or not self.directory:
             return
         if tf.io.gfile.isdir(self.directory):
             tf.io.gfile.rmtree(self.directory)
             if not whole_files.is_remote(self._of_all):
-                # An empty folder says nothing; one with another training's stays.
+                # An empty folder is removed; one with another training's checkpoints stays.
                 with contextlib.suppress(OSError):
                     os.rmdir(self._of_all)
 
@@ -201,11 +201,11 @@ def _unpack(content: bytes) -> dict[str, Any]:
     """Returns the state that `_pack` was given; a tuple is a list.
 
     Raises:
-        ValueError: it is not whole.
+        ValueError: it is not complete.
     """
     header, _, content = content.partition(b"\n")
     if header != _MAGIC + hashlib.sha256(content).hexdigest().encode():
-        raise ValueError("it is not whole")
+        raise ValueError("it is not complete")
     arrays = np.load(io.BytesIO(content), allow_pickle=False)
 
     def full(value: Any) -> Any:

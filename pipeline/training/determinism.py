@@ -1,4 +1,4 @@
-"""Trainings that end with the same bits each time, for what speed they cost."""
+"""Trainings that always end with the same bits, at some cost of speed."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The exported model whose weights a training begins with: where it is, and what it holds."""
+"""The exported model whose weights a training starts from."""
 
 import dataclasses
 import json
@@ -24,7 +24,7 @@ _SERVING = "Format-Serving"
 
 
 class InitialModelError(VerbatimError, ValueError):
-    """A training cannot begin with the weights of the model it was given; one sentence."""
+    """A training cannot start from the weights of the named model; one sentence."""
 
 
 class _Name(TypedDict):
@@ -34,7 +34,7 @@ class _Name(TypedDict):
 
 @dataclasses.dataclass(frozen=True)
 class InitialModel:
-    """A model that another training goes on from.
+    """A model that another training starts from.
 
     Attributes:
         path: the folder of its version.
@@ -68,8 +68,8 @@ class InitialModel:
                 names: list[_Name] = json.load(file)
         except tf.errors.NotFoundError:
             raise InitialModelError(
-                f"The model {path} was exported by a Verbatim that did not yet write the names of "
-                "its weights: run its recipe once more, or leave training.initialize_from out."
+                f"The model {path} was exported by an older version, which did not write the names "
+                "of its weights: run its recipe again, or leave training.initialize_from out."
             ) from None
         try:
             reader = tf.train.load_checkpoint(os.path.join(path, "variables", "variables"))
@@ -85,7 +85,7 @@ class InitialModel:
         except (ValueError, IndexError, tf.errors.OpError) as error:
             raise InitialModelError(
                 f"The weights of the model {path} cannot be read ({_first_line(error)}): copy the "
-                "folder anew, or name another version in training.initialize_from."
+                "folder again, or name another version in training.initialize_from."
             ) from error
         return cls(
             path,
@@ -128,11 +128,12 @@ def find_version(place: str, push_directory: str) -> str:
     if with_versions:
         listed = " or ".join(model for model, _ in with_versions)
         raise InitialModelError(
-            f"The folder {place} of training.initialize_from holds several models: name {listed}."
+            f"The folder {place} of training.initialize_from contains several models: name "
+            f"{listed}."
         )
     raise InitialModelError(
-        f"The folder {place} of training.initialize_from holds no exported model: give the folder "
-        "of a version, of a model or of a run that pushed one."
+        f"The folder {place} of training.initialize_from contains no exported model: give the "
+        "folder of a version, of a model or of a run that pushed one."
     )
 
 
@@ -149,8 +150,8 @@ def read_recipe(path: str) -> Mapping[str, Any]:
             return recipe
     except (ValueError, KeyError, tf.errors.OpError):
         raise InitialModelError(
-            f"The folder {path} holds no model that Verbatim exported: a training can begin with "
-            "what its Exporter wrote, or with a pushed version."
+            f"The folder {path} contains no model that Verbatim exported: give an output of the "
+            "Exporter, or a pushed version."
         ) from None
 
 
@@ -166,7 +167,7 @@ def write_names(directory: str, model: keras.Model) -> None:
 
 
 def _without_serving_folder(path: str) -> str:
-    """Returns a version's folder, of which TFX takes for granted that it has a folder inside."""
+    """Returns a version's folder, in which TFX expects a folder."""
     path = path.rstrip("/")
     has_none = os.path.basename(path) == _SERVING and not tf.io.gfile.exists(path)
     return os.path.dirname(path) if has_none else path

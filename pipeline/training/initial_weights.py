@@ -58,7 +58,7 @@ _NETWORK_KEYS = (
 
 
 def check_recipe(recipe: Mapping[str, Any], initial: Mapping[str, Any], path: str) -> None:
-    """Makes sure, before any work, that a recipe's network can begin with a model's weights.
+    """Checks, before any work, that a recipe's network can start from a model's weights.
 
     Args:
         recipe: the recipe that is to be trained, as a dict.
@@ -84,7 +84,7 @@ def take(
     words: Mapping[str, Sequence[str]],
     is_language_model: bool = False,
 ) -> InitialFacts:
-    """Gives a network another model's weights, and says in numbers which.
+    """Gives a network another model's weights, and reports how many.
 
     A weight that belongs to a word of the vocabulary goes to the same word; a word that the other
     model does not know keeps its first weights.
@@ -126,7 +126,7 @@ def take(
                 raise InitialModelError(
                     f"The rows of {name} are numbered by a hash of {entries.file}, which differs "
                     f"from that of the model {initial.path} of training.initialize_from: only a "
-                    "training on the same data can go on from it."
+                    "training on the same data can start from it."
                 )
         if tuple(variable.shape) != value.shape:
             raise InitialModelError(
@@ -139,7 +139,7 @@ def take(
         f"{found:,} of {total:,} entries of {file}" for file, (found, total) in known.items()
     )
     progress.say(
-        f"{len(variables)} weights begin with those of {initial.path}"
+        f"{len(variables)} weights start from those of {initial.path}"
         + (f": {said}." if said else ".")
     )
     return {"path": initial.path, "weights": len(variables), "words": known}

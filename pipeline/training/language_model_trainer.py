@@ -120,7 +120,7 @@ def train(
     )
     done = state["done"] if state else 0
     if state:
-        progress.say(f"{recipe.model.head}: goes on from a checkpoint, after {done} updates.")
+        progress.say(f"{recipe.model.head}: resumes from a checkpoint, after {done} updates.")
     watcher = _EpochWatcher(recipe, model, eval_ids, inputs)
     started = time.monotonic() - (state["seconds"] if state else 0.0)
     try:
@@ -169,7 +169,7 @@ def train_transformed(
 
 
 class _EpochWatcher:
-    """Says how each epoch ended, and writes its numbers and heat maps to TensorBoard."""
+    """Reports the end of each epoch, and writes its numbers and heat maps to TensorBoard."""
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ class LoadedSplit:
 
     @classmethod
     def read(cls, files: Sequence[str], name: str, recipe: Recipe) -> "LoadedSplit":
-        """Reads a split; says so if pairs are left out.
+        """Reads a split; reports pairs that are left out.
 
         Args:
             files: patterns of files of transformed examples.
@@ -58,7 +58,7 @@ class LoadedSplit:
             )
         if too_long:
             progress.say(
-                f"{too_long} of {pairs} {name} pairs are longer than {longest} tokens and left out "
-                "(training.bucket_lengths)."
+                f"{too_long} of {pairs} {name} pairs are longer than {longest} tokens and were "
+                "left out (training.bucket_lengths)."
             )
         return cls(examples, digest, pairs, too_long)

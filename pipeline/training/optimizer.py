@@ -38,9 +38,8 @@ class Adam(keras.optimizers.Adam):
         several = count > 1
         if several and accumulated_batches > 1:
             raise ValueError(
-                f"On {count} GPUs batches cannot be accumulated by one process: set "
-                f"training.workers = {count}, a process for each, or "
-                "training.accumulated_batches = 1."
+                f"On {count} GPUs one process cannot accumulate batches: set training.workers = "
+                f"{count}, one process per GPU, or training.accumulated_batches = 1."
             )
         steps = accumulated_batches if accumulated_batches > 1 else None
         clips_later = None if several else clip_norm

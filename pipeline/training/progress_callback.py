@@ -1,4 +1,4 @@
-"""What a training says while it runs, and the curve of its losses."""
+"""Reports the progress of a training, and records the curve of its losses."""
 
 import contextlib
 import math
@@ -14,7 +14,7 @@ from pipeline.training.trainer_outputs import CurvePoint
 
 
 class Progress(keras.callbacks.Callback):
-    """Says how a training goes, and keeps the curve.
+    """Reports the progress of a training, and keeps the curve.
 
     Args:
         label: what is trained; None says nothing.

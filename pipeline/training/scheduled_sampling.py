@@ -1,4 +1,4 @@
-"""Scheduled sampling: how likely training feeds the gold token, update by update.
+"""Scheduled sampling: the probability of feeding the gold token, update by update.
 
 After Bengio et al. 2015.
 """

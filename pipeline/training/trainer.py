@@ -84,7 +84,7 @@ def train(
     state = load_state(checkpoints, digest)
     done = _updates_done(state, config.accumulated_batches)
     if state and is_chief:
-        progress.say(f"{recipe.model.head}: goes on from a checkpoint, after {done} updates.")
+        progress.say(f"{recipe.model.head}: resumes from a checkpoint, after {done} updates.")
     checkpointing = Checkpointing(checkpoints, state, callbacks.all, steps_per_epoch)
     # As large as model and optimizer together.
     del state

@@ -1,4 +1,4 @@
-"""What TFX hands to a Trainer, as far as a training needs it."""
+"""The arguments of TFX's Trainer that a training needs."""
 
 import dataclasses
 from typing import Any

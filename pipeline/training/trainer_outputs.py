@@ -1,4 +1,5 @@
-"""What a Trainer leaves behind, and where: the network, the facts of its training, checkpoints."""
+"""The outputs of a Trainer and their places: the network, the facts of its training,
+checkpoints."""
 
 import json
 import os
@@ -10,7 +11,7 @@ HISTORY_FILE = "history.json"
 
 
 class InitialFacts(TypedDict):
-    """What a training took from another model.
+    """The weights that a training took from another model.
 
     Attributes:
         path: the folder of the model's version.

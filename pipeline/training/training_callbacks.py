@@ -1,4 +1,4 @@
-"""What accompanies a training, update by update: the callbacks that a recipe asks for."""
+"""The callbacks of a recipe's training."""
 
 import dataclasses
 

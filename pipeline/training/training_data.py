@@ -159,7 +159,7 @@ def make_batches(
 
 
 def check_head(head: str, file_patterns: Sequence[str], split: str) -> None:
-    """Makes sure before a training that the head can output the targets.
+    """Checks before a training that the head can output the targets.
 
     Args:
         head: name of the head.
@@ -197,7 +197,7 @@ def check_head(head: str, file_patterns: Sequence[str], split: str) -> None:
         place = int(tf.argmax(lacking(pair)))
         text = b" ".join(pair[SURFACES].numpy()).decode("utf-8", errors="replace")
         raise ValueError(
-            f"Head pointer_network outputs words of the source alone, but in the {split} pair "
-            f"with the source {text[:200]!r}, word {place + 1} of the target does not stand there: "
-            "mend the data, or choose a head with a vocabulary, such as joint_copy."
+            f"Head pointer_network only outputs words of the source, but in the {split} pair "
+            f"with the source {text[:200]!r}, word {place + 1} of the target does not occur there: "
+            "correct the data, or choose a head with a vocabulary, such as joint_copy."
         )

@@ -1,4 +1,4 @@
-"""The processes that train together, and what `TF_CONFIG` says of them."""
+"""The processes that train together, as `TF_CONFIG` names them."""
 
 import json
 import zlib
@@ -123,14 +123,14 @@ class Workers:
         differing = self.sum_now(tf.constant((own != chief).astype("float64"))).numpy()
         if differing[0]:
             raise DataParallelError(
-                f"{int(differing[0])} of the {self.count} workers would train on other data, with "
-                "another recipe or other versions than the first: give all of them the same files "
-                "and the same environment."
+                f"{int(differing[0])} of the {self.count} workers have other data, another recipe "
+                "or other versions than the first: give all of them the same files and the same "
+                "environment."
             )
         if differing[1]:
             raise DataParallelError(
-                f"{int(differing[1])} of the {self.count} workers read another checkpoint than "
-                "the first, or none: the folder of checkpoints must be one that all of them share."
+                f"{int(differing[1])} of the {self.count} workers read another checkpoint than the "
+                "first, or none: let all of them share the folder of checkpoints."
             )
 
     def own_rows(

@@ -74,7 +74,7 @@ function choose({ model, version }) {
 
 function missing({ model, version }) {
   if (!models.some(({ name }) => name === model)) {
-    return `This server has no model “${model}”; choose one of the list.`;
+    return `This server has no model “${model}”; choose one from the list.`;
   }
   return `Model “${model}” has no “${version.slice(1)}” here; choose one of its versions.`;
 }
@@ -123,7 +123,7 @@ function showWay() {
 
 function cannotAsk(signatures) {
   return (
-    `This page cannot ask this version; its signatures are ${signatures.join(", ")}, and this ` +
+    `This page cannot use this version; its signatures are ${signatures.join(", ")}, and this ` +
     "page needs n_best, serving_default or continue with the inputs and outputs of a Verbatim " +
     "model."
   );

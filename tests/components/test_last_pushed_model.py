@@ -68,7 +68,7 @@ def test_what_is_found_is_copied(tmp_path, pushed, caplog):
     assert copied == (
         {"Format-Serving/saved_model.pb", "Format-Serving/fingerprint.pb"} if pushed else set()
     )
-    assert ("nothing to compare with" in caplog.text) is not pushed
+    assert ("none to compare with" in caplog.text) is not pushed
 
 
 @pytest.mark.parametrize("found", [False, True])

@@ -184,7 +184,7 @@ def test_tags_of_the_source_become_features(tmp_path):
     splits, rejects, _ = run(data, tmp_path, config)
     assert {row[4] for rows in splits.values() for row in rows} == {"N N C"}
     assert rejects[1:-1] == [
-        "a.tsv\t32\t'pos' has not one tag for each token of the source\ta b\\tx\\tN"
+        "a.tsv\t32\t'pos' does not have one tag per token of the source\ta b\\tx\\tN"
     ]
 
 
@@ -253,13 +253,13 @@ def test_plural_forms_that_are_left_out_count_for_no_limit(ingested):
 def test_an_empty_split_stops_the_run(ingested):
     (_, _, counts), folder = ingested
     counts = {**counts, "by_split": {**counts["by_split"], "eval": 0}}
-    with pytest.raises(DataError, match=r"No record fell into the split eval .*data\.eval_share"):
+    with pytest.raises(DataError, match=r"There is no record in the split eval .*data\.eval_share"):
         executor._check(counts, CONFIG, str(folder / "rejects"))
 
 
 def test_data_with_no_records_stops_the_run(tmp_path):
     (tmp_path / "a.tsv").write_text("source\ttarget\n")
-    with pytest.raises(DataError, match="no records at all"):
+    with pytest.raises(DataError, match="contain no records"):
         run(tmp_path / "a.tsv", tmp_path)
 
 

@@ -162,7 +162,7 @@ def test_a_link_asks_the_same_again(open_page, chromium):
     assert not any("ü" in url or "%C3" in url.partition("#")[0] for url in page.requests)
     # An address of what is not there says so, and asks nothing else instead.
     for asked, sentence in (
-        ({"model": "other"}, "This server has no model “other”; choose one of the list."),
+        ({"model": "other"}, "This server has no model “other”; choose one from the list."),
         (
             {"version": "versions/9"},
             "Model “shouter” has no “versions/9” here; choose one of its versions.",
@@ -261,6 +261,6 @@ def test_a_model_that_the_page_cannot_ask_is_one_sentence(open_page):
     page.wait_for("!document.querySelector('#problem').hidden")
     (sentence,) = texts(page, "#problem")
     assert sentence.startswith(
-        "This page cannot ask this version; its signatures are __saved_model_init_op, count,"
+        "This page cannot use this version; its signatures are __saved_model_init_op, count,"
     )
     assert page.run("document.querySelector('#send').disabled")

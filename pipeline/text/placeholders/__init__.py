@@ -1,4 +1,5 @@
-"""Placeholders and other protected tokens, by dialect, as one list for graph, promise and metrics.
+"""Placeholders and other protected tokens, by dialect, as one list for the graph, constrained
+decoding and metrics.
 
 A recipe chooses dialects of placeholders (`data.placeholders`) and adds patterns of its own
 (`data.placeholder_patterns`). Tags, URLs, mail addresses and options are protected whatever it
@@ -40,7 +41,7 @@ DIALECTS: dict[str, tuple[Dialect, ...]] = {
     "variables": (sigils.VARIABLES,),
     "mediawiki": (sigils.POSITIONS,),
 }
-# What begins like a longer placeholder is tried behind it.
+# A pattern that is a prefix of a longer placeholder is tried after it.
 _ORDER = (
     markup.HTML,
     markup.REACT,
@@ -73,10 +74,10 @@ _ALWAYS = (markup.HTML, markup.URLS, markup.OPTIONS)
 def syntax_of(
     dialects: tuple[str, ...] = DEFAULT_PLACEHOLDERS, own_patterns: tuple[str, ...] = ()
 ) -> ProtectedSyntax:
-    """Returns what the protected tokens of a recipe look like.
+    """Returns the patterns of a recipe's protected tokens.
 
     Args:
-        dialects: names out of `DIALECTS`.
+        dialects: names from `DIALECTS`.
         own_patterns: further patterns of placeholders, which are tried first.
     """
     chosen = {part for name in dialects for part in DIALECTS[name]} | set(_ALWAYS)

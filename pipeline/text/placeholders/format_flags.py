@@ -1,7 +1,7 @@
-"""The flags of gettext's entries: `c-format` says that an entry is a format string of C's.
+"""The flags of gettext entries: `c-format` means that an entry is a format string of C.
 
 A served model does not know flags, so they do not change how a text is cut. They tell the reader
-which translations break their entry's format, as `msgfmt -c` would say.
+which translations break their entry's format, as `msgfmt -c` does.
 """
 
 import collections
@@ -16,7 +16,7 @@ _BRACES = ("python-brace", "perl-brace", "csharp", "java")
 _QT = ("qt", "kde")
 
 _DIRECTIVE = regex.compile("|".join(printf.STRICT_PRINTF.patterns))
-# What stands before a directive's length: `%1$-10.2`, or a name in parentheses.
+# The part before a directive's length: `%1$-10.2`, or a name in parentheses.
 _BEFORE_LENGTH = regex.compile(r"%(?:[0-9]+\$)?[\-+#0'I, ]*[0-9]*(?:\.[0-9]*)?")
 _FIELD = regex.compile(r"\{\{|\}\}|" + "|".join(f"(?:{one})" for one in braces.BRACES.patterns))
 _FIELD_NAME = regex.compile(r"\{\s*([^{}!:,\s\[.]*)")
@@ -58,9 +58,9 @@ def breaks_format(
     """Whether a translation has other format directives than its source.
 
     Args:
-        flags: those of the entry; an entry without a flag that is known breaks nothing.
+        flags: those of the entry; without a known flag nothing is broken.
         source, target: the texts.
-        is_plural: whether they are forms of a plural, of which one may leave directives out.
+        is_plural: whether they are forms of a plural, one of which may leave directives out.
     """
     for flag in flags:
         if read := _READERS.get(flag):

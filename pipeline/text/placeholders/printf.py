@@ -46,7 +46,7 @@ PRINTF = Dialect(
         rf"%{_BLANK}['’{LETTERS}]",
     ),
 )
-#: Directives as a compiler reads them, whatever stands beside them: for texts that are known to be
+#: Directives as a compiler reads them, whatever is beside them: for texts that are known to be
 #: format strings, such as gettext's entries with a flag.
 STRICT_PRINTF = Dialect(
     (f"%(?:{_VARIABLE}|{_NAMED}|{_POSITION}{_FLAGS_AND_BLANK}{_SIZES}{_END}|%)",)
@@ -63,7 +63,7 @@ RUBY = Dialect(
     ),
 )
 
-#: strftime's: `%Y-%m-%d`. Languages order and choose them differently, so no promise is wanted.
+#: strftime's: `%Y-%m-%d`. Languages order and choose them differently, so nothing is guaranteed.
 STRFTIME = Dialect(
     (r"%(?:[\-_0^#]?[0-9]*[EO]?[aAbBcCdDeFgGhHIjklmMnNpPrRsStTuUVwWxXyYzZ+%])",),
     (rf"{_NUMBER}%[a-zA-Z]{_LETTER}",),
@@ -72,7 +72,7 @@ STRFTIME = Dialect(
 # A name that could be a directive with a length, such as `ld` of `%ld%d`, has four letters or more.
 _FIRST = "[a-gikm-pr-suv-yA-KM-Y_]"
 _REST = r"[A-Za-z0-9_]+(?:[.\-][A-Za-z0-9_]+)*"
-#: `%name%`, also of Windows. Behind it no word goes on: `%dx%d` is two directives.
+#: `%name%`, also of Windows. No word may continue after it: `%dx%d` is two directives.
 SYMFONY = Dialect(
     (rf"%(?:{_FIRST}{_REST}|[hjlqtzLZ][A-Za-z0-9_]{{2}}{_REST})%\B",),
     (rf"{_NUMBER}%[A-Za-z_]{{2}}[A-Za-z0-9_.\-]*%",),

@@ -1,4 +1,4 @@
-"""The list of protected tokens that graph, promise and metrics share."""
+"""The list of protected tokens that the graph, constrained decoding and metrics share."""
 
 import dataclasses
 import functools
@@ -11,12 +11,12 @@ from pipeline.text.placeholders.syntax import PLACEHOLDER, ROUGH_WORD, SPACE, TA
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# What begins and ends a protected token, and what marks a text that holds none. Texts hold none of
-# these: `tokenization` reads them as white space.
+# The marks before and after a protected token, and the mark of a text without any. Texts hold none
+# of these: `tokenization` reads them as white space.
 BEGIN_MARK, END_MARK, _TEXT = "\x1d", "\x1c", "\x1e"
 #: A protected token with its marks.
 MARKED = f"{BEGIN_MARK}[^{END_MARK}]*{END_MARK}"
-# Several words in braces, without anything that may be protected: their braces are text.
+# Several words in braces, without protected tokens: their braces are text.
 _PROSE_IN_BRACES = r"\{[^{}%<>$@#&:!\-/|,=\"']*\}"
 # A per cent sign behind a number, which a tag may follow: `50%<b>discount</b>`.
 _PER_CENT = rf"[0-9]+(?:[.,][0-9]+)*[{SPACE}]?%"
@@ -27,17 +27,17 @@ _EMPTY_MARKS = f"{_TEXT}|{BEGIN_MARK}{END_MARK}"
 @functools.cache
 def compiled(pattern: str) -> "regex.Pattern[str]":
     """Returns a pattern of RE2's for Python."""
-    # The only assertions are of ASCII, as in RE2.
+    # The only assertions are those of ASCII, as in RE2.
     return regex.compile(pattern.replace(r"\B", r"(?a:\B)").replace(r"\z", r"\Z"))
 
 
 @dataclasses.dataclass(frozen=True)
 class ProtectedSyntax:
-    """What protected tokens look like, for RE2 and for `regex`.
+    """The patterns of protected tokens, for RE2 and for `regex`.
 
     Attributes:
         classes: (class, pattern); the first that matches counts.
-        prose: patterns of what looks like a protected token and is text.
+        prose: patterns of text that looks like a protected token.
     """
 
     classes: tuple[tuple[str, str], ...]

@@ -13,8 +13,8 @@ PLACEHOLDER, TAG, URL, OPTION = "[PLACEHOLDER]", "[TAG]", "[URL]", "[OPTION]"
 
 #: White space as Python knows it, for use in brackets.
 SPACE = "\\t-\\r\\x1c- \\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-# Letters, marks and digits, about so: of scripts with blanks between words (Latin to Arabic), and
-# of all others.
+# Letters, marks and digits, approximately: of scripts with blanks between words (Latin to Arabic),
+# and of all others.
 ALPHABETS = "A-Za-z0-9_\u00aa\u00b5\u00ba\u00c0-\u07ff"
 _OTHERS = (
     "\u0800-\u167f\u1681-\u1fff\u2c00-\u2dff\u3005-\u3007\u3041-\ud7ff\uf900-\ufdff"
@@ -23,7 +23,8 @@ _OTHERS = (
 )
 #: Both.
 LETTERS = ALPHABETS + _OTHERS
-#: A word, about so. It may hold `.`, `-`, `/`, `@` and `:` inside, where blanks separate words.
+#: A word, approximately. It may hold `.`, `-`, `/`, `@` and `:` inside, where blanks separate
+#: words.
 ROUGH_WORD = rf"(?:[{ALPHABETS}]+(?:[.\-/@:][{ALPHABETS}]+)*|[{_OTHERS}]+)"
 
 
@@ -33,8 +34,8 @@ class Dialect:
 
     Attributes:
         patterns: the first that matches counts.
-        prose: patterns of what looks like one of them in a sentence, with what stands beside it:
-            neither RE2 nor a token alone can look there. What one of them matches is cut as text.
+        prose: patterns of text that looks like one of them in a sentence, with its neighbours,
+            which neither RE2 nor a single token can see. Text that matches is cut as text.
         token_class: the class of these tokens.
     """
 

@@ -20,7 +20,7 @@ def test_evaluate_refuses_bad_input(refused, texts):
     model.mkdir()
     (model / "notes").mkdir()
     (model / "3").mkdir()
-    assert "holds no version" in evaluate()
+    assert "contains no version" in evaluate()
     assert evaluate(model=data).startswith(f"The model folder {data} is a file: give the folder")
     assert "'blue'" in evaluate("--metrics", "blue")
     assert "it is a folder" in evaluate("--outputs", texts)
@@ -29,9 +29,9 @@ def test_evaluate_refuses_bad_input(refused, texts):
     assert str(texts / "absent.tsv") in evaluate(data=texts / "absent.tsv")
     sentence = evaluate()
     assert f"{model / '3'} cannot be loaded" in sentence and sentence.endswith(
-        "copy or export it anew."
+        "copy or export it again."
     )
-    assert "does not keep: export it anew" in evaluate("--metrics", "bleu,unseen_copies")
+    assert "does not contain: export it again" in evaluate("--metrics", "bleu,unseen_copies")
     files = ("--outputs", texts / "same", "--json", texts / "same")
     assert "give different files" in evaluate(*files) and not (texts / "same").exists()
     (texts / "header.tsv").write_text("source\ttarget\n")
@@ -52,8 +52,8 @@ def test_evaluate_refuses_bad_input(refused, texts):
     (extra / "verbatim.json").write_text(
         json.dumps({"recipe": {"name": "x", "evaluation": evaluation}})
     )
-    assert f"no database {texts / 'absent.sqlite'}" in evaluate()
-    assert "no database" in evaluate("--database", texts / "other.sqlite")
+    assert f"database {texts / 'absent.sqlite'} does not exist" in evaluate()
+    assert "does not exist" in evaluate("--database", texts / "other.sqlite")
     assert "cannot be loaded" in evaluate("--metrics", "bleu")
     (extra / "verbatim.json").write_text('{"recipe": {"name": "x"}}')
     assert "--database" in evaluate("--metrics", "execution_accuracy")
@@ -85,7 +85,7 @@ def test_scores_that_are_no_numbers_are_one_sentence(texts, refused):
     sentence = refused(
         "evaluate", "--model", texts / "diverged", "--data", texts / "pairs.tsv", *files
     )
-    assert "gives 'score' that is not a number" in sentence
+    assert "returned 'score' that is not a number" in sentence
     assert not (texts / "facts.json").exists() and not (texts / "written").exists()
 
 
@@ -115,7 +115,7 @@ def test_perplexity_takes_the_signature_score_and_numbers(texts, refused):
     tf.saved_model.save(module, str(texts / "diverged" / "1"), signatures=functions)
     for model, words in (
         ("mute", "has no signature 'score'"),
-        ("diverged", "gives 'log_probability' that is not a number"),
+        ("diverged", "returned 'log_probability' that is not a number"),
     ):
         files = (
             "--json",
@@ -174,7 +174,7 @@ def test_evaluate_refuses_a_model_of_another_kind(refused, texts):
     assert "no signature 'serving_default'" in sentence
     save_model(texts / "third" / "1", {"serving_default": ["text", "score"]})
     sentence = refused("evaluate", "--model", texts / "third", "--data", data)
-    assert "gives score, text: it is not one of Verbatim's." in sentence
+    assert "returns score, text: it is not a Verbatim model." in sentence
 
 
 def test_a_text_that_the_model_refuses_is_one_sentence(texts, refused):

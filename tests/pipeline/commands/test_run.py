@@ -31,7 +31,7 @@ def test_run_refuses_bad_input_before_anything_slow(refused, texts):
         "--set",
         "evaluation.thresholds={}",
     )
-    assert f"no database {texts / 'absent.sqlite'}" in run(
+    assert f"database {texts / 'absent.sqlite'} does not exist" in run(
         RECIPE, data, output, *sql, "--set", "evaluation.database=absent.sqlite"
     )
     files = ("--set", "data.train_files=['absent.tsv']")

@@ -29,7 +29,7 @@ def test_english_rouge_says_that_it_does_not_read_other_scripts(language):
         assert said == []
     else:
         assert len(said) == 1 and said[0].startswith("rouge1, rougeL: ROUGE for English")
-        assert "did not see 100%" in said[0]
+        assert "ignored 100%" in said[0]
     assert sentences(TEXTS[language], language, names=("rouge1",)) == []
 
 
@@ -53,7 +53,7 @@ def test_texts_that_are_cut_are_seen():
 def test_short_sentences_without_spaces_are_seen_to_be_uncut():
     for text in ("猫坐在垫子上。", "无法打开文件", "保存する前に確認"):
         (said,) = sentences(text, names=("bleu",))
-        assert "written without" in said
+        assert "scripts without spaces" in said
     # Words that were cut before.
     assert sentences("无法 打开 文件 因为 磁盘", names=("bleu",), tokenization="whitespace") == []
 

@@ -108,7 +108,7 @@ def test_randomisation_of_the_other_metrics():
         ScoringOptions(trials=10),
     )
     assert undefined["placeholder_fidelity"].p_value is None
-    with pytest.raises(ScoringError, match="1000001 trials are too many: ask for 1000000 at most"):
+    with pytest.raises(ScoringError, match="1000001 trials are too many: use at most 1000000"):
         scoring.paired_randomisation(
             "bleu",
             ScoredTexts(better, references),

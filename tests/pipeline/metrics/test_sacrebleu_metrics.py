@@ -65,7 +65,7 @@ def test_bleu_tokenizer(language, name):
     [
         (
             urllib.error.URLError("no route"),
-            "'flores200' downloads its model, which cannot be had (no route)",
+            "'flores200' needs to download its model, which failed (no route)",
         ),
         (ImportError("\n\nPlease install"), "'flores200' needs packages that are not installed"),
     ],

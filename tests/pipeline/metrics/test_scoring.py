@@ -53,7 +53,7 @@ def test_score_files_reads_training_words(tmp_path):
             "no metric 'blue'; did you mean 'bleu'\\? The metrics are bleu, chrf, ter, rouge,",
         ),
         ({"metrics": "xyz"}, "no metric 'xyz'; the metrics are bleu, chrf, ter, rouge,"),
-        ({"metrics": []}, "No metric is named"),
+        ({"metrics": []}, "Name at least one metric"),
         (
             {"metrics": "placeholder_fidelity"},
             "'placeholder_fidelity' compares outputs with sources",
@@ -67,10 +67,10 @@ def test_score_files_reads_training_words(tmp_path):
         ({"hypotheses": "one_blank"}, "one_blank contains no text: its only line is empty"),
         ({"metrics": "BLEU,rougel"}, "no metric 'BLEU'; did you mean 'bleu'"),
         ({"metrics": "rougel"}, "no metric 'rougel'; did you mean 'rougeL'"),
-        ({"metrics": " , "}, "No metric is named"),
+        ({"metrics": " , "}, "Name at least one metric"),
         (
             {"bootstrap_samples": 10**14},
-            "100000000000000 resampled test sets are too many: ask for 1000000 at most",
+            "100000000000000 resampled test sets are too many: use at most 1000000",
         ),
         ({"hypotheses": "latin1"}, "latin1 is not UTF-8: line 2 cannot be read; convert"),
         (
@@ -87,7 +87,7 @@ def test_score_files_reads_training_words(tmp_path):
         ),
         (
             {"metrics": "perplexity"},
-            "'perplexity' needs a model's probabilities, .* measure the model itself",
+            "'perplexity' needs a model's probabilities, .* measure the model with",
         ),
         ({"hypotheses": "long"}, "long has 3 lines, but the references file .* has 2 lines"),
         ({"sources": "long"}, "sources file .*long has 3 lines"),

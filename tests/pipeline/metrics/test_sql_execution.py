@@ -230,7 +230,7 @@ def test_thousands_of_queries_share_a_process(executor):
 def test_a_database_that_cannot_be_used_is_one_sentence(tmp_path):
     with pytest.raises(
         SqlExecutionError,
-        match=r"There is no database .*absent.sqlite: check evaluation.database\.",
+        match=r"The database .*absent.sqlite does not exist: check evaluation.database\.",
     ):
         SqlExecutor(tmp_path / "absent.sqlite")
     (tmp_path / "text.sqlite").write_text(

@@ -196,7 +196,7 @@ def test_tsv_cells_in_quotes(tmp_path, rows, kept, rejected):
 
 def test_tsv_with_a_header_in_quotes(tmp_path):
     path = write(tmp_path / "a.tsv", '"source"\t"target"\n"a\nb"\t"c ""d"""\n')
-    fails(path, "stand in quotes", 'data.format = "csv"')
+    fails(path, "are quoted", 'data.format = "csv"')
     assert read(path, config(format="csv", separator="\t"))[0] == [
         Pair("a\nb", 'c "d"', "a.tsv", 2)
     ]

@@ -19,7 +19,7 @@ def test_jsonl(tmp_path):
     assert pairs == [Pair("Hello\nyou", "Bonjour", "a.jsonl", 1)]
     assert [(reject.line, reject.reason) for reject in rejects] == [
         (2, "missing column"),
-        (3, "value is not a text"),
+        (3, "value is not text"),
         (4, "not a JSON object"),
         (5, "not valid UTF-8"),
         (6, "not valid JSON"),

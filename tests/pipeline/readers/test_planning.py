@@ -67,7 +67,7 @@ def test_errors_name_the_file_and_what_to_do(tmp_path):
     write(tmp_path / "l.en", "1\n2\n")
     # Its number of line feeds would be another's.
     write(tmp_path / "l.fr", "\u010a\n2\n".encode("utf-16"))
-    fails(tmp_path / "l.en", "l.fr is UTF-16 text")
+    fails(tmp_path / "l.en", "l.fr is UTF-16:")
     fails(write(tmp_path / "f.json", '[{"source": "a"}]'), "f.json", "JSON Lines")
     fails(write(tmp_path / "g.po", '\nmsgid "c" nonsense "d"\nmsgstr "e"\n'), "g.po, line 2")
     fails(write(tmp_path / "h.po", 'msgid "cut"\n'), "h.po, line 1", "msgstr")

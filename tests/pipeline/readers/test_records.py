@@ -42,9 +42,9 @@ def test_source_features_are_one_tag_a_token(tmp_path, format_):
     pairs, rejects = read(write(tmp_path / f"a.{format_}", content), config(**TAGS))
     assert [pair.features for pair in pairs] == [("N V N", "O B I")]
     assert [reject.reason for reject in rejects] == [
-        "'answer' has not one tag for each token of the source",
-        "'pos' has not one tag for each token of the source",
-        "'answer' has not one tag for each token of the source",
+        "'answer' does not have one tag per token of the source",
+        "'pos' does not have one tag per token of the source",
+        "'answer' does not have one tag per token of the source",
     ]
     assert rejects[0].text == "a b\tx\tN V\tO"
 

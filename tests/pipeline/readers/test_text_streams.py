@@ -91,10 +91,10 @@ def test_training_passages_repeat_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("texts", "sentence"),
     [
-        ({"train": words(20), "valid": ""}, r"valid.txt is empty: fill it or take it away\."),
+        ({"train": words(20), "valid": ""}, r"valid.txt is empty: fill it or remove it\."),
         (
             {"train": words(20)},
-            "The recipe names valid.txt in data.eval_files, but .* holds no such file",
+            "The recipe names valid.txt in data.eval_files, but .* contains no such file",
         ),
         (
             {"train": words(20), "valid": "a b\n"},

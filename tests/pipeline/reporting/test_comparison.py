@@ -187,7 +187,7 @@ def test_the_command_writes_a_page(runs, tmp_path, capsys):
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda runs, folder: [runs["good"]], "two runs or more"),
+        (lambda runs, folder: [runs["good"]], "at least two runs"),
         (lambda runs, folder: [runs["good"], runs["good"]], "named twice"),
         (lambda runs, folder: [runs["good"], folder], "There is no report in"),
     ],
@@ -205,7 +205,10 @@ def test_the_page_does_not_take_the_place_of_a_runs_report(runs, capsys):
     before = facts.read_bytes()
     arguments = ["compare", *map(str, (runs["good"], runs["bad"])), "--output", f"{runs['good']}/."]
     assert main.main(arguments) == 1
-    assert "is the folder of a compared run" in capsys.readouterr().err and facts.read_bytes() == before
+    assert (
+        "is the folder of a compared run" in capsys.readouterr().err
+        and facts.read_bytes() == before
+    )
 
 
 @pytest.mark.parametrize(

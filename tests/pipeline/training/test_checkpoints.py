@@ -119,7 +119,7 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path, ti
     # What was half written was not taken for a checkpoint, and was written anew.
     lines = [line for line in said.splitlines() if line.startswith("{")]
     assert [".checkpoint.partial" in line for line in lines] == [False, True, False]
-    assert said.count("goes on from a checkpoint") == 3
+    assert said.count("resumes from a checkpoint") == 3
     assert len(list((tmp_path / "checkpoints").rglob("*.checkpoint*"))) == 2
 
 
@@ -133,7 +133,7 @@ def test_a_training_killed_at_ten_random_moments_ends_as_an_unbroken_one(tmp_pat
     tiny["model"].update(encoder="cnn", attention="none", head="softmax", coverage=False)
     unbroken, other, said = killed(tmp_path, kills=kills, **tiny)
     assert_same(unbroken, other)
-    assert said.count("goes on from a checkpoint") == 10, said
+    assert said.count("resumes from a checkpoint") == 10, said
 
 
 def test_checkpoints_come_back_and_the_last_two_are_kept(kept):
@@ -192,8 +192,8 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(kept, caplog, damage):
     last.write_bytes(damage(last.read_bytes()))
     assert kept.load("a")["epoch"] == 1
     assert caplog.messages == [
-        f"The checkpoint {last} cannot be used (it is not whole): the training goes on from the "
-        "one before, or begins anew."
+        f"The checkpoint {last} cannot be used (it is not complete): the training resumes from the "
+        "one before, or starts again."
     ]
     # It is gone, so that the good one stays among the two.
     kept.save(state(3))
@@ -216,7 +216,7 @@ def test_a_full_disk_stops_no_training(kept, caplog, monkeypatch):
     [sentence] = caplog.messages
     assert sentence.startswith(
         f"No checkpoint can be written to {kept.directory} (No space left on device); the "
-        "training goes on"
+        "training continues"
     )
     # Nothing half-written is left, and what was there is still good.
     assert len(files(kept)) == 1 and kept.load("a")["epoch"] == 1

@@ -93,7 +93,7 @@ def test_two_workers_train_as_one_even_if_one_is_lost_on_the_way(tmp_path, capfd
     os.kill([number for number in children() if number not in before][-1], signal.SIGKILL)
     training.join()
     assert len(errors) == 1 and errors[0].startswith(
-        "Worker 2 of 2 was killed by SIGKILL, and the others cannot continue without it"
+        "Worker 2 of 2 was killed by SIGKILL, and the others cannot continue"
     )
     assert not os.path.exists(together.serving_model_dir)
     assert [number for number in children() if number not in before] == []
@@ -101,7 +101,7 @@ def test_two_workers_train_as_one_even_if_one_is_lost_on_the_way(tmp_path, capfd
     run_fn.run_fn(together)
     # What the workers say goes to their standard output, which is this process'.
     assert "2 workers on this machine" in caplog.text
-    assert capfd.readouterr().out.count("goes on from a checkpoint") == 1
+    assert capfd.readouterr().out.count("resumes from a checkpoint") == 1
     one, two = (
         trainer_outputs.read_history(arguments.model_run_dir) for arguments in (alone, together)
     )
@@ -133,7 +133,7 @@ def test_two_replicas_train_as_one_does(tmp_path):
     assert (
         (tmp_path / "refused.txt")
         .read_text()
-        .startswith("On 2 GPUs batches cannot be accumulated by one process: set")
+        .startswith("On 2 GPUs one process cannot accumulate batches: set")
     )
 
 

@@ -130,7 +130,7 @@ def test_versions_are_found(exported, tmp_path):
     with pytest.raises(InitialModelError, match="No model was pushed to .* yet"):
         find_version(LAST_PUSHED, str(tmp_path))
     for place in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(InitialModelError, match="holds no exported model"):
+        with pytest.raises(InitialModelError, match="contains no exported model"):
             find_version(str(place), "")
     two = tmp_path / "two" / "models"
     for name in ("a", "b"):
@@ -154,7 +154,7 @@ def test_folders_that_cannot_be_read_are_refused(exported, tmp_path):
     with pytest.raises(InitialModelError, match="weights of the model .* cannot be read"):
         read(copy)
     (copy / "assets.extra" / "weights.json").unlink()
-    with pytest.raises(InitialModelError, match="did not yet write the names"):
+    with pytest.raises(InitialModelError, match="did not write the names"):
         read(copy)
 
 

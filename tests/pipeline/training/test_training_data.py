@@ -275,7 +275,7 @@ def test_a_target_that_a_pointer_network_cannot_output_is_named(tmp_path):
     training_data.check_head("joint_copy", [str(tmp_path / "bad-*")], "training")
     with pytest.raises(
         ValueError,
-        match="the training pair with the source .*word 2 of the target does not stand there",
+        match="the training pair with the source .*word 2 of the target does not occur there",
     ):
         training_data.check_head("pointer_network", [str(tmp_path / "bad-*")], "training")
 

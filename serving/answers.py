@@ -1,4 +1,4 @@
-"""What a served model answers, as plain values."""
+"""The answers of a served model, as plain values."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ class Token:
         copied_from: position of the source token that it was copied from, counted from 0; None if
             generated.
         source_token: that source token; None if generated.
-        copy_probability: how much of the token's probability comes from copying, 0 to 1.
+        copy_probability: the share of the token's probability that comes from copying, 0 to 1.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """How likely a model finds a given target.
+    """A model's score of a given target.
 
     Attributes:
         log_probability: the sum over the target's tokens and its end.
@@ -52,7 +52,7 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class WordScore:
-    """How likely a language model finds a text.
+    """A language model's score of a text.
 
     Attributes:
         tokens: its words; `[END]` is a line feed.
@@ -69,7 +69,7 @@ class TensorFacts:
 
     Attributes:
         dtype: its type, such as `string`.
-        shape: its sizes, -1 for any; None where not even the rank is fixed.
+        shape: its sizes, -1 for any; None if not even the rank is fixed.
     """
 
     dtype: str
@@ -100,7 +100,7 @@ class VersionStatus:
     Attributes:
         version: its number.
         state: `START`, `LOADING`, `AVAILABLE`, `UNLOADING` or `END`.
-        error: why it could not be loaded; empty if all is well.
+        error: why it could not be loaded; empty if it could.
     """
 
     version: int

@@ -1,4 +1,4 @@
-"""Many texts asked a few at a time: a refused text does not cost the others their answers."""
+"""Sends many texts a few at a time; a refused text does not fail the others."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
@@ -11,14 +11,15 @@ from serving.messages import Question
 A = TypeVar("A")
 # A function of a list of texts for each column; it returns an answer for each row.
 Ask = Callable[..., Sequence[A]]
-#: Yields questions, and is sent the answers to each, or the error that there is instead.
+#: Yields questions, and receives the answers to each, or the error instead.
 Asked = Generator[Question[list[Any]], "list[Any] | RequestError", None]
-# So many texts refused for the same reason before one is answered: the reason is no text.
+# If this many texts are refused for the same reason before one is answered, the texts are not the
+# reason.
 _ENOUGH = 8
 
 
 class Collected:
-    """The answers to one call's texts, as they come.
+    """The answers to one call's texts, as they arrive.
 
     Attributes:
         answers: for each text its answer, the `RequestError` that refuses it, or None so far.
@@ -29,10 +30,10 @@ class Collected:
         self._reasons: set[str] | None = set()
 
     def ask(self, question: Question[list[Any]]) -> Asked:
-        """Asks one question; if it is refused for what it holds, each half of its texts alone.
+        """Asks one question; if it is refused for its texts, asks each half of them alone.
 
         Raises:
-            RequestError: nobody answers, or the call as a whole is refused.
+            RequestError: no server answers, or the call as a whole is refused.
         """
         batch = question.batch
         assert batch is not None
@@ -66,7 +67,7 @@ class Collected:
         """Returns the answers.
 
         Args:
-            return_exceptions: whether the `RequestError` of a refused text stands in its place.
+            return_exceptions: whether the `RequestError` of a refused text takes its place.
 
         Raises:
             RequestError: otherwise, if a text is refused; it has the answers to the others.
@@ -80,7 +81,7 @@ class Collected:
         raise self._with_answers(errors[0], sentence)
 
     def broken_off(self, error: RequestError) -> RequestError:
-        """Returns the error that ended the call, with the answers that there are."""
+        """Returns the error that ended the call, with the answers so far."""
         if all(answer is None or isinstance(answer, RequestError) for answer in self.answers):
             return error
         return self._with_answers(error, str(error))
@@ -97,12 +98,11 @@ class Collected:
 
 
 def ask_all(ask: Ask[A], columns: Sequence[Sequence[str]], size: int) -> Iterator[A | RequestError]:
-    """Asks rows of texts in batches, and yields the answers as they come.
+    """Asks rows of texts in batches, and yields the answers as they arrive.
 
     Args:
-        ask: function of as many lists of texts as there are columns; returns an answer for each
-            row. It raises `RequestError`, with the answers to the others where single texts are
-            refused.
+        ask: function of one list of texts per column; returns an answer for each row. It raises
+            `RequestError`, with the answers to the others where single texts are refused.
         columns: lists of texts of equal length; the first is not empty.
         size: the most rows in a batch.
 
@@ -110,7 +110,7 @@ def ask_all(ask: Ask[A], columns: Sequence[Sequence[str]], size: int) -> Iterato
         For each row, in order, its answer, or the `RequestError` that refuses it.
 
     Raises:
-        RequestError: nobody answers, or the request as a whole is refused.
+        RequestError: no server answers, or the request as a whole is refused.
     """
     total = len(columns[0])
     for begin in range(0, total, size):
@@ -118,7 +118,7 @@ def ask_all(ask: Ask[A], columns: Sequence[Sequence[str]], size: int) -> Iterato
             yield from ask(*(column[begin : begin + size] for column in columns))
         except RequestError as error:
             if error.code != grpc.StatusCode.INVALID_ARGUMENT:
-                # Those before it in this batch have their answers.
+                # The texts before it in this batch were answered.
                 for answer in error.answers or ():
                     if answer is None:
                         break

@@ -30,8 +30,8 @@ class AsyncClient(Connection):
     Args:
         address, model, timeout, credentials, version, attempts, batch_size, wait_for_ready: as for
             `Client`.
-        concurrency: how many of the requests that `batch_size` makes of one list are under way at
-            the same time. If one fails, the others are cancelled.
+        concurrency: how many requests of one list, divided by `batch_size`, run concurrently. If
+            one fails, the others are cancelled.
 
     Raises:
         RequestError: an argument is of another type, or a number out of its range.

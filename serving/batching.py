@@ -1,4 +1,4 @@
-"""Micro-batching: requests that arrive together are answered together.
+"""Micro-batching of concurrent requests.
 
 A batch costs little more than one of its requests.
 """
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Outputs = dict[str, npt.NDArray[Any]]
-# Returns None while the client waits for the answer, else the refusal that says why it does not.
+# Returns None while the client waits for the answer, else the refusal that says why it stopped.
 GivenUp = Callable[[], RequestRefused | None]
-# What the inputs of a batch have in common: name, type, and shape without the texts' axis.
+# The properties that all inputs of a batch share: name, type, and shape without the texts' axis.
 _Form = tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Batching:
-    """How requests are put together.
+    """How requests are batched.
 
     Attributes:
         max_batch_size: the most texts in a batch.
@@ -40,7 +40,7 @@ class Batching:
             Batches that run at the same time need it: clients of the last one ask again while the
             others still run, so the next batch has not filled up meanwhile.
         max_queued: the most requests that wait or are answered, for each signature of a model;
-            others are told RESOURCE_EXHAUSTED.
+            further ones are refused with RESOURCE_EXHAUSTED.
         parallel: how many batches run at the same time.
     """
 
@@ -69,7 +69,7 @@ def waits() -> RequestRefused | None:
 
 
 class _Batch:
-    """Requests that are answered together. Its first request's thread runs it; the others wait."""
+    """A batch of requests. Its first request's thread runs it; the others wait."""
 
     def __init__(self) -> None:
         self.inputs: list[Arrays] = []
@@ -112,10 +112,10 @@ class Batcher:
         self._run = run
         self._batching = batching
         self._lock = threading.Lock()
-        # Batches that still take requests, by what their inputs must have in common.
+        # Batches that still take requests, by the properties that their inputs share.
         self._open: dict[_Form, _Batch] = {}
         self._queued = 0
-        # What the last batch took.
+        # The seconds that the last batch took.
         self._last_seconds = 0.0
         self._slots = threading.Semaphore(batching.parallel)
 
@@ -125,8 +125,8 @@ class Batcher:
         Args:
             inputs: the arrays.
             given_up: function that returns None while the client waits for the answer, else the
-                `RequestRefused` that says why it does not. It is called when the batch runs,
-                perhaps in another thread.
+                `RequestRefused` that says why it stopped. It is called when the batch runs, perhaps
+                in another thread.
 
         Raises:
             RequestRefused: RESOURCE_EXHAUSTED, too many requests wait; what `given_up` returned; or
@@ -168,7 +168,7 @@ class Batcher:
                 self._queued -= 1
 
     def _close(self, key: _Form, batch: _Batch) -> None:
-        """Lets a batch take no more requests; the lock is held."""
+        """Closes a batch for more requests; the lock is held."""
         batch.full.set()
         if self._open.get(key) is batch:
             del self._open[key]
@@ -177,8 +177,8 @@ class Batcher:
         """Waits for more requests, then runs the batch; in any case the other threads continue."""
         try:
             with self._slots:
-                # While the batch waited for its turn, others joined it. Alone in the server it
-                # waits for nobody.
+                # While the batch waited for its turn, others joined it. A lone request in the
+                # server does not wait.
                 if self._queued > len(batch.sizes):
                     share = self._batching.delay_share * self._last_seconds
                     batch.full.wait(max(self._batching.delay_seconds, share))
@@ -200,7 +200,7 @@ class Batcher:
             place: refusal for place, refusal in enumerate(refusals) if refusal is not None
         }
         if len(waiting) > 1:
-            # If it fails, the requests are run one by one: that shows which of them is at fault.
+            # If it fails, the requests are run one by one: that shows which of them fails.
             with contextlib.suppress(Exception):
                 answers.update(zip(waiting, self._together(batch, waiting)))
         for place in waiting:

@@ -13,8 +13,8 @@ from serving.errors import ServeError
 logger = logging.getLogger(__name__)
 
 # The fields of `BatchingParameters` in TensorFlow Serving's session_bundle_config.proto, which its
-# Python package lacks. Numbers of fields do not show in text, so any will do. None is a type of
-# its own.
+# Python package does not contain. Numbers of fields do not appear in text, so any will do. None
+# stands for a nested message.
 _FIELDS = {
     "max_batch_size": "Int64Value",
     "batch_timeout_micros": "Int64Value",
@@ -37,9 +37,9 @@ _LEAST = {
 def read_batching_file(path: str | os.PathLike[str], parallel: int = Batching.parallel) -> Batching:
     """Reads TensorFlow Serving's `--batching_parameters_file`.
 
-    At most `max_enqueued_batches` full batches wait. What the file does not set has the default of
-    `Batching`. A warning names the fields that this server does not use: a model pads to its own
-    buckets.
+    At most `max_enqueued_batches` full batches wait. Fields that the file does not set have the
+    defaults of `Batching`. A warning names the fields that this server does not use: a model pads
+    to its own buckets.
 
     Args:
         path: a text file with a `BatchingParameters`.

@@ -1,4 +1,4 @@
-"""What a caller gives a client, checked before anything is sent."""
+"""Checks of a caller's arguments, before anything is sent."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def as_list(texts: Texts, name: str = "texts") -> list[str]:
 
     Args:
         texts: a text, or any number of them.
-        name: what they are called in a sentence.
+        name: their name in a sentence.
 
     Raises:
-        RequestError: they are none.
+        RequestError: they are not texts.
     """
     if isinstance(texts, str):
         return [texts]
-    # What is made of bytes, or of keys, can be walked through, too.
+    # Bytes and dicts can be iterated over too.
     if isinstance(texts, (bytes, bytearray, memoryview, Mapping)) or not isinstance(
         texts, Iterable
     ):
@@ -48,7 +48,8 @@ def inputs(texts: Texts, features: Features | None) -> dict[str, list[str]]:
     """Returns the inputs of a request: the sources, and their tags by column.
 
     Raises:
-        RequestError: they are no texts, or there are not as many tags of a column as texts.
+        RequestError: they are not texts, or a column has another number of tags than there are
+            texts.
     """
     listed = {"source": as_list(texts)}
     count = len(listed["source"])
@@ -69,7 +70,7 @@ def pairs(sources: Texts, targets: Texts, features: Features | None) -> dict[str
     """Returns the inputs of a request that scores targets.
 
     Raises:
-        RequestError: as `inputs`, or there are not as many targets as sources.
+        RequestError: as for `inputs`, or the numbers of targets and sources differ.
     """
     listed = inputs(as_list(sources, "sources"), features)
     asked = as_list(targets, "targets")
@@ -98,7 +99,7 @@ def check_name(what: str, name: object) -> None:
 
 
 def check_whole_number(name: str, number: object, least: int, most: int | None = None) -> None:
-    """Refuses what is no whole number of a range.
+    """Refuses a value that is not a whole number of a range.
 
     Raises:
         RequestError: one sentence.
@@ -111,7 +112,7 @@ def check_whole_number(name: str, number: object, least: int, most: int | None =
 
 
 def check_seconds(name: str, seconds: object) -> None:
-    """Refuses a time that nobody can wait; None is for ever.
+    """Refuses an impossible timeout; None means no limit.
 
     Raises:
         RequestError: one sentence.

@@ -1,7 +1,7 @@
 """Clients for a served Verbatim model: this project's embedded server, or TensorFlow Serving.
 
-They need the packages grpcio and protobuf alone, and start in a fraction of a second: no
-TensorFlow, TFX or Keras, nor NumPy. See `serving/protos.py`.
+They need only the packages grpcio and protobuf, and start in a fraction of a second: no TensorFlow,
+TFX, Keras or NumPy. See `serving/protos.py`.
 
     with Client("127.0.0.1:8500") as client:
         for answer in client.predict(["Hello %(name)s"]):
@@ -60,8 +60,8 @@ class Client(Connection):
 
     Threads may share it.
 
-    A request is sent again where no server is available (UNAVAILABLE) or a server has no room for
-    it (RESOURCE_EXHAUSTED): after about 0.2, then 0.6, 1.8 and 5 seconds, until `attempts` are made
+    A request is sent again if no server is available (UNAVAILABLE) or a server is full
+    (RESOURCE_EXHAUSTED): after about 0.2, then 0.6, 1.8 and 5 seconds, until `attempts` are used up
     or its time is over. No other failure is retried.
 
     Args:
@@ -69,13 +69,13 @@ class Client(Connection):
         model: the model's name. None is the only model of an embedded server; TensorFlow Serving
             needs the name.
         timeout: seconds for a request, all its attempts together; the server knows it too. None
-            waits for ever.
+            waits without limit.
         credentials: `serving.tls.client_credentials(...)` or gRPC's own, for a server with TLS;
             None is no TLS.
         version: a version number to insist on; None is the latest.
-        attempts: how many times a request is sent at most, 1 to 5; 1 never retries.
+        attempts: the most times that a request is sent, 1 to 5; 1 never retries.
         batch_size: the most texts in a request; more are sent in several, each with the whole
-            `timeout`. None sends all in one; a server that refuses so many gets each half alone.
+            `timeout`. None sends all in one; if a server refuses so many, each half is sent alone.
         wait_for_ready: whether to wait, within `timeout`, for a server that has not started yet.
 
     Raises:
@@ -129,11 +129,11 @@ class Client(Connection):
             features: dict from each column of tags that the model takes (`data.source_features`) to
                 as many texts; or None.
             timeout: seconds instead of the client's; None is the client's.
-            return_exceptions: whether a text that is refused costs no exception: its `RequestError`
-                stands in its place in the list.
+            return_exceptions: if true, a refused text raises no exception; its `RequestError` takes
+                its place in the list.
 
         Returns:
-            A list of `Answer`, one a text.
+            A list of `Answer`, one per text.
 
         Raises:
             RequestError: a text is refused, or there is no answer; one sentence says why. Its
@@ -160,7 +160,7 @@ class Client(Connection):
             features, timeout, return_exceptions: as in `predict`.
 
         Returns:
-            A list, one a text, of lists of `Answer`.
+            A list with one list of `Answer` per text.
 
         Raises:
             RequestError: as in `predict`.
@@ -177,7 +177,7 @@ class Client(Connection):
         timeout: float | None = None,
         return_exceptions: bool = False,
     ) -> list[Score]:
-        """Returns how likely the model finds each target for its source.
+        """Returns the model's score of each target for its source.
 
         Args:
             sources: a text or any number of them.
@@ -209,7 +209,7 @@ class Client(Connection):
             timeout, return_exceptions: as in `predict`.
 
         Returns:
-            A list of `Answer`, one a text. Its text is the continuation alone, and its score the
+            A list of `Answer`, one per text. Its text is only the continuation, and its score the
             sum of the words' log-probabilities. `copied_from` counts the words of text and
             continuation, line feeds included.
 
@@ -226,7 +226,7 @@ class Client(Connection):
         timeout: float | None = None,
         return_exceptions: bool = False,
     ) -> list[WordScore]:
-        """Returns how likely a language model finds each word of each text.
+        """Returns a language model's score of each word of each text.
 
         Args:
             texts: a text or any number of them; a line feed ends a sentence.

@@ -1,4 +1,4 @@
-"""What the synchronous and the asynchronous client share."""
+"""Code that the synchronous and the asynchronous client share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from serving.caller_texts import check_name, check_seconds, check_whole_number
 from serving.errors import RequestError
 from serving.messages import Messages, Question
 
-# gRPC makes no more, whatever it is told.
+# gRPC makes no more attempts than this.
 MAX_ATTEMPTS = 5
 MAX_VERSION = 2**63 - 1
 #: The most texts in a request, by default. Servers take more: `verbatim serve` 128.
@@ -59,14 +59,14 @@ class ConnectionSettings:
         options: list[tuple[str, Any]] = [
             # The attention of `explain` can be large.
             ("grpc.max_receive_message_length", -1),
-            # By default a lost connection is tried again after a second, later after two minutes:
-            # after all retries.
+            # By default gRPC reconnects after a second, later after two minutes, which is after all
+            # retries.
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 5000),
         ]
         if self.attempts > 1:
             # Every request only reads, so one that may have been answered already can be sent
-            # again. These two failures can pass; all others would come again.
+            # again. These two failures may be temporary; all others would occur again.
             policy = {
                 "maxAttempts": self.attempts,
                 "initialBackoff": "0.2s",

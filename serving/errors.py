@@ -1,4 +1,4 @@
-"""What a server and a client say instead of an answer."""
+"""Errors of a server and a client."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def cancelled() -> RequestRefused:
 
 
 def invalid(sentence: str) -> RequestRefused:
-    """Returns the refusal of a request that does not fit."""
+    """Returns the refusal of an invalid request."""
     return RequestRefused(grpc.StatusCode.INVALID_ARGUMENT, sentence)
 
 

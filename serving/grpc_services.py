@@ -25,10 +25,11 @@ from serving.registry import Registry
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-# A method of a service: of itself, a request, its context, and the `Request` that is observed.
+# A method of a service; its arguments are itself, a request, its context, and the `Request` that is
+# observed.
 _Method = Callable[[Any, Any, grpc.ServicerContext, Request], Any]
 
-# A gRPC status travels in an HTTP/2 header of 8 KiB; texts quoted from a request may be longer.
+# A gRPC status is sent in an HTTP/2 header of 8 KiB; texts quoted from a request may be longer.
 _MAX_SENTENCE = 500
 
 

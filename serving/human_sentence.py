@@ -20,7 +20,7 @@ _NUMBER_AND_CODE = re.compile(r"^\s*\(\d+\) [A-Z_ ]+: ")
 
 
 def human_sentence(message: str) -> str:
-    """Returns what a TensorFlow error says to people, without names of nodes and ops or stacks.
+    """Returns the message of a TensorFlow error for people, without names of nodes, ops or stacks.
 
     For a failed `tf.debugging` assertion that is the assertion's message.
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from serving.errors import invalid
 
-# The most digits that tell the values of a 16-bit type with 8 bits of precision apart.
+# The most digits that are needed to distinguish values of a 16-bit type with 8 bits of precision.
 _BFLOAT16_DIGITS = 4
 
 
@@ -70,5 +70,5 @@ def check_number(name: str, number: float, dtype: tf.DType) -> float:
 
 
 def _precision(dtype: tf.DType) -> int:
-    """Returns how many bits of a whole number a type of floating point keeps."""
+    """Returns how many bits of a whole number a floating-point type keeps."""
     return {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}.get(dtype.name, 4)

@@ -2,7 +2,7 @@
 
 A request holds `instances` or `inputs`. `instances` is a list with a value, or a dict of values,
 for each text; `inputs` is a value or dict with all texts in each. The answer then holds
-`predictions` or `outputs` of the same form. Bytes that are no text are `{"b64": "..."}`.
+`predictions` or `outputs` of the same form. Bytes that are not text are `{"b64": "..."}`.
 """
 
 import base64
@@ -42,7 +42,8 @@ def parse(body: bytes) -> Json:
     """Returns the value of a JSON body.
 
     Raises:
-        RequestRefused: INVALID_ARGUMENT, it is no JSON in UTF-8, or holds a number beyond a double.
+        RequestRefused: INVALID_ARGUMENT, it is not JSON in UTF-8, or holds a number beyond a
+            double.
     """
 
     def read_float(text: str) -> float:
@@ -67,7 +68,7 @@ def read_request(
     Args:
         body: the decoded JSON.
         signature_defs: name to `SignatureDef` of the model version that is asked.
-        default_signature: the name of the signature where the body names none.
+        default_signature: the name of the signature if the body names none.
 
     Raises:
         RequestRefused: INVALID_ARGUMENT, the body does not have that form.
@@ -83,7 +84,7 @@ def read_request(
         raise invalid(f'Serving signature key "{name}" not found; this model has {known}.')
     infos = signature_defs[name].inputs
     if not infos:
-        raise invalid(f'The signature "{name}" has no inputs, so it cannot be asked by REST.')
+        raise invalid(f'The signature "{name}" has no inputs, so it cannot be used over REST.')
     if ("instances" in body) == ("inputs" in body):
         raise invalid("The body must hold either 'instances' or 'inputs'.")
     by_rows = "instances" in body
@@ -96,7 +97,7 @@ def read_request(
 
 
 def _by_name(inputs: Json, infos: _Infos) -> Mapping[str, Json]:
-    """Returns the value of each input; keys that are no input's are ignored."""
+    """Returns the value of each input; ignores other keys."""
     if not isinstance(inputs, dict) or _is_bytes(inputs):
         return {_only(infos): inputs}
     missing = sorted(set(infos) - set(inputs))
@@ -203,7 +204,7 @@ def write_response(response: predict_pb2.PredictResponse, by_rows: bool) -> Resp
 
     Raises:
         RequestRefused: INVALID_ARGUMENT, an output is of a type that JSON cannot hold; or the
-            outputs are no rows.
+            outputs are not rows.
     """
     arrays = {key: _array(key, tensor) for key, tensor in sorted(response.outputs.items())}
     if by_rows:
@@ -250,7 +251,7 @@ def _array(name: str, tensor: tensor_pb2.TensorProto) -> npt.NDArray[Any]:
 def _values(name: str, array: npt.NDArray[Any]) -> Json:
     """Returns an output as nested lists of numbers or strings.
 
-    Texts are base64 where the output's name says that they are bytes.
+    Texts are base64 if the output's name says that they are bytes.
     """
     if array.dtype != object:
         return as_json(array)

@@ -1,11 +1,11 @@
-"""How much one request may ask for."""
+"""The limits of one request."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """How much one request may ask for.
+    """The limits of one request.
 
     Attributes:
         max_batch_size: the most texts in a request.
@@ -19,6 +19,6 @@ class Limits:
         """Returns the size of the largest request: a full batch on both inputs of `score`.
 
         Args:
-            spelling: how many bytes spell a byte of a text.
+            spelling: the most bytes that encode a byte of a text.
         """
         return 2 * self.max_batch_size * (spelling * self.max_text_bytes + 64)

@@ -1,4 +1,4 @@
-"""Requests to a served model as TensorFlow Serving's messages, and its responses read.
+"""Makes requests to a served model, as TensorFlow Serving's messages, and reads its responses.
 
 Nothing is sent from here.
 """
@@ -37,7 +37,7 @@ class Question(Generic[T]):
 
     Attributes:
         method: the method of the service that is called.
-        make: function that returns the message to send. It raises `RequestError` where the message
+        make: function that returns the message to send. It raises `RequestError` if the message
             cannot be sent.
         read: function of the response that returns what it says; for `Predict` that is a list with
             an answer for each text. It raises `RequestError` if this is not the response of a
@@ -116,8 +116,8 @@ class Messages:
         self._batch_size = batch_size
 
     # The questions to a model. Those on texts are iterators of `Question`: one for each batch, in
-    # the texts' order. All raise `RequestError` where the arguments do not fit each other or cannot
-    # be sent.
+    # the texts' order. All raise `RequestError` if the arguments do not fit together or cannot be
+    # sent.
 
     def predict(
         self, texts: Texts, signature: str, features: Features | None
@@ -136,7 +136,7 @@ class Messages:
     def score(
         self, sources: Texts, targets: Texts, features: Features | None
     ) -> Iterator[Question[list[Score]]]:
-        """Asks how likely each target is for its source."""
+        """Asks for the score of each target for its source."""
         inputs = caller_texts.pairs(sources, targets, features)
         return self._on_texts("score", inputs, responses.SCORES)
 
@@ -147,7 +147,7 @@ class Messages:
         )
 
     def score_text(self, texts: Texts) -> Iterator[Question[list[WordScore]]]:
-        """Asks how likely a language model finds each word."""
+        """Asks for a language model's score of each word."""
         return self._on_texts("score", {"text": caller_texts.as_list(texts)}, responses.WORD_SCORES)
 
     def metadata(self) -> Question[Metadata]:
@@ -224,7 +224,7 @@ class Messages:
                     raise LookupError
                 outputs[name] = lists
             return reading.read(outputs)
-        # Raised above, or by lists of different sizes.
+        # Raised above, or because lists have different sizes.
         except LookupError:
             raise batch.failure(
                 f'The signature "{signature}" of the model at {self._address} does not answer as a '

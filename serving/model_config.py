@@ -39,7 +39,7 @@ class ModelConfig:
     """One model of a server.
 
     Attributes:
-        name: what requests call it.
+        name: its name in requests.
         base_path: the folder of its versions.
         policy: which of them are served.
         labels: dict from label to version; a request may name a label instead of a version.

@@ -30,7 +30,7 @@ _Fingerprint = tuple[tuple[str, int, int], ...]
 
 @dataclasses.dataclass(frozen=True)
 class VersionState:
-    """What is known of one version.
+    """The state of one version.
 
     Attributes:
         version: its number.
@@ -94,7 +94,7 @@ class ModelVersions:
         # The versions that answer.
         self._loaded: dict[int, _Loaded] = {}
         self._states: dict[int, VersionState] = {}
-        # Of the files that could not be loaded.
+        # Fingerprints of files that could not be loaded.
         self._failed: dict[int, _Fingerprint] = {}
         # At the last poll.
         self._seen: dict[int, _Fingerprint] = {}
@@ -218,8 +218,8 @@ class ModelVersions:
                 fingerprint = self._seen[version] = _fingerprint(path)
                 if self._failed.get(version) == fingerprint:
                     continue
-                # Not the same as at the last poll: somebody is still writing. An older version is
-                # not loaded in the meantime: the next poll would replace it.
+                # Not the same as at the last poll: the files are still being written. An older
+                # version is not loaded in the meantime: the next poll would replace it.
                 if seen.get(version) != fingerprint:
                     return
                 if self._load(version, path, fingerprint):
@@ -227,7 +227,7 @@ class ModelVersions:
             self._retire_all_but(chosen)
 
     def unload(self) -> None:
-        """Lets every version end after its last request; none answers any more."""
+        """Ends every version after its last request; none answers any more."""
         with self._changing:
             self._retire(list(self._loaded))
 
@@ -300,14 +300,15 @@ class ModelVersions:
         try:
             servable = Servable(path, version, self._batching)
             if (path / WARMUP_FILE).is_file():
-                # All cores while nobody waits for an answer; one while other versions give them.
+                # All cores while no client waits for an answer; one core while other versions
+                # answer.
                 threads = 1 if self._loaded else processors.cores()
                 servable.warm_up(
                     path / WARMUP_FILE, threads, progress_of(self.name, version, logger)
                 )
             if _fingerprint(path) != fingerprint:
                 raise ValueError("its files changed while it was loaded")
-        # Whatever is wrong with a new version, the old one must keep answering.
+        # Whatever error a new version has, the old one must keep answering.
         except Exception as error:
             reason = human_sentence(str(error)) if str(error) else type(error).__name__
             if servable is not None:

@@ -1,4 +1,4 @@
-"""What a server reports: a line of JSON for each request, and metrics for Prometheus."""
+"""A server's request log, one line of JSON per request, and its Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 @dataclasses.dataclass
 class Request:
-    """One request, as far as it is known; whoever answers it fills in the rest.
+    """One request, as far as it is known; the code that answers it fills in the rest.
 
-    `model` stays "" unless the server has it, so that requests cannot make new time series.
+    `model` stays "" unless the server has that model, so that requests cannot create time series.
     """
 
     id: str
@@ -110,7 +110,7 @@ class Observer:
     def request(
         self, protocol: str, method: str, id_from_client: str | None = None
     ) -> Iterator[Request]:
-        """Observes one request: lends its `Request`, then counts and logs how it went."""
+        """Observes one request: lends its `Request`, then counts and logs the result."""
         seen = Request(request_id(id_from_client))
         started = time.monotonic()
         self._running.inc()

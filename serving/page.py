@@ -1,7 +1,7 @@
 """The web page of the embedded server: an answer, and where each of its words came from.
 
 The page is the files of `web/`, unchanged. It asks for answers at TensorFlow Serving's REST paths
-like every other client. What is added for it stands at `/` and below `/web/`, where TensorFlow
+like every other client. Its own paths are `/` and those below `/web/`, where TensorFlow
 Serving has nothing (its paths begin with `/v1/` and `/monitoring/`). `/web/models` lists what can
 be asked:
 
@@ -26,7 +26,8 @@ from serving.model_versions import ModelVersions
 from serving.observing import Request
 from serving.registry import Registry
 
-# What answers a request, in a thread: of it, its body, and the `Request` that is observed.
+# A function that answers a request in a thread, from it, its body, and the `Request` that is
+# observed.
 Work = Callable[[web.Request, bytes, Request], Any]
 # Of a request and the name of its method for logs; it responds with the JSON that the work returns.
 Answer = Callable[[web.Request, str, Work], Awaitable[web.Response]]
@@ -47,7 +48,7 @@ class VersionEntry(TypedDict):
 
 
 class ModelEntry(TypedDict):
-    """What can be asked of one model."""
+    """The signatures of one model's versions."""
 
     name: str
     labels: dict[str, str]
@@ -112,7 +113,7 @@ def add_page(application: web.Application, registry: Registry, answer: Answer) -
 
 
 async def _file(content: bytes, content_type: str, request: web.Request) -> web.Response:
-    # Asked for each time: a page of one release must not meet another's script.
+    # Never cached: a page of one release must not load another's script.
     headers = {"Cache-Control": "no-cache"}
     return web.Response(body=content, content_type=content_type, charset="utf-8", headers=headers)
 

@@ -1,6 +1,6 @@
-"""A machine's cores, shared between the batches that are computed at the same time.
+"""A machine's cores, shared between concurrent batches.
 
-One batch on all cores has the lowest latency. Batches side by side, each on cores of its own, have
+One batch on all cores has the lowest latency. Concurrent batches, each on cores of its own, have
 the highest throughput: no core idles while another computes a step's small operations, and no
 thread has to be woken for them.
 """
@@ -38,7 +38,7 @@ def prefer_batches_side_by_side() -> None:
 def batches_at_once() -> int:
     """Returns how many batches the cores can compute at the same time.
 
-    That is 1 where nothing was set: a batch then has all cores.
+    That is 1 by default: a batch then has all cores.
     """
     threads = os.environ.get(_THREADS, "")
     number = int(threads) if threads.isdecimal() else 0

@@ -1,8 +1,8 @@
-"""TensorFlow Serving's messages, as far as a client sends and reads them.
+"""TensorFlow Serving's messages that a client sends and reads.
 
 The classes are made here, from the table of their fields, in a descriptor pool of their own. So a
-client needs grpcio and protobuf alone. Where TensorFlow is loaded too, its messages of the same
-names lie in protobuf's default pool, and neither disturbs the other.
+client needs only grpcio and protobuf. If TensorFlow is loaded too, its messages of the same names
+are in protobuf's default pool, and neither disturbs the other.
 
 The fields have the numbers and types of TensorFlow Serving's files under `tensorflow_serving/apis`;
 only what is written as an enum there is an int32 here, which is the same on the wire. A reader

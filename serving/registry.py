@@ -1,4 +1,4 @@
-"""The models of a server: found by what a request names, changed while it runs."""
+"""The models of a server: found by a request's names, changed while it runs."""
 
 import contextlib
 import logging
@@ -27,8 +27,8 @@ def configs_of_folders(
     """Returns the configs of folders.
 
     Args:
-        models: a model folder, one of its versions, or a dict of names to such folders. Of a
-            version's folder, that version alone is served.
+        models: a model folder, one of its versions, or a dict of names to such folders. For a
+            version's folder, only that version is served.
         name: the model's name; by default the folder's. Not used when `models` is a dict.
 
     Raises:
@@ -89,7 +89,7 @@ class Registry:
         self._batching = batching
         self._on_reload = on_reload
         self.models = {config.name: self._open(config) for config in configs}
-        # New models of a reload, while they are loaded: nobody can ask them yet.
+        # New models of a reload, while they are loaded: they cannot answer yet.
         self._arriving: dict[str, ModelVersions] = {}
         self._reloading = threading.Lock()
 
@@ -103,7 +103,7 @@ class Registry:
             model.load_first()
 
     def poll(self) -> None:
-        """Looks at every folder once for new versions."""
+        """Checks every folder once for new versions."""
         for model in list(self.models.values()):
             try:
                 model.poll()
@@ -139,7 +139,7 @@ class Registry:
                     models[config.name] = new
             undo.pop_all()
             before, self.models = self.models, models
-            # Before they end, so that nobody is sent to them.
+            # Before they end, so that no client is sent to them.
             if self._on_reload:
                 self._on_reload(before.keys() - models.keys())
         for name, model in before.items():

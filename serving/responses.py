@@ -1,4 +1,4 @@
-"""What the responses of a served model say: nested lists by output name, read as plain values."""
+"""Reads the responses of a served model, nested lists by output name, as plain values."""
 
 import dataclasses
 import math
@@ -55,7 +55,7 @@ def _answer(outputs: Arrays, index: tuple[int, ...], row: int) -> Answer:
 
 
 def _at(values: Any, index: tuple[int, ...]) -> Any:
-    """Returns what lies at a place of nested lists."""
+    """Returns the value at a place of nested lists."""
     for place in index:
         values = values[place]
     return values

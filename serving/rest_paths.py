@@ -27,7 +27,7 @@ _MAX_VERSION = 2**63 - 1
 
 @dataclasses.dataclass(frozen=True)
 class RestPath:
-    """What a path asks for.
+    """The method and the model that a path names.
 
     Attributes:
         method: the method.
@@ -51,7 +51,7 @@ def read(http_method: str, path: str) -> RestPath:
     pattern = {"POST": _POST, "GET": _GET}.get(http_method)
     match = pattern.fullmatch(path) if pattern else None
     method = match.groupdict().get("method") if match else None
-    # Letters of either case are found, but a method is called by small ones alone.
+    # Letters of either case match, but a method's name must be in lower case.
     if match is None or (method is not None and not method.islower()):
         raise invalid(
             f"Malformed request: {http_method} {path}; models are at /v1/models/NAME and "

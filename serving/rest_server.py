@@ -1,7 +1,7 @@
 """TensorFlow Serving's REST paths on a `Registry` of models, and the web page.
 
-The paths are predict, status, metadata, and Prometheus' metrics; `/healthz` and `/metrics` are
-where others look for them.
+The paths are predict, status, metadata, and Prometheus' metrics; `/healthz` and `/metrics` are the
+usual names.
 """
 
 import asyncio
@@ -136,11 +136,11 @@ class RestServer:
         return bound
 
     def start(self) -> None:
-        """Answers requests; until now they were told to try again."""
+        """Starts to answer requests; until now they were refused with "try again"."""
         self._ready = True
 
     def stop(self, grace_seconds: float) -> None:
-        """Takes no new requests, lets the running ones end, and frees the port."""
+        """Stops accepting requests, lets the running ones end, and frees the port."""
         self._wait(self._end(grace_seconds))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

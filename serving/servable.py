@@ -1,6 +1,6 @@
 """One version of a model in memory: it checks and answers `PredictRequest`s.
 
-It knows nothing of folders, of versions that come and go, or of the network.
+It does not deal with folders, changing versions, or the network.
 """
 
 import concurrent.futures
@@ -27,7 +27,7 @@ from serving.tensor_protos import decode, encode
 
 DEFAULT_SIGNATURE = "serving_default"
 MODEL_FILE = "saved_model.pb"
-# What a graph says of a request: TensorFlow's error code to gRPC's.
+# TensorFlow's error codes for a bad request, to gRPC's.
 _CODES = {
     tf.errors.INVALID_ARGUMENT: grpc.StatusCode.INVALID_ARGUMENT,
     tf.errors.OUT_OF_RANGE: grpc.StatusCode.INVALID_ARGUMENT,
@@ -45,7 +45,7 @@ def _open_session(path: str | os.PathLike[str], tags: Iterable[str]) -> tf.compa
     with tf.Graph().as_default() as graph:
         session = tf.compat.v1.Session(graph=graph)
         try:
-            # Whoever serves a model need not know that sessions are of TensorFlow 1.
+            # Users need no warning that sessions are of TensorFlow 1.
             log.setLevel(logging.ERROR)
             tf.compat.v1.saved_model.load(session, list(tags), str(path))
         except BaseException:
@@ -61,7 +61,8 @@ class Servable:
 
     Closing the session frees what it holds, compiled programs included. Loaded as objects
     (`tf.saved_model.load`), versions would share the one runtime of the process, which keeps every
-    compiled program to the end. And what TensorFlow Serving cannot run, cannot be run here either.
+    compiled program to the end. And a model that TensorFlow Serving cannot run cannot run here
+    either.
 
     Args:
         path: the SavedModel's folder.
@@ -111,7 +112,7 @@ class Servable:
                     self._batchers[name] = Batcher(run, batching)
 
     def close(self) -> None:
-        """Frees what the version holds; nobody may use it any more."""
+        """Frees the version's memory; it must not be used afterwards."""
         self._session.close()
 
     def warm_up(
@@ -148,7 +149,7 @@ class Servable:
             run(request)
             advance(1, total)
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-            # What takes longest is written last and begins first, so that no thread is left alone
+            # The longest request is written last and begins first, so that no thread is left alone
             # with it at the end. The loop raises the exception of a request that fails.
             for done, _ in enumerate(pool.map(run, requests[:0:-1]), 2):
                 advance(done, total)
@@ -185,7 +186,7 @@ class Servable:
         signature = self.signature_defs[name]
         names = self._output_names(name, signature, request.output_filter)
         inputs = self._inputs(name, signature, request.inputs, limits)
-        # Warm-up requests, which have no limits, come one by one.
+        # Warm-up requests have no limits and are run one by one.
         batcher = self._batchers.get(name) if limits else None
         arrays = batcher(inputs, given_up) if batcher else self._run(name, inputs, names)
         response = predict_pb2.PredictResponse()

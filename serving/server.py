@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 Models = Path | Mapping[str, Path] | list[ModelConfig]
 
 _SERVICES = service_names.service_names()
-# How long a signal may go unnoticed.
+# The longest time until a signal is noticed.
 _SIGNAL_SECONDS = 0.5
 
 
@@ -55,16 +55,14 @@ def _why_not_bound(host: str, port: int, uses_tls: bool) -> str:
             probe.bind(address)
     except socket.gaierror:
         return (
-            f"The host {host} is not known; use 127.0.0.1 for this machine alone or 0.0.0.0 for "
+            f"The host {host} is not known; use 127.0.0.1 for this machine only, or 0.0.0.0 for "
             "all its networks."
         )
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             return f"Port {port} is already in use; choose another with --port."
         if error.errno == errno.EACCES:
-            return (
-                f"Port {port} is reserved for the administrator; choose one above 1023 with --port."
-            )
+            return f"Port {port} needs administrator rights; choose one above 1023 with --port."
         return f"The server cannot listen at {host}:{port}: {error.strerror}."
     if uses_tls:
         return tls.NOT_ACCEPTED
@@ -138,7 +136,7 @@ class ModelServer:
             self.rest_address = f"{host}:{self.rest_port}"
 
     def _make_grpc(self, settings: ServerSettings) -> grpc.Server:
-        """Returns a gRPC server with all services, which listens nowhere yet."""
+        """Returns a gRPC server with all services, which does not listen yet."""
         workers, limits = settings.max_workers, settings.limits
         server = grpc.server(
             concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix="verbatim-serve"),
@@ -177,7 +175,7 @@ class ModelServer:
         return self
 
     def stop(self, grace_seconds: float = 10.0) -> None:
-        """Takes no new requests, lets the running ones end, and frees the port.
+        """Stops accepting requests, lets the running ones end, and frees the port.
 
         Args:
             grace_seconds: how long running requests may take before they are cancelled.
@@ -224,7 +222,7 @@ class ModelServer:
             self.registry.poll()
 
     def _show_health(self, ended: Iterable[str] = ()) -> None:
-        """Tells gRPC's health service what is served, and which models no longer are.
+        """Tells gRPC's health service which models are served, and which no longer are.
 
         It ignores this once the server stops.
         """
@@ -261,7 +259,7 @@ def _stop_signals(event: threading.Event) -> Iterator[None]:
 
 
 def _whereabouts(server: ModelServer) -> Iterator[str]:
-    """Yields the lines that say what a server serves, and where."""
+    """Yields the lines that tell which models a server serves, and at which addresses."""
     models = ", ".join(f"{model.name} version {model.version}" for model in server.models.values())
     protocol = "gRPC, TLS" if server.uses_tls else "gRPC"
     yield f"Serving {models} at {server.address} ({protocol})"
@@ -288,7 +286,7 @@ def serve(
     Args:
         models, settings, name: as for `ModelServer`.
         grace_seconds: how long running requests may take after the signal.
-        stop_event: an event that ends the server as a signal does; for programs.
+        stop_event: an event that ends the server as a signal does; for use in programs.
         request_log: file that gets a line of JSON for each request, "-" for standard error; None is
             no log.
         announce: called with each of these lines once the server answers:

@@ -10,7 +10,7 @@ from serving.tls import ServerTls
 
 @dataclasses.dataclass(frozen=True)
 class ServerSettings:
-    """How a server listens and answers.
+    """The ports, limits and batching of a server.
 
     Attributes:
         port: the port of gRPC; 0 chooses a free one.
@@ -23,7 +23,7 @@ class ServerSettings:
         batching: how requests that arrive together are batched; None answers each by itself.
         max_workers: how many requests are answered at the same time, for gRPC and for REST; more
             wait. With `batching` these are the requests that can come together, so set it high.
-        max_waiting: how many gRPC requests wait; more are told RESOURCE_EXHAUSTED.
+        max_waiting: how many gRPC requests wait; further ones are refused with RESOURCE_EXHAUSTED.
 
     Raises:
         ServeError: a port is out of its range.

@@ -1,6 +1,6 @@
 """The names of TensorFlow Serving's services, known to gRPC's reflection.
 
-This is the server's: it needs the packages `tensorflow-serving-api` and `tensorflow`.
+Only the server uses it: it needs the packages `tensorflow-serving-api` and `tensorflow`.
 """
 
 import contextlib
@@ -11,8 +11,8 @@ def service_names() -> tuple[str, ...]:
     """Returns the full names of PredictionService and ModelService.
 
     The package's modules of the services were written for an old protobuf. Since protobuf 5 they
-    fail where they write into the descriptor, after the line that makes it known. Nothing but that
-    descriptor is needed of them.
+    fail where they write into the descriptor, after the line that makes it known. Only that
+    descriptor is needed.
     """
     from google.protobuf import descriptor_pool
 

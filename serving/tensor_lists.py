@@ -1,4 +1,4 @@
-"""Texts to `TensorProto`s and back to nested lists, without NumPy: what a client needs."""
+"""Texts to `TensorProto`s and back to nested lists, for clients, without NumPy."""
 
 import math
 import struct

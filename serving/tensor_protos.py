@@ -32,7 +32,7 @@ _VALUE_FIELDS = {
     types_pb2.DT_COMPLEX64: "scomplex_val",
     types_pb2.DT_COMPLEX128: "dcomplex_val",
 }
-# What a value of these types is in its field: its bits, or its two parts.
+# How a value of these types is stored in its field: as its bits, or as two parts.
 _STORED_AS = {
     types_pb2.DT_HALF: np.uint16,
     types_pb2.DT_BFLOAT16: np.uint16,
@@ -118,8 +118,8 @@ def _sizes(
 def _check_count(name: str, tensor: tensor_pb2.TensorProto, count: int) -> None:
     """Refuses a tensor that does not hold exactly `count` values.
 
-    TensorFlow repeats the last value where some are missing. Here that would turn a few bytes into
-    any amount of memory, and a client's slip into made-up texts.
+    TensorFlow repeats the last value where some are missing. Here a few bytes could then need any
+    amount of memory, and a client's mistake would become invented texts.
     """
     held: float
     if tensor.dtype == types_pb2.DT_STRING:
@@ -141,8 +141,8 @@ def _check_texts(name: str, values: Iterable[bytes], limits: Limits) -> None:
     for position, value in enumerate(values):
         if len(value) > limits.max_text_bytes:
             raise invalid(
-                f"{name}[{position}] is {len(value)} bytes long; a text may be "
-                f"{limits.max_text_bytes} at most."
+                f"{name}[{position}] is {len(value)} bytes long; a text may have at most "
+                f"{limits.max_text_bytes}."
             )
         try:
             text = value.decode("utf-8")

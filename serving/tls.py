@@ -1,4 +1,4 @@
-"""TLS from PEM files: of a server, for gRPC and HTTP alike, and of a client."""
+"""TLS from PEM files: for a server's gRPC and HTTP, and for a client."""
 
 import dataclasses
 import os
@@ -19,7 +19,7 @@ class ServerTls:
     Attributes:
         key: its private key.
         certificate: its certificate chain.
-        client_ca: certificates of those who sign clients' certificates. With it, a client must show
+        client_ca: certificates that sign clients' certificates. With it, a client must show
             one (mutual TLS).
     """
 
@@ -79,8 +79,7 @@ def client_credentials(
     """Returns the gRPC credentials of a client, for `serving.client.Client`.
 
     Args:
-        authority: PEM file of who signs the server's certificate; None is the authorities that come
-            with gRPC.
+        authority: PEM file of certificates that sign the server's; None uses gRPC's authorities.
         key: PEM file of the client's private key, with `certificate`, for a server that asks for
             one (mutual TLS); None shows none.
         certificate: PEM file of the client's certificate chain.
@@ -88,8 +87,8 @@ def client_credentials(
     Raises:
         RequestError: a file is missing, cannot be read or is not valid.
     """
-    # gRPC checks the files only when it connects, and then does not say what is wrong; Python does,
-    # and now.
+    # gRPC checks the files only when it connects, and then does not say what is wrong; Python does
+    # so at once.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if (key is None) != (certificate is None):

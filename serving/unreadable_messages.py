@@ -1,4 +1,4 @@
-"""Requests whose bytes are no message: refused, where gRPC itself would keep each for ever.
+"""Refuses requests whose bytes are not a message; gRPC itself would keep each in memory.
 
 When a message cannot be read, gRPC's server in Python ends the request twice, and the second end
 never completes (grpcio 1.85, some 15 KB each). So here reading never fails: a mark reaches the
@@ -15,8 +15,8 @@ from serving.observing import REQUEST_ID, Observer
 
 _UNREADABLE = object()
 _SENTENCE = (
-    "The request is no message of this method: it is cut off, or its bytes are of another type or "
-    "of none."
+    "The request is not a message of this method: it is cut off, or its bytes are of another type "
+    "or of none."
 )
 #: By whether requests, then responses, are streams.
 _KINDS = {
@@ -85,7 +85,7 @@ def _marking(read: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
     def marked(message: bytes) -> Any:
         try:
             return read(message)
-        # Parsers raise many kinds for bytes that they were not made for.
+        # Parsers raise many kinds of errors for unexpected bytes.
         except Exception:
             return _UNREADABLE
 

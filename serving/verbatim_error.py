@@ -2,9 +2,9 @@
 
 
 class VerbatimError(Exception):
-    """Something that a user can mend; the message is one sentence that says what to do.
+    """An error that a user can fix; the message is one sentence that says what to do.
 
-    The command line prints the message and exits with 1; any other exception is a fault of the
-    program, and shows its traceback. It stands here because nothing lies below `serving`, which
-    is installed alone where only a client is needed; `pipeline.common.errors` re-exports it.
+    The command line prints the message and exits with 1; any other exception is a bug and shows its
+    traceback. The class is here because `serving` imports nothing of ours and can be installed
+    alone for a client; `pipeline.common.errors` re-exports it.
     """

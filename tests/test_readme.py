@@ -7,10 +7,15 @@ import shlex
 import pytest
 
 from pipeline.commands import main
+from pipeline.recipes import loading
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 DOCS = README.parent / "docs"
 PAGES = (README, *sorted(DOCS.rglob("*.md")))
+OTHER_PAGES = (
+    README.parent / "CONTRIBUTING.md",
+    README.parent / "serving" / "deploy" / "README.md",
+)
 
 
 def code_blocks(language, page=README):
@@ -92,7 +97,48 @@ def test_options_that_pages_describe_exist():
     assert len(described) >= 10 and described <= known, described - known
 
 
-def test_the_files_they_name_exist():
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-            assert "://" in target or (page.parent / target).exists(), (page, target)
+def test_the_recipes_that_pages_show_can_be_loaded(tmp_path):
+    """Every TOML block of a guide is a recipe."""
+    blocks = [block for page in PAGES for block in code_blocks("toml", page)]
+    assert len(blocks) >= 3
+    for number, block in enumerate(blocks):
+        path = tmp_path / f"shown_{number}.toml"
+        path.write_text(block, encoding="utf-8")
+        assert loading.load_recipe(path).name == path.stem
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub and MkDocs make them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_what_the_pages_link_to_exists():
+    links = 0
+    for page in (*PAGES, *OTHER_PAGES):
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            if "://" in target:
+                continue
+            name, _, anchor = target.partition("#")
+            linked = page.parent / name if name else page
+            assert linked.exists(), (page, target)
+            assert not anchor or anchor in anchors(linked), (page, target)
+            links += 1
+    assert links > 60
+
+
+def test_no_line_of_a_page_is_too_long():
+    """Tables apart, whose rows cannot be broken, and results, whose commands are long."""
+    found = []
+    for page in (*PAGES, *OTHER_PAGES):
+        if page.parent.name == "results":
+            continue
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            if len(line) > 100 and not line.lstrip().startswith("|"):
+                found.append(f"{page.relative_to(README.parent)}:{number}")
+    assert not found, found
+
+
+def test_the_readme_is_one_page():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 150

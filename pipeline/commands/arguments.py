@@ -38,5 +38,5 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         metavar="FILE",
-        help="write the facts there too, for machines; - for standard output",
+        help="write the results as JSON; - for standard output",
     )

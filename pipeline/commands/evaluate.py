@@ -25,7 +25,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         help="SQLite file for execution_accuracy (default: the recipe's)",
     )
     parser.add_argument(
-        "--outputs", metavar="FILE", help="write the model's outputs there, one per line"
+        "--outputs", metavar="FILE", help="write the model's outputs to this file, one per line"
     )
     arguments.add_json_argument(parser)
     return parser

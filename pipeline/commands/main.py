@@ -26,7 +26,7 @@ from pipeline.common.errors import VerbatimError
 from pipeline.common.own_version import own_version
 
 _COMMANDS = (run, evaluate, score, serve, request, segment, compile, report, compare, clean)
-#: What other programs call our commands.
+#: Names that other programs have for our commands.
 _ELSEWHERE = {
     "fit": "run",
     "test": "evaluate",
@@ -46,22 +46,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0, 1 for an error, 2 for a wrong call, 3 for a model that was not blessed,
-        130 when it was interrupted, 141 when whoever read its output went away.
+        130 when it was interrupted, 141 when the reader of its output ended.
     """
     output.write_what_the_encoding_lacks()
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser(words).parse_args(words)
     notes = native_notes.left_out() if tensorflow_settings.quiet() else contextlib.nullcontext()
     if not sys.warnoptions:
-        # Third parties' deprecations say nothing to whoever runs a command; `python -W default -m
-        # pipeline.commands.main` shows them.
+        # Third parties' deprecation warnings do not help the user of a command; `python -W default
+        # -m pipeline.commands.main` shows them.
         warnings.simplefilter("ignore")
     with notes:
         return _run(options)
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Runs a command; returns its exit status, or that of its error."""
+    """Runs a command; returns its exit status or that of its error."""
     try:
         with progress_display.shown_on(output.people_stream(options)):
             status: int = options.command.run(options)
@@ -82,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 class _Version(argparse.Action):
-    """Prints the version, which is looked up only then."""
+    """Prints the version, which is looked up only on request."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"verbatim {own_version()}")
@@ -90,10 +90,10 @@ class _Version(argparse.Action):
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Returns the parser of a command line, having refused a command that there is not."""
+    """Returns the parser of a command line, after refusing an unknown command."""
     parser = argparse.ArgumentParser(
         prog="verbatim",
-        description="Text-to-text models that copy: train, evaluate, serve and ask them.",
+        description="Train, evaluate, serve and query text-to-text models that copy.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

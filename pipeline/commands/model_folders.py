@@ -1,4 +1,4 @@
-"""What a person may have meant with `--model`, where the folder holds no model."""
+"""What a user may have meant by `--model` if the folder contains no model."""
 
 import itertools
 import pathlib
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from pipeline.commands.command_error import CommandError
 
-# How far below a folder models are looked for: a run has them at models/NAME.
+# How far below a folder to search for models: a run has them at models/NAME.
 _DEPTH = 2
 
 
 def check(directory: str) -> None:
-    """Refuses a folder without a model that has models below it, and names them.
+    """Refuses a folder that has no model itself but models below it, and names them.
 
-    A folder that is wrong in another way is left to whoever loads the model.
+    Other errors of the folder are left to the code that loads the model.
 
     Raises:
         CommandError: the folder is that of a run, or of several models.
@@ -27,12 +27,12 @@ def check(directory: str) -> None:
     shown = [str(model) for model in models[:3]]
     more = ", or another" if len(models) > len(shown) else ""
     raise CommandError(
-        f"The model folder {path} holds no version; did you mean {' or '.join(shown)}{more}?"
+        f"The model folder {path} contains no version; did you mean {' or '.join(shown)}{more}?"
     )
 
 
 def _is_model(path: pathlib.Path) -> bool:
-    """Whether a folder is a SavedModel, or holds numbered ones."""
+    """Whether a folder is a SavedModel or contains numbered ones."""
     if (path / "saved_model.pb").is_file():
         return True
     return any(

@@ -14,7 +14,7 @@ from pipeline.common import whole_files
 
 
 def people_stream(options: argparse.Namespace) -> TextIO:
-    """Returns where people's lines go: not to standard output when machines read it."""
+    """Returns the stream for people: not standard output if that is for machines."""
     return sys.stderr if getattr(options, "json", None) == "-" else sys.stdout
 
 
@@ -25,7 +25,7 @@ def printer(options: argparse.Namespace) -> Callable[[str], None]:
 
 
 def write_json(path: str | None, content: Any) -> None:
-    """Writes facts as JSON: to a file, to standard output for `-`, nowhere for None."""
+    """Writes facts as JSON to a file, to standard output for `-`, or nowhere for None."""
     if not path:
         return
     # A terminal's encoding may lack a character; JSON can spell each in ASCII.
@@ -51,7 +51,7 @@ def write_what_the_encoding_lacks() -> None:
 
 
 def _as_json(content: Any) -> Any:
-    """Returns content with null for numbers that JSON lacks, such as an infinite perplexity."""
+    """Returns content with null for numbers that JSON does not have, such as infinity."""
     if isinstance(content, dict):
         return {key: _as_json(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):
@@ -72,7 +72,7 @@ def write_text(path: str, text: str) -> None:
 
 
 def check_writable(*paths: str | None) -> None:
-    """Refuses files that cannot be written, before the work whose result they are to hold.
+    """Refuses files that cannot be written, before the work whose results go there.
 
     Args:
         paths: files; None and `-` stand for no file.

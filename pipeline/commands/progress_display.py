@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import rich.progress
 
 _INDENT = "  "
-# Where a bar cannot be drawn, long work prints a line now and then.
+# How often long work prints a line where a bar cannot be drawn.
 _SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -45,7 +45,7 @@ class ProgressDisplay(logging.Handler):
         self._lines = _Lines()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Shows a record; as every handler does, it reports its own errors and goes on."""
+        """Shows a record; like every handler, it reports its own errors and continues."""
         try:
             self._show(record)
         except Exception:
@@ -70,25 +70,25 @@ class ProgressDisplay(logging.Handler):
             print(line, file=stream, flush=True)
 
     def close(self) -> None:
-        """Takes away the bars that are still there."""
+        """Removes the remaining bars."""
         if self._bars:
             self._bars.stop()
         super().close()
 
 
 class _Lines:
-    """Chooses the steps that are worth a line of their own."""
+    """Chooses the steps that get a line of their own."""
 
     def __init__(self) -> None:
         # By description: when the work began, and when its last line was due.
         self._begun: dict[str, float] = {}
         self._last_line: dict[str, float] = {}
-        # By description: when something was done first, and how much. The time before that, in
-        # which XLA may have compiled, says nothing of the time that is left.
+        # By description: when the first step was done, and how much it did. The time before it, in
+        # which XLA may have compiled, must not count in the estimate of the time left.
         self._first: dict[str, tuple[float, int]] = {}
 
     def line_of(self, step: progress.Step) -> str | None:
-        """Returns the line for a step, or None where it is too early for one."""
+        """Returns the line for a step, or None if it is too early for one."""
         now = time.monotonic()
         name = step.description
         if name not in self._begun:
@@ -99,7 +99,7 @@ class _Lines:
         if step.finished:
             for times in (self._begun, self._last_line, self._first):
                 times.pop(name, None)
-            # What was over before its first line needs no last one.
+            # Work that ended before its first line needs no last one.
             return None if last is None else _sentence(step)
         if now - (self._begun[name] if last is None else last) < _SECONDS_BETWEEN_LINES:
             return None
@@ -132,7 +132,7 @@ def _duration(seconds: float) -> str:
 
 
 class _Bars:
-    """The bars of the counted work that is being done, drawn by rich below the sentences."""
+    """The bars of counted work, drawn by rich below the sentences."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -141,7 +141,7 @@ class _Bars:
 
     @property
     def drawn(self) -> bool:
-        """Whether there is a bar at the moment."""
+        """Whether a bar is shown now."""
         return bool(self._tasks)
 
     def can_draw(self) -> bool:
@@ -150,7 +150,7 @@ class _Bars:
         return console.is_terminal and not console.is_dumb_terminal
 
     def show(self, step: progress.Step, indent: str) -> None:
-        """Draws a step; a bar goes away when its work is done."""
+        """Draws a step; removes the bar when its work is done."""
         bars = self._made()
         if step.finished:
             if step.description in self._tasks:
@@ -167,11 +167,11 @@ class _Bars:
         bars.update(task, total=step.total, completed=step.done, count=_count(step))
 
     def print_above(self, line: str) -> None:
-        """Prints a line that stays, above the bars."""
+        """Prints a permanent line above the bars."""
         self._made().console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def stop(self) -> None:
-        """Takes the bars away."""
+        """Removes the bars."""
         self._tasks.clear()
         if self._progress:
             self._progress.stop()

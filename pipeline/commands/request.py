@@ -19,10 +19,12 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     parser = commands.add_parser("request", help="ask a server")
     parser.add_argument("--address", required=True, metavar="HOST:PORT")
     parser.add_argument(
-        "--model", metavar="NAME", help="needed by TF Serving; default: the server's only model"
+        "--model",
+        metavar="NAME",
+        help="the model's name (default: the server's only model; TensorFlow Serving needs it)",
     )
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--n-best", action="store_true", help="all of the beam's answers")
+    asked.add_argument("--n-best", action="store_true", help="return all answers of the beam")
     asked.add_argument(
         "--targets", metavar="FILE", help="score these targets, one per line for each text"
     )
@@ -58,15 +60,15 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         help="the most texts in a request (default: 32)",
     )
     parser.add_argument(
-        "--tls", action="store_true", help="ask over TLS, with the certificate authorities of gRPC"
+        "--tls", action="store_true", help="use TLS, with gRPC's certificate authorities"
     )
     parser.add_argument(
-        "--tls-ca", metavar="FILE", help="PEM certificates that sign the server's; asks over TLS"
+        "--tls-ca", metavar="FILE", help="PEM certificates that sign the server's; implies --tls"
     )
     parser.add_argument(
         "--tls-key",
         metavar="FILE",
-        help="PEM key; with --tls-certificate, for a server that asks for one",
+        help="PEM key of this client; with --tls-certificate, for mutual TLS",
     )
     parser.add_argument(
         "--tls-certificate", metavar="FILE", help="PEM certificate chain of this client"
@@ -80,7 +82,9 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         "text",
     )
     parser.add_argument(
-        "--file", metavar="FILE", help="ask all texts of a file, one per line; - for standard input"
+        "--file",
+        metavar="FILE",
+        help="send all texts of a file, one per line; - for standard input",
     )
     parser.add_argument("text", nargs="*")
     arguments.add_json_argument(parser)
@@ -96,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
     texts = _texts_to_ask(options)
     features = _named_tags(options.tags)
     if features and options.continues:
-        raise CommandError("--tags are for models that translate: a language model takes none.")
+        raise CommandError("--tags are for models of pairs: a language model takes none.")
     files = (options.tls_ca, options.tls_key, options.tls_certificate)
     credentials = tls.client_credentials(*files) if options.tls or any(files) else None
     with Client(
@@ -112,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
         if options.targets:
             columns.append(_lines(options.targets))
         ask = _asker(client, list(features), options)
-        # Columns that do not fit each other the client refuses by name.
+        # The client refuses columns of different lengths by name.
         fit = all(len(column) == len(texts) for column in columns)
         answers = asking.ask_all(ask, columns, options.batch_size) if fit else ask(*columns)
         _print_answers(answers, options, _format_score if options.targets else format_answer)
@@ -144,9 +148,9 @@ def _format_score(score: "Score") -> str:
 def _print_answers(
     answers: Iterable[Any], options: argparse.Namespace, describe: Callable[[Any], str]
 ) -> None:
-    """Prints answers as they come, each one or a list of the best.
+    """Prints answers as they arrive, each a single one or a list of the best.
 
-    A refused text goes to standard error, by its number.
+    A refused text is reported on standard error, by its number.
     """
     from serving.client import RequestError
 
@@ -170,7 +174,7 @@ def _print_answers(
         if not written:
             raise
         output.write_json(options.json, written)
-        raise CommandError(f"{error} The {len(written)} texts before have their answers.") from None
+        raise CommandError(f"{error} The {len(written)} texts before it were answered.") from None
     output.write_json(options.json, written)
     if refused:
         raise CommandError(f"{refused} of {len(written)} texts were refused.")
@@ -184,7 +188,9 @@ def _texts_to_ask(options: argparse.Namespace) -> list[str]:
     texts = _lines(options.file)
     for number, text in enumerate(texts, 1):
         if not text.strip():
-            raise CommandError(f"Line {number} of {options.file} is empty; each must be a text.")
+            raise CommandError(
+                f"Line {number} of {options.file} is empty: remove it, or give a text."
+            )
     return texts
 
 
@@ -193,7 +199,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _named_tags(tags: Sequence[str]) -> dict[str, list[str]]:
-    """Returns from each column its texts, of repeated NAME=TAGS."""
+    """Returns the texts of each column, from repeated NAME=TAGS."""
     features: dict[str, list[str]] = {}
     for item in tags:
         name, separator, text = item.partition("=")

@@ -16,7 +16,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     """Adds the command's parser; returns it."""
     parser = commands.add_parser(
         "run",
-        # What most programs of the kind call it.
+        # The name that most similar programs have for it.
         aliases=["train"],
         help="train on your data through the whole pipeline, and push the model",
     )
@@ -24,7 +24,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--data",
         metavar="PATH",
-        help="a file, a folder, or two aligned files A,B (not for made-up tasks)",
+        help="a file, a folder, or two aligned files A,B (not for generated data)",
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="the run's folder")
     arguments.add_beam_argument(parser)
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     output.check_writable(options.json)
     if not options.data and not recipe.data.synthetic:
         raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
-    # Third parties print to standard output, which is not for people when machines read it.
+    # Third parties print to standard output, which is for machines here.
     with (
         contextlib.redirect_stdout(sys.stderr) if options.json == "-" else contextlib.nullcontext()
     ):

@@ -1,4 +1,4 @@
-"""What a finished run says on the terminal: a table, the gate's decision, and paths."""
+"""The summary of a finished run: a table, the gate's decision, and paths."""
 
 from collections.abc import Iterator
 
@@ -47,6 +47,6 @@ def _lines_of_data(counts: Counts, paths: dict[str, str]) -> Iterator[str]:
     for split, number in (counts.get("rejected_by_given_split") or {}).items():
         if split != "train":
             yield (
-                f"{number} of the rejected stand in the files given as {split}, which were "
-                "therefore not used whole."
+                f"{number} of the rejected records are in the files given as {split}, so these "
+                "files were not used whole."
             )

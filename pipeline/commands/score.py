@@ -21,8 +21,10 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         required=True,
         nargs="+",
         metavar="FILE",
-        help="one reference per line; several files for several references, where an empty line "
-        "is none",
+        help=(
+            "one reference per line; several files for several references, where an empty line "
+            "means none"
+        ),
     )
     parser.add_argument("--hypotheses", required=True, metavar="FILE", help="one output per line")
     parser.add_argument(
@@ -38,26 +40,30 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     )
     parser.add_argument("--metrics", default="bleu,chrf", metavar="A,B,...")
     parser.add_argument(
-        "--language", default="en", help="of the references; chooses tokenizers (default: en)"
+        "--language",
+        default="en",
+        help="language of the references; chooses tokenizers (default: en)",
     )
     parser.add_argument(
         "--tokenization",
         default="text",
         choices=("text", "whitespace"),
-        help="whitespace: the texts are tokenized already",
+        help="whitespace: the texts are already tokenized",
     )
     parser.add_argument(
         "--placeholders",
         metavar="A,B,...",
-        help="dialects of placeholders that fidelity counts, as in data.placeholders (default: "
-        "those that leave sentences alone)",
+        help=(
+            "dialects of placeholders that fidelity counts, as in data.placeholders (default: "
+            "those that do not occur in prose)"
+        ),
     )
     parser.add_argument(
         "--placeholder-pattern",
         action="append",
         default=[],
         metavar="REGEX",
-        help="a further pattern of placeholders, as in data.placeholder_patterns; may be repeated",
+        help="another pattern of placeholders, as in data.placeholder_patterns; repeatable",
     )
     parser.add_argument(
         "--tokenize",
@@ -68,13 +74,13 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         "--remove",
         default="",
         metavar="TEXT",
-        help="take this out of all texts first, such as '@@ '",
+        help="remove this from all texts first, such as '@@ '",
     )
     parser.add_argument(
         "--database", metavar="FILE", help="SQLite file that execution_accuracy runs the texts on"
     )
     parser.add_argument(
-        "--baseline", metavar="FILE", help="another system's outputs, to compare with"
+        "--baseline", metavar="FILE", help="outputs of another system to compare with"
     )
     parser.add_argument(
         "--test",
@@ -101,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     output.check_writable(options.json)
     if options.test and not options.baseline:
         raise CommandError(
-            "--test compares two systems: give the other one's outputs with --baseline FILE."
+            "--test compares two systems: give the other system's outputs with --baseline FILE."
         )
     if options.samples is not None and options.samples < 0:
         raise CommandError(f"--samples must be 0 or more; got {options.samples}.")

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if not sources:
         raise CommandError(f"{options.file} has no text: give one text per line.")
     answers = model_for_many_texts(directory).predict(sources)
-    # An empty line stays one, so that the lines of both files belong together.
+    # An empty line stays empty, so that the lines of both files correspond.
     remaining = iter(answers)
     words = [next(remaining)["source_tokens"] if line.strip() else [] for line in lines]
     print_line = output.printer(options)

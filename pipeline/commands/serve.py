@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("serving")
 
-# Requests that can wait in the server's threads for one batch, however large the batch may be.
+# The most requests that wait in the server's threads for one batch, whatever its size.
 _MOST_TOGETHER = 64
 
 
 def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     """Adds the command's parser; returns it."""
-    parser = commands.add_parser("serve", help="answer gRPC requests with a model, or several")
+    parser = commands.add_parser("serve", help="serve one or several models over gRPC and REST")
     served = parser.add_mutually_exclusive_group(required=True)
     served.add_argument(
         "--model", metavar="DIR", help="a model folder; new versions in it are loaded automatically"
@@ -30,13 +30,17 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         "--config", metavar="FILE", help="TensorFlow Serving's model config file: several models"
     )
     parser.add_argument(
-        "--port", type=int, default=8500, metavar="N", help="0 chooses a free one (default: 8500)"
+        "--port",
+        type=int,
+        default=8500,
+        metavar="N",
+        help="gRPC port; 0 chooses a free one (default: 8500)",
     )
     parser.add_argument(
         "--rest-port",
         type=int,
         metavar="N",
-        help="TF Serving's REST paths, Prometheus and a web page (default: not)",
+        help="port for REST, Prometheus metrics and a web page (default: none)",
     )
     batched = parser.add_mutually_exclusive_group()
     batched.add_argument(
@@ -52,15 +56,19 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         "--batch-delay",
         type=float,
         metavar="MS",
-        help="wait that long for more requests (default: 2; where batches run at once, a fifth of "
-        "what one takes, if that is more)",
+        help=(
+            "wait this long for more requests (default: 2; if batches run concurrently, a fifth "
+            "of a batch's time, if that is more)"
+        ),
     )
     parser.add_argument(
         "--threads-per-batch",
         type=int,
         metavar="N",
-        help="compute each batch on N cores, and as many batches at once as there are cores for: "
-        "1 gives the highest throughput, all cores (the default) the lowest latency",
+        help=(
+            "compute each batch on N cores, and as many batches concurrently as fit: 1 gives the "
+            "highest throughput, all cores (the default) the lowest latency"
+        ),
     )
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
@@ -78,7 +86,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--request-log",
         metavar="FILE",
-        help="append a line of JSON for each request ('-': standard error)",
+        help="append one line of JSON per request ('-': standard error)",
     )
     return parser
 
@@ -100,7 +108,7 @@ def _serve(options: argparse.Namespace) -> None:
         try:
             processors.compute_each_batch_on(options.threads_per_batch)
         except ValueError as error:
-            raise CommandError(f"--threads-per-batch does not fit: {error}") from None
+            raise CommandError(f"--threads-per-batch cannot be used: {error}") from None
     from serving import tls
     from serving.model_config import read_config_file
     from serving.server import ServerSettings, serve
@@ -108,8 +116,7 @@ def _serve(options: argparse.Namespace) -> None:
     batching = _batching(options, processors.batches_at_once())
     workers = ServerSettings.max_workers
     if batching:
-        # A thread for each request that can come together: in the batches that run, and in the one
-        # that is to be next.
+        # One thread per request that can be batched: in the running batches, and in the next one.
         together = (batching.parallel + 1) * min(batching.max_batch_size, _MOST_TOGETHER)
         workers = max(workers, together)
     serve(
@@ -130,9 +137,9 @@ def _serve(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _log_on_standard_error() -> Iterator[None]:
-    """Shows what the server logs: which versions are loaded, refused or rolled back, and failures.
+    """Shows the server's log: versions loaded, refused or rolled back, and failures.
 
-    Standard output is for the lines that say where it answers.
+    Standard output is for the server's addresses.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
@@ -147,7 +154,7 @@ def _log_on_standard_error() -> Iterator[None]:
 
 
 def _batching(options: argparse.Namespace, parallel: int) -> "Batching | None":
-    """Returns how requests are batched, with `parallel` batches at once; None for not at all."""
+    """Returns how requests are batched, `parallel` batches at a time; None for no batching."""
     from serving.batching import Batching
     from serving.batching_config import read_batching_file
 

@@ -1,1 +1,1 @@
-"""Ground that every package stands on."""
+"""Code that every package uses."""

@@ -1,4 +1,4 @@
-"""What C++ libraries write to standard error, without the notes that say nothing to a user.
+"""Standard error of C++ libraries, without notes that do not help a user.
 
 TensorFlow's log level does not stop all of them: some are written before it is read, those of XLA
 and sentencepiece with loggers of their own, at any time of a process.
@@ -26,20 +26,20 @@ _NOTE = re.compile(
     rb"|\w+\.cc\(\d+\) (?:\[.*\] )?LOG\(INFO\)"
 )
 _STANDARD_ERROR = 2
-# After so long, what has no line end is passed on as it is.
+# After this time text without a line end is passed on as it is.
 _SECONDS_FOR_A_LINE = 0.2
-# Processes that this one started may still write; nobody waits for them longer.
+# How long to wait for processes that this one started and that may still write.
 _SECONDS_TO_END = 1.0
 
 
 @contextlib.contextmanager
 def left_out() -> Iterator[None]:
-    """Leaves notes out of standard error while the block runs.
+    """Filters notes out of standard error while the block runs.
 
     Libraries write to the file descriptor, which becomes a pipe to a process that passes on the
-    other lines. It is a process of its own, so that the last words of a crash are passed on too.
-    `sys.stderr` does not go through it. Where Python's standard error is somebody else's, as in
-    tests, nothing happens.
+    other lines. It is a process of its own, so that the last output of a crash is passed on too.
+    `sys.stderr` does not go through it. If Python's standard error was replaced, as in tests,
+    nothing happens.
     """
     if not _is_our_standard_error():
         yield
@@ -64,7 +64,7 @@ def left_out() -> Iterator[None]:
     finally:
         sys.stderr.flush()
         sys.stderr = own
-        # This process writes to the pipe no longer, which ends the other one.
+        # This process stops writing to the pipe, which ends the other one.
         os.dup2(real, _STANDARD_ERROR)
         os.close(real)
         _wait_for(filtering)
@@ -78,12 +78,12 @@ def _is_our_standard_error() -> bool:
 
 
 def _filter(reading: int, real: int) -> None:
-    """Passes on all lines but notes until nobody can write any more; ends the process."""
+    """Passes on all lines except notes until the pipe is closed; then ends the process."""
     try:
-        # Ctrl-C reaches every process of a terminal; this one goes when the others have gone.
+        # Ctrl-C reaches every process of a terminal; this one ends when the others have ended.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        # Whoever reads the command's output must not wait for this process.
+        # A reader of the command's output must not wait for this process.
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, _STANDARD_ERROR):
             os.dup2(null, descriptor)

@@ -1,6 +1,6 @@
-"""What a long piece of work says to people while it runs.
+"""Progress of long work, for people.
 
-A library call prints nothing: it logs to `LOGGER`, and whoever wants to see it installs a handler,
+A library call prints nothing: it logs to `LOGGER`. To see it, install a handler,
 as the command line does (`pipeline.commands.progress_display`). A sentence is an ordinary record; a
 step of counted work is a record at the level `STEP`, below INFO, with a `Step` as its attribute
 `step`, so that log files are not filled with it and a terminal can draw a bar.
@@ -16,18 +16,18 @@ LOGGER = logging.getLogger("verbatim.progress")
 #: Level of the records that carry a `Step`.
 STEP = 15
 _SECONDS_BETWEEN_STEPS = 0.1
-# How many headings stand above what is said now.
+# How many headings are above the current message.
 _depth = 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """How far a piece of counted work is.
+    """The state of counted work.
 
     Attributes:
         description: what is being done, such as `decoding`.
         done: how much of it is done, in `unit`.
-        total: how much there is to do, or None where nobody knows.
+        total: how much there is to do, or None if unknown.
         unit: what is counted, in the plural: `texts`, `updates`.
         finished: whether this is the work's last step.
     """
@@ -40,20 +40,20 @@ class Step:
 
 
 def say(sentence: str) -> None:
-    """Says one sentence to whoever listens."""
+    """Logs one sentence."""
     LOGGER.info("%s", sentence, extra={"depth": _depth})
 
 
 def warn(sentence: str) -> None:
-    """Warns of something in one sentence; without a handler it goes to standard error."""
+    """Logs a warning of one sentence; without a handler it goes to standard error."""
     LOGGER.warning("%s", sentence, extra={"depth": _depth})
 
 
 @contextlib.contextmanager
 def indented() -> Iterator[None]:
-    """Marks what is said inside the block as details of what was said last.
+    """Marks messages inside the block as details of the last message.
 
-    The records' attribute `depth` says how deep they stand, so that a terminal can indent them.
+    The records' attribute `depth` is their depth, so that a terminal can indent them.
     """
     global _depth
     _depth += 1
@@ -67,7 +67,7 @@ def indented() -> Iterator[None]:
 def counted(
     description: str, total: int | None, unit: str, done: int = 0
 ) -> Iterator[Callable[[int], None]]:
-    """Shows how far a piece of counted work is, while the block runs.
+    """Reports the state of counted work while the block runs.
 
     Args:
         description, total, unit: see `Step`.

@@ -1,4 +1,4 @@
-"""TensorFlow's settings, made before it is imported; what a user has set stands."""
+"""TensorFlow's settings, made before it is imported; settings of the user are kept."""
 
 import os
 
@@ -6,10 +6,10 @@ _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 
 def quiet() -> bool:
-    """Keeps the notes of TensorFlow and gRPC out of a command's output, as far as they let it.
+    """Keeps the notes of TensorFlow and gRPC out of a command's output as far as possible.
 
     Returns:
-        Whether the user leaves it to us: who sets `TF_CPP_MIN_LOG_LEVEL` wants to see the notes.
+        False if the user has set `TF_CPP_MIN_LOG_LEVEL`, who then wants to see the notes.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     if _LOG_LEVEL in os.environ:
@@ -19,7 +19,7 @@ def quiet() -> bool:
 
 
 def for_training() -> None:
-    """Has TensorFlow multiply matrices with oneDNN, as it does by itself on newer processors only.
+    """Makes TensorFlow multiply matrices with oneDNN, its default on newer processors only.
 
     With AVX2 too, an update then takes a fifth less time. Serving without XLA must not use it: its
     products of single rows would be slower.

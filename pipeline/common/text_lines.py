@@ -10,7 +10,7 @@ from pipeline.common.errors import VerbatimError
 def read_lines(
     path: str | os.PathLike[str], kind: str, error_type: type[VerbatimError]
 ) -> list[str]:
-    """Returns a file's lines, which line feeds alone end.
+    """Returns a file's lines, which only line feeds end.
 
     `str.splitlines` cuts at U+2028 too and loses alignment.
 
@@ -20,7 +20,7 @@ def read_lines(
         error_type: what is raised.
 
     Raises:
-        VerbatimError: of that type; it cannot be read, is empty, or is no text.
+        VerbatimError: of that type; it cannot be read, is empty, or is not text.
     """
     path = pathlib.Path(path)
     try:
@@ -28,15 +28,13 @@ def read_lines(
     except FileNotFoundError:
         raise error_type(f"The {kind} file {path} does not exist.") from None
     except IsADirectoryError:
-        raise error_type(
-            f"The {kind} file {path} cannot be read: it is a folder; give a text file."
-        ) from None
+        raise error_type(f"The {kind} file {path} is a folder: give a text file.") from None
     except OSError as error:
         raise error_type(f"The {kind} file {path} cannot be read: {error.strerror}.") from None
     # ASCII letters in UTF-16 are UTF-8 too, with a NUL after or before each.
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
         raise error_type(
-            f"The {kind} file {path} is UTF-16 text, or no text at all: convert it to UTF-8."
+            f"The {kind} file {path} is UTF-16, or not text at all: convert it to UTF-8."
         )
     try:
         text = data.decode("utf-8-sig")
@@ -53,5 +51,5 @@ def read_lines(
         lines.pop()
     if not text.strip():
         which = "its only line is" if len(lines) == 1 else f"all of its {len(lines)} lines are"
-        raise error_type(f"The {kind} file {path} holds no text: {which} empty.")
+        raise error_type(f"The {kind} file {path} contains no text: {which} empty.")
     return [line.removesuffix("\r") for line in lines]

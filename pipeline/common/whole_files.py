@@ -1,4 +1,4 @@
-"""Files that appear under their names when they are complete, or not at all."""
+"""Files that appear under their names complete or not at all."""
 
 import contextlib
 import json
@@ -18,8 +18,8 @@ def whole_file(
 ) -> Iterator[IO[Any]]:
     """Opens a file for writing that replaces `path` in one step when the block ends.
 
-    If the block raises, whatever was at `path` before is still there. What cannot be replaced (a
-    pipe, a device, a file in a folder that takes no new ones) is written in place.
+    If the block raises, whatever was at `path` before is still there. A file that cannot be
+    replaced (a pipe, a device, a file in a read-only folder) is written in place.
 
     Args:
         path: a path on this machine, or an address. Text is UTF-8.
@@ -86,7 +86,7 @@ def _remote(name: str, mode: str) -> Iterator[IO[Any]]:
 
 
 def _flush_folder(folder: str) -> None:
-    """Flushes a folder's entries; else a power cut could take back a renaming."""
+    """Flushes a folder's entries; otherwise a power cut could undo a rename."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

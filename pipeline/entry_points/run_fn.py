@@ -15,12 +15,12 @@ CHECKPOINTS = "checkpoints"
 
 
 def run_fn(fn_args: Any) -> None:
-    """Trains; called by TFX's Trainer. Exporter makes of the network what is served.
+    """Trains; called by TFX's Trainer. Exporter makes the served model of the network.
 
     Args:
         fn_args: TFX's; `custom_config["recipe"]` is what `Recipe.to_json` gives,
             `custom_config["checkpoints"]`, if there is one, the folder of the checkpoints.
-            `hyperparameters`, if a Tuner found some, stand in for the recipe's own values.
+            `hyperparameters`, if a Tuner found some, replace the recipe's own values.
             `base_model`, if there is one, is an exported model: the training begins with its
             weights.
 
@@ -31,11 +31,11 @@ def run_fn(fn_args: Any) -> None:
     if fn_args.hyperparameters:
         found = search_space.read_found(fn_args.hyperparameters)
         recipe = views.with_values(recipe, found["values"])
-        # Whichever process trains, it finds them there.
+        # The process that trains finds them there.
         fn_args.custom_config = {**fn_args.custom_config, "recipe": recipe.to_json(), TUNING: found}
     base_model = getattr(fn_args, "base_model", None)
     if recipe.training.initialize_from and not base_model:
-        # In a pipeline of somebody else's, which gave the Trainer none.
+        # In a user's own pipeline, which gave the Trainer none.
         base_model = initial_model.find_version(recipe.training.initialize_from, "")
         fn_args.base_model = base_model
     if base_model:

@@ -1,4 +1,4 @@
-"""What one process of a Trainer does: trains, and writes the network and the training's facts."""
+"""The work of one process of a Trainer: trains, writes the network and the training's facts."""
 
 import json
 import os

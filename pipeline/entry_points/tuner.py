@@ -1,6 +1,6 @@
 """TFX Tuner's entry: searches for values of a recipe's keys with keras-tuner.
 
-What counts is the eval loss of trainings with them.
+Values are compared by the eval loss of trainings with them.
 """
 
 import time
@@ -52,16 +52,16 @@ def make_oracle(recipe: Recipe) -> keras_tuner.oracles.RandomSearchOracle:
         "objective": keras_tuner.Objective(OBJECTIVE, "min"),
         "hyperparameters": make_hyperparameters(tuning.space),
         "seed": tuning.seed,
-        # However many fail in a row, the others are made.
+        # However many fail in a row, the other trials still run.
         "max_consecutive_failed_trials": tuning.trials + 1,
     }
     if tuning.algorithm == "hyperband":
         epochs = tuning.epochs or recipe.training.epochs
-        # It goes on, bracket after bracket, until the trials are used up.
+        # It continues, bracket after bracket, until the trials are used up.
         oracle = keras_tuner.oracles.HyperbandOracle(
             max_epochs=epochs, hyperband_iterations=None, **options
         )
-        # Its constructor has no such argument; the base class heeds it, and TFX compares with it.
+        # Its constructor has no such argument, but the base class uses it and TFX compares with it.
         oracle.max_trials = tuning.trials
         return oracle
     kinds = {
@@ -86,7 +86,7 @@ class RecipeTuner(base_tuner.BaseTuner):
         self._started = time.monotonic()
         # Why the last trial that failed did.
         self._failure = ""
-        # Of each trial a line is said here instead.
+        # Each trial is reported in one line here instead.
         self.oracle.verbose = 0
 
     def trial_recipe(self, hyperparameters: keras_tuner.HyperParameters) -> Recipe:
@@ -105,9 +105,8 @@ class RecipeTuner(base_tuner.BaseTuner):
             or self.recipe.tuning.epochs
             or self.recipe.training.epochs
         )
-        # Several workers make the updates of one; the trials are trained in this process. One that
-        # `hyperband` lets train for longer begins anew: its learning rate falls over all of its
-        # epochs.
+        # Several workers make the updates of one; the trials are trained in this process. A trial
+        # that `hyperband` continues starts again: its learning rate falls over all of its epochs.
         return views.with_values(
             self.recipe, {**values, "training.epochs": epochs, "training.workers": 1}
         )
@@ -125,7 +124,7 @@ class RecipeTuner(base_tuner.BaseTuner):
         Raises:
             keras_tuner.errors.FailedTrialError: the values do not fit together, the training gave
                 no finite loss, or memory is too small.
-            keras_tuner.errors.FatalError: anything else, which would befall the next trial too.
+            keras_tuner.errors.FatalError: anything else, which would fail the next trial too.
         """
         keras.utils.clear_session()
         try:
@@ -139,10 +138,10 @@ class RecipeTuner(base_tuner.BaseTuner):
             self._failure = str(error)
             raise keras_tuner.errors.FailedTrialError(self._failure) from error
         except tf.errors.ResourceExhaustedError as error:
-            self._failure = "The memory is too small for it."
+            self._failure = "It ran out of memory."
             raise keras_tuner.errors.FailedTrialError(self._failure) from error
         except Exception as error:
-            # keras-tuner would take it for a failed trial and go on.
+            # keras-tuner would count it as a failed trial and continue.
             raise keras_tuner.errors.FatalError(f"{type(error).__name__}: {error}") from error
         return {OBJECTIVE: min(point["eval_loss"] for point in facts["curve"])}
 
@@ -151,7 +150,7 @@ class RecipeTuner(base_tuner.BaseTuner):
         self._started = time.monotonic()
 
     def on_trial_end(self, trial: Trial) -> None:
-        """Records a trial and says in a line how it went."""
+        """Records a trial and reports it in one line."""
         super().on_trial_end(trial)
         tuning, values = self.recipe.tuning, trial.hyperparameters.values
         epochs = f", {values['tuner/epochs']} epochs" if "tuner/epochs" in values else ""
@@ -198,14 +197,14 @@ class RecipeTuner(base_tuner.BaseTuner):
         return best_ones
 
     def search_space_summary(self, extended: bool = False) -> None:
-        """Says what is searched; TFX calls it before the search."""
+        """Reports what is searched; TFX calls it before the search."""
         tuning = self.recipe.tuning
         progress.say(
             f"{tuning.algorithm} search of up to {tuning.trials} trials: {', '.join(tuning.space)}"
         )
 
     def results_summary(self, num_trials: int = 1) -> None:
-        """Says what was found; TFX calls it after the search."""
+        """Reports the result; TFX calls it after the search."""
         for hyperparameters in self.get_best_hyperparameters(num_trials=1):
             found = search_space.read_found(hyperparameters.get_config())
             progress.say(search_space.summary(found))

@@ -1,11 +1,11 @@
 """The processes of a training by several workers.
 
-They are started here, or elsewhere by whoever sets TF_CONFIG.
+They are started here, or elsewhere by the program that sets TF_CONFIG.
 
     python -m pipeline.entry_points.worker_processes FOLDER
 
 is one worker. TF_CONFIG says which, as TensorFlow documents; FOLDER is the one of the Trainer's
-checkpoints, where the Trainer writes what is to be trained (`ARGUMENTS_FILE`); a worker that comes
+checkpoints, where the Trainer writes what is to be trained (`ARGUMENTS_FILE`); a worker that starts
 first waits for it.
 """
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 ARGUMENTS_FILE = "worker_arguments.json"
 # Why a worker gave up.
 _ERROR_FILE = "worker_error.json"
-# Status of a worker whose others are gone.
+# Exit status of a worker that lost the other workers.
 _LOST_OTHERS = 3
-# For workers to notice that one of them is gone.
+# Time for workers to notice that one of them is lost.
 _LAST_WORDS_SECONDS = 20.0
 
 
@@ -55,7 +55,7 @@ def are_needed(recipe: Recipe) -> bool:
 def train(recipe: Recipe, arguments: TrainerArguments, folder: str) -> None:
     """Trains with several workers and waits for them.
 
-    The Trainer's own process, which has used TensorFlow already, is none of them.
+    The Trainer's own process, which has already used TensorFlow, is not one of them.
 
     With TF_CONFIG it starts the worker that TF_CONFIG names; else `training.workers` of them, on
     this machine.
@@ -66,7 +66,7 @@ def train(recipe: Recipe, arguments: TrainerArguments, folder: str) -> None:
         folder: of the checkpoints of all trainings.
 
     Raises:
-        DataParallelError, ValueError: the training cannot go on; one sentence.
+        DataParallelError, ValueError: the training cannot continue; one sentence.
     """
     from pipeline.training.workers import tasks_of
 
@@ -95,14 +95,14 @@ def train(recipe: Recipe, arguments: TrainerArguments, folder: str) -> None:
     if not lost:
         _remove(folder, ARGUMENTS_FILE)
         with contextlib.suppress(OSError):
-            # Where nothing else is in it.
+            # If it is empty.
             os.rmdir(folder)
         return
     raise _lost_worker(*lost, len(processes), error)
 
 
 def _lost_worker(number: int, status: int, count: int, error: Any) -> ValueError:
-    """Returns what is raised where one of `count` workers ended with another status than 0.
+    """Returns the error for one of `count` workers that ended with a status other than 0.
 
     Args:
         number: which one, from 0.
@@ -116,15 +116,15 @@ def _lost_worker(number: int, status: int, count: int, error: Any) -> ValueError
         return DataParallelError(error["error"])
     if status == _LOST_OTHERS:
         return DataParallelError(
-            "A worker on another machine is gone, and the others cannot go on without it: start "
-            "them again, they go on from the last checkpoint."
+            "A worker on another machine was lost, and the others cannot continue without it: "
+            "start all of them again, and they resume from the last checkpoint."
         )
     how = f"ended with status {status}"
     if status < 0:
         how = f"was killed by {signal.Signals(-status).name}"
     return DataParallelError(
-        f"Worker {number + 1} of {count} {how}, and the others cannot go on without it: run the "
-        "same command again, it goes on from the last checkpoint (a worker that is killed by "
+        f"Worker {number + 1} of {count} {how}, and the others cannot continue without it: run the "
+        "same command again, and it resumes from the last checkpoint (a worker that is killed by "
         "SIGKILL usually ran out of memory; lower training.workers)."
     )
 
@@ -179,18 +179,18 @@ def work(folder: str) -> int:
         print(f"Error: {error}", file=sys.stderr, flush=True)
         _write(folder, _ERROR_FILE, {"error": str(error)})
         return 1
-    # Which of TensorFlow's it is depends on where the loss is noticed.
+    # Which of TensorFlow's errors it is depends on where the loss is noticed.
     except Exception as error:
         import tensorflow as tf
 
         if not isinstance(error, tf.errors.OpError):
             raise
         print(
-            f"Error: the other workers are gone ({type(error).__name__}).",
+            f"Error: the other workers are lost ({type(error).__name__}).",
             file=sys.stderr,
             flush=True,
         )
-        # What has begun cannot be ended in good order: TensorFlow would wait for the others.
+        # An operation that has begun cannot be ended cleanly: TensorFlow would wait for the others.
         sys.stdout.flush()
         os._exit(_LOST_OTHERS)
     return 0
@@ -209,7 +209,7 @@ def _train_as(workers: "Workers", folder: str) -> None:
             told = True
         time.sleep(1)
     train_and_save(TrainerArguments(**arguments), folder, workers)
-    # Nobody leaves before the chief has written the model: one that is gone counts as lost.
+    # No worker ends before the chief has written the model: one that ended would count as lost.
     workers.wait()
 
 
@@ -222,7 +222,7 @@ def _write(folder: str, name: str, content: Any) -> None:
 
 
 def _read(folder: str, name: str) -> Any:
-    """Returns what a file of JSON holds; None where there is no such file."""
+    """Returns the content of a JSON file; None if there is no such file."""
     import tensorflow as tf
 
     path = os.path.join(folder, name)
@@ -249,7 +249,7 @@ def main() -> int:
     handler.setFormatter(logging.Formatter("  %(message)s"))
     progress.LOGGER.addHandler(handler)
     progress.LOGGER.setLevel(logging.INFO)
-    # Sentences are printed one time, whatever other handlers TensorFlow installs.
+    # Sentences are printed once, whatever other handlers TensorFlow installs.
     progress.LOGGER.propagate = False
     return work(folder)
 

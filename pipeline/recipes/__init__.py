@@ -1,1 +1,1 @@
-"""What a run is told: recipes, and the TOML files that come with Verbatim."""
+"""Recipes, the settings of a run, and the TOML files that come with Verbatim."""

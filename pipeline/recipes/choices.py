@@ -1,7 +1,7 @@
 """What a recipe can name: tasks, formats, heads, compositions, slices and metrics."""
 
-# The copy mechanisms that a recipe can name, `softmax` being none; `keras_models.heads.registry`
-# has them.
+# The heads that a recipe can name. `softmax` copies nothing. `keras_models.heads.registry` has the
+# layers.
 HEADS = (
     "softmax",
     "pointer_generator",
@@ -14,19 +14,19 @@ HEADS = (
     "lexicon_linear",
     "lexicon_copy",
 )
-# Those that read the lexicon of translations.
+# Heads that read the lexicon of translations.
 LEXICON_HEADS = ("lexicon_bias", "lexicon_linear", "lexicon_copy")
-# Those that copy, or translate, by the decoder's attention, hence need one.
+# Heads that copy or translate by the decoder's attention, so they need one.
 ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax", *LEXICON_HEADS)
-# What a source word's vector is composed of its characters by; alone, or added to the looked-up
-# one.
+# Functions that compose a source word's vector of its characters; alone, or added to the looked-up
+# vector.
 CHARACTER_COMPOSITIONS = ("sum", "average", "max", "bilstm", "cnn", "ngram")
 COMPOSITIONS = (
     "lookup",
     *CHARACTER_COMPOSITIONS,
     *(f"lookup+{name}" for name in CHARACTER_COMPOSITIONS),
 )
-# What `pipeline.readers` reads.
+# The formats that `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
 # The dialects of placeholders; `pipeline.text.placeholders` has them.
 PLACEHOLDER_DIALECTS = (
@@ -34,8 +34,8 @@ PLACEHOLDER_DIALECTS = (
     *("drupal", "c", "objc", "java", "python", "php", "qt", "strftime", "laravel", "at"),
     *("i18next", "react", "shell", "variables", "mediawiki"),
 )
-# Those that leave sentences alone: all but names behind `!` and `$` and numbers behind `$`, which
-# prices and exclamations look like, and dates, which languages order differently.
+# Dialects that do not match prose. Left out are names after `!` and `$` and numbers after `$`,
+# which look like exclamations and prices, and dates, which languages order differently.
 DEFAULT_PLACEHOLDERS = tuple(
     name
     for name in PLACEHOLDER_DIALECTS
@@ -44,10 +44,10 @@ DEFAULT_PLACEHOLDERS = tuple(
 TASKS = ("seq2seq", "language_model")
 
 #: Slices that need no column: how many tokens the source has, whether the model's source vocabulary
-#: lacks one of them, and the file that the pair stood in.
+#: lacks one of them, and the file of the pair.
 SLICES = ("source_length", "unknown_words", "file")
-# The range of each metric of `pipeline.metrics` that the Evaluator measures, or None above where
-# there is no highest.
+# The highest value of each metric of `pipeline.metrics` that the Evaluator measures; None if there
+# is none.
 METRIC_RANGES = {
     "bleu": 100.0,
     "chrf": 100.0,

@@ -34,13 +34,13 @@ def check_data(data: DataConfig) -> None:
     }
     if any(share <= 0 for share in shares.values()):
         raise RecipeError(
-            f"The recipe keys {' and '.join(map(repr, shares))} must be above 0 where no files are "
+            f"The recipe keys {' and '.join(map(repr, shares))} must be above 0 if no files are "
             "given for these splits: all splits are used."
         )
     if sum(shares.values()) >= 1:
         raise RecipeError(
-            "The recipe keys 'data.eval_share' and 'data.test_share' must leave something to train "
-            "on: their sum must be below 1."
+            "The recipe keys 'data.eval_share' and 'data.test_share' must have a sum below 1, so "
+            "that some data are left for training."
         )
     if (data.eval_files or data.test_files) and not data.train_files:
         raise RecipeError(
@@ -56,7 +56,7 @@ def check_data(data: DataConfig) -> None:
     if data.source_features and data.tokenization != "whitespace":
         raise RecipeError(
             "The recipe key 'data.source_features' needs 'data.tokenization' = \"whitespace\": "
-            "tags belong to the tokens of a text that is tokenized already."
+            "tags belong to the tokens of a text that is already tokenized."
         )
     if reserved := set(data.extra_columns) & {
         "source",
@@ -99,7 +99,7 @@ def _named_columns(data: DataConfig) -> tuple[str, ...]:
 
 
 def check_units(recipe: RecipeKeys) -> None:
-    """Checks the token units: what goes by words needs words as units.
+    """Checks the token units: keys that work on words need words as units.
 
     Raises:
         RecipeError: keys do not fit together.
@@ -107,8 +107,8 @@ def check_units(recipe: RecipeKeys) -> None:
     data = recipe.data
     if data.source_units and data.units == "words":
         raise RecipeError(
-            "The recipe key 'data.source_units' needs 'data.units' other than \"words\": it spares "
-            "the source what cuts the target."
+            "The recipe key 'data.source_units' needs 'data.units' other than \"words\": it keeps "
+            "source words whole where target words are cut."
         )
     if data.source_units and recipe.vocabulary.joint:
         raise RecipeError(
@@ -133,7 +133,7 @@ def check_units(recipe: RecipeKeys) -> None:
         else "'data.units' = \"words\""
     )
     for key, uses_words in (
-        # What is learned may be of units; a dictionary lists words.
+        # A learned lexicon may have units; a dictionary lists words.
         (
             "lexicon.kind",
             recipe.lexicon.kind != "none"
@@ -146,11 +146,11 @@ def check_units(recipe: RecipeKeys) -> None:
         ("evaluation.slices", "unknown_words" in recipe.evaluation.slices),
     ):
         if uses_words:
-            raise RecipeError(f"The recipe key '{key}' goes by words: it needs {blamed}.")
+            raise RecipeError(f"The recipe key '{key}' works on words: it needs {blamed}.")
 
 
 def check_slice_features(data: DataConfig) -> None:
-    """Checks the columns that slices go by.
+    """Checks the columns of slices.
 
     They become features of the examples beside the texts and their tags.
 
@@ -160,9 +160,9 @@ def check_slice_features(data: DataConfig) -> None:
     for name in data.slice_features:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in SLICES:
             raise RecipeError(
-                f"The recipe key 'data.slice_features' cannot name {name!r}: a column must be "
-                f"called by letters, digits and '_', and none of {', '.join(SLICES)}; rename the "
-                "column."
+                f"The recipe key 'data.slice_features' cannot name {name!r}: the name of a column "
+                f"must consist of letters, digits and '_', and not be one of {', '.join(SLICES)}; "
+                "rename the column."
             )
         if name in data.source_features:
             raise RecipeError(
@@ -180,7 +180,7 @@ def check_source_features(data: DataConfig) -> None:
     for name in data.surface_features:
         if name not in ("case",):
             raise RecipeError(
-                f"The recipe key 'data.surface_features' can name 'case' alone; got {name!r}."
+                f"The recipe key 'data.surface_features' can only name 'case'; got {name!r}."
             )
         if name in data.source_features:
             raise RecipeError(
@@ -189,14 +189,14 @@ def check_source_features(data: DataConfig) -> None:
             )
     if "case" in data.surface_features and data.lowercase:
         raise RecipeError(
-            "The recipe key 'data.surface_features' names 'case', which 'data.lowercase' leaves "
-            "nothing of."
+            "The recipe key 'data.surface_features' names 'case', but 'data.lowercase' removes "
+            "the case: drop one of the two."
         )
     for name in data.source_features:
         # They are names of a model's inputs, beside its own.
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _OWN_SOURCE_FEATURES:
             raise RecipeError(
-                f"The recipe key 'data.source_features' cannot name {name!r}: a column of tags "
-                "must be called by letters, digits and '_', and none of "
+                f"The recipe key 'data.source_features' cannot name {name!r}: the name of a column "
+                "must consist of letters, digits and '_', and not be one of "
                 f"{', '.join(_OWN_SOURCE_FEATURES)}; rename the column."
             )

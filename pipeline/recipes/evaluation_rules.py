@@ -13,7 +13,7 @@ def check_evaluation(evaluation: EvaluationConfig, data: DataConfig) -> None:
         RecipeError: keys do not fit together.
     """
     if not evaluation.metrics:
-        raise RecipeError("The recipe key 'evaluation.metrics' must name a metric at least.")
+        raise RecipeError("The recipe key 'evaluation.metrics' must name at least one metric.")
     for name in evaluation.metrics:
         if name not in METRICS:
             raise RecipeError(
@@ -31,12 +31,12 @@ def check_evaluation(evaluation: EvaluationConfig, data: DataConfig) -> None:
             if name not in evaluation.metrics:
                 raise RecipeError(
                     f"The recipe key 'evaluation.{section}.{name}' needs '{name}' among "
-                    "'evaluation.metrics': what is not measured stops nothing."
+                    "'evaluation.metrics': a metric that is not measured cannot have a bound."
                 )
         if bounded and section.startswith("slice_") and not evaluation.slices:
             raise RecipeError(
                 f"The recipe key 'evaluation.{section}.{next(iter(bounded))}' needs "
-                "'evaluation.slices': name what to slice by."
+                "'evaluation.slices': name the slices."
             )
     known = (*SLICES, *data.slice_features)
     for name in evaluation.slices:

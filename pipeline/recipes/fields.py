@@ -31,7 +31,7 @@ def number(default: _Number, low: float | None = None, high: float | None = None
 
 def read_by(function: Callable[[str, Any], dict[str, _Value]]) -> dict[str, _Value]:
     """Returns a dataclass field for a dict, made by a function of the recipe's key and value."""
-    # A dict has no hash. Without it equal recipes still have equal hashes.
+    # A dict has no hash. Equal recipes still have equal hashes without it.
     return dataclasses.field(default_factory=dict, hash=False, metadata={"read": function})
 
 
@@ -44,7 +44,7 @@ def build(
         cls: its dataclass.
         tree: what the recipe says, a dict from key to value.
         prefix: the keys that lead to it, each with a dot, for messages.
-        known: the dotted keys of the whole recipe, which an unknown key may have meant; None for
+        known: the dotted keys of the whole recipe, to suggest one for an unknown key; None for
             those of `cls`.
 
     Raises:
@@ -89,7 +89,7 @@ def dotted_keys(cls: type[Any], prefix: str = "") -> Iterator[str]:
 def _key_suggestion(
     key: str, value: Any, prefix: str, fields: Iterable[str], known: Sequence[str]
 ) -> str:
-    """Returns the end of a sentence about an unknown key: which keys it may have meant.
+    """Returns the end of a sentence about an unknown key: the keys that it may have meant.
 
     A similar key of the same section comes first, unless another section has just this key.
     """
@@ -97,7 +97,7 @@ def _key_suggestion(
     is_section = isinstance(value, dict)
     if is_section and similar != ".":
         return similar
-    # Of a section like no other, its keys say more than its name.
+    # For a section unlike any other, list its keys instead of its name.
     for name in [*value, key] if is_section else [key]:
         if same := [other for other in known if other.rpartition(".")[2] == name]:
             return _any_of(same)
@@ -117,7 +117,7 @@ def check_value(key: str, value: Any, hint: Any, metadata: types.MappingProxyTyp
 
     Args:
         key: its name, for messages.
-        value: what the recipe says.
+        value: the recipe's value.
         hint: its type in the dataclass.
         metadata: the field's, as `choice` and `number` make it.
 

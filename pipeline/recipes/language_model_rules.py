@@ -31,7 +31,7 @@ def check_together(recipe: RecipeKeys) -> None:
 
 
 def _check_data(recipe: RecipeKeys) -> None:
-    """Checks what is read: a text that is tokenized already, in one language."""
+    """Checks the data: a text in one language that is already tokenized."""
     if recipe.lexicon.kind != "none":
         raise RecipeError(
             "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in "
@@ -55,7 +55,7 @@ def _check_data(recipe: RecipeKeys) -> None:
     if recipe.data.tokenization != "whitespace":
         raise RecipeError(
             "The recipe key 'data.tokenization' must be \"whitespace\" for a language model: its "
-            "text is tokenized already."
+            "text must already be tokenized."
         )
     for split in ("train", "eval"):
         if not getattr(recipe.data, f"{split}_files"):
@@ -76,7 +76,7 @@ def _check_model(recipe: RecipeKeys) -> None:
     if not settings.carry and settings.stride > settings.window:
         raise RecipeError(
             f"The recipe key 'language_model.stride' ({settings.stride}) cannot exceed "
-            f"'language_model.window' ({settings.window}) where 'language_model.carry' is false."
+            f"'language_model.window' ({settings.window}) if 'language_model.carry' is false."
         )
     if recipe.decoding.length_buckets[-1] <= settings.window:
         raise RecipeError(
@@ -92,7 +92,7 @@ def _check_model(recipe: RecipeKeys) -> None:
 
 
 def text_settings(recipe: RecipeKeys) -> TaskTextSettings:
-    """Returns what `pipeline.recipes.views.text_settings` has for this task alone."""
+    """Returns the part of `pipeline.recipes.views.text_settings` that only this task has."""
     return {"task": recipe.task, "unknown_word": recipe.language_model.unknown_word}
 
 

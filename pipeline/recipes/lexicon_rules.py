@@ -1,4 +1,4 @@
-"""The rules about lexicons, for the task `seq2seq`: what reads one, and what stands for a copy."""
+"""The rules about lexicons, for the task `seq2seq`: what reads one, and what replaces a copy."""
 
 from pipeline.recipes.choices import LEXICON_HEADS
 from pipeline.recipes.fields import RecipeError
@@ -6,7 +6,7 @@ from pipeline.recipes.recipe_keys import RecipeKeys
 
 
 def check_lexicons(recipe: RecipeKeys) -> None:
-    """Checks what is copied, what stands for a copy, and the files that this needs.
+    """Checks what is copied, what replaces a copy, and the files that this needs.
 
     Raises:
         RecipeError: keys do not fit together.
@@ -34,7 +34,7 @@ def check_lexicons(recipe: RecipeKeys) -> None:
     if recipe.decoding.shortlist_size:
         if recipe.lexicon.kind == "none":
             raise RecipeError(
-                "The recipe key 'decoding.shortlist_size' needs a lexicon, which proposes words: "
+                "The recipe key 'decoding.shortlist_size' needs a lexicon that proposes words: "
                 "set 'lexicon.kind' to learned, manual or hybrid."
             )
         for key, value in recipe.heads.items():
@@ -65,12 +65,11 @@ def check_lexicons(recipe: RecipeKeys) -> None:
     ):
         raise RecipeError(
             f"The recipe key 'decoding.replace_unknown' = \"{recipe.decoding.replace_unknown}\" "
-            "puts what attention looks at: it needs a 'model.attention' other than \"none\"."
+            "uses the decoder's attention: it needs a 'model.attention' other than \"none\"."
         )
     if recipe.decoding.replace_unknown in ("dictionary", "lexicon"):
         for key, head in recipe.heads.items():
-            # A search does not say which of the tokens of the source that it writes stand for
-            # [UNK].
+            # A search does not tell which of the source tokens that it writes replace [UNK].
             copies_translations = head == "pointer_softmax" and model.pointers == "dictionary"
             if (
                 head not in ("", "softmax", "lexicon_bias", "lexicon_linear")

@@ -32,7 +32,7 @@ def load_recipe(name_or_path: str | os.PathLike[str], overrides: Iterable[str] =
     """Reads a recipe by name (`localization_en_fr`) or from a `.toml` file, then applies overrides.
 
     Args:
-        name_or_path: a name out of `available_recipes()`, or the path of a TOML file.
+        name_or_path: a name from `available_recipes()`, or the path of a TOML file.
         overrides: strings `section.key=value`; the value is TOML, or plain text.
 
     Returns:
@@ -63,13 +63,13 @@ def load_recipe(name_or_path: str | os.PathLike[str], overrides: Iterable[str] =
 
 
 def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
-    """Returns the recipe with its database and lexicons looked for beside the data.
+    """Returns the recipe with its database and lexicons resolved relative to the data.
 
     Their paths become absolute, or addresses.
 
     Args:
         recipe: a `Recipe`.
-        data_path: what is given as data, absolute or an address: a folder, or a file or two in it.
+        data_path: the data path, absolute or an address: a folder, or one or two files in it.
     """
     is_folder = recipe.data.train_files or "://" in data_path or os.path.isdir(data_path)
     folder = data_path if is_folder else os.path.dirname(data_path.split(",")[0])

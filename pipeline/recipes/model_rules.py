@@ -6,7 +6,7 @@ from pipeline.recipes.recipe_keys import RecipeKeys
 
 
 def check_model(recipe: RecipeKeys) -> None:
-    """Checks the network, and what of its training depends on it.
+    """Checks the network, and the training keys that depend on it.
 
     Raises:
         RecipeError: keys do not fit together.
@@ -40,7 +40,8 @@ def check_model(recipe: RecipeKeys) -> None:
         )
     elif model.encoder == "cnn" and model.kernel_size % 2 == 0:
         raise RecipeError(
-            "The recipe key 'model.kernel_size' must be odd: as many words on either side."
+            "The recipe key 'model.kernel_size' must be odd: it covers equally many words on both "
+            "sides."
         )
     if model.initial_range and (model.body, model.encoder) != ("rnn", "rnn"):
         raise RecipeError(
@@ -59,13 +60,12 @@ def check_model(recipe: RecipeKeys) -> None:
             f"{model.head!r}."
         )
     if training.large_vocabulary_size:
-        # No target may be missing: a batch has at most so many words, and there are the special
-        # ids.
+        # No target may be missing: a batch has at most this many words, plus the special ids.
         least = max(training.batch_tokens // 2, training.bucket_lengths[-1]) + 4
         if training.large_vocabulary_size < least:
             raise RecipeError(
                 "The recipe key 'training.large_vocabulary_size' "
-                f"({training.large_vocabulary_size}) must be at least {least}, so that it holds "
+                f"({training.large_vocabulary_size}) must be at least {least}, so that it covers "
                 "all words of an update: half of 'training.batch_tokens', or the last of "
                 "'training.bucket_lengths', and 4 more."
             )

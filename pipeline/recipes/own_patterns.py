@@ -1,18 +1,19 @@
-"""Patterns of placeholders that a recipe brings, in a form that RE2 and `regex` read alike."""
+"""A recipe's own patterns of placeholders, in a form that RE2 and `regex` read alike."""
 
 import regex
 
-# RE2 takes these for ASCII, `regex` for Unicode.
+# These mean ASCII to RE2 and Unicode to `regex`.
 _ASCII = {"d": "0-9", "w": "A-Za-z0-9_", "s": r"\t\n\f\r "}
 _PART = regex.compile(r"\\(?P<escaped>.)|\[\^?\]?|\]", regex.DOTALL)
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be used; its message says why, as the end of a sentence."""
+    """A pattern that cannot be used; its message is the end of a sentence that says why."""
 
 
 def portable_pattern(pattern: str) -> str:
-    """Returns a pattern in which `\\d`, `\\w` and `\\s` are spelt out, as RE2 understands them."""
+    """Returns a pattern in which `\\d`, `\\w` and `\\s` are spelled out, with the meaning that they
+    have in RE2."""
     in_brackets = False
 
     def spell_out(match: "regex.Match[str]") -> str:
@@ -48,13 +49,13 @@ def check_pattern(pattern: str) -> None:
     try:
         compiled = regex.compile(portable)
     except regex.error as error:
-        raise PatternError(f"it is no regular expression ({error})") from None
+        raise PatternError(f"it is not a regular expression ({error})") from None
     if compiled.groups:
-        raise PatternError("its groups must not capture: write (?:...) for (...)")
+        raise PatternError("its groups must not capture: write (?:...) instead of (...)")
     try:
         # Arrow's expressions are RE2's, as TensorFlow's are.
         compute.match_substring_regex(pa.array([""]), f"(?:{portable})")
     except pa.ArrowInvalid as error:
-        raise PatternError(f"RE2 does not know it ({error})") from None
+        raise PatternError(f"RE2 does not support it ({error})") from None
     if compiled.fullmatch("") is not None:
         raise PatternError("it matches the empty text")

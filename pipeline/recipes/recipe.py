@@ -1,4 +1,4 @@
-"""A recipe: one typed, frozen dataclass tree with everything that tells one run from another."""
+"""A recipe: one typed, frozen dataclass tree with all settings of a run."""
 
 import dataclasses
 import json
@@ -15,7 +15,7 @@ _Section = TypeVar("_Section")
 
 @dataclasses.dataclass(frozen=True)
 class Recipe(RecipeKeys):
-    """All of a run's choices, which fit together.
+    """All settings of a run, checked to fit together.
 
     Raises:
         RecipeError: they do not.
@@ -28,8 +28,8 @@ class Recipe(RecipeKeys):
     def to_dict(self) -> dict[str, Any]:
         """Returns the recipe as plain dicts, lists and scalars.
 
-        `tuning` is missing if it has its defaults, so that the cache still has what was trained
-        before there was such a section.
+        `tuning` is missing if it has its defaults, so that models trained before that section
+        existed are still found in the cache.
         """
         tree: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
         if self.tuning == TuningConfig():
@@ -37,7 +37,7 @@ class Recipe(RecipeKeys):
         return tree
 
     def to_json(self) -> str:
-        """Returns the recipe as one JSON string: how it travels into TFX components."""
+        """Returns the recipe as one JSON string, the form that TFX components take."""
         return json.dumps(self.to_dict(), sort_keys=True)
 
     @classmethod
@@ -56,7 +56,7 @@ def recipe_from_dict(tree: Any) -> Recipe:
 
 
 def section_from_json(section_class: type[_Section], text: str) -> _Section:
-    """Reads one section of a recipe, such as a `DataConfig`, that travelled as JSON.
+    """Reads one section of a recipe, such as a `DataConfig`, from JSON.
 
     Raises:
         RecipeError: an unknown key or impossible value.

@@ -1,4 +1,4 @@
-"""All keys of a recipe, before any rule has looked at them."""
+"""All keys of a recipe, before any rule has checked them."""
 
 import dataclasses
 
@@ -21,13 +21,13 @@ from pipeline.recipes.sections import (
 
 @dataclasses.dataclass(frozen=True)
 class RecipeKeys:
-    """What a recipe says; `Recipe` is one whose keys fit together."""
+    """The keys of a recipe; in a `Recipe` they fit together."""
 
     # The model's name when served.
     name: str
     # What the model is for, in words, for the report and the model card.
     description: str = ""
-    # Of the data, in words, for the model card.
+    # The data's licence, in words, for the model card.
     licence: str = ""
     # What is learned: texts out of texts, or how likely each word of a text is.
     task: str = choice(*TASKS, default="seq2seq")

@@ -17,7 +17,7 @@ def check_together(recipe: RecipeKeys) -> None:
     # split a name at a dot.
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", recipe.name):
         raise RecipeError(
-            "The recipe key 'name' (by default the file's name) must be letters, digits, '-' and "
-            f"'_' alone, at most 100; got {recipe.name!r}."
+            "The recipe key 'name' (by default the file's name) must consist of at most 100 "
+            f"letters, digits, '-' and '_'; got {recipe.name!r}."
         )
     rules_of(recipe).check_together(recipe)

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, TypedDict
 
 from pipeline.recipes.fields import RecipeError, check_value, choice, suggestion
 
-_CHANGES_LOSS = "it changes the eval loss itself, by which trials are compared"
-_CHANGES_COST = "it says how a training is run, not what is learned"
+_CHANGES_LOSS = "it changes the eval loss, by which trials are compared"
+_CHANGES_COST = "it changes how a training is run, not what is learned"
 #: Keys that no trial may change, and why.
 FIXED = {
     "model.head": "other heads are compared by 'baseline.head'",
@@ -27,9 +27,9 @@ FIXED = {
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high`; of a key that takes whole numbers, whole ones.
+    """Numbers from `low` to `high`; whole numbers if the key takes whole numbers.
 
-    With scale `log` each order of magnitude is as likely.
+    With scale `log` every order of magnitude is equally likely.
     """
 
     low: float
@@ -44,7 +44,7 @@ Space: TypeAlias = dict[str, tuple[Value, ...] | Range]
 
 
 class SearchResult(TypedDict):
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         values: from dotted key to value, of the best trial.
@@ -66,7 +66,7 @@ def read(prefix: str, tree: Any, sections: Mapping[str, type[Any]]) -> Space:
     Args:
         prefix: the recipe's key that holds it, for messages.
         tree: dict from dotted key, or from section to dict from key, to a list of values or `{low,
-            high, scale}`. Of a key that stands there in both ways the last counts.
+            high, scale}`. For a key that is named in both ways the last one counts.
         sections: dict from the sections that can be searched to their dataclasses.
 
     Returns:
@@ -161,10 +161,10 @@ def _read_range(
 
 
 def examples(values: tuple[Value, ...] | Range) -> Sequence[Value]:
-    """Returns the values of a key that stand for all.
+    """Returns values of a key that represent all.
 
-    Of a list they are its values; of a range its ends and, of whole numbers, the one after `low`:
-    a number that divides both that and `low` divides every one between the ends.
+    For a list these are its values; for a range its ends and, for whole numbers, the one after
+    `low`: a number that divides both that and `low` divides every one between the ends.
     """
     if not isinstance(values, Range):
         return values
@@ -180,7 +180,7 @@ def read_found(config: Mapping[str, Any]) -> SearchResult:
     """
     values = config["values"]
     return {
-        # keras-tuner's own names, and those of the facts, have a slash; a recipe's keys have none.
+        # Names of keras-tuner and of the facts have a slash; a recipe's keys have none.
         "values": {key: value for key, value in values.items() if "/" not in key},
         "algorithm": values["tuner/algorithm"],
         "trials": values["tuner/trials"],
@@ -198,7 +198,7 @@ def describe(values: Mapping[str, Value]) -> str:
 
 
 def summary(found: SearchResult) -> str:
-    """Returns what `read_found` gave as a sentence."""
+    """Returns the result of `read_found` as a sentence."""
     failed = f", {found['failed']} of them failed" if found["failed"] else ""
     return (
         f"Found by {found['trials']} trials ({found['algorithm']} search{failed}), at an eval loss "

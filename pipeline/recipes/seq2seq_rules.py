@@ -34,8 +34,8 @@ def check_together(recipe: RecipeKeys) -> None:
     check_units(recipe)
     check_slice_features(recipe.data)
     check_evaluation(recipe.evaluation, recipe.data)
-    # What is read must be trainable (the end takes one place) and decodable: nothing is left out
-    # later.
+    # Every text that is read must be trainable (the end takes one place) and decodable, so that
+    # none is left out later.
     for key, longest in (
         ("training.bucket_lengths", recipe.training.bucket_lengths[-1] - 1),
         ("decoding.length_buckets", recipe.decoding.length_buckets[-1]),
@@ -69,13 +69,14 @@ def check_together(recipe: RecipeKeys) -> None:
         raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
     if recipe.training.deterministic and recipe.training.workers > 1:
         raise RecipeError(
-            "The recipe key 'training.deterministic' needs 'training.workers' = 1: in which order "
-            "several workers add up is not said."
+            "The recipe key 'training.deterministic' needs 'training.workers' = 1: the order in "
+            "which several workers add up gradients is not fixed."
         )
 
 
 def text_settings(recipe: RecipeKeys) -> TaskTextSettings:
-    """Returns what `pipeline.recipes.views.text_settings` has for this task alone: nothing."""
+    """Returns the part of `pipeline.recipes.views.text_settings` that only this task has:
+    nothing."""
     return {}
 
 

@@ -1,6 +1,6 @@
-"""What parts of a recipe look like on their way into components, as JSON.
+"""Settings of components, made from parts of a recipe, as JSON.
 
-Each is part of a cache key: a key is there only where the recipe has what it stands for.
+Each is part of a cache key, so a key is present only if the recipe needs it.
 """
 
 from typing import TypedDict
@@ -29,7 +29,7 @@ class _Tokenizers(TypedDict):
 
 
 class TaskTextSettings(TypedDict, total=False):
-    """What the text settings of one task alone have.
+    """Text settings that only one task has.
 
     Attributes:
         task: `"language_model"`; without it `"seq2seq"`.
@@ -45,9 +45,9 @@ class TextSettings(_Tokenizers, TaskTextSettings, total=False):
 
     Attributes:
         tokenizer: cuts the texts of both sides.
-        tokenization: the version of the rules by which texts are cut, so that no artifact that was
-            made by others is taken from a cache.
-        source_tokenizer: cuts those of the source, where it is another.
+        tokenization: the version of the rules by which texts are cut, so that artifacts of other
+            rules are not taken from a cache.
+        source_tokenizer: cuts those of the source, if it differs.
         units: what words are cut into: `"characters"` or `"subwords"`.
         source_units: `"words"` where the source's words stay whole.
     """

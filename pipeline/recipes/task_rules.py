@@ -1,4 +1,4 @@
-"""What a recipe's task decides about the recipe itself: a module per task, chosen here.
+"""Rules for a recipe that depend on its task: one module per task, chosen here.
 
 What a task does is in `pipeline.tasks`.
 """
@@ -28,7 +28,7 @@ class TaskRules(Protocol):
         """
 
     def text_settings(self, recipe: RecipeKeys) -> TaskTextSettings:
-        """Returns what `pipeline.recipes.views.text_settings` has for the task alone."""
+        """Returns the part of `pipeline.recipes.views.text_settings` that only the task has."""
 
     def composes(self, recipe: RecipeKeys) -> bool:
         """Whether the vectors of source words are composed of their characters."""

@@ -34,7 +34,7 @@ def check_tuning(recipe: RecipeKeys) -> None:
             if _shared_by_trials(changed) != _shared_by_trials(recipe):
                 raise RecipeError(
                     f"The recipe key 'tuning.space.{key}' cannot try {value!r}: it needs other "
-                    "features, and trials share those of one Transform graph."
+                    "features, but all trials share one Transform graph."
                 )
 
 

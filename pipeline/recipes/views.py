@@ -1,4 +1,4 @@
-"""What each part of a pipeline reads of a recipe: what decides its output, and so its cache key."""
+"""The part of a recipe that each component reads, which decides its output and its cache key."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ from pipeline.recipes.settings import (
 )
 from pipeline.recipes.task_rules import rules_of
 
-#: Raised by who changes how texts are cut: what is protected, or what is a token.
+#: Increase it when you change how texts are cut: what is protected, or what is a token.
 TOKENIZATION_VERSION = 2
 
 _Recipe = TypeVar("_Recipe", bound=RecipeKeys)
 
 
 def text_settings(recipe: RecipeKeys) -> TextSettings:
-    """Returns what the vocabularies and the Transform graph need to know of a recipe.
+    """Returns the settings that the vocabularies and the Transform graph read.
 
     Only these keys are part of their cache keys: a recipe that changes others keeps its features.
     """
@@ -52,7 +52,7 @@ def text_settings(recipe: RecipeKeys) -> TextSettings:
 
 
 def vocabulary_settings(recipe: RecipeKeys) -> VocabularySettings:
-    """Returns what the vocabularies need to know of a recipe: `text_settings`, and more.
+    """Returns the settings of the vocabularies: `text_settings`, and more.
 
     A text has at most as many entities with an id of their own as it has tokens.
     """
@@ -72,7 +72,7 @@ def vocabulary_settings(recipe: RecipeKeys) -> VocabularySettings:
 
 
 def subwords_settings(recipe: RecipeKeys) -> SubwordsSettings:
-    """Returns what learning the units of words needs to know of a recipe."""
+    """Returns the settings of the component that learns units."""
     return {
         **text_settings(recipe),
         "pieces": recipe.vocabulary.pieces,
@@ -82,7 +82,7 @@ def subwords_settings(recipe: RecipeKeys) -> SubwordsSettings:
 
 
 def training_recipe(recipe: _Recipe) -> _Recipe:
-    """Returns the recipe as its training sees it: without what a trained model is used for.
+    """Returns the recipe as its training sees it: without the keys of a trained model's use.
 
     So a changed beam size, metric or threshold finds the trained model in the cache. The buckets'
     lengths stay: other keys are checked against them.
@@ -94,7 +94,7 @@ def training_recipe(recipe: _Recipe) -> _Recipe:
 
 
 def tuning_recipe(recipe: _Recipe) -> _Recipe:
-    """Returns the recipe as the search for values sees it: as its training, with the search."""
+    """Returns the recipe as the Tuner sees it: that of the training, with the search."""
     return dataclasses.replace(training_recipe(recipe), tuning=recipe.tuning)
 
 
@@ -115,14 +115,14 @@ def with_values(recipe: _Recipe, values: Mapping[str, Any]) -> _Recipe:
     sections: dict[str, Any] = {
         name: dataclasses.replace(getattr(recipe, name), **keys) for name, keys in changed.items()
     }
-    # What else was to be tried need not fit these values.
+    # The other values of the search need not fit these.
     return dataclasses.replace(recipe, **sections, tuning=TuningConfig())
 
 
 def export_recipe(recipe: _Recipe) -> _Recipe:
     """Returns the recipe as an exported model sees it.
 
-    What only judges a model, or concerns another one, has its defaults. The metrics stay: an
+    Keys that only judge a model, or concern another one, have their defaults. The metrics stay: an
     exported model names them. The lexicon stays where the model reads it.
     """
     evaluation = dataclasses.replace(
@@ -150,7 +150,7 @@ def composes(recipe: RecipeKeys) -> bool:
 def reads_lexicon(recipe: RecipeKeys) -> bool:
     """Whether what the recipe serves, or its baseline, reads the lexicon of translations.
 
-    Else the lexicon is only an artifact beside them.
+    Otherwise the lexicon is only an artifact beside them.
     """
     return recipe.decoding.replace_unknown == "lexicon" or reads_lexicon_rows(recipe)
 
@@ -173,7 +173,7 @@ def imitates_scripts(recipe: RecipeKeys) -> bool:
 
 
 def transform_settings(recipe: RecipeKeys) -> TransformSettings:
-    """Returns what the Transform graph needs to know of a recipe: `text_settings`, and more.
+    """Returns the settings of the Transform graph: `text_settings`, and more.
 
     The same cache rule applies as for `text_settings`. Labels that only some heads learn from are
     made where the recipe's model or its baseline has such a head.

@@ -1,4 +1,4 @@
-"""The progress of a run's components, out of TFX's own messages about them."""
+"""The progress of a run's components, read from TFX's messages about them."""
 
 import contextlib
 import logging
@@ -9,15 +9,15 @@ from pipeline.common import progress
 from pipeline.reporting.facts import Stage
 
 _MESSAGE = re.compile(r"Component (\S+) is (running|finished)\.")
-# What TFX says between these two, of a component that is not a resolver.
+# TFX's messages between these two, for a component that is not a resolver.
 _EXECUTED = "Going to run a new execution"
 _CACHED = re.compile(r"A cached execution \d+ is used")
 
 
 class ComponentProgress(logging.Handler):
-    """Says which component runs, and keeps how long each took.
+    """Reports which component runs, and records how long each took.
 
-    What a component says itself stands indented below its name.
+    A component's own messages are indented below its name.
 
     Attributes:
         number: how many components there are.
@@ -31,13 +31,13 @@ class ComponentProgress(logging.Handler):
         self.stages: list[Stage] = []
         self.current: str | None = None
         self._started = 0.0
-        # Whether the current component's outputs are those of an earlier run; None until it is
-        # known, and said.
+        # Whether the current component's outputs come from the cache; None until it is known and
+        # reported.
         self._cached: bool | None = None
         self._indented = contextlib.ExitStack()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Reads a message of TFX's; other messages say nothing of components."""
+        """Reads a message of TFX; ignores messages that are not about components."""
         if record.name == progress.LOGGER.name:
             return
         message = record.getMessage()
@@ -55,7 +55,7 @@ class ComponentProgress(logging.Handler):
                 self._say(cached=True)
 
     def _say(self, cached: bool) -> None:
-        """Says which component it is; what it says itself stands below."""
+        """Reports which component it is; the component's own messages follow below."""
         self._cached = cached
         note = " (cached)" if cached else ""
         progress.say(f"[{len(self.stages) + 1}/{self.number}] {self.current}{note}")

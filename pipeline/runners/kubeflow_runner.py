@@ -18,9 +18,9 @@ from pipeline.recipes.recipe import Recipe
 
 DEFAULT_IMAGE = "verbatim-text:latest"
 DEFAULT_ROOT = "gs://your-bucket/verbatim"
-# What Kubernetes calls it; Vertex AI has names of its own, such as NVIDIA_TESLA_T4.
+# The name in Kubernetes; Vertex AI has names of its own, such as NVIDIA_TESLA_T4.
 DEFAULT_GPU = "nvidia.com/gpu"
-#: The parameter of the pipeline that names the data, where it is one.
+#: The parameter of the pipeline that names the data, if there is one.
 DATA_PARAMETER = "data"
 _RETRY = {"backoffDuration": "30s", "backoffFactor": 2.0, "backoffMaxDuration": "600s"}
 
@@ -55,7 +55,7 @@ class Secret:
     path: str = ""
 
 
-#: What a training needs where nothing else is said.
+#: What a training gets by default.
 TRAINER_RESOURCES = Resources(cpu=4.0, memory=16.0)
 
 
@@ -72,11 +72,10 @@ class ClusterSettings:
         gpu_type: the cluster's name of the GPU.
         resources: by component id what it may use; Trainers and the Tuner have
             `TRAINER_RESOURCES` by default.
-        retries: how often a task that failed is tried again; a training resumes from its
-            checkpoint.
-        enable_cache: whether tasks of which nothing changed are taken from an earlier run.
-        data_parameter: whether the data are a parameter of the pipeline, asked for when a run is
-            started, with the given path as its default; they are then a folder.
+        retries: how often a failed task is retried; a training resumes from its checkpoint.
+        enable_cache: whether unchanged tasks are taken from the cache.
+        data_parameter: whether the data folder is a parameter of the pipeline, set when a run
+            starts, with the given path as its default.
         secrets: what every container sees.
         beam_args: options for Beam, such as `--runner=DataflowRunner`.
     """
@@ -100,13 +99,14 @@ def compile_pipeline(
     data_path: str,
     settings: ClusterSettings = ClusterSettings(),  # noqa: B008 (it cannot be changed)
 ) -> pathlib.Path:
-    """Compiles the pipeline with TFX's KubeflowV2DagRunner, and adds what that does not know of.
+    """Compiles the pipeline with TFX's KubeflowV2DagRunner, and adds what that runner does not
+    support.
 
     Args:
         recipe: the recipe.
         output: the `.yaml` or `.json` file to write; JSON has no place for secrets.
         data_path: the data as the cluster sees it, such as `gs://bucket/pairs.tsv`.
-        settings: how it runs there.
+        settings: how it runs on the cluster.
 
     Returns:
         The path written.
@@ -138,7 +138,7 @@ def compile_pipeline(
             push_directory=push_directory,
             beam_args=settings.beam_args,
             enable_cache=settings.enable_cache,
-            # Each run has folders of its own there; a training is known by what it is made from,
+            # Each run has folders of its own there. A training is identified by its inputs,
             # whichever run began it.
             checkpoint_directory=f"{root}/checkpoints",
             initial_model=recipe.training.initialize_from,
@@ -166,10 +166,10 @@ def compile_pipeline(
     for task in spec["root"]["dag"]["tasks"].values():
         if settings.retries:
             task["retryPolicy"] = {"maxRetryCount": settings.retries, **_RETRY}
-    # Where Kubeflow keeps artifacts by itself TensorFlow may be unable to read.
+    # TensorFlow may be unable to read Kubeflow's default place for artifacts.
     spec["defaultPipelineRoot"] = settings.pipeline_root
     if settings.data_parameter:
-        # TFX leaves its default to who starts a run.
+        # TFX does not write its default into the file.
         spec["root"]["inputDefinitions"]["parameters"][DATA_PARAMETER].update(
             {
                 "defaultValue": data_path,
@@ -182,7 +182,7 @@ def compile_pipeline(
 
 
 def _check(recipe: Recipe, output: pathlib.Path, data_path: str, settings: ClusterSettings) -> None:
-    """Refuses what is wrong before the slow imports."""
+    """Refuses wrong settings before the slow imports."""
     if settings.gpu_count < 0:
         raise RecipeError(f"The number of GPUs must be 0 or more; got {settings.gpu_count}.")
     if settings.retries < 0:
@@ -194,8 +194,7 @@ def _check(recipe: Recipe, output: pathlib.Path, data_path: str, settings: Clust
         )
     if output.suffix == ".json" and settings.secrets:
         raise RecipeError(
-            "Secrets stand in a part of the file that JSON has no place for: write "
-            f"{output.stem}.yaml."
+            f"Secrets are in a part of the file that JSON cannot hold: write {output.stem}.yaml."
         )
     if (
         settings.data_parameter
@@ -203,14 +202,14 @@ def _check(recipe: Recipe, output: pathlib.Path, data_path: str, settings: Clust
         and re.search(r"[.,][^/]*$", data_path)
     ):
         raise RecipeError(
-            f"As a parameter of the pipeline the data must be a folder; {data_path} reads like "
+            f"As a parameter of the pipeline the data must be a folder; {data_path} looks like "
             "files."
         )
 
 
 @contextlib.contextmanager
 def _without_false_warning() -> Iterator[None]:
-    """Keeps back what TFX warns of where there is a default image: that there is none."""
+    """Suppresses TFX's warning about a missing default image, because there is one."""
     logger = logging.getLogger("absl")
 
     def is_true(record: logging.LogRecord) -> bool:
@@ -285,7 +284,7 @@ def _write(output: pathlib.Path, job: dict[str, Any], platform: dict[str, Any] |
         import yaml
 
         class Dumper(yaml.SafeDumper):
-            """Writes out what stands in several places, instead of referring to the first."""
+            """Writes repeated values out, instead of referring to the first."""
 
             def ignore_aliases(self, data: Any) -> bool:
                 return True
@@ -299,7 +298,7 @@ def parse_resources(text: str) -> tuple[str, Resources]:
     """Returns (component id, `Resources`) of `Trainer=cpu:8,memory:32`.
 
     Raises:
-        RecipeError: it does not read like that.
+        RecipeError: it does not have that form.
     """
     component, separator, limits = text.partition("=")
     amounts = dict(re.findall(r"(?:^|,)(cpu|memory):([0-9]+(?:\.[0-9]+)?)(?=,|$)", limits))
@@ -315,7 +314,7 @@ def parse_secret(text: str) -> Secret:
     """Returns the secret of `VARIABLE=NAME/KEY`, a variable, or of `/path=NAME`, a folder.
 
     Raises:
-        RecipeError: it does not read like either.
+        RecipeError: it has neither form.
     """
     place, _, secret = text.partition("=")
     name, _, key = secret.partition("/")

@@ -1,4 +1,4 @@
-"""Where the outputs of a pipeline's last run lie, from ML Metadata."""
+"""The folders of the outputs of a pipeline's last run, from ML Metadata."""
 
 from typing import Any
 

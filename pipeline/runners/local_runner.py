@@ -37,13 +37,13 @@ RUN_KEYS = ("title", "recipe", "versions", "counts", "stages", "seconds", "paths
 
 @dataclasses.dataclass(frozen=True)
 class _Inputs:
-    """What a run reads.
+    """The inputs of a run.
 
     Attributes:
         recipe: the recipe, with absolute paths.
-        data_path: as the user gave it, or that of made-up data.
+        data_path: as the user gave it, or that of generated data.
         plan: the files behind it.
-        initial_model: folder of the version whose weights the training begins with, or "".
+        initial_model: folder of the version whose weights the training starts from, or "".
     """
 
     recipe: Recipe
@@ -79,7 +79,7 @@ def run(
     Args:
         recipe: the recipe.
         data_path: a file, a folder, or two line-aligned files separated by a comma; None for the
-            recipe's made-up task, whose data are written into the run's folder.
+            recipe's generated data, which are written into the run's folder.
         output: the run's folder; a second run there reuses what is cached.
         beam_args: options for Beam.
         enable_cache: whether components whose inputs are unchanged are skipped.
@@ -120,7 +120,7 @@ def _checked_inputs(recipe: Recipe, data_path: str, folder: pathlib.Path) -> _In
 
 
 def _checked_initial_model(recipe: Recipe, push_directory: str) -> str:
-    """Returns the folder of the version that the training goes on from; "" where there is none.
+    """Returns the folder of the version that the training starts from; "" if there is none.
 
     Raises:
         InitialModelError: it does not fit the recipe's network.
@@ -201,7 +201,7 @@ def _run_pipeline(tfx_pipeline: Any, settings: "PipelineSettings", log: str) -> 
 def _write_results(
     folder: pathlib.Path, finished: _Finished, paths: Mapping[str, str]
 ) -> "RunFacts":
-    """Copies what the Reporter wrote into the run's folder, with what only the run knows."""
+    """Copies the Reporter's files into the run's folder, and adds facts that only the run knows."""
     from pipeline.reporting import report
     from pipeline.reporting.outputs import OUTPUTS_FOLDER
 
@@ -212,7 +212,7 @@ def _write_results(
     facts["paths"] = {**paths, **facts.get("paths", {})}
     # The same page again, with the seconds of each component.
     report.write_report(folder, facts)
-    # Outputs of an earlier run may be those of another head.
+    # Outputs of an earlier run may be from another head.
     shutil.rmtree(folder / OUTPUTS_FOLDER, ignore_errors=True)
     if (reported / OUTPUTS_FOLDER).is_dir():
         shutil.copytree(reported / OUTPUTS_FOLDER, folder / OUTPUTS_FOLDER)
@@ -256,21 +256,21 @@ def _logs_to(path: str, handler: logging.Handler) -> Iterator[None]:
 
 
 def _failure_sentence(component: str | None, error: Exception, log: str) -> str:
-    """Returns what a person needs to know of a failure.
+    """Returns a message about a failure for people.
 
-    Our own errors say what to do; for others that is the component and the log.
+    Our own errors say what to do; for others the message names the component and the log.
     """
     failed = component or "The pipeline"
     if os.strerror(errno.ENOSPC) in str(error):
         return (
-            f"{failed} failed because the disk is full: make room and run the same command again, "
-            f"which resumes where this run ended. The full log is {log}."
+            f"{failed} failed because the disk is full: free some space and run the same command "
+            f"again to resume this run. The full log is {log}."
         )
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [
         type(error).__name__
     ]
-    # TensorFlow puts where an error arose before what it is.
+    # TensorFlow puts the place of an error before the error.
     sentence = lines[-1] if lines[0] == "in user code:" else lines[0]
-    # Beam appends where in its graph it arose.
+    # Beam appends the place in its graph.
     sentence = re.sub(r" \[while running .*$", "", sentence)
     return f"{failed} failed: {sentence.rstrip('.')}. The full log is {log}."

@@ -1,4 +1,4 @@
-"""A run's folder: that its name can be used, and that one process at a time writes to it."""
+"""A run's folder: checks its name, and lets one process at a time write to it."""
 
 import contextlib
 import errno
@@ -11,9 +11,9 @@ from pipeline.common import progress
 from pipeline.runners.run_error import RunError
 
 LOCK_FILE = "run.lock"
-# What stands for other characters where TFX, Beam and TensorFlow look for the files of an artifact.
+# Wildcards for TFX, Beam and TensorFlow when they look for the files of an artifact.
 _WILDCARDS = "*?[\\"
-# A file system that knows no locks, such as some network mounts.
+# A file system without locks, such as some network mounts.
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
@@ -22,7 +22,7 @@ def checked_path(output: str | os.PathLike[str]) -> pathlib.Path:
 
     Raises:
         RunError: its name has a character that TFX, Beam and TensorFlow read as a wildcard, or is
-            not text. They would find nothing, or the files of another folder.
+            not text. They would find no files, or those of another folder.
     """
     folder = pathlib.Path(output).absolute()
     if found := [character for character in _WILDCARDS if character in str(folder)]:
@@ -44,7 +44,7 @@ def checked_path(output: str | os.PathLike[str]) -> pathlib.Path:
 def locked(folder: pathlib.Path) -> Iterator[None]:
     """Makes a run's folder, and keeps other processes out of it while the block runs.
 
-    The lock ends with the process, however that ends.
+    The lock is freed when the process ends, however it ends.
 
     Raises:
         RunError: the folder cannot be made, or another process holds its lock.
@@ -53,13 +53,13 @@ def locked(folder: pathlib.Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         file = open(folder / LOCK_FILE, "a+", encoding="utf-8")
     except OSError as error:
-        raise RunError(f"The output folder {folder} cannot be made: {error.strerror}.") from None
+        raise RunError(f"The output folder {folder} cannot be created: {error.strerror}.") from None
     with file:
         _lock(file.fileno(), folder)
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
-        # Closing the file frees the lock. The file stays: whoever removed it could let two in.
+        # Closing the file frees the lock. The file stays: removing it could let two processes in.
         yield
 
 
@@ -70,12 +70,12 @@ def _lock(descriptor: int, folder: pathlib.Path) -> None:
         holder = (folder / LOCK_FILE).read_text(encoding="utf-8").strip()
         process = f" (process {holder})" if holder else ""
         raise RunError(
-            f"Another run{process} is using the output folder {folder}: wait until it has ended, "
-            "or give another --output."
+            f"Another run{process} is using the output folder {folder}: wait until it ends, or "
+            "give another --output."
         ) from None
     except OSError as error:
         if error.errno not in _WITHOUT_LOCKS:
             raise
         progress.warn(
-            f"The file system of {folder} has no locks: start no second run in this folder."
+            f"The file system of {folder} has no locks: do not start a second run in this folder."
         )

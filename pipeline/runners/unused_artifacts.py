@@ -1,8 +1,8 @@
 """Artifacts in a run's folder that nothing refers to any more.
 
-What a folder's last complete run of each pipeline wrote or read is in use, and so is everything of
-the runs that began after it, and the model that was blessed last, which the next run is compared
-with. All else is there only for the cache, or was left by runs that failed.
+In use are: what the last complete run of each pipeline wrote or read, everything of later runs, and
+the model that was blessed last, which the next run is compared with. All other artifacts are there
+only for the cache, or were left by failed runs.
 """
 
 import dataclasses
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 METADATA_FILE = "metadata.sqlite"
 ARTIFACTS_FOLDER = "pipeline"
-# An execution's folder of one output, or what is kept of the rejects of one that failed.
+# An execution's folder of one output, or the kept rejects of one that failed.
 _EXECUTION = re.compile(r"[0-9]+(-failed)?")
-# A Trainer's folder for trainings that have not ended: they are resumed from there.
+# A Trainer's folder for unfinished trainings, which resume from there.
 _CHECKPOINTS = "checkpoints"
 _LAST_COMPONENT = "Reporter"
 
@@ -51,8 +51,8 @@ def find(folder: pathlib.Path) -> list[Unused]:
     artifacts = folder / ARTIFACTS_FOLDER
     if used and not any(path.is_relative_to(artifacts) for path in used):
         raise RunError(
-            f"The artifacts of the last run are not below {artifacts}: the folder was moved, so "
-            "move it back, or remove it whole."
+            f"The artifacts of the last run are not below {artifacts}: the folder was moved. Move "
+            "it back, or remove it."
         )
     return [
         Unused(path, _size(path))
@@ -74,8 +74,7 @@ def remove(folder: pathlib.Path, unused: Sequence[Unused]) -> None:
     ]
     for artifact in artifacts:
         artifact.state = metadata_store_pb2.Artifact.DELETED
-    # First the metadata: a folder that nothing knows is found again, an artifact without one is
-    # not.
+    # Metadata first: a folder without metadata is found again, an artifact without a folder is not.
     if artifacts:
         store.put_artifacts(artifacts)
     for path in gone:
@@ -86,7 +85,7 @@ def _store(folder: pathlib.Path) -> "metadata_store.MetadataStore":
     path = folder / METADATA_FILE
     if not path.is_file():
         raise RunError(
-            f"{folder} is not the folder of a run: give what verbatim run had as --output."
+            f"{folder} is not the folder of a run: give the --output folder of a verbatim run."
         )
     from ml_metadata import metadata_store
     from ml_metadata.proto import metadata_store_pb2
@@ -133,7 +132,7 @@ def _last_blessed(by_id: dict[int, Any]) -> set[int]:
     """Returns the ids of the newest blessing of each pipeline's Evaluator, and of its model."""
     newest: dict[str, Any] = {}
     for artifact in sorted(by_id.values(), key=lambda artifact: artifact.id):
-        # Of an anomaly's or a model's; only a model's names the model.
+        # A blessing of anomalies or of a model; only a model's names the model.
         if (
             artifact.custom_properties["blessed"].int_value
             and artifact.custom_properties["current_model_id"].int_value

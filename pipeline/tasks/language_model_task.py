@@ -1,4 +1,4 @@
-"""The task `language_model`: how likely is each word of a stream of text, after those before it."""
+"""The task `language_model`: the probability of each word of a text, given those before it."""
 
 import os
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LanguageModelTask(Task):
-    """How likely is each word of a stream of text, after those before it."""
+    """The probability of each word of a text, given those before it."""
 
     preprocessing_fn = "pipeline.features.language_model_preprocessing.preprocessing_fn"
     counts_output = "counts"
@@ -81,7 +81,7 @@ class LanguageModelTask(Task):
         language_model_export.export_model(model, transform_output, recipe, directory)
 
     def keep_training_counts(self, directory: str, vocabulary: str) -> None:
-        # A language model is measured by what it gives each word, rare or not.
+        # A language model is measured by the probability of each word, rare or not.
         pass
 
     def collect(
@@ -107,10 +107,10 @@ class LanguageModelTask(Task):
 
         limits = (
             "It writes likely text, not true text.",
-            "Text must be tokenized as the training text is: words are what white space parts.",
+            "Text must be tokenized as the training text is: words are separated by white space.",
         )
         return ModelUse({}, limits)
 
     def paths_of(self, recipe: Recipe, outputs: Outputs) -> dict[str, str]:
-        # Nothing of a stream is ever turned away, and there is no lexicon.
+        # A stream has no rejects, and there is no lexicon.
         return {}

@@ -1,4 +1,4 @@
-"""The task `seq2seq`: texts out of texts, learned from pairs."""
+"""The task `seq2seq`: text to text, learned from pairs."""
 
 import dataclasses
 import os
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Seq2SeqTask(Task):
-    """Texts out of texts, learned from pairs."""
+    """Text to text, learned from pairs."""
 
     preprocessing_fn = "pipeline.features.preprocessing.preprocessing_fn"
     counts_output = "rejects"
@@ -54,7 +54,7 @@ class Seq2SeqTask(Task):
             return recipe
         progress.say(
             f"A text of the given test files has {longest} tokens, and decoding.length_buckets "
-            f"ends at {before[-1]}: {buckets[-1]} is added, so that they are measured whole."
+            f"ends at {before[-1]}: {buckets[-1]} is added, so that the files are measured whole."
         )
         decoding = dataclasses.replace(recipe.decoding, length_buckets=buckets)
         return dataclasses.replace(recipe, decoding=decoding)
@@ -124,24 +124,24 @@ class Seq2SeqTask(Task):
         data = recipe.data
         limits = [
             f"A source of more than {recipe.decoding.length_buckets[-1]} tokens is refused.",
-            "Outputs are not checked for truth: words may be wrong, left out or added, and what is "
-            "copied may stand in the wrong place.",
+            "Outputs are not checked for truth: words may be wrong, left out or added, and copies "
+            "may be in the wrong place.",
         ]
         if recipe.decoding.keep_protected:
             limits.append(
                 "An output holds each placeholder, tag, URL and option exactly as often as its "
-                "source, as far as the copy mechanism can output it."
+                "source, if the copy mechanism can output it."
             )
         else:
             limits.append(
                 "Placeholders, tags, URLs and options of the source may be lost or invented."
             )
         if data.lowercase:
-            limits.append("All text is lower-cased.")
+            limits.append("All text is lowercased.")
         if data.tokenization == "whitespace":
             limits.append(
-                "Sources must be tokenized as the training data are: tokens are what white space "
-                "parts."
+                "Sources must be tokenized as the training data are: tokens are separated by "
+                "white space."
             )
         languages = {
             "source_language": data.source_language,

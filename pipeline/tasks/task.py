@@ -1,4 +1,4 @@
-"""What a task of a recipe decides, so that nobody else asks which one it is."""
+"""What differs between tasks, so that no other code asks which task it is."""
 
 import abc
 import os
@@ -37,7 +37,7 @@ class Task(abc.ABC):
     Attributes:
         preprocessing_fn: path of the function that Transform calls.
         counts_output: the output of the component that reads the data which says how many records
-            were read, kept and turned away.
+            were read, kept and rejected.
     """
 
     preprocessing_fn: ClassVar[str]
@@ -56,7 +56,7 @@ class Task(abc.ABC):
         """
 
     def fitted_to(self, recipe: Recipe, plan: "InputPlan | StreamPlan") -> Recipe:
-        """Returns the recipe with what the planned files make necessary; by default the same."""
+        """Returns the recipe with changes that the planned files need; by default the same."""
         return recipe
 
     @abc.abstractmethod
@@ -134,7 +134,7 @@ class Task(abc.ABC):
             cache_directory: folder for decoded answers.
 
         Returns:
-            What the run found.
+            The results of the run.
         """
 
     @abc.abstractmethod
@@ -146,7 +146,7 @@ class Task(abc.ABC):
         Args:
             recipe: the recipe that the model was trained with.
             directory: the SavedModel's folder.
-            request: what the user asks for.
+            request: the user's request.
 
         Raises:
             VerbatimError: the data or the model cannot be measured as asked; one sentence.
@@ -154,11 +154,11 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def describe_use(self, recipe: Recipe) -> "ModelUse":
-        """Returns what the model card says of the use of a recipe's model."""
+        """Returns the model card's text about the use of a recipe's model."""
 
     @abc.abstractmethod
     def paths_of(self, recipe: Recipe, outputs: Outputs) -> dict[str, str]:
         """Returns, for a run's facts, the paths of files that only this task has.
 
-        They are those of what was turned away, `"rejects"`, and of the `"lexicon"`.
+        They are those of the rejects (`"rejects"`) and of the `"lexicon"`.
         """

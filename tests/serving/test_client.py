@@ -319,20 +319,27 @@ def test_both_clients_are_called_alike():
 def test_the_programs_of_the_readme(shared_server, capsys):
     pages = (README, DOCS / "guides" / "serving.md")
     blocks = [
-        next(block for block in code_blocks("python", page) if name in block)
-        for page, name in zip(pages, ("import Client", "import AsyncClient"))
+        block for page in pages for block in code_blocks("python", page) if "serving" in block
     ]
+    said = []
     for block in blocks:
         assert "127.0.0.1:8500" in block
-        exec(
-            compile(block.replace("127.0.0.1:8500", shared_server.address), "README.md", "exec"), {}
-        )
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == "DELETE THE PAGE %(zebra_title)s? [('%(zebra_title)s?', '%(zebra_title)s?')]"
-    assert (
-        second.startswith("[[Answer(text='DELETE THE PAGE %(zebra_title)s?'")
-        and "text='save'" in second
-    )
+        names = {}
+        program = block.replace("127.0.0.1:8500", shared_server.address)
+        exec(compile(program, "README.md", "exec"), names)
+        said.append(capsys.readouterr().out.splitlines())
+    of_readme, of_guide, best, refused = said
+    assert of_readme == [
+        "DELETE THE PAGE %(zebra_title)s? [('%(zebra_title)s?', '%(zebra_title)s?')]"
+    ]
+    assert of_guide == [
+        "DELETE THE PAGE %(zebra_title)s?",
+        "%(zebra_title)s? was copied from %(zebra_title)s?",
+    ]
+    assert best[0].startswith("[[Answer(text='DELETE THE PAGE %(zebra_title)s?'")
+    assert "text='save'" in best[0]
+    assert refused == ["source[1] is empty; send a text that is not only white space.", "1"]
+    assert [type(answer) for answer in names["answers"]] == [Answer, RequestError, Answer]
 
 
 def test_format_answer():

@@ -227,7 +227,7 @@ def two_sizes():
         (changed(tensor_content=b"\x09"), None),
         (request([]), 'Input "source" holds no text'),
         (request(["a"] * 17), 'Input "source" holds 17 texts; one request may hold 16 at most.'),
-        (request(["a", "b" * 101]), "source[1] is 101 bytes long; a text may be 100 at most."),
+        (request(["a", "b" * 101]), "source[1] is 101 bytes long; a text may have at most 100."),
         (request(["a", b"\xff\xfe"]), "source[1] is not valid UTF-8."),
         (request([""]), "source[0] is empty"),
         (request(["a", " \t\u3000"]), "source[1] is empty"),
@@ -269,7 +269,7 @@ def test_bytes_that_are_no_message(channel, predict, method, message):
             message, timeout=DEADLINE, metadata=((REQUEST_ID, "mine"),)
         )
     assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert "no message of this method" in error.value.details()
+    assert "not a message of this method" in error.value.details()
     assert (REQUEST_ID, "mine") in {tuple(pair) for pair in error.value.trailing_metadata()}
     assert predict(request()).outputs
 

@@ -109,7 +109,7 @@ def test_retries_and_waiting(said, scripted_server):
     [
         ((), "Give the texts either as arguments or with --file FILE."),
         (("--file", "FILE", "a"), "Give the texts either as arguments or with --file FILE."),
-        (("--file", "FILE"), "Line 2 of FILE is empty; each must be a text."),
+        (("--file", "FILE"), "Line 2 of FILE is empty: remove it, or give a text."),
         (("--file", "nowhere"), "The text file nowhere does not exist."),
         (
             ("--attempts", 9, "a"),
@@ -118,7 +118,7 @@ def test_retries_and_waiting(said, scripted_server):
         (("--batch-size", 0, "a"), "batch_size must be 1 or more; got 0."),
         (
             ("--continue", "--tags", "pos=A", "a"),
-            "--tags are for models that translate: a language model takes none.",
+            "--tags are for models of pairs: a language model takes none.",
         ),
     ],
 )
@@ -141,7 +141,7 @@ def test_a_text_that_is_refused_costs_the_others_nothing(said, shared_server, tm
     ]
     assert "101 bytes" in lines[0] and "102 bytes" in lines[1]
     # The place in the request is not the caller's.
-    assert lines[0].endswith(": source is 101 bytes long; a text may be 100 at most.")
+    assert lines[0].endswith(": source is 101 bytes long; a text may have at most 100.")
     assert lines[3:] == ["verbatim: 3 of 7 texts were refused."]
     answers = json.loads((tmp_path / "answers").read_text())
     assert [beam and beam[0]["text"] for beam in answers] == [None, "B", "C", "D", None, None, "G"]
@@ -166,7 +166,7 @@ def test_what_was_answered_before_the_server_left_is_kept(said, scripted_server,
     assert (
         status == 1
         and out.startswith("a\n")
-        and err.endswith("The 2 texts before have their answers.\n")
+        and err.endswith("The 2 texts before it were answered.\n")
     )
     assert len(json.loads((tmp_path / "answers").read_text())) == 2
 

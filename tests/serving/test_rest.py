@@ -189,7 +189,7 @@ def test_while_models_are_loaded_their_state_is_known(model_folder, monkeypatch)
         ({"instances": [{"b64": "/w=="}]}, "not valid UTF-8"),
         ({"instances": ["\ud800"]}, "not valid UTF-8"),
         ({"instances": ["a"] * 17}, "16"),
-        ({"instances": ["a" * 101]}, "100 at most"),
+        ({"instances": ["a" * 101]}, "at most 100"),
         ({"instances": ["  "]}, "is empty"),
         ({"instances": ["a " * 9]}, "more than 8 tokens"),
         ({"instances": ["a"], "signature_name": "sing"}, 'Serving signature key "sing" not found'),

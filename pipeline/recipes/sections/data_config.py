@@ -8,9 +8,9 @@ from pipeline.recipes.fields import choice, number
 
 @dataclasses.dataclass(frozen=True)
 class DataConfig:
-    """What is read, and what is rejected at ingestion."""
+    """The data that are read, and the limits enforced at ingestion."""
 
-    # A made-up task; `run` then needs no --data.
+    # A task with generated data; `run` then needs no --data.
     synthetic: str = choice("", "rarest_word", "order_tokens", default="")
     # `text` is plain text, for language models.
     format: str = choice("auto", *FORMATS, "text", default="auto")
@@ -31,7 +31,7 @@ class DataConfig:
     source_column: str = "source"
     # The column or JSON key of the target.
     target_column: str = "target"
-    # The names of the columns, where TSV or CSV files have no header.
+    # The names of the columns, if TSV or CSV files have no header.
     columns: tuple[str, ...] = ()
     # What separates the cells of CSV files. With "\t" the format `csv` reads TSV that has quotes.
     separator: str = choice(",", ";", "\t", "|", default=",")
@@ -57,9 +57,9 @@ class DataConfig:
     # The source's own tokenization: `characters` cuts it into characters and drops its white space,
     # for the encoder that finds words itself.
     source_tokenization: str = choice("", "characters", default="")
-    # The dialects of placeholders, which no model cuts or loses, out of
-    # `pipeline.recipes.choices.PLACEHOLDER_DIALECTS`; and further patterns of them, regular
-    # expressions that RE2 understands.
+    # The dialects of placeholders, which are never cut, from
+    # `pipeline.recipes.choices.PLACEHOLDER_DIALECTS`; and further patterns, regular expressions of
+    # RE2.
     placeholders: tuple[str, ...] = DEFAULT_PLACEHOLDERS
     # Further patterns of placeholders: regular expressions that RE2 understands.
     placeholder_patterns: tuple[str, ...] = ()
@@ -86,5 +86,5 @@ class DataConfig:
 
     @property
     def extra_columns(self) -> tuple[str, ...]:
-        """The columns besides source and target: the source's tags, then what slices go by."""
+        """The columns besides source and target: the source's tags, then those of slices."""
         return (*self.source_features, *self.slice_features)

@@ -25,8 +25,8 @@ class DecodingConfig:
     length_unit: str = choice("tokens", "choices", default="tokens")
     # The weight of the penalty on source tokens that attention left out (Wu et al. 2016).
     coverage_penalty: float = number(0.0, low=0.0)
-    # 0 searches with a beam. Above 0 n_best outputs are drawn with numbers from training.seed, so
-    # that the same request gets the same answer.
+    # 0 searches with a beam. Above 0 n_best outputs are drawn, with random numbers from
+    # training.seed, so that the same request gets the same answer.
     temperature: float = number(0.0, low=0.0)
     # Draws among this many of the likeliest tokens; 0 draws among all.
     top_k: int = number(0, low=0)
@@ -34,9 +34,9 @@ class DecodingConfig:
     top_p: float = number(1.0, low=0.01, high=1.0)
     # No run of this many tokens occurs twice in an output; 0 allows all.
     no_repeat_ngram: int = number(0, low=0)
-    # What replaces [UNK]. `none` chooses another word; `copy` takes the source token that attention
-    # looks at most; `dictionary` (data.dictionary) and `lexicon` (the likeliest translation) put
-    # that token's translation, or else the token.
+    # What replaces [UNK]. `none` chooses another word; `copy` takes the source token with the
+    # highest attention; `dictionary` (data.dictionary) and `lexicon` (the likeliest translation)
+    # put that token's translation, or else the token.
     replace_unknown: str = choice("none", "copy", "dictionary", "lexicon", default="none")
     # The softmax runs over this many words of each text, the most frequent and those that the
     # lexicon proposes for its words; 0 runs it over all. An answer whose tokens have a smaller

@@ -7,7 +7,7 @@ from pipeline.recipes.fields import choice, number
 
 @dataclasses.dataclass(frozen=True)
 class LanguageModelConfig:
-    """The keys of the task `language_model` alone.
+    """The keys that only the task `language_model` has.
 
     `keras_models.language_modeling` describes the walk along the stream. Of the other sections the
     task reads: data (files, `lowercase`), vocabulary (`target_size`, `min_count`,

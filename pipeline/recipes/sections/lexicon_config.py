@@ -7,7 +7,7 @@ from pipeline.recipes.fields import choice, number
 
 @dataclasses.dataclass(frozen=True)
 class LexiconConfig:
-    """Where translations of source words come from.
+    """The source of translations of words.
 
     They are learned from the training pairs, listed in `data.dictionary`, or both.
     """
@@ -18,8 +18,8 @@ class LexiconConfig:
     model1_iterations: int = number(5, low=1)
     # Passes of EM with Model 2 and a diagonal prior (Dyer et al. 2013).
     diagonal_iterations: int = number(5, low=0)
-    # Counts the links that both directions agree on (Liang et al. 2006), or those of
-    # p(target | source) alone.
+    # Counts the links that both directions agree on (Liang et al. 2006), or only those of p(target
+    # | source).
     symmetrization: str = choice("agreement", "none", default="agreement")
     # The most translations of a word, and the smallest probability of one.
     top_k: int = number(10, low=1)

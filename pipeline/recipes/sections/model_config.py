@@ -8,7 +8,7 @@ from pipeline.recipes.fields import choice, number
 
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
-    """The network. `head` is the copy mechanism; `softmax` has none."""
+    """The network. `head` is the copy mechanism; `softmax` copies nothing."""
 
     # The copy mechanism; `softmax` has none.
     head: str = choice(*HEADS, default="pointer_generator")
@@ -20,7 +20,7 @@ class ModelConfig:
     encoder: str = choice("rnn", "cnn", "segmenting", default="rnn")
     # The cnn encoder's width of convolution.
     kernel_size: int = number(3, low=1, high=31)
-    # Body rnn: without attention the decoder sees the source through its first state alone.
+    # Body rnn: without attention the decoder sees the source only through its first state.
     attention: str = choice("additive", "dot", "bilinear", "none", default="additive")
     # Body rnn: the decoder reads the last attention vector.
     input_feeding: bool = True
@@ -43,7 +43,7 @@ class ModelConfig:
     encoder_layers: int = number(1, low=1, high=24)
     # The share of units that each training update drops.
     dropout: float = number(0.2, low=0.0, high=0.95)
-    # Coverage enters the attention score and the loss; with body transformer the loss alone.
+    # Coverage enters the attention score and the loss; with body transformer only the loss.
     coverage: bool = True
     # Head pointer_softmax: above 1 its switch is sharper.
     inverse_temperature: float = number(1.0, low=1e-6)
@@ -59,12 +59,10 @@ class ModelConfig:
     max_span: int = number(5, low=1, high=32)
     # Head span_copy: the shortest run of source tokens that is one copy.
     min_span: int = number(1, low=1, high=32)
-    # Head pointer_softmax: what points into the source.
-    # `unknown`: a word that the vocabulary lacks points to itself.
-    # `dictionary`: else to one of its translations (data.dictionary), else to where attention looks
-    # most.
-    # `entities`: a word of the source that `entity_feature` tags as an entity, even if the
-    # vocabulary has it. Every tag but O, -, _ and 0 is one.
+    # Head pointer_softmax: what points into the source. `unknown`: a word that the vocabulary lacks
+    # points to itself. `dictionary`: else to one of its translations (data.dictionary), else to
+    # where attention is highest. `entities`: a word of the source that `entity_feature` tags as an
+    # entity, even if the vocabulary has it. Every tag but O, -, _ and 0 is one.
     pointers: str = choice("unknown", "dictionary", "entities", default="unknown")
     # One of data.source_features.
     entity_feature: str = ""
@@ -76,7 +74,7 @@ class ModelConfig:
     # of both (Arthur 2018, chapter 4). `ngram` composes it of runs of up to 4 characters, which are
     # hashed into `ngram_buckets`.
     composition: str = choice(*COMPOSITIONS, default="lookup")
-    # Of a longer word the first and the last characters count.
+    # Of a longer word the first and the last characters are read.
     word_length: int = number(16, low=1, high=128)
     # Composition `ngram`: the number of vectors that runs of characters are hashed to.
     ngram_buckets: int = number(50_021, low=1, high=2_000_000)

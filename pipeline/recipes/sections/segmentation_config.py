@@ -17,7 +17,7 @@ class SegmentationConfig:
     mean_length: float = number(2.0, low=1.0)
     # What a word is composed of.
     composes: str = choice("states", "embeddings", default="states")
-    # Ours, and what makes it learn. A word's state also has its composed vector and its last
+    # Ours; makes learning much easier. A word's state also has its composed vector and its last
     # character's state, all normalised.
     residual: bool = False
     # Ours: vectors of whole words, found by a hash, are added; 0 adds none.
@@ -49,8 +49,8 @@ class SegmentationConfig:
     warm_up: str = choice("none", "prior", "script", "kana", default="none")
     # How many updates the warm-up takes.
     warm_up_updates: int = number(500, low=1)
-    # Above 0, this many updates train the translation alone, then as many the segmentation alone,
-    # in turn.
+    # Above 0, this many updates train only the translation, then as many only the segmentation, in
+    # turn.
     alternate_updates: int = number(0, low=0)
     # How many segmentations a served model decodes: the likeliest and sampled ones.
     decoding_samples: int = number(1, low=1, high=16)

@@ -41,8 +41,8 @@ def test_run_refuses_bad_input_before_anything_slow(refused, texts):
     assert "it is a folder" in run(RECIPE, data, output, "--json", texts)
     assert "no folder" in run(RECIPE, data, output, "--json", texts / "absent" / "facts.json")
     assert not output.exists()
-    assert "cannot be made" in run(RECIPE, data, texts / "pairs.tsv")
-    assert "cannot be made" in run(RECIPE, data, texts / "pairs.tsv" / "below")
+    assert "cannot be created" in run(RECIPE, data, texts / "pairs.tsv")
+    assert "cannot be created" in run(RECIPE, data, texts / "pairs.tsv" / "below")
 
 
 def test_run_says_only_json_where_json_is_asked_for(texts, capsys, monkeypatch):

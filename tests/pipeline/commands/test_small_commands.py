@@ -62,7 +62,7 @@ def test_the_folder_of_a_run_is_no_model_but_names_its_models(command, refused, 
     models = tmp_path / "models"
     for folder in (tmp_path, models):
         assert sentence(folder) == (
-            f"The model folder {folder} holds no version; did you mean {models / 'de'} or "
+            f"The model folder {folder} contains no version; did you mean {models / 'de'} or "
             f"{models / 'fr'}?"
         )
     assert "did you mean" not in sentence(tmp_path / "absent")

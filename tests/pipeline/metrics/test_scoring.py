@@ -63,8 +63,8 @@ def test_score_files_reads_training_words(tmp_path):
             "'unseen_copies' needs the words seen in training",
         ),
         ({"references": "nothing"}, "references file .*nothing does not exist"),
-        ({"references": "."}, "cannot be read: it is a folder; give a text file"),
-        ({"hypotheses": "one_blank"}, "one_blank holds no text: its only line is empty"),
+        ({"references": "."}, "is a folder: give a text file"),
+        ({"hypotheses": "one_blank"}, "one_blank contains no text: its only line is empty"),
         ({"metrics": "BLEU,rougel"}, "no metric 'BLEU'; did you mean 'bleu'"),
         ({"metrics": "rougel"}, "no metric 'rougel'; did you mean 'rougeL'"),
         ({"metrics": " , "}, "No metric is named"),
@@ -75,15 +75,15 @@ def test_score_files_reads_training_words(tmp_path):
         ({"hypotheses": "latin1"}, "latin1 is not UTF-8: line 2 cannot be read; convert"),
         (
             {"references": "utf-16"},
-            "references file .*utf-16 is UTF-16 text, or no text at all: convert",
+            "references file .*utf-16 is UTF-16, or not text at all: convert",
         ),
         (
             {"references": "utf-16-le"},
-            "references file .*utf-16-le is UTF-16 text, or no text at all: convert",
+            "references file .*utf-16-le is UTF-16, or not text at all: convert",
         ),
         (
             {"hypotheses": "blank"},
-            "hypotheses file .*blank holds no text: all of its 2 lines are empty",
+            "hypotheses file .*blank contains no text: all of its 2 lines are empty",
         ),
         (
             {"metrics": "perplexity"},

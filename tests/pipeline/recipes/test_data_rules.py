@@ -29,7 +29,7 @@ from tests.pipeline.recipes.refusals import refusal
         ),
         ({"test_files": ["a.tsv"]}, "need 'data.train_files'"),
         ({"placeholders": ["pyhton"]}, "cannot name 'pyhton'; did you mean 'python'?"),
-        ({"placeholder_patterns": ["(?=x)y"]}, "cannot have '(?=x)y': RE2 does not know it"),
+        ({"placeholder_patterns": ["(?=x)y"]}, "cannot have '(?=x)y': RE2 does not support it"),
         ({"placeholder_patterns": ["x*"]}, "cannot have 'x*': it matches the empty text"),
         (
             {"train_files": ["a"], "test_files": ["b"], "eval_share": 0.0},
@@ -70,7 +70,7 @@ def test_what_goes_by_words_needs_words():
     ):
         assert recipe_from_dict({"name": "x", **tree})
         data = {"data": {**tree.get("data", {}), "units": "subwords"}}
-        assert "goes by words" in refusal(recipe_from_dict, {"name": "x", **tree, **data})
+        assert "works on words" in refusal(recipe_from_dict, {"name": "x", **tree, **data})
     # What is learned is of whatever units there are.
     assert recipe_from_dict(
         {"name": "x", "lexicon": {"kind": "learned"}, "data": {"units": "subwords"}}

@@ -9,7 +9,7 @@ from tests.pipeline.recipes.refusals import refusal
 @pytest.mark.parametrize(
     "evaluation, words",
     [
-        ({"metrics": []}, "'evaluation.metrics' must name a metric"),
+        ({"metrics": []}, "'evaluation.metrics' must name at least one metric"),
         ({"metrics": ["blue"]}, "unknown metric 'blue'; did you mean 'bleu'?"),
         ({"metrics": ["bleu", "bleu"]}, "'evaluation.metrics' names something twice"),
         (

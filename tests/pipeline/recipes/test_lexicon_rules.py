@@ -57,10 +57,10 @@ def test_what_reads_a_lexicon_needs_one():
         ),
         (
             ["decoding.replace_unknown=copy", "model.attention=none", "model.head=softmax"],
-            "'decoding.replace_unknown' = \"copy\" puts what attention looks at",
+            "'decoding.replace_unknown' = \"copy\" uses the decoder's attention",
         ),
-        (['data.surface_features=["colour"]'], "can name 'case' alone; got 'colour'"),
-        (['data.surface_features=["case"]', "data.lowercase=true"], "leaves nothing of"),
+        (['data.surface_features=["colour"]'], "can only name 'case'; got 'colour'"),
+        (['data.surface_features=["case"]', "data.lowercase=true"], "removes the case"),
         (["data.tokenization=whitespace", 'data.source_features=["ids"]'], "cannot name 'ids'"),
         (["data.tokenization=whitespace", 'data.source_features=["a b"]'], "cannot name 'a b'"),
         (

@@ -31,7 +31,7 @@ RECIPE = "localization_en_fr"
         ),
         (
             "tuning.space.model.coverage=[true, false]",
-            "cannot name 'model.coverage': it changes the eval loss itself",
+            "cannot name 'model.coverage': it changes the eval loss, by which",
         ),
         (
             "tuning.space.training.epochs=[1, 2]",

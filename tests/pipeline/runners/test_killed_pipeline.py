@@ -47,6 +47,6 @@ def test_a_full_disk_is_one_sentence():
     )
     sentence = local_runner._failure_sentence("Trainer", error, "out/run.log")
     assert sentence.startswith(
-        "Trainer failed because the disk is full: make room and run the same command again"
+        "Trainer failed because the disk is full: free some space and run the same command again"
     )
     assert sentence.endswith("The full log is out/run.log.")

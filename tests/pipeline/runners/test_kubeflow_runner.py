@@ -124,7 +124,7 @@ def test_wrong_calls_are_one_sentence(tmp_path):
         with pytest.raises(RecipeError, match="0 or more; got -1"):
             compiled(tmp_path / "p.yaml", **keys)
     with pytest.raises(
-        RecipeError, match="must be a folder; gs://bucket/pairs.tsv reads like files"
+        RecipeError, match="must be a folder; gs://bucket/pairs.tsv looks like files"
     ):
         compiled(tmp_path / "p.yaml", data_parameter=True)
     with pytest.raises(RecipeError, match="write p.yaml"):

@@ -191,7 +191,7 @@ def test_a_recipe_chooses_dialects_and_adds_patterns():
     [
         ("(", "no regular expression"),
         ("(a)", "write (?:...)"),
-        ("(?=a)b", "RE2 does not know it"),
+        ("(?=a)b", "RE2 does not support it"),
         (r"(?:a)*", "empty text"),
         ("", "empty text"),
         ("[[:alpha:]]x", "[A-Za-z]"),

@@ -177,7 +177,7 @@ def test_texts_that_normalization_changed_are_left_out_and_counted():
         ({"vocabulary": {"joint": True}}, "'vocabulary.joint' must be false"),
         (
             {"lexicon": {"kind": "learned"}},
-            "'lexicon.kind' goes by words: it needs 'data.source_tokenization' = \"\"",
+            "'lexicon.kind' works on words: it needs 'data.source_tokenization' = \"\"",
         ),
     ],
 )

@@ -103,6 +103,21 @@ class CopyHead(keras.layers.Layer):
         names = inspect.signature(self.build).parameters
         self.build(**{name: shape for name, shape in shapes.items() if name in names})
 
+    def tie(self, embedding):
+        """Makes an embedding the weights of the softmax over words; before the head is built.
+
+        Args:
+            embedding: a built `keras.layers.Embedding` of V ids.
+
+        Raises:
+            ValueError: the head has no softmax over words.
+        """
+        if self.vocabulary is None:
+            raise ValueError(
+                f"{type(self).__name__} has no softmax over words that could be tied to embeddings."
+            )
+        self.vocabulary.tie(embedding)
+
     def prepare(self, states):
         """Returns what can be computed of the source alone: tensors to add to `memory`."""
         return {}

@@ -75,6 +75,7 @@ class SpanCopy(CopyHead):
 
     COPYING_CONTEXTS = ("start", "expected")
     merges = False
+    _tied = None
 
     def __init__(
         self, vocabulary_size, max_span=5, units=None, copying_context="expected", **kwargs
@@ -106,6 +107,8 @@ class SpanCopy(CopyHead):
         self.switch.build((None, units))
         self.readout = dense("readout", 2 * units, use_bias=False)
         self.vocabulary = VocabularySoftmax(self.vocabulary_size, dtype=policy, name="vocabulary")
+        if self._tied is not None:
+            self.vocabulary.tie(self._tied)
         self.vocabulary.build((None, units))
         self.start_query = dense("start_query", units, activation="tanh")
         self.transducer_state = dense("transducer_state", units, activation="tanh")
@@ -125,6 +128,10 @@ class SpanCopy(CopyHead):
             setattr(
                 self, f"{which}_score", self.add_weight(shape=(units, 1), name=f"{which}_score")
             )
+
+    def tie(self, embedding):
+        # Its softmax is made when sizes are known.
+        self._tied = embedding
 
     def compute_mask(self, inputs, previous_mask=None):
         """Returns None: the loss masks padding by the labels."""

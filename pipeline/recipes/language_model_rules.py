@@ -84,11 +84,21 @@ def _check_model(recipe: RecipeKeys) -> None:
             f"exceed 'language_model.window' ({settings.window}): a passage is measured after a "
             "window's words of context."
         )
-    if settings.tie_weights and recipe.model.embedding_size != recipe.model.hidden_size:
+    if recipe.model.tie_embeddings == "all":
         raise RecipeError(
-            "The recipe key 'language_model.tie_weights' needs 'model.embedding_size' and "
-            "'model.hidden_size' to be equal."
+            'The recipe key \'model.tie_embeddings\' must be "target" or "none" for a language '
+            "model: it has no source."
         )
+    tied = {
+        "language_model.tie_weights": settings.tie_weights,
+        "model.tie_embeddings": recipe.model.tie_embeddings == "target",
+    }
+    for key, is_tied in tied.items():
+        if is_tied and recipe.model.embedding_size != recipe.model.hidden_size:
+            raise RecipeError(
+                f"The recipe key '{key}' needs 'model.embedding_size' and 'model.hidden_size' to "
+                "be equal in a language model."
+            )
 
 
 def text_settings(recipe: RecipeKeys) -> TaskTextSettings:

@@ -66,6 +66,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
             "characters": inputs.characters,
             "buckets": config.ngram_buckets,
         },
+        "tie_embeddings": config.tie_embeddings,
         "dtype": "mixed_bfloat16" if training.mixed_precision else "float32",
     }
     if config.body == "transformer":

@@ -25,6 +25,7 @@ BODY_OPTIONS = (
     "lexicon_shape",
     "composition",
     "composition_options",
+    "label_smoothing",
 )
 
 
@@ -64,6 +65,8 @@ class Seq2Seq(keras.Model):
             source_length * word_length]` `source_characters`, as many places for each word.
         composition_options: dict of `word_length` and of arguments of `CharacterComposition`
             (`characters` and, where wanted, others); for compositions with characters.
+        label_smoothing: epsilon of training, see `CopyHead.target_log_prob`: what `call` returns is
+            then, in training alone, (1 - epsilon) log p(target) + epsilon times the mean log p.
         embedding_stddev: of the first vectors of features and composed words; a body's own choice.
 
     Raises:
@@ -94,6 +97,7 @@ class Seq2Seq(keras.Model):
         lexicon_shape=None,
         composition="lookup",
         composition_options=None,
+        label_smoothing=0.0,
         embedding_stddev=1.0,
         **kwargs,
     ):
@@ -118,6 +122,14 @@ class Seq2Seq(keras.Model):
             )
             for name, size in sorted((source_features or {}).items())
         }
+        if not 0.0 <= label_smoothing < 1.0:
+            raise ValueError(f"label_smoothing must be from 0 to below 1; got {label_smoothing}.")
+        if label_smoothing and self.large_vocabulary_size and not large_vocabulary_drawn:
+            raise ValueError(
+                "label_smoothing with a large_vocabulary_size needs a large_vocabulary_drawn above "
+                "0: it would raise the scores of words that no softmax runs over."
+            )
+        self.label_smoothing = label_smoothing
         self.embedding_stddev = embedding_stddev
         self.features_size = feature_size * len(self.feature_embeddings)
         # `lookup`, `sum` or `lookup+sum`.
@@ -360,8 +372,11 @@ class Seq2Seq(keras.Model):
         state, memory = keras.tree.map_structure(ops.stop_gradient, (state, memory))
         return ops.cast(ops.argmax(self.head.step_log_probs(state, memory)[0], axis=-1), "int32")
 
-    def score_targets(self, state, memory, inputs, training):
-        """The head's log-probabilities of the targets, float32 `[batch, target_length]`."""
+    def score_targets(self, state, memory, inputs, training, smooths=True):
+        """The head's log-probabilities of the targets, float32 `[batch, target_length]`.
+
+        They are smoothed in training if `smooths` is true.
+        """
         targets = ops.cast(inputs["target_extended_ids"], "int32")
         labels = {name: inputs[name] for name in LABEL_FEATURES if name in inputs}
         if training and self.large_vocabulary_size:
@@ -374,4 +389,9 @@ class Seq2Seq(keras.Model):
                 **memory,
                 "candidates": softmax_candidates(targets, *sizes, seed=self.candidates_seed),
             }
-        return self.head.target_log_prob(state, memory, targets, labels, training=training)
+        options = {}
+        if training and smooths and self.label_smoothing:
+            options["label_smoothing"] = self.label_smoothing
+        return self.head.target_log_prob(
+            state, memory, targets, labels, training=training, **options
+        )

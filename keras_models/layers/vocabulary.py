@@ -306,3 +306,30 @@ class VocabularySoftmax(keras.layers.Dense):
             return target_log_softmax(self.logits(hidden), targets)
         chosen, normaliser = self.target_logits(hidden, targets, candidates)
         return ops.where(targets < self.units, chosen - normaliser, LOG_ZERO)
+
+    def score(self, hidden, targets, candidates=None, with_normaliser=True):
+        """Returns what `target_log_prob` does, and the log-normaliser that `target_logits` has.
+
+        The second is None unless `with_normaliser`: it costs a little.
+        """
+        if not with_normaliser:
+            return self.target_log_prob(hidden, targets, candidates), None
+        chosen, normaliser = self.target_logits(hidden, targets, candidates)
+        return ops.where(targets < self.units, chosen - normaliser, LOG_ZERO), normaliser
+
+    def mean_logit(self, hidden):
+        """Returns the mean of the logits of all words, without computing any of them.
+
+            mean_w (W_w . h + b_w) = mean_w(W_w) . h + mean_w(b_w)
+
+        Args:
+            hidden: `[batch, length, hidden_size]`.
+
+        Returns:
+            float32 `[batch, length]`.
+        """
+        columns, bias, hidden = (
+            ops.cast(ops.cast(value, self.compute_dtype), "float32")
+            for value in (self.columns(), self.bias, self.project(hidden))
+        )
+        return ops.sum(hidden * ops.mean(columns, axis=0), axis=-1) + ops.mean(bias)

@@ -337,7 +337,11 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             return log_prob
         attention = ops.exp(steps["attention_log_weights"])
         source_ids = ops.cast(inputs["source_ids"], "int32")
-        arguments = (source_ids, segmented["mask"], log_prob, ops.not_equal(targets, 0), attention)
+        reward = log_prob
+        if self.label_smoothing:
+            # A segmentation's worth is the likelihood itself.
+            reward = self.score_targets(state, memory, inputs, training, smooths=False)
+        arguments = (source_ids, segmented["mask"], reward, ops.not_equal(targets, 0), attention)
         self.add_loss(self.policy.loss(segmented, *arguments))
         return ops.mean(
             ops.reshape(self.policy.share(log_prob), (-1, samples, ops.shape(log_prob)[1])), axis=1

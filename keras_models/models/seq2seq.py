@@ -25,6 +25,7 @@ BODY_OPTIONS = (
     "composition",
     "composition_options",
     "tie_embeddings",
+    "label_smoothing",
 )
 
 
@@ -68,6 +69,8 @@ class Seq2Seq(WordVectors):
             the softmax over words (Press and Wolf 2017); or `"all"`, the source's embeddings, too,
             where one vocabulary has both. They begin with N(0, 1/e), small enough for a softmax,
             and are multiplied by sqrt(e) as inputs.
+        label_smoothing: epsilon of training, see `CopyHead.target_log_prob`: what `call` returns is
+            then, in training alone, (1 - epsilon) log p(target) + epsilon times the mean log p.
         embedding_stddev: of the first vectors of features and composed words; a body's own choice.
 
     Raises:
@@ -99,6 +102,7 @@ class Seq2Seq(WordVectors):
         composition="lookup",
         composition_options=None,
         tie_embeddings="none",
+        label_smoothing=0.0,
         embedding_stddev=1.0,
         **kwargs,
     ):
@@ -125,6 +129,14 @@ class Seq2Seq(WordVectors):
             embedding_stddev,
             tie_embeddings,
         )
+        if not 0.0 <= label_smoothing < 1.0:
+            raise ValueError(f"label_smoothing must be from 0 to below 1; got {label_smoothing}.")
+        if label_smoothing and self.large_vocabulary_size and not large_vocabulary_drawn:
+            raise ValueError(
+                "label_smoothing with a large_vocabulary_size needs a large_vocabulary_drawn above "
+                "0: it would raise the scores of words that no softmax runs over."
+            )
+        self.label_smoothing = label_smoothing
         if self.head.needs_lexicon and lexicon_shape is None:
             raise ValueError(
                 f"The head {head!r} needs a lexicon of translations: give lexicon_shape."
@@ -320,8 +332,11 @@ class Seq2Seq(WordVectors):
         state, memory = keras.tree.map_structure(ops.stop_gradient, (state, memory))
         return ops.cast(ops.argmax(self.head.step_log_probs(state, memory)[0], axis=-1), "int32")
 
-    def score_targets(self, state, memory, inputs, training):
-        """The head's log-probabilities of the targets, float32 `[batch, target_length]`."""
+    def score_targets(self, state, memory, inputs, training, smooths=True):
+        """The head's log-probabilities of the targets, float32 `[batch, target_length]`.
+
+        They are smoothed in training if `smooths` is true.
+        """
         targets = ops.cast(inputs["target_extended_ids"], "int32")
         labels = {name: inputs[name] for name in LABEL_FEATURES if name in inputs}
         if training and self.large_vocabulary_size:
@@ -334,4 +349,9 @@ class Seq2Seq(WordVectors):
                 **memory,
                 "candidates": softmax_candidates(targets, *sizes, seed=self.candidates_seed),
             }
-        return self.head.target_log_prob(state, memory, targets, labels, training=training)
+        options = {}
+        if training and smooths and self.label_smoothing:
+            options["label_smoothing"] = self.label_smoothing
+        return self.head.target_log_prob(
+            state, memory, targets, labels, training=training, **options
+        )

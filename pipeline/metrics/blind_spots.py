@@ -13,10 +13,13 @@ from pipeline.metrics.scoring_options import ScoringOptions
 _BLIND = 0.1
 _LETTER = regex.compile(r"[\p{L}\p{M}\p{N}]")
 _ENGLISH_LETTER = regex.compile(r"[A-Za-z0-9]")
-# Letters of scripts without spaces that stand together: more than a word has.
+# Letters of scripts without spaces that stand together: more than a word has, which is less where
+# each letter is a word's part by itself.
 _UNCUT = regex.compile(
-    r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]{7,}"
+    r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]{7,}|\p{Han}{5,}"
 )
+# BLEU's longest n-gram.
+_LONGEST = 4
 # sacrebleu's tokenizers that cut at white space and punctuation alone.
 _CUT_AT_SPACES = ("13a", "intl", "none")
 # What toolkits write for a word that their vocabulary lacks.
@@ -52,11 +55,17 @@ def blind_spots(
             )
     uncut = sum(len(run) for text in references for run in _UNCUT.findall(text)) / letters
     of_words = [name for name in metric_names if name in ("bleu", "bleu_by_length", "nist")]
-    if uncut > _BLIND and of_words and sacrebleu_bleu(options)[1] in _CUT_AT_SPACES:
+    bleu, tokenizer = sacrebleu_bleu(options) if of_words else (None, "")
+    if uncut > _BLIND and tokenizer in _CUT_AT_SPACES:
         sentences.append(
             f"{', '.join(of_words)}: words were cut at white space, which {uncut:.0%} of the "
             f"references' letters are written without: give their language with {setting}, such "
             "as zh, ja or th, or read chrF."
+        )
+    elif bleu and all(len(bleu.tokenizer(text).split()) < _LONGEST for text in references):
+        sentences.append(
+            f"{', '.join(of_words)}: no reference has {_LONGEST} words, so that BLEU is 0 whatever "
+            "the outputs are: read chrF or exact_match."
         )
     if uncut > _BLIND and "ter" in metric_names:
         sentences.append(

@@ -3,6 +3,7 @@
 from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.settings import TaskTextSettings
+from pipeline.recipes.training_rules import check_language_model_training
 
 #: Keys of `SEARCHED_SECTIONS` that a language model reads and a trial may change.
 _SEARCHED_KEYS = (
@@ -21,13 +22,9 @@ def check_together(recipe: RecipeKeys) -> None:
     Raises:
         RecipeError: keys do not fit together.
     """
-    for key in ("workers", "accumulated_batches"):
-        if getattr(recipe.training, key) != 1:
-            raise RecipeError(f"The recipe key 'training.{key}' must be 1 for a language model.")
     _check_data(recipe)
     _check_model(recipe)
-    if recipe.training.learning_rate <= 0:
-        raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
+    check_language_model_training(recipe.training)
 
 
 def _check_data(recipe: RecipeKeys) -> None:

@@ -60,6 +60,7 @@ def test_every_way_to_ask_gives_the_definition(size):
     chosen = np.take_along_axis(expected, known[..., None], -1)[..., 0]
     chosen = np.where(targets < V, chosen, LOG_ZERO)
     np.testing.assert_allclose(numpy(layer.target_log_prob(hidden, targets)), chosen, **close)
+    np.testing.assert_allclose(numpy(layer.mean_logit(hidden)), scores.mean(-1), **close)
     for columns in (None, layer.columns()):
         shortlist = layer.shortlist(words, columns)
         np.testing.assert_allclose(

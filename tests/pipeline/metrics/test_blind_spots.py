@@ -42,12 +42,29 @@ def test_bleu_says_that_it_cut_nothing(language):
 
 
 def test_texts_that_are_cut_are_seen():
-    assert sentences("无法 打开 文件", names=("bleu",)) == []
+    assert sentences("现在 无法 打开 文件", names=("bleu",)) == []
     assert sentences(TEXTS["zh"], names=("bleu",), tokenize="zh") == []
     assert sentences("", names=("bleu", "rougeL")) == []
     assert sentences(TEXTS["zh"], names=("chrf",)) == []
     # A name in another script among English is no blindness.
     assert sentences(f"{TEXTS['en'] * 20} 北京") == []
+
+
+def test_short_sentences_without_spaces_are_seen_to_be_uncut():
+    for text in ("猫坐在垫子上。", "无法打开文件", "保存する前に確認"):
+        (said,) = sentences(text, names=("bleu",))
+        assert "written without" in said
+    # Words that were cut before.
+    assert sentences("无法 打开 文件 因为 磁盘", names=("bleu",), tokenization="whitespace") == []
+
+
+def test_bleu_says_that_no_text_has_four_words():
+    (said,) = sentences("नमस्ते दुनिया", names=("bleu", "chrf"))
+    assert said.startswith("bleu: no reference has 4 words") and "chrF" in said
+    assert sentences("Open the file", names=("chrf",)) == []
+    assert sentences("Open the file now", names=("bleu",)) == []
+    # With its punctuation a text may have four.
+    assert sentences("Open the file.", names=("bleu",)) == []
 
 
 def test_unknown_words_of_one_system_are_said():

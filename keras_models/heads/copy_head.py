@@ -104,11 +104,28 @@ class CopyHead(keras.layers.Layer):
         names = inspect.signature(self.build).parameters
         self.build(**{name: shape for name, shape in shapes.items() if name in names})
 
+    def tie(self, embedding):
+        """Makes an embedding the weights of the softmax over words; before the head is built.
+
+        Args:
+            embedding: a built `keras.layers.Embedding` of V ids.
+
+        Raises:
+            ValueError: the head has no softmax over words.
+        """
+        if self.vocabulary is None:
+            raise ValueError(
+                f"{type(self).__name__} has no softmax over words that could be tied to embeddings."
+            )
+        self.vocabulary.tie(embedding)
+
     def prepare(self, states):
         """Returns tensors computed from the source alone, to be added to `memory`."""
         return {}
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         """Log-probability of known targets, for training.
 
         Args:
@@ -118,10 +135,20 @@ class CopyHead(keras.layers.Layer):
             labels: dict of int `[batch, target_length]`, those of `LABEL_FEATURES` that the data
                 have; or None.
             training: whether noise is on, for heads that have some.
+            label_smoothing: epsilon, from 0 to 1; see below.
 
         Returns:
             float32 `[batch, target_length]`. No tensor `[batch, target_length, V + source_length]`
-            is built.
+            is built. With label smoothing it is
+
+                (1 - epsilon) log p(target) + epsilon / N sum_k log p(k)
+
+            over the N outcomes that the head can say here: the V words if it generates any, and
+            what it can copy from the source's tokens, without padding. A head that merges counts
+            each word once. The negative is the cross-entropy with a target distribution that has
+            epsilon spread evenly over all outcomes (Szegedy et al. 2016). A copied outcome with a
+            probability below 1.2e-38 counts as if it had that much, and so does the sum of all
+            that is generated: a gate that is shut gives no infinite loss.
         """
         raise NotImplementedError(f"{type(self).__name__} must define target_log_prob.")
 

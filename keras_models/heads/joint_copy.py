@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
+from keras_models.heads.label_smoothing import merged_mean, real_positions, smooth
 from keras_models.layers.numerics import LOG_ZERO, add_copies, log_add, log_shares, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
@@ -112,7 +113,9 @@ class JointCopy(CopyHead):
         """psi_c, float32 `[..., source_length]`, `LOG_ZERO` at padding."""
         return source_scores(decoder_state, memory["copy_keys"], memory["mask"])
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         targets = ops.cast(targets, "int32")
         scores = self.copy_scores(state["decoder_state"], memory)
         word, generate = self.vocabulary.target_logits(
@@ -123,7 +126,15 @@ class JointCopy(CopyHead):
         )
         copies = ops.logsumexp(ops.where(matches, scores, LOG_ZERO), axis=-1)
         total = log_add(generate, ops.logsumexp(scores, axis=-1))
-        return ops.maximum(log_add(word, copies) - total, LOG_ZERO)
+        log_prob = ops.maximum(log_add(word, copies) - total, LOG_ZERO)
+        if not label_smoothing:
+            return log_prob
+        weights = scores - ops.expand_dims(total, -1)
+        source = (memory["extended_ids"], real_positions(memory))
+        mean = merged_mean(
+            self.vocabulary, state["hidden"], generate - total, generate, weights, *source
+        )
+        return smooth(log_prob, mean, label_smoothing)
 
     def step_log_probs(self, state, memory):
         scores = self.copy_scores(state["decoder_state"], memory)

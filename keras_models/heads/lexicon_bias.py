@@ -5,8 +5,9 @@ import math
 import keras
 from keras import ops
 
+from keras_models.heads.label_smoothing import merge, smooth
 from keras_models.heads.lexicon_head import LexiconHead
-from keras_models.layers.numerics import LOG_ZERO, log_add, log_shares
+from keras_models.layers.numerics import LOG_ZERO, first_places, log_add, log_shares
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -63,7 +64,9 @@ class LexiconBias(LexiconHead):
     def get_config(self):
         return {**super().get_config(), "epsilon": self.epsilon}
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         targets = self._known(targets)
         log_epsilon = math.log(self.epsilon)
         chosen, plain = self.vocabulary.target_logits(state["hidden"], targets)
@@ -75,7 +78,15 @@ class LexiconBias(LexiconHead):
         mass = ops.logsumexp(
             ops.where(ids == ops.expand_dims(targets, -1), entries, LOG_ZERO), axis=-1
         )
-        return chosen + log_add(mass, ops.full_like(mass, log_epsilon)) - normaliser
+        log_prob = chosen + log_add(mass, ops.full_like(mass, log_epsilon)) - normaliser
+        if not label_smoothing:
+            return log_prob
+        # log(p_l + epsilon) is log(epsilon), and for the lexicon's words more by a softplus. Later
+        # positions of a word have no mass.
+        masses = merge(entries, first_places(ids[:, 0]))
+        added = ops.sum(ops.softplus(masses - log_epsilon), axis=-1) / self.vocabulary_size
+        mean = self.vocabulary.mean_logit(state["hidden"]) + log_epsilon + added - normaliser
+        return smooth(log_prob, mean, label_smoothing)
 
     def step_log_probs(self, state, memory):
         logits = self.vocabulary.logits(state["hidden"], memory.get("shortlist"))

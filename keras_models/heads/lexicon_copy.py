@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_models.heads.label_smoothing import merged_mean, real_positions, smooth
 from keras_models.heads.lexicon_head import LexiconHead
 from keras_models.layers.numerics import (
     LOG_ZERO,
@@ -96,11 +97,13 @@ class LexiconCopy(LexiconHead):
         )
         return ids, ops.where(unknown, LOG_ZERO, entries), ops.maximum(copies, LOG_ZERO)
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         gates = self._log_gates(state)
         ids, entries, copies = self._split(state, memory, gates)
-        vocabulary = self.vocabulary.target_log_prob(
-            state["hidden"], targets, memory.get("candidates")
+        vocabulary, normaliser = self.vocabulary.score(
+            state["hidden"], targets, memory.get("candidates"), bool(label_smoothing)
         )
         targets = ops.cast(targets, memory["extended_ids"].dtype)
         lexicon = ops.logsumexp(
@@ -108,7 +111,20 @@ class LexiconCopy(LexiconHead):
         )
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(memory["extended_ids"], -2)
         copied = ops.logsumexp(ops.where(matches, copies, LOG_ZERO), axis=-1)
-        return log_add(log_add(gates[0] + vocabulary, gates[1] + lexicon), copied)
+        log_prob = log_add(log_add(gates[0] + vocabulary, gates[1] + lexicon), copied)
+        if not label_smoothing:
+            return log_prob
+        # A word may be a translation and a copy.
+        weights = ops.concatenate([ops.expand_dims(gates[1], -1) + entries, copies], axis=-1)
+        source, translations = ops.cast(memory["extended_ids"], "int32"), ids[:, 0]
+        words = ops.concatenate([translations, source], axis=-1)
+        real = ops.concatenate(
+            [ops.ones_like(translations, dtype="bool"), real_positions(memory)], axis=-1
+        )
+        mean = merged_mean(
+            self.vocabulary, state["hidden"], gates[0], normaliser, weights, words, real
+        )
+        return smooth(log_prob, mean, label_smoothing)
 
     def step_log_probs(self, state, memory):
         gates = self._log_gates(state)

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_models.heads.label_smoothing import merged_mean, smooth
 from keras_models.heads.lexicon_head import LexiconHead
 from keras_models.layers.numerics import LOG_ZERO, is_empty, log_add, project_parts
 
@@ -82,15 +83,26 @@ class LexiconLinear(LexiconHead):
             empty, 0.0, ops.log_sigmoid(-logit)
         )
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         targets = self._known(targets)
         log_lexicon, log_generate = self._log_gate(state)
-        vocabulary = self.vocabulary.target_log_prob(
-            state["hidden"], targets, memory.get("candidates")
+        vocabulary, normaliser = self.vocabulary.score(
+            state["hidden"], targets, memory.get("candidates"), bool(label_smoothing)
         )
-        return log_add(
+        log_prob = log_add(
             log_lexicon + self._target_mass(state, memory, targets), log_generate + vocabulary
         )
+        if not label_smoothing:
+            return log_prob
+        ids, entries = self._entries(state, memory)
+        weights, ids = ops.expand_dims(log_lexicon, -1) + entries, ids[:, 0]
+        known = ops.ones_like(ids, dtype="bool")
+        mean = merged_mean(
+            self.vocabulary, state["hidden"], log_generate, normaliser, weights, ids, known
+        )
+        return smooth(log_prob, mean, label_smoothing)
 
     def step_log_probs(self, state, memory):
         log_lexicon, log_generate = (ops.expand_dims(gate, -1) for gate in self._log_gate(state))

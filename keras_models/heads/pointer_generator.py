@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
+from keras_models.heads.label_smoothing import merged_mean, real_positions, smooth
 from keras_models.layers.numerics import (
     LOG_ZERO,
     add_copies,
@@ -132,17 +133,27 @@ class PointerGenerator(CopyHead):
             ops.where(empty, LOG_ZERO, ops.log_sigmoid(-logit)),
         )
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         log_generate, log_copy = self._log_gate(state)
-        vocabulary = self.vocabulary.target_log_prob(
-            state["hidden"], targets, memory.get("candidates")
+        vocabulary, normaliser = self.vocabulary.score(
+            state["hidden"], targets, memory.get("candidates"), bool(label_smoothing)
         )
         targets = ops.cast(targets, memory["extended_ids"].dtype)
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(memory["extended_ids"], -2)
         copies = ops.logsumexp(
             ops.where(matches, state["attention_log_weights"], LOG_ZERO), axis=-1
         )
-        return log_add(log_generate + vocabulary, log_copy + copies)
+        log_prob = log_add(log_generate + vocabulary, log_copy + copies)
+        if not label_smoothing:
+            return log_prob
+        weights = ops.expand_dims(log_copy, -1) + state["attention_log_weights"]
+        source = (memory["extended_ids"], real_positions(memory))
+        mean = merged_mean(
+            self.vocabulary, state["hidden"], log_generate, normaliser, weights, *source
+        )
+        return smooth(log_prob, mean, label_smoothing)
 
     def step_log_probs(self, state, memory):
         log_generate, log_copy = self._log_gate(state)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
+from keras_models.heads.label_smoothing import merged_sum, real_positions, smooth
 from keras_models.layers.numerics import (
     LOG_ZERO,
     copy_mass,
@@ -117,12 +118,20 @@ class PointerNetwork(CopyHead):
             mask = ops.expand_dims(mask, 1) if len(decoder_state.shape) == 3 else mask
         return masked_log_softmax(scores, mask)
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         log_pointers = self._log_pointers(state["decoder_state"], memory)
         ids = ops.cast(memory["extended_ids"], "int32")
         ids = ops.concatenate([ids, ops.full_like(ids[:, :1], self.end_id)], axis=-1)
         matches = ops.expand_dims(ops.cast(targets, "int32"), -1) == ops.expand_dims(ids, -2)
-        return ops.logsumexp(ops.where(matches, log_pointers, LOG_ZERO), axis=-1)
+        log_prob = ops.logsumexp(ops.where(matches, log_pointers, LOG_ZERO), axis=-1)
+        if not label_smoothing:
+            return log_prob
+        real = real_positions(memory)
+        real = ops.concatenate([real, ops.ones_like(real[:, :1])], axis=-1)
+        total, number = merged_sum(log_pointers, ids, real)
+        return smooth(log_prob, total / number, label_smoothing)
 
     def step_log_probs(self, state, memory):
         log_pointers = self._log_pointers(state["decoder_state"], memory)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
+from keras_models.heads.label_smoothing import merged_mean, real_positions, smooth
 from keras_models.layers.numerics import LOG_ZERO, add_copies, copy_mass, log_add, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
@@ -127,14 +128,29 @@ class PointerSentinel(CopyHead):
         return log_weights, log_probs[..., -1]
 
     def _target_log_prob(
-        self, hidden, log_weights, log_gate, extended_ids, targets, candidates=None
+        self,
+        hidden,
+        log_weights,
+        log_gate,
+        extended_ids,
+        targets,
+        candidates=None,
+        label_smoothing=0.0,
+        real=None,
     ):
         """log p of one target per step; no tensor of size V + positions is built."""
-        vocabulary = self.vocabulary.target_log_prob(hidden, targets, candidates)
+        vocabulary, normaliser = self.vocabulary.score(
+            hidden, targets, candidates, bool(label_smoothing)
+        )
         targets = ops.cast(targets, extended_ids.dtype)
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(extended_ids, -2)
         copies = ops.logsumexp(ops.where(matches, log_weights, LOG_ZERO), axis=-1)
-        return log_add(log_gate + vocabulary, copies)
+        log_prob = log_add(log_gate + vocabulary, copies)
+        if not label_smoothing:
+            return log_prob
+        source = (log_weights, extended_ids, real)
+        mean = merged_mean(self.vocabulary, hidden, log_gate, normaliser, *source)
+        return smooth(log_prob, mean, label_smoothing)
 
     def _distributions(self, hidden, log_weights, log_gate, extended_ids, size):
         """log p of all extended ids: `[batch, time, size]`. Time is folded into the batch."""
@@ -150,7 +166,9 @@ class PointerSentinel(CopyHead):
         log_probs = log_add(ops.reshape(log_gate, (batch * length, 1)) + extended, mass)
         return ops.reshape(log_probs, (batch, length, size))
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         log_weights, log_gate = self._attend(state["hidden"], memory["states"], memory.get("mask"))
         return self._target_log_prob(
             state["hidden"],
@@ -159,6 +177,8 @@ class PointerSentinel(CopyHead):
             memory["extended_ids"],
             targets,
             memory.get("candidates"),
+            label_smoothing,
+            real_positions(memory) if label_smoothing else None,
         )
 
     def step_log_probs(self, state, memory):

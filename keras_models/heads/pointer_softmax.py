@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.heads.copy_head import POINTERS, CopyHead
+from keras_models.heads.label_smoothing import floored, real_positions, smooth
 from keras_models.layers.activations import make_activation
 from keras_models.layers.numerics import LOG_ZERO, is_empty, log_distribution, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
@@ -140,7 +141,9 @@ class PointerSoftmax(CopyHead):
             ops.where(empty, LOG_ZERO, ops.log_sigmoid(-logit)),
         )
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         targets = ops.cast(targets, "int32")
         weights = state["attention_log_weights"]
         pointers = ops.where(
@@ -153,14 +156,23 @@ class PointerSoftmax(CopyHead):
         copied = pointers >= 0
         log_shortlist, log_location = self._log_switch(state, training)
         words = ops.where(copied, 0, targets)
-        shortlist = self.vocabulary.target_log_prob(
-            state["hidden"], words, memory.get("candidates")
+        shortlist, normaliser = self.vocabulary.score(
+            state["hidden"], words, memory.get("candidates"), bool(label_smoothing)
         )
         location = ops.take_along_axis(
             weights, ops.expand_dims(ops.maximum(pointers, 0), -1), axis=-1
         )[..., 0]
         log_prob = ops.where(copied, log_location + location, log_shortlist + shortlist)
-        return ops.maximum(log_prob, LOG_ZERO)
+        log_prob = ops.maximum(log_prob, LOG_ZERO)
+        if not label_smoothing:
+            return log_prob
+        # Each position of the source is an outcome.
+        real = ops.cast(real_positions(memory), "float32")
+        copies = floored(ops.expand_dims(log_location, -1) + weights) * ops.expand_dims(real, 1)
+        words = floored(log_shortlist) - normaliser + self.vocabulary.mean_logit(state["hidden"])
+        count = self.vocabulary_size + ops.sum(real, axis=-1, keepdims=True)
+        mean = (self.vocabulary_size * words + ops.sum(copies, axis=-1)) / count
+        return smooth(log_prob, mean, label_smoothing)
 
     def _distribution(self, state, memory):
         log_shortlist, log_location = self._log_switch(state)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
+from keras_models.heads.label_smoothing import smooth
 from keras_models.layers.numerics import LOG_ZERO
 from keras_models.layers.vocabulary import VocabularySoftmax
 
@@ -54,9 +55,16 @@ class SoftmaxHead(CopyHead):
             return self.vocabulary.log_probs(hidden)
         return self.target_log_prob({"hidden": hidden}, {}, targets)
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         targets = ops.where(targets < self.vocabulary_size, targets, self.unknown_id)
-        return self.vocabulary.target_log_prob(state["hidden"], targets, memory.get("candidates"))
+        candidates = memory.get("candidates")
+        if not label_smoothing:
+            return self.vocabulary.target_log_prob(state["hidden"], targets, candidates)
+        log_prob, normaliser = self.vocabulary.score(state["hidden"], targets, candidates)
+        mean = self.vocabulary.mean_logit(state["hidden"]) - normaliser
+        return smooth(log_prob, mean, label_smoothing)
 
     def step_log_probs(self, state, memory):
         no_copy = ops.full_like(ops.cast(memory["extended_ids"], "float32"), LOG_ZERO)

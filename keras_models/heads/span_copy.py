@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.heads.copy_head import SPAN_LENGTHS, SPAN_STARTS, CopyHead
+from keras_models.heads.label_smoothing import floored, smooth
 from keras_models.layers.activations import maxout
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, rowwise, weighted_sums
 from keras_models.layers.vocabulary import VocabularySoftmax
@@ -74,6 +75,7 @@ class SpanCopy(CopyHead):
 
     COPYING_CONTEXTS = ("start", "expected")
     merges = False
+    _tied = None
 
     def __init__(
         self, vocabulary_size, max_span=5, units=None, copying_context="expected", **kwargs
@@ -105,6 +107,8 @@ class SpanCopy(CopyHead):
         self.switch.build((None, units))
         self.readout = dense("readout", 2 * units, use_bias=False)
         self.vocabulary = VocabularySoftmax(self.vocabulary_size, dtype=policy, name="vocabulary")
+        if self._tied is not None:
+            self.vocabulary.tie(self._tied)
         self.vocabulary.build((None, units))
         self.start_query = dense("start_query", units, activation="tanh")
         self.transducer_state = dense("transducer_state", units, activation="tanh")
@@ -124,6 +128,10 @@ class SpanCopy(CopyHead):
             setattr(
                 self, f"{which}_score", self.add_weight(shape=(units, 1), name=f"{which}_score")
             )
+
+    def tie(self, embedding):
+        # Its softmax is made when sizes are known.
+        self._tied = embedding
 
     def compute_mask(self, inputs, previous_mask=None):
         """Returns None: the loss masks padding by the labels."""
@@ -230,7 +238,9 @@ class SpanCopy(CopyHead):
 
     # The protocol.
 
-    def target_log_prob(self, state, memory, targets, labels=None, training=False):
+    def target_log_prob(
+        self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
+    ):
         targets = ops.cast(targets, "int32")
         if labels and SPAN_STARTS in labels:
             starts, lengths = (
@@ -242,8 +252,9 @@ class SpanCopy(CopyHead):
         vector = self._memory_vector(state)
         log_generate, log_copy = self._log_switch(vector, memory)
         words = ops.where(lengths == 0, targets, 0)
-        word = self.vocabulary.target_log_prob(
-            self._maxout(vector), words, memory.get("candidates")
+        readout = self._maxout(vector)
+        word, normaliser = self.vocabulary.score(
+            readout, words, memory.get("candidates"), bool(label_smoothing)
         )
 
         log_start = self._log_start(vector, memory)
@@ -276,7 +287,55 @@ class SpanCopy(CopyHead):
             + ops.take_along_axis(log_end, end, axis=-1)[..., 0]
         )
         log_prob = ops.where(lengths > 0, span, ops.where(lengths < 0, 0.0, log_generate + word))
-        return ops.maximum(log_prob, LOG_ZERO)
+        log_prob = ops.maximum(log_prob, LOG_ZERO)
+        if not label_smoothing:
+            return log_prob
+        generated = floored(log_generate) - normaliser + self.vocabulary.mean_logit(readout)
+        spans, number = self._sum_of_spans(
+            ops.expand_dims(log_copy, -1) + log_start, scores, memory["mask"]
+        )
+        size = self.vocabulary_size
+        mean = (size * generated + spans) / (size + number)
+        # Inside a span nothing is chosen.
+        return smooth(log_prob, ops.where(lengths < 0, 0.0, mean), label_smoothing)
+
+    def _sum_of_spans(self, log_starts, scores, mask):
+        """Sums the log-probabilities of all spans, `LOG_FLOOR` at least each.
+
+        Args:
+            log_starts: float32 `[batch, target_length, source_length]`, of a copy from there.
+            scores: float32 like `log_starts`, of the ends.
+            mask: bool `[batch, source_length]`, or None.
+
+        Returns:
+            float32 `[batch, target_length]`, and how many spans there are, float32 `[batch, 1]`.
+        """
+        if self.copying_context == "start":
+            raise ValueError(
+                'Label smoothing of SpanCopy needs copying_context="expected": with "start" each '
+                "start has ends of its own, all of which would have to be scored."
+            )
+        mask = ops.ones_like(log_starts[:, 0], dtype="bool") if mask is None else mask
+        reachable = self._windows(mask, False)
+        scores = ops.moveaxis(self._windows(ops.moveaxis(scores, 1, 2), 0.0), 3, 1)
+        scores = ops.where(ops.expand_dims(reachable, 1), scores, LOG_ZERO)
+        log_ends = ops.log_softmax(scores, axis=2)
+        # A span has a first token and a last one.
+        some = ops.logical_and(reachable, ops.expand_dims(mask, 1))
+        spans = floored(ops.expand_dims(log_starts, 2) + log_ends)
+        total = ops.sum(ops.where(ops.expand_dims(some, 1), spans, 0.0), axis=(2, 3))
+        return total, ops.sum(ops.cast(some, "float32"), axis=(1, 2))[:, None]
+
+    def _windows(self, tensor, fill):
+        """`[rows, source_length, ...]` to `[rows, max_span, source_length, ...]`:
+        what lies 0, 1, ... places on.
+        """
+        length = ops.shape(tensor)[1]
+        padding = [[0, 0], [0, self.max_span - 1]] + [[0, 0]] * (len(tensor.shape) - 2)
+        padded = ops.pad(tensor, padding, constant_values=fill)
+        return ops.stack(
+            [padded[:, shift : shift + length] for shift in range(self.max_span)], axis=1
+        )
 
     def step_log_probs(self, state, memory):
         vector = self._memory_vector(state)
@@ -290,16 +349,6 @@ class SpanCopy(CopyHead):
         if mask is None:
             mask = ops.ones_like(log_start, dtype="bool")
 
-        def windows(tensor, fill):
-            """`[rows, source_length, ...]` to `[rows, max_span, source_length, ...]`:
-            what lies 0, 1, ... places on.
-            """
-            padding = [[0, 0], [0, self.max_span - 1]] + [[0, 0]] * (len(tensor.shape) - 2)
-            padded = ops.pad(tensor, padding, constant_values=fill)
-            return ops.stack(
-                [padded[:, shift : shift + source_length] for shift in range(self.max_span)], axis=1
-            )
-
         if self.copying_context == "start":
             # One query per start, scored only against the ends within its reach.
             size = vector.shape[-1]
@@ -312,14 +361,15 @@ class SpanCopy(CopyHead):
             )
             query = ops.matmul(query, ops.cast(self.end_kernel, query.dtype))
             query = ops.reshape(query, (rows, 1, source_length, query.shape[-1]))
-            scores = weighted_sums(ops.tanh(windows(memory["end_keys"], 0) + query), self.end_score)
+            keys = self._windows(memory["end_keys"], 0)
+            scores = weighted_sums(ops.tanh(keys + query), self.end_score)
             scores = ops.cast(scores, "float32")
         else:
             query = self._end_query(vector, self._expected(log_start, states))
-            scores = windows(
+            scores = self._windows(
                 self._scores(query, memory["end_keys"], self.end_kernel, self.end_score), 0.0
             )
-        reachable = windows(mask, False)
+        reachable = self._windows(mask, False)
         scores = ops.where(reachable, scores, LOG_ZERO)
         log_end = ops.where(reachable, ops.log_softmax(scores, axis=1), LOG_ZERO)
         spans = ops.expand_dims(ops.expand_dims(log_copy, -1) + log_start, 1) + log_end

@@ -80,6 +80,11 @@ class VocabularySoftmax(keras.layers.Dense):
     its weight, so that a large vocabulary costs as little as a small one: the large-vocabulary
     trick; see `softmax_candidates`. A target that is no candidate joins the sum of its step.
 
+    Tied to an embedding E `[V, e]`, W is E^T, and only b is a weight of its own (Press and Wolf
+    2017). Where e is not the hidden size, a projection P stands between them (Inan et al. 2017):
+
+        p(w) = softmax(E P h + b)_w
+
     Args:
         units: V.
 
@@ -98,15 +103,91 @@ class VocabularySoftmax(keras.layers.Dense):
     (2, 3, 10)
     >>> tuple(vocabulary.log_probs(np.ones((2, 3, 4))).shape)
     (2, 3, 10)
+
+    References:
+        Press and Wolf 2017, https://arxiv.org/abs/1608.05859; Inan et al. 2017,
+        https://arxiv.org/abs/1611.01462
     """
+
+    # An `Embedding`, in a tied layer.
+    embedding = None
+    # `[hidden_size, e]`, in a tied layer of two sizes.
+    projection = None
+
+    def tie(self, embedding):
+        """Takes W from an embedding; before the layer is built.
+
+        Args:
+            embedding: a `keras.layers.Embedding` of V ids, built.
+
+        Raises:
+            ValueError: the layer is built already, or the embedding has another number of ids.
+        """
+        if self.built:
+            raise ValueError("A softmax must be tied to an embedding before it is built.")
+        if embedding.input_dim != self.units:
+            raise ValueError(
+                f"A softmax over {self.units} words cannot be tied to an embedding of "
+                f"{embedding.input_dim}."
+            )
+        self.embedding = embedding
+
+    def build(self, hidden_shape):
+        if self.embedding is None:
+            super().build(hidden_shape)
+            return
+        size = hidden_shape[-1]
+        if size != self.embedding.output_dim:
+            self.projection = self.add_weight(
+                shape=(size, self.embedding.output_dim), name="projection"
+            )
+        self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
+        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: size})
+        self.built = True
+
+    @property
+    def kernel(self):
+        """W, `[e, V]`, which multiplies `project(hidden)`."""
+        return super().kernel if self.embedding is None else ops.transpose(self._embeddings())
+
+    def _embeddings(self):
+        return ops.convert_to_tensor(self.embedding.embeddings)
+
+    def project(self, hidden):
+        """What the words' weights multiply: P h, or h itself where nothing stands between."""
+        if self.projection is None:
+            return hidden
+        projection = ops.cast(self.projection, self.compute_dtype)
+        return rowwise(
+            lambda rows: ops.matmul(ops.cast(rows, projection.dtype), projection), hidden
+        )
+
+    def call(self, hidden, training=None):
+        if self.embedding is None:
+            return super().call(hidden)
+        kernel = ops.cast(self.kernel, self.compute_dtype)
+        return ops.matmul(self.project(hidden), kernel) + ops.cast(self.bias, kernel.dtype)
+
+    def save_own_variables(self, store):
+        if self.embedding is None:
+            super().save_own_variables(store)
+        else:
+            keras.layers.Layer.save_own_variables(self, store)
+
+    def load_own_variables(self, store):
+        if self.embedding is None:
+            super().load_own_variables(store)
+        else:
+            keras.layers.Layer.load_own_variables(self, store)
 
     def logits(self, hidden, shortlist=None):
         """Float32 logits `[..., V]`, with leading axes folded for the product;
         `[rows, N]` of a `Shortlist` and `hidden [rows, hidden_size]`.
         """
-        return ops.cast(
-            rowwise(self, hidden) if shortlist is None else shortlist.logits(hidden), "float32"
+        logits = (
+            rowwise(self, hidden) if shortlist is None else shortlist.logits(self.project(hidden))
         )
+        return ops.cast(logits, "float32")
 
     def log_probs(self, hidden, shortlist=None, log_total=0.0):
         """Float32 log-probabilities `[..., V]`, or `[rows, N]`: see `logits`;
@@ -115,7 +196,9 @@ class VocabularySoftmax(keras.layers.Dense):
         return log_shares(self.logits(hidden, shortlist), log_total)
 
     def columns(self):
-        """The weights of all words, each word's side by side, `[V, hidden_size]`."""
+        """The weights of all words, each word's side by side, `[V, hidden_size]`, or `[V, e]`."""
+        if self.embedding is not None:
+            return ops.cast(self._embeddings(), self.compute_dtype)
         return ops.transpose(ops.cast(self.kernel, self.compute_dtype))
 
     def shortlist(self, words, columns=None):
@@ -132,11 +215,11 @@ class VocabularySoftmax(keras.layers.Dense):
 
         In float32, because products then add up as those of matrices do.
         """
-        kernel, bias, hidden = (
+        columns, bias, hidden = (
             ops.cast(ops.cast(value, self.compute_dtype), "float32")
-            for value in (self.kernel, self.bias, hidden)
+            for value in (self.columns(), self.bias, self.project(hidden))
         )
-        return hidden, ops.take(ops.transpose(kernel), words, axis=0), ops.take(bias, words)
+        return hidden, ops.take(columns, words, axis=0), ops.take(bias, words)
 
     def logits_at(self, hidden, words):
         """The logit of one word at each position, without those of the others.
@@ -184,12 +267,12 @@ class VocabularySoftmax(keras.layers.Dense):
             normaliser = own - target_log_softmax(self.logits(hidden), index)
             return ops.where(known, own, LOG_ZERO), normaliser
         words, log_weights = candidates
-        kernel, bias, hidden = (
-            ops.cast(value, self.compute_dtype) for value in (self.kernel, self.bias, hidden)
+        bias, hidden = (
+            ops.cast(value, self.compute_dtype) for value in (self.bias, self.project(hidden))
         )
         # Of a kernel turned round, because columns are gathered, and their gradients added up, in a
         # third of the time where their numbers lie side by side.
-        turned = ops.transpose(kernel)
+        turned = self.columns()
         narrow, weighted = (
             ops.take(turned, words, axis=0),
             ops.cast(ops.take(bias, words), "float32") + log_weights,
@@ -223,3 +306,30 @@ class VocabularySoftmax(keras.layers.Dense):
             return target_log_softmax(self.logits(hidden), targets)
         chosen, normaliser = self.target_logits(hidden, targets, candidates)
         return ops.where(targets < self.units, chosen - normaliser, LOG_ZERO)
+
+    def score(self, hidden, targets, candidates=None, with_normaliser=True):
+        """Returns what `target_log_prob` does, and the log-normaliser that `target_logits` has.
+
+        The second is None unless `with_normaliser`: it costs a little.
+        """
+        if not with_normaliser:
+            return self.target_log_prob(hidden, targets, candidates), None
+        chosen, normaliser = self.target_logits(hidden, targets, candidates)
+        return ops.where(targets < self.units, chosen - normaliser, LOG_ZERO), normaliser
+
+    def mean_logit(self, hidden):
+        """Returns the mean of the logits of all words, without computing any of them.
+
+            mean_w (W_w . h + b_w) = mean_w(W_w) . h + mean_w(b_w)
+
+        Args:
+            hidden: `[batch, length, hidden_size]`.
+
+        Returns:
+            float32 `[batch, length]`.
+        """
+        columns, bias, hidden = (
+            ops.cast(ops.cast(value, self.compute_dtype), "float32")
+            for value in (self.columns(), self.bias, self.project(hidden))
+        )
+        return ops.sum(hidden * ops.mean(columns, axis=0), axis=-1) + ops.mean(bias)

@@ -7,7 +7,8 @@ from keras_models import debugging
 from keras_models.argument_shapes import check_axes
 from keras_models.heads.pointer_sentinel_window import NO_WORD, PointerSentinelWindow
 from keras_models.heads.softmax_head import SoftmaxHead
-from keras_models.layers.numerics import LOG_ZERO, log_shares, rowwise, target_log_softmax
+from keras_models.layers.embeddings import token_embedding
+from keras_models.layers.numerics import LOG_ZERO
 from keras_models.layers.regularized_lstm import VariationalDropout, ZoneoutLSTM
 
 HEADS = ("softmax", "pointer_sentinel")
@@ -17,32 +18,6 @@ _AXES = {
     "extended_ids": ("batch", "time"),
     "targets": ("batch", "steps"),
 }
-
-
-class _TiedVocabulary(keras.layers.Layer):
-    """The vocabulary's logits from the embedding matrix E: E h + b (Press and Wolf 2017)."""
-
-    def __init__(self, embedding, **kwargs):
-        super().__init__(**kwargs)
-        self.embedding = embedding
-
-    def build(self, hidden_shape):
-        self.bias = self.add_weight(
-            shape=(self.embedding.input_dim,), initializer="zeros", name="bias"
-        )
-        self.built = True
-
-    def call(self, hidden):
-        kernel = ops.cast(self.embedding.embeddings, hidden.dtype)
-        return ops.matmul(hidden, ops.transpose(kernel)) + ops.cast(self.bias, hidden.dtype)
-
-    # As `VocabularySoftmax`.
-
-    def log_probs(self, hidden, shortlist=None, log_total=0.0):
-        return log_shares(ops.cast(rowwise(self, hidden), "float32"), log_total)
-
-    def target_log_prob(self, hidden, targets, candidates=None):
-        return target_log_softmax(rowwise(self, hidden), targets)
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -68,6 +43,10 @@ class LanguageModel(keras.Model):
         zoneout_hidden, zoneout_cell: see `ZoneoutLSTM`.
         tie_weights: whether the softmax uses the embedding matrix; needs equal sizes. Off, as in
             the paper.
+        unit_embeddings: whether the vectors that the first LSTM reads begin with variance 1, which
+            Glorot's kernels expect: drawn from N(0, 1), or, where the softmax has them too, from
+            N(0, 1/e) and multiplied by sqrt(e) as inputs. Else they begin uniformly within 0.05, as
+            Keras has them.
 
     Call arguments:
         inputs: int `[batch, time]`, the words read, below V; 0 is padding, and may only be at a
@@ -116,6 +95,7 @@ class LanguageModel(keras.Model):
         zoneout_hidden=0.025,
         zoneout_cell=0.25,
         tie_weights=False,
+        unit_embeddings=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -130,6 +110,7 @@ class LanguageModel(keras.Model):
             zoneout_hidden=zoneout_hidden,
             zoneout_cell=zoneout_cell,
             tie_weights=tie_weights,
+            unit_embeddings=unit_embeddings,
         )
         if head not in HEADS:
             raise ValueError(
@@ -144,9 +125,15 @@ class LanguageModel(keras.Model):
         self.window = window
         self.hidden_size = hidden_size
         policy = self.dtype_policy
-        self.embedding = keras.layers.Embedding(
-            vocabulary_size, embedding_size, dtype=policy, name="embedding"
-        )
+        self._scale = embedding_size**0.5 if unit_embeddings and tie_weights else 1.0
+        if unit_embeddings:
+            self.embedding = token_embedding(
+                vocabulary_size, embedding_size, policy, "embedding", 1.0 / self._scale
+            )
+        else:
+            self.embedding = keras.layers.Embedding(
+                vocabulary_size, embedding_size, dtype=policy, name="embedding"
+            )
         self.drops = [
             VariationalDropout(dropout, dtype=policy, name=f"dropout_{index}")
             for index in range(recurrent_layers + 1)
@@ -166,9 +153,7 @@ class LanguageModel(keras.Model):
         for index, lstm in enumerate(self.lstms):
             lstm.build((None, None, embedding_size if index == 0 else hidden_size))
         if tie_weights:
-            del self.head.vocabulary
-            self.head.vocabulary = _TiedVocabulary(self.embedding, dtype=policy, name="vocabulary")
-            self.head.vocabulary.build((None, None, hidden_size))
+            self.head.tie(self.embedding)
         self.head.build((None, None, hidden_size))
         self.built = True
 
@@ -184,6 +169,10 @@ class LanguageModel(keras.Model):
         if self.points:
             carry["window"] = self.head.initial_window(batch_size, self.hidden_size)
         return carry
+
+    def _embed(self, ids):
+        vectors = self.embedding(ids)
+        return vectors if self._scale == 1.0 else vectors * ops.cast(self._scale, vectors.dtype)
 
     def call(
         self,
@@ -205,7 +194,7 @@ class LanguageModel(keras.Model):
         lengths = length if lengths is None else lengths
         if carry is None:
             carry = self.initial_carry(batch)
-        hidden = self.embedding(inputs)
+        hidden = self._embed(inputs)
         states = []
         for drop, lstm, first in zip(self.drops, self.lstms, carry["states"]):
             outputs, cells = lstm(drop(hidden, training=training), first, training=training)
@@ -249,7 +238,7 @@ class LanguageModel(keras.Model):
                 `decoding.hypotheses.provenance` over `carry["window"]["words"]`.
             carry: the next carry.
         """
-        hidden = self.embedding(tokens)
+        hidden = self._embed(tokens)
         states = []
         for lstm, first in zip(self.lstms, carry["states"]):
             states.append(lstm.step(hidden, first))

@@ -220,7 +220,7 @@ class RecurrentDecoder(Seq2Seq):
         size, length = self.target_vocabulary_size, ops.shape(memory["extended_ids"])[1]
         kernels = self._loop_kernels(training=True)
         # Dropout's mask is drawn outside: JAX cannot draw random numbers inside a scan.
-        kept = self.drop(ops.ones_like(self.target_embedding(gold_ids)), training=True)
+        kept = self.drop(ops.ones_like(self.embed_target(gold_ids)), training=True)
         zeros = ops.zeros_like(gold[:, :1])
         # `ops.scan` on TensorFlow returns only the carry.
         carry = {**carry, "time": zeros, "own": zeros, "inputs": ops.zeros_like(kept[:, 0])}
@@ -232,7 +232,7 @@ class RecurrentDecoder(Seq2Seq):
             own, is_gold = carry["own"][:, 0], ops.equal(now(gold), 1)
             ids = ops.where(is_gold, now(gold_ids), self.feed_ids(own, memory))
             tokens = ops.where(is_gold, now(gold_actions), first_tokens(own, size, length))
-            embedded = self.target_embedding(ids) * kept
+            embedded = self.embed_target(ids) * kept
             new = self._advance(self.cell.project(embedded), tokens, carry, memory, kernels)
             own = self.likeliest(self._head_state(new, embedded), memory)
             new.update(time=carry["time"] + 1, own=ops.expand_dims(own, -1), inputs=embedded)
@@ -249,7 +249,7 @@ class RecurrentDecoder(Seq2Seq):
         words = ops.arange(self.target_vocabulary_size, dtype="int32")
         return {
             **super().decoding_tables(shortlist),
-            "projections": self.cell.project(self.target_embedding(words)),
+            "projections": self.cell.project(self.embed_target(words)),
         }
 
     def step(self, actions, carry, memory, index=None):
@@ -267,7 +267,7 @@ class RecurrentDecoder(Seq2Seq):
             source_length]`, attention `[batch, source_length]`, and the next carry.
         """
         words = self.feed_ids(actions, memory)
-        embedded = self.target_embedding(words)
+        embedded = self.embed_target(words)
         if "projections" in memory:
             projected = ops.take(memory["projections"], words, axis=0)
         else:

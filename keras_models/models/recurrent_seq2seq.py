@@ -7,7 +7,6 @@ from keras import ops
 
 from keras_models import losses
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
-from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import repeat_rows
 from keras_models.layers.recurrent import GRU, LSTM, bidirectional
 from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
@@ -60,7 +59,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             step (Gu et al. 2016, eq. 9), weighted by the head's copy scores of that step; for head
             `joint_copy`.
         head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
-            scheduled_sampling, lexicon_shape, composition, composition_options: see `Seq2Seq`.
+            scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings: see
+            `Seq2Seq`.
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -167,14 +167,10 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         self.coverage_loss_weight = coverage_loss_weight
         policy = self.dtype_policy
 
-        self.build_source_embedding(
-            embedding_size,
-            lambda: token_embedding(
-                source_vocabulary_size, embedding_size, policy, "source_embedding"
-            ),
-        )
-        self.target_embedding = token_embedding(
-            target_vocabulary_size, embedding_size, policy, "target_embedding"
+        # Drawn from [-r, r] later, they suit a softmax as they are.
+        tied_scale = 1.0 if initial_range else math.sqrt(embedding_size)
+        self.make_word_vectors(
+            source_vocabulary_size, target_vocabulary_size, embedding_size, tied_scale=tied_scale
         )
         self._make_encoder(encoder, cell, encoder_layers, kernel_size, dropout, segmentation)
         self.make_decoder(hidden_size, cell, attention, coverage, input_feeding, selective_read)
@@ -316,7 +312,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         memory, carry = self.encode(inputs, training=training, samples=samples)
         inputs = repeat_rows(inputs, samples)
         segmented = memory.pop("segmented", None)
-        embedded = self.drop(self.target_embedding(inputs["target_input_ids"]), training=training)
+        embedded = self.drop(self.embed_target(inputs["target_input_ids"]), training=training)
         if training and self.scheduled_sampling:
             steps = self.scan_sampled(inputs, memory, carry)
         else:
@@ -341,7 +337,11 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             return log_prob
         attention = ops.exp(steps["attention_log_weights"])
         source_ids = ops.cast(inputs["source_ids"], "int32")
-        arguments = (source_ids, segmented["mask"], log_prob, ops.not_equal(targets, 0), attention)
+        reward = log_prob
+        if self.label_smoothing:
+            # A segmentation's worth is the likelihood itself.
+            reward = self.score_targets(state, memory, inputs, training, smooths=False)
+        arguments = (source_ids, segmented["mask"], reward, ops.not_equal(targets, 0), attention)
         self.add_loss(self.policy.loss(segmented, *arguments))
         return ops.mean(
             ops.reshape(self.policy.share(log_prob), (-1, samples, ops.shape(log_prob)[1])), axis=1

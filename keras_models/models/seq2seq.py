@@ -7,12 +7,11 @@ from keras import ops
 from keras_models.decoding.constraints import UNKNOWN_ID
 from keras_models.heads.copy_head import LABEL_FEATURES
 from keras_models.heads.registry import make_head
-from keras_models.layers.character_composition import CharacterComposition
-from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import first_places
 from keras_models.layers.shortlist import find
 from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.body_arguments import checked
+from keras_models.models.word_vectors import WordVectors
 
 # Arguments of every body, which its config keeps.
 BODY_OPTIONS = (
@@ -25,10 +24,12 @@ BODY_OPTIONS = (
     "lexicon_shape",
     "composition",
     "composition_options",
+    "tie_embeddings",
+    "label_smoothing",
 )
 
 
-class Seq2Seq(keras.Model):
+class Seq2Seq(WordVectors):
     """Base of the bodies.
 
     A body encodes a source, runs a decoder over it, and leaves the distribution to its head.
@@ -64,11 +65,17 @@ class Seq2Seq(keras.Model):
             source_length * word_length]` `source_characters`, as many places for each word.
         composition_options: dict of `word_length` and of arguments of `CharacterComposition`
             (`characters` and, where wanted, others); for compositions with characters.
+        tie_embeddings: what shares its weights: `"none"`; `"target"`, the target's embeddings and
+            the softmax over words (Press and Wolf 2017); or `"all"`, the source's embeddings, too,
+            where one vocabulary has both. They begin with N(0, 1/e), small enough for a softmax,
+            and are multiplied by sqrt(e) as inputs.
+        label_smoothing: epsilon of training, see `CopyHead.target_log_prob`: what `call` returns is
+            then, in training alone, (1 - epsilon) log p(target) + epsilon times the mean log p.
         embedding_stddev: of the first vectors of features and composed words; a body's own choice.
 
     Raises:
-        ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`; or
-            an unknown composition.
+        ValueError: no head has that name, or it needs a lexicon and there is no `lexicon_shape`; an
+            unknown composition; or embeddings that cannot be tied.
     """
 
     decoding_samples = 1
@@ -94,6 +101,8 @@ class Seq2Seq(keras.Model):
         lexicon_shape=None,
         composition="lookup",
         composition_options=None,
+        tie_embeddings="none",
+        label_smoothing=0.0,
         embedding_stddev=1.0,
         **kwargs,
     ):
@@ -112,24 +121,22 @@ class Seq2Seq(keras.Model):
         self.head = make_head(
             head, target_vocabulary_size, dtype=self.dtype_policy, **(head_options or {})
         )
-        self.feature_embeddings = {
-            name: token_embedding(
-                size, feature_size, self.dtype_policy, f"{name}_embedding", embedding_stddev
-            )
-            for name, size in sorted((source_features or {}).items())
-        }
-        self.embedding_stddev = embedding_stddev
-        self.features_size = feature_size * len(self.feature_embeddings)
-        # `lookup`, `sum` or `lookup+sum`.
-        self.looks_up = composition.split("+")[0] == "lookup"
-        self.composed_by = composition.removeprefix("lookup").removeprefix("+")
-        if self.composed_by and self.composed_by not in CharacterComposition.FUNCTIONS:
+        self.make_feature_vectors(
+            source_features,
+            feature_size,
+            composition,
+            composition_options,
+            embedding_stddev,
+            tie_embeddings,
+        )
+        if not 0.0 <= label_smoothing < 1.0:
+            raise ValueError(f"label_smoothing must be from 0 to below 1; got {label_smoothing}.")
+        if label_smoothing and self.large_vocabulary_size and not large_vocabulary_drawn:
             raise ValueError(
-                "composition must be 'lookup', one of "
-                f"{', '.join(CharacterComposition.FUNCTIONS)}, or both joined by '+'; got "
-                f"{composition!r}."
+                "label_smoothing with a large_vocabulary_size needs a large_vocabulary_drawn above "
+                "0: it would raise the scores of words that no softmax runs over."
             )
-        self.composition_options = composition_options or {}
+        self.label_smoothing = label_smoothing
         if self.head.needs_lexicon and lexicon_shape is None:
             raise ValueError(
                 f"The head {head!r} needs a lexicon of translations: give lexicon_shape."
@@ -153,26 +160,6 @@ class Seq2Seq(keras.Model):
                 name="gold_probability",
             )
             self.sampling_seed = keras.random.SeedGenerator()
-
-    def build_source_embedding(self, size, lookup):
-        """Makes what a source word's vector is made by.
-
-        Args:
-            size: of the vectors.
-            lookup: function that makes the embedding of the source vocabulary.
-        """
-        self.source_embedding = lookup() if self.looks_up else None
-        self.composer = None
-        if self.composed_by:
-            options = {
-                name: value
-                for name, value in self.composition_options.items()
-                if name != "word_length"
-            }
-            self.composer = CharacterComposition(
-                self.composed_by, units=size, dtype=self.dtype_policy, name="composition", **options
-            )
-            self.composer.build()
 
     def _add_table(self, shape, dtype, value, name):
         return self.add_weight(
@@ -211,6 +198,7 @@ class Seq2Seq(keras.Model):
 
     def build_head(self, hidden_size, memory_size, embedding_size, state_size):
         """Builds the head for the sizes of what the body will hand it."""
+        self.tie_softmax()
         self.head.build_for(
             hidden_shape=(None, None, hidden_size),
             context_shape=(None, None, memory_size),
@@ -222,22 +210,6 @@ class Seq2Seq(keras.Model):
 
     def build(self, input_shape=None):
         """Nothing: every size is known in the constructor."""
-
-    def embed_source(self, inputs):
-        """Embeds words and features: `[batch, source_length, embedding_size + features_size]`."""
-        words = 0
-        if self.source_embedding is not None:
-            words = self.source_embedding(ops.cast(inputs["source_ids"], "int32"))
-        if self.composer is not None:
-            shape = (*ops.shape(inputs["source_ids"]), self.composition_options["word_length"])
-            composed = self.composer(ops.reshape(inputs["source_characters"], shape))
-            words = words + composed * ops.cast(self.embedding_stddev, composed.dtype)
-        parts = [words]
-        parts += [
-            layer(ops.cast(inputs[name], "int32"))
-            for name, layer in self.feature_embeddings.items()
-        ]
-        return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=-1)
 
     def make_memory(self, inputs, states, mask):
         """Returns the memory dict that heads and decoders read; padded states become 0."""
@@ -360,8 +332,11 @@ class Seq2Seq(keras.Model):
         state, memory = keras.tree.map_structure(ops.stop_gradient, (state, memory))
         return ops.cast(ops.argmax(self.head.step_log_probs(state, memory)[0], axis=-1), "int32")
 
-    def score_targets(self, state, memory, inputs, training):
-        """The head's log-probabilities of the targets, float32 `[batch, target_length]`."""
+    def score_targets(self, state, memory, inputs, training, smooths=True):
+        """The head's log-probabilities of the targets, float32 `[batch, target_length]`.
+
+        They are smoothed in training if `smooths` is true.
+        """
         targets = ops.cast(inputs["target_extended_ids"], "int32")
         labels = {name: inputs[name] for name in LABEL_FEATURES if name in inputs}
         if training and self.large_vocabulary_size:
@@ -374,4 +349,9 @@ class Seq2Seq(keras.Model):
                 **memory,
                 "candidates": softmax_candidates(targets, *sizes, seed=self.candidates_seed),
             }
-        return self.head.target_log_prob(state, memory, targets, labels, training=training)
+        options = {}
+        if training and smooths and self.label_smoothing:
+            options["label_smoothing"] = self.label_smoothing
+        return self.head.target_log_prob(
+            state, memory, targets, labels, training=training, **options
+        )

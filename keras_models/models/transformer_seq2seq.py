@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from keras_models import losses
-from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import rowwise
 from keras_models.layers.source_attention import SourceAttention
 from keras_models.layers.transformer import (
@@ -50,8 +49,9 @@ class TransformerSeq2Seq(Seq2Seq):
         selective_read: must be false; it is for the recurrent body, as it feeds each step with the
             copy scores of the one before.
         head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
-            scheduled_sampling, lexicon_shape, composition, composition_options: see `Seq2Seq`.
-            Scheduled sampling takes two passes over the target (Mihaylova and Martins 2019).
+            scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings: see
+            `Seq2Seq`. Scheduled sampling takes two passes over the target (Mihaylova and Martins
+            2019).
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -135,9 +135,6 @@ class TransformerSeq2Seq(Seq2Seq):
         self.coverage_loss_weight = coverage_loss_weight
         policy = self.dtype_policy
 
-        def embedding(size, name):
-            return token_embedding(size, embedding_size, policy, f"{name}_embedding", stddev)
-
         def projection(size, name):
             if size == hidden_size:
                 return None
@@ -167,10 +164,9 @@ class TransformerSeq2Seq(Seq2Seq):
                 layer.build((None, None, hidden_size))
             return layers
 
-        self.build_source_embedding(
-            embedding_size, lambda: embedding(source_vocabulary_size, "source")
+        self.make_word_vectors(
+            source_vocabulary_size, target_vocabulary_size, embedding_size, stddev
         )
-        self.target_embedding = embedding(target_vocabulary_size, "target")
         self.source_projection = projection(embedding_size + self.features_size, "source")
         self.target_projection = projection(embedding_size, "target")
         self.encoder = stack(TransformerEncoderLayer, encoder_layers, "encoder")
@@ -251,8 +247,8 @@ class TransformerSeq2Seq(Seq2Seq):
 
     # Decoder.
 
-    def _embed_target(self, ids):
-        embedded = self.target_embedding(ops.cast(ids, "int32"))
+    def embed_target(self, ids):
+        embedded = super().embed_target(ids)
         return embedded * ops.cast(self.embedding_size**0.5, embedded.dtype)
 
     def _decode(self, embedded, positions, memory, carry=None, index=None, training=False):
@@ -311,7 +307,7 @@ class TransformerSeq2Seq(Seq2Seq):
         gold = ops.cast(inputs["target_input_ids"], "int32")
         chosen = self.choose_gold(inputs)
         memory = keras.tree.map_structure(ops.stop_gradient, memory)
-        state, _ = self._decode(self._embed_target(gold), positions, memory)
+        state, _ = self._decode(self.embed_target(gold), positions, memory)
         state = keras.tree.map_structure(ops.stop_gradient, state)
 
         def predict(step):
@@ -330,7 +326,7 @@ class TransformerSeq2Seq(Seq2Seq):
         ids = inputs["target_input_ids"]
         if training and self.scheduled_sampling:
             ids = self._sample_inputs(inputs, positions, memory)
-        embedded = self._embed_target(ids)
+        embedded = self.embed_target(ids)
         state, _ = self._decode(embedded, positions, memory, training=training)
         if self.coverage_loss_weight:
             attention = ops.exp(state["attention_log_weights"])
@@ -364,7 +360,7 @@ class TransformerSeq2Seq(Seq2Seq):
                 "max_length=...)."
             )
         index = ops.convert_to_tensor(index, dtype="int32")
-        embedded = ops.expand_dims(self._embed_target(self.feed_ids(actions, memory)), 1)
+        embedded = ops.expand_dims(self.embed_target(self.feed_ids(actions, memory)), 1)
         state, carry = self._decode(embedded, ops.reshape(index, (1,)), memory, carry, index)
         state = {name: ops.squeeze(value, 1) for name, value in state.items()}
         log_probs, copy_log_probs = self.head.step_log_probs(state, memory)

@@ -3,6 +3,7 @@
 from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.settings import TaskTextSettings
+from pipeline.recipes.training_rules import check_language_model_training
 
 #: Keys of `SEARCHED_SECTIONS` that a language model reads and a trial may change.
 _SEARCHED_KEYS = (
@@ -21,13 +22,9 @@ def check_together(recipe: RecipeKeys) -> None:
     Raises:
         RecipeError: keys do not fit together.
     """
-    for key in ("workers", "accumulated_batches"):
-        if getattr(recipe.training, key) != 1:
-            raise RecipeError(f"The recipe key 'training.{key}' must be 1 for a language model.")
     _check_data(recipe)
     _check_model(recipe)
-    if recipe.training.learning_rate <= 0:
-        raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
+    check_language_model_training(recipe.training)
 
 
 def _check_data(recipe: RecipeKeys) -> None:
@@ -84,11 +81,21 @@ def _check_model(recipe: RecipeKeys) -> None:
             f"exceed 'language_model.window' ({settings.window}): a passage is measured after a "
             "window's words of context."
         )
-    if settings.tie_weights and recipe.model.embedding_size != recipe.model.hidden_size:
+    if recipe.model.tie_embeddings == "all":
         raise RecipeError(
-            "The recipe key 'language_model.tie_weights' needs 'model.embedding_size' and "
-            "'model.hidden_size' to be equal."
+            'The recipe key \'model.tie_embeddings\' must be "target" or "none" for a language '
+            "model: it has no source."
         )
+    tied = {
+        "language_model.tie_weights": settings.tie_weights,
+        "model.tie_embeddings": recipe.model.tie_embeddings == "target",
+    }
+    for key, is_tied in tied.items():
+        if is_tied and recipe.model.embedding_size != recipe.model.hidden_size:
+            raise RecipeError(
+                f"The recipe key '{key}' needs 'model.embedding_size' and 'model.hidden_size' to "
+                "be equal in a language model."
+            )
 
 
 def text_settings(recipe: RecipeKeys) -> TaskTextSettings:

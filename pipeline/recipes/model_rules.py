@@ -59,6 +59,7 @@ def check_model(recipe: RecipeKeys) -> None:
             "The recipe key 'model.selective_read' needs 'model.head' = \"joint_copy\"; got "
             f"{model.head!r}."
         )
+    _check_ties(recipe)
     if training.large_vocabulary_size:
         # No target may be missing: a batch has at most this many words, plus the special ids.
         least = max(training.batch_tokens // 2, training.bucket_lengths[-1]) + 4
@@ -69,6 +70,39 @@ def check_model(recipe: RecipeKeys) -> None:
                 "all words of an update: half of 'training.batch_tokens', or the last of "
                 "'training.bucket_lengths', and 4 more."
             )
+
+
+def _check_ties(recipe: RecipeKeys) -> None:
+    model, vocabulary = recipe.model, recipe.vocabulary
+    if model.tie_embeddings == "none":
+        return
+    tied = f"The recipe key 'model.tie_embeddings' = \"{model.tie_embeddings}\""
+    for key, head in recipe.heads.items():
+        if head == "pointer_network":
+            raise RecipeError(
+                f"{tied} needs a softmax over words, which '{key}' = \"{head}\" lacks."
+            )
+    if model.tie_embeddings != "all":
+        return
+    if not vocabulary.joint:
+        raise RecipeError(
+            f"{tied} needs 'vocabulary.joint' = true: source and target share their words."
+        )
+    if recipe.data.units == "words" and vocabulary.source_size != vocabulary.target_size:
+        raise RecipeError(
+            f"{tied} needs 'vocabulary.source_size' ({vocabulary.source_size}) and "
+            f"'vocabulary.target_size' ({vocabulary.target_size}) to be equal."
+        )
+    if not model.composition.startswith("lookup"):
+        raise RecipeError(
+            f"{tied} needs vectors of source words that are looked up: set 'model.composition' to "
+            f'"lookup" or "lookup+{model.composition}".'
+        )
+    if model.pointers == "entities" and "pointer_softmax" in recipe.heads.values():
+        raise RecipeError(
+            f"{tied} does not go with 'model.pointers' = \"entities\", which have words of the "
+            "source alone."
+        )
 
 
 def check_segmentation(recipe: RecipeKeys) -> None:

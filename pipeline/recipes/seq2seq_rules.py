@@ -16,6 +16,7 @@ from pipeline.recipes.lexicon_rules import check_lexicons
 from pipeline.recipes.model_rules import check_model, check_segmentation
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.settings import TaskTextSettings
+from pipeline.recipes.training_rules import check_training
 
 
 def check_together(recipe: RecipeKeys) -> None:
@@ -65,13 +66,7 @@ def check_together(recipe: RecipeKeys) -> None:
         )
     check_lexicons(recipe)
     check_source_features(recipe.data)
-    if recipe.training.learning_rate <= 0:
-        raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
-    if recipe.training.deterministic and recipe.training.workers > 1:
-        raise RecipeError(
-            "The recipe key 'training.deterministic' needs 'training.workers' = 1: the order in "
-            "which several workers add up gradients is not fixed."
-        )
+    check_training(recipe)
 
 
 def text_settings(recipe: RecipeKeys) -> TaskTextSettings:

@@ -1,5 +1,6 @@
 """A network's first weights, taken from another model: by name, and by word where words differ."""
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.common import progress
 from pipeline.features import source_features, vocabulary_files
+from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.text import characters
 from pipeline.training.initial_model import InitialModel, InitialModelError
 from pipeline.training.trainer_outputs import InitialFacts
@@ -54,7 +56,10 @@ _NETWORK_KEYS = (
     *("model.feature_size", "data.units", "data.source_units", "data.tokenization"),
     *("data.source_tokenization", "data.lowercase", "data.source_features"),
     *("data.surface_features", "language_model.recurrent_layers", "language_model.tie_weights"),
+    "model.tie_embeddings",
 )
+# What a recipe has that was written before there was such a key.
+_DEFAULTS: Mapping[str, Any] = dataclasses.asdict(RecipeKeys(name="defaults"))
 
 
 def check_recipe(recipe: Mapping[str, Any], initial: Mapping[str, Any], path: str) -> None:
@@ -178,8 +183,10 @@ def _plain(name: str) -> str:
 
 def _value(recipe: Mapping[str, Any], key: str) -> Any:
     value: Any = recipe
+    default: Any = _DEFAULTS
     for part in key.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+        default = default[part]
+        value = value.get(part, default) if isinstance(value, Mapping) else default
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -37,7 +37,8 @@ def build_model(recipe: Recipe, vocabulary_size: int) -> LanguageModel:
         dropout=recipe.model.dropout,
         zoneout_hidden=settings.zoneout_hidden,
         zoneout_cell=settings.zoneout_cell,
-        tie_weights=settings.tie_weights,
+        tie_weights=settings.tie_weights or recipe.model.tie_embeddings == "target",
+        unit_embeddings=settings.first_embeddings == "unit",
         dtype="mixed_bfloat16" if recipe.training.mixed_precision else "float32",
     )
 

@@ -58,6 +58,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
         "coverage_loss_weight": training.coverage_loss_weight if config.coverage else 0.0,
         "large_vocabulary_size": training.large_vocabulary_size,
         "large_vocabulary_drawn": training.large_vocabulary_drawn,
+        "label_smoothing": training.label_smoothing,
         "scheduled_sampling": training.scheduled_sampling != "none",
         "lexicon_shape": inputs.lexicon[0].shape if inputs.lexicon else None,
         "composition": config.composition,
@@ -66,6 +67,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
             "characters": inputs.characters,
             "buckets": config.ngram_buckets,
         },
+        "tie_embeddings": config.tie_embeddings,
         "dtype": "mixed_bfloat16" if training.mixed_precision else "float32",
     }
     if config.body == "transformer":

@@ -11,7 +11,8 @@ class LanguageModelConfig:
 
     `keras_models.language_modeling` describes the walk along the stream. Of the other sections the
     task reads: data (files, `lowercase`), vocabulary (`target_size`, `min_count`,
-    `protected_min_count`), model (`head`, `embedding_size`, `hidden_size`, `dropout`), tuning,
+    `protected_min_count`), model (`head`, `embedding_size`, `hidden_size`, `dropout`,
+    `tie_embeddings`), tuning,
     training (`epochs`, `learning_rate`, `gradient_clip_norm`, `seed`, `deterministic`,
     `mixed_precision`, `max_seconds`), decoding (both lists of buckets), baseline.
     """
@@ -25,8 +26,11 @@ class LanguageModelConfig:
     zoneout_hidden: float = number(0.025, low=0.0, high=1.0)
     # The share of cell units that keep their last value (Krueger et al. 2016).
     zoneout_cell: float = number(0.25, low=0.0, high=1.0)
-    # Whether the softmax has the weights of the embeddings.
+    # Whether the softmax has the weights of the embeddings, as `model.tie_embeddings` = "target".
     tie_weights: bool = False
+    # How large the first vectors of words are: `unit`, of variance 1 where they are read; or
+    # `narrow`, uniform within 0.05.
+    first_embeddings: str = choice("narrow", "unit", default="narrow")
     # The rows that the training stream is cut into.
     batch_size: int = number(32, low=1)
     # The words whose loss one update takes.

@@ -37,6 +37,10 @@ class ModelConfig:
     feed_forward_size: int = number(1024, low=1)
     # Both bodies.
     embedding_size: int = number(256, low=1)
+    # What shares its weights: `target`, the target's embeddings and the softmax; `all`, the
+    # source's embeddings too, where `vocabulary.joint` makes one vocabulary. Where sizes differ, a
+    # projection stands before the softmax.
+    tie_embeddings: str = choice("none", "target", "all", default="none")
     # The size of the encoder's and the decoder's states.
     hidden_size: int = number(256, low=1)
     # Stacked layers of the encoder.

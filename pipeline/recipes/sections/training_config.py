@@ -21,6 +21,9 @@ class TrainingConfig:
     warmup_steps: int = number(100, low=0)
     # Gradients are scaled down to this global norm; 0 clips nothing.
     gradient_clip_norm: float = number(1.0, low=0.0)
+    # The share of the target distribution that is spread evenly over all that the head can say:
+    # words and what it can copy. 0 smooths nothing. The eval loss is never smoothed.
+    label_smoothing: float = number(0.0, low=0.0, high=0.9)
     # The weight of the coverage loss, where `model.coverage` is on.
     coverage_loss_weight: float = number(0.2, low=0.0)
     # The softmax of an update runs over this many words: those of its targets and the most

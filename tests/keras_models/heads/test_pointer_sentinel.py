@@ -105,6 +105,21 @@ def test_agrees_with_the_equations(seed, sizes):
             )
 
 
+def test_label_smoothing_agrees_with_the_definition():
+    call, head = example(np.random.default_rng(2)), make(2)
+    targets = call["source_extended_ids"][:, :3]
+    log_prob = numpy(
+        head.target_log_prob(*state_and_memory(call), targets, label_smoothing=0.3),
+    )
+    for b, t in np.ndindex(2, 3):
+        p, _ = expected(head, call, b, t)
+        ids = call["source_extended_ids"][b][call["mask"][b]]
+        mean = np.log(p[sorted({*range(V), *ids})]).mean()
+        np.testing.assert_allclose(
+            log_prob[b, t], 0.7 * np.log(p[targets[b, t]]) + 0.3 * mean, rtol=1e-5, atol=1e-5
+        )
+
+
 def test_an_empty_source_generates_only():
     call = example(np.random.default_rng(0))
     call["mask"][0] = False

@@ -87,6 +87,16 @@ def tensors(inputs):
     return {name: ops.convert_to_tensor(value) for name, value in inputs.items()}
 
 
+def softmax_weights(vocabulary):
+    """Kernel `[hidden_size, V]` and bias of a softmax, of its embedding where it is tied."""
+    if vocabulary.embedding is None:
+        return numpy(vocabulary.kernel.value), numpy(vocabulary.bias.value)
+    kernel = numpy(vocabulary.embedding.embeddings.value).T
+    if vocabulary.projection is not None:
+        kernel = numpy(vocabulary.projection.value).astype("float64") @ kernel
+    return kernel, numpy(vocabulary.bias.value)
+
+
 def weights_of(model):
     """The weights by the names that `oracles.seq2seq` uses; nothing but weights is read."""
 
@@ -123,7 +133,7 @@ def weights_of(model):
             weight.name: numpy(weight.value) for weight in model.attention.trainable_weights
         }
     if getattr(model.head, "vocabulary", None) is not None:  # a pointer network has none
-        weights["vocabulary"] = dense(model.head.vocabulary)
+        weights["vocabulary"] = softmax_weights(model.head.vocabulary)
     if hasattr(model.head, "gate"):
         kernel, bias = dense(model.head.gate)
         # context, state, inputs

@@ -21,8 +21,10 @@ def oracle_weights(model):
     """The model's weights as `sentinel_oracle.language_model` takes them."""
     embedding = numpy(model.embedding.embeddings.value)
     vocabulary = model.head.vocabulary
-    tied = not hasattr(vocabulary, "kernel")
+    tied = model.get_config()["tie_weights"]
     kernel = embedding.T if tied else numpy(vocabulary.kernel.value)
+    if tied and model.get_config()["unit_embeddings"]:
+        embedding = embedding * np.sqrt(embedding.shape[1])
     weights = {
         "embedding": embedding,
         "lstms": [{w.name: numpy(w.value) for w in lstm.trainable_weights} for lstm in model.lstms],
@@ -43,6 +45,8 @@ def oracle_weights(model):
         {"head": "softmax"},
         {"tie_weights": True, "embedding_size": 5, "recurrent_layers": 3},
         {"head": "softmax", "tie_weights": True, "embedding_size": 5},
+        {"tie_weights": True, "embedding_size": 5, "unit_embeddings": True},
+        {"head": "softmax", "unit_embeddings": True},
     ],
 )
 def test_agrees_with_the_equations(options):

@@ -100,7 +100,10 @@ def test_padding_changes_nothing(cell):
 @pytest.mark.parametrize(
     "dtype,options",
     [
-        ("mixed_bfloat16", {"large_vocabulary_size": 5, "large_vocabulary_drawn": 2}),
+        (
+            "mixed_bfloat16",
+            {"large_vocabulary_size": 5, "large_vocabulary_drawn": 2, "label_smoothing": 0.1},
+        ),
         ("float32", {"cell": "lstm", "head": "softmax", "attention": "dot", "coverage": False}),
     ],
 )

@@ -63,7 +63,13 @@ def example(batch=8, length=6, seed=0):
 
 @pytest.mark.parametrize(
     "settings,options",
-    [({}, {}), ({**SETTINGS, "warm_up": "script"}, {"cell": "lstm", "coverage": True})],
+    [
+        ({}, {}),
+        (
+            {**SETTINGS, "warm_up": "script"},
+            {"cell": "lstm", "coverage": True, "label_smoothing": 0.1},
+        ),
+    ],
     ids=["plain", "everything"],
 )
 def test_training_reduces_the_loss(settings, options, tmp_path):

@@ -25,6 +25,7 @@ from tests.keras_models.models.recurrent_cases import (
     edges,
     example,
     log_probs_and_losses,
+    softmax_weights,
     tensors,
 )
 
@@ -101,7 +102,7 @@ def weights_of(model):
         },
         "attention": attention(model.attention),
         "readout": kernel(model.readout),
-        "vocabulary": dense(model.head.vocabulary),
+        "vocabulary": softmax_weights(model.head.vocabulary),
     }
     if hasattr(model.head, "gate"):
         kernel, bias = dense(model.head.gate)

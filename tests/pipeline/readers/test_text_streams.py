@@ -144,6 +144,11 @@ def test_too_little_for_the_rows_a_file_twice_and_no_folder(tmp_path):
             ["language_model.tie_weights=true", "model.hidden_size=10"],
             "'model.hidden_size' to be equal",
         ),
+        (
+            ["model.tie_embeddings=target", "model.hidden_size=10"],
+            "'model.tie_embeddings' needs 'model.embedding_size' and 'model.hidden_size'",
+        ),
+        (["model.tie_embeddings=all"], "a language model: it has no source"),
         (["training.learning_rate=0"], "'training.learning_rate' must be above 0"),
         (["task=translation"], "'task' must be one of 'seq2seq', 'language_model'"),
         (["task=seq2seq"], "needs 'task' = \"language_model\""),

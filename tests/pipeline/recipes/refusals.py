@@ -16,10 +16,16 @@ def refusal(function, *arguments):
 
 def nested(key, value):
     """A recipe's dict with one key set."""
+    return tree_of({key: value})
+
+
+def tree_of(settings):
+    """A recipe's dict with some keys set, by their dotted names."""
     tree = {"name": "test"}
-    *sections, last = key.split(".")
-    inner = tree
-    for section in sections:
-        inner = inner.setdefault(section, {})
-    inner[last] = value
+    for key, value in settings.items():
+        *sections, last = key.split(".")
+        inner = tree
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[last] = value
     return tree

@@ -13,6 +13,8 @@ from pipeline.recipes.choices import (
 from pipeline.recipes.recipe import recipe_from_dict
 from tests.pipeline.recipes.refusals import refusal
 
+SHARED = {"model.tie_embeddings": "all", "vocabulary.joint": True}
+
 
 @pytest.mark.parametrize(
     "settings, words",
@@ -74,6 +76,27 @@ from tests.pipeline.recipes.refusals import refusal
             "'training.scheduled_sampling' must be one of 'none', 'linear'",
         ),
         ({"model.copying_context": "end"}, "'model.copying_context' must be one of"),
+        (
+            {"model.tie_embeddings": "target", "baseline.head": "pointer_network"},
+            "softmax over words, which 'baseline.head' = \"pointer_network\" lacks",
+        ),
+        ({"model.tie_embeddings": "all"}, "needs 'vocabulary.joint' = true"),
+        (
+            {**SHARED, "vocabulary.target_size": 900},
+            "'vocabulary.source_size' (8000) and 'vocabulary.target_size' (900) to be equal",
+        ),
+        ({**SHARED, "model.composition": "sum"}, '"lookup" or "lookup+sum"'),
+        (
+            {
+                **SHARED,
+                "model.head": "pointer_softmax",
+                "model.pointers": "entities",
+                "model.entity_feature": "ner",
+                "data.source_features": ["ner"],
+                "data.tokenization": "whitespace",
+            },
+            "does not go with 'model.pointers' = \"entities\"",
+        ),
     ],
 )
 def test_bodies_and_heads_that_do_not_fit_together(settings, words):

@@ -48,9 +48,11 @@ def test_the_recipe_reaches_the_model():
                 "attention_heads": 2,
                 "feed_forward_size": 9,
                 "encoder_layers": 2,
+                "tie_embeddings": "target",
             },
             {"coverage_loss_weight": 0.3, "large_vocabulary_size": 600},
             {
+                "tie_embeddings": "target",
                 "decoder_layers": 2,
                 "attention_heads": 2,
                 "feed_forward_size": 9,
@@ -116,3 +118,39 @@ def test_bodies_and_the_options_of_heads_reach_the_model(model, training, expect
     )
     assert {key: built.get_config()[key] for key in expected} == expected
     assert built.large_vocabulary_size == training.get("large_vocabulary_size", 0)
+
+
+@pytest.mark.parametrize("settings", [{"tie_weights": True}, {}])
+def test_the_embeddings_of_a_language_model_reach_it(settings):
+    from pipeline.recipes.recipe import recipe_from_dict
+    from pipeline.training.language_model_trainer import build_model
+
+    model = {"head": "softmax", "embedding_size": 6, "hidden_size": 6}
+    if not settings:
+        model["tie_embeddings"] = "target"
+    tree = {
+        "name": "x",
+        "task": "language_model",
+        "data": {"train_files": ["t"], "eval_files": ["e"], "tokenization": "whitespace"},
+        "model": model,
+        "language_model": {**settings, "first_embeddings": "unit"},
+    }
+    built = build_model(recipe_from_dict(tree), 20).get_config()
+    assert built["tie_weights"] and built["unit_embeddings"]
+
+
+def test_source_and_target_that_share_vectors_have_the_same_words(tmp_path):
+    from pipeline.recipes.fields import RecipeError
+    from pipeline.training.model_inputs import ModelInputs
+    from tests.pipeline.export.tiny_models import make_recipe, transform_tiny, untrained
+
+    rows = [("greet ada and bob", "ada and bob")]
+    made = make_recipe(model={"tie_embeddings": "all"}, vocabulary={"joint": True})
+    for name in ("same", "other"):
+        (tmp_path / name).mkdir()
+    same = transform_tiny(tmp_path / "same", made, rows, ["greet", "and"], ["greet", "and"])
+    model = untrained(made, same)
+    assert model.source_embedding is model.target_embedding
+    other = transform_tiny(tmp_path / "other", made, rows, ["greet", "and"], ["and", "greet"])
+    with pytest.raises(RecipeError, match='set it to "target"'):
+        ModelInputs.of(made, other)

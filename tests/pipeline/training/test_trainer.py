@@ -90,6 +90,23 @@ def test_a_training_that_explodes_is_one_sentence(tmp_path):
         )
 
 
+def test_the_eval_loss_is_never_smoothed(tmp_path):
+    import tensorflow as tf
+
+    from pipeline.training import training_data
+
+    files = write_pairs(tmp_path / "pairs.gz", count=12)
+    made = recipe(epochs=1, label_smoothing=0.5)
+    made = dataclasses.replace(made, model=dataclasses.replace(TINY, coverage=False))
+    model, facts = tiny_training.train(made, files, files)
+    examples = training_data.read_examples(files)
+    losses = [
+        -float(tf.reduce_sum(model(inputs) * tf.cast(labels > 0, "float32"))) / int(tf.size(labels))
+        for inputs, labels in training_data.make_batches(examples, (4, 8), 96)
+    ]
+    assert facts["curve"][0]["eval_loss"] == pytest.approx(sum(losses) / len(losses), rel=1e-5)
+
+
 def test_pairs_that_fit_no_bucket_are_one_sentence(tmp_path):
     long, short = (
         write_pairs(tmp_path / "long.gz", count=3, length=8),

@@ -1,0 +1,71 @@
+"""The rules of the section `training`."""
+
+import dataclasses
+from typing import Any
+
+from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.recipe_keys import RecipeKeys
+from pipeline.recipes.sections import TrainingConfig
+
+#: Keys that a language model's training does not have, with the reason.
+_NOT_OF_LANGUAGE_MODELS = {
+    "workers": "",
+    "accumulated_batches": "",
+    "label_smoothing": ": its perplexity would rise",
+}
+
+
+def check_training(recipe: RecipeKeys) -> None:
+    """Checks how a sequence-to-sequence network is trained.
+
+    Raises:
+        RecipeError: keys do not fit together.
+    """
+    training = recipe.training
+    _check_learning_rate(training)
+    if training.deterministic and training.workers > 1:
+        raise RecipeError(
+            "The recipe key 'training.deterministic' needs 'training.workers' = 1: the order in "
+            "which several workers add up gradients is not fixed."
+        )
+    if training.label_smoothing:
+        _check_label_smoothing(recipe)
+
+
+def check_language_model_training(training: TrainingConfig) -> None:
+    """Checks how a language model is trained.
+
+    Raises:
+        RecipeError: keys that a language model's training does not have, or that do not fit.
+    """
+    defaults: dict[str, Any] = {
+        field.name: field.default for field in dataclasses.fields(TrainingConfig)
+    }
+    for key, reason in _NOT_OF_LANGUAGE_MODELS.items():
+        if getattr(training, key) != defaults[key]:
+            raise RecipeError(
+                f"The recipe key 'training.{key}' must be {defaults[key]} for a language "
+                f"model{reason}."
+            )
+    _check_learning_rate(training)
+
+
+def _check_learning_rate(training: TrainingConfig) -> None:
+    if training.learning_rate <= 0:
+        raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
+
+
+def _check_label_smoothing(recipe: RecipeKeys) -> None:
+    training, model = recipe.training, recipe.model
+    if "span_copy" in recipe.heads.values() and model.copying_context == "start":
+        raise RecipeError(
+            "The recipe key 'training.label_smoothing' must be 0 for head span_copy with "
+            "'model.copying_context' = \"start\", whose spans are not all scored in training; "
+            'use "expected".'
+        )
+    if training.large_vocabulary_size and not training.large_vocabulary_drawn:
+        raise RecipeError(
+            "The recipe key 'training.label_smoothing' with a 'training.large_vocabulary_size' "
+            "needs a 'training.large_vocabulary_drawn' above 0, or it would raise the scores of "
+            "words that no softmax runs over."
+        )

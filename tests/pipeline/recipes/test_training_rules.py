@@ -1,0 +1,45 @@
+"""Rules of the training."""
+
+import pytest
+
+from pipeline.recipes.loading import load_recipe
+from pipeline.recipes.recipe import recipe_from_dict
+from tests.pipeline.recipes.refusals import refusal, tree_of
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"training.label_smoothing": 1.0}, "'training.label_smoothing' must be between"),
+        (
+            {
+                "training.label_smoothing": 0.1,
+                "model.head": "span_copy",
+                "model.copying_context": "start",
+            },
+            "must be 0 for head span_copy with 'model.copying_context' = \"start\"",
+        ),
+        (
+            {
+                "training.label_smoothing": 0.1,
+                "training.large_vocabulary_size": 1000,
+                "training.large_vocabulary_drawn": 0,
+            },
+            "needs a 'training.large_vocabulary_drawn' above 0",
+        ),
+    ],
+)
+def test_keys_that_do_not_fit_together(settings, words):
+    assert words in refusal(recipe_from_dict, tree_of(settings))
+
+
+@pytest.mark.parametrize(
+    "override, words",
+    [
+        ("training.workers=2", "'training.workers' must be 1 for a language model."),
+        ("training.accumulated_batches=2", "must be 1 for a language model."),
+        ("training.label_smoothing=0.1", "must be 0.0 for a language model: its perplexity"),
+    ],
+)
+def test_what_a_language_model_does_not_have(override, words):
+    assert words in refusal(load_recipe, "penn_treebank", [override])

@@ -87,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     [table] = plan.tables
     folders = Folders("", options.output.absolute(), options.output, shared=True)
     jobs = [Job(table, row, seed, folders) for row in table.rows for seed in seeds]
-    queue = Queue(jobs, Limits(1, tuple(sorted(os.sched_getaffinity(0))), 0), print)
+    cores = tuple(sorted(os.sched_getaffinity(0)))
+    queue = Queue(jobs, Limits(1, cores, len(cores), nice=0), print)
     queue.work()
     written = record.read(table.name, options.output)
     if written:

@@ -4,7 +4,7 @@
     python -m benchmarks.campaign NAME_OR_FILE --status
 
 A campaign is a list of runs (`benchmarks.campaign.plan`). Each has a folder of its own below
-`--output`, gets a share of the cores, and gives way to other work. As each run ends, its figures
+`--output`, works on one core of its own, and gives way to other work. As each run ends, its figures
 go into `benchmarks/results/TABLE.json`. Stop the campaign with Ctrl+C or SIGTERM, or kill it; the
 same command goes on where it stopped, and tries again what failed. The exit status is 1 if a run
 failed.
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.data and any(_needs_data(job) for job in jobs):
         print("campaign: give --data, the folder of the public corpora.", file=sys.stderr)
         return 1
-    limits = Limits(options.at_a_time, tuple(options.cores), options.nice)
+    limits = Limits(options.at_a_time, tuple(options.cores), options.cores_each, options.nice)
     queue = Queue(jobs, limits, say)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
@@ -113,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         default=sorted(os.sched_getaffinity(0)),
         help="numbers of the cores that it may use, such as 0,1 (all)",
     )
+    parser.add_argument("--cores-each", type=int, default=1, help="how many a run has (1)")
     parser.add_argument("--nice", type=int, default=10, help="how much runs give way (10)")
     return parser
 

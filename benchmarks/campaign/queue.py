@@ -35,18 +35,20 @@ class Limits:
 
     Attributes:
         at_a_time: runs at once.
-        cores: which cores it uses; they are divided among the runs.
+        cores: which cores it uses.
+        cores_each: how many of them a run has.
         nice: by how much its runs give way to other work.
     """
 
     at_a_time: int
     cores: tuple[int, ...]
+    cores_each: int = 1
     nice: int = 10
 
     def cores_of(self, slot: int) -> tuple[int, ...]:
-        """Returns the cores of the run in a slot, 0 to `at_a_time - 1`; at least one."""
-        own = self.cores[slot :: self.at_a_time]
-        return own or (self.cores[slot % len(self.cores)],)
+        """Returns the cores of the run in a slot, 0 to `at_a_time - 1`."""
+        places = range(slot * self.cores_each, (slot + 1) * self.cores_each)
+        return tuple(sorted({self.cores[place % len(self.cores)] for place in places}))
 
 
 @dataclasses.dataclass

@@ -58,9 +58,10 @@ def test_a_run_gets_cores_and_threads_of_its_own(tmp_path):
         facts = json.loads(job.facts.read_text())
         assert facts["threads"] == "1" and facts["affinity"] == [max(os.sched_getaffinity(0))]
         assert facts["nice"] >= 3
-    limits = Limits(2, (0, 1, 2))
-    assert [limits.cores_of(slot) for slot in (0, 1)] == [(0, 2), (1,)]
-    assert Limits(3, (0, 1)).cores_of(2) == (0,)
+    limits = Limits(3, (4, 5))
+    assert [limits.cores_of(slot) for slot in range(3)] == [(4,), (5,), (4,)]
+    assert Limits(2, (4, 5, 6, 7), cores_each=2).cores_of(1) == (6, 7)
+    assert Limits(1, (4, 5), cores_each=3).cores_of(0) == (4, 5)
 
 
 def test_a_failed_run_stops_no_other_and_is_tried_again(tmp_path, capsys):

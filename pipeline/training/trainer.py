@@ -19,11 +19,12 @@ from pipeline.training.fitting import Fitting
 from pipeline.training.loaded_split import LoadedSplit
 from pipeline.training.model_building import build_model
 from pipeline.training.model_inputs import ModelInputs
-from pipeline.training.optimizer import Adam
+from pipeline.training.optimizer import make_optimizer
 from pipeline.training.trainer_arguments import TrainerArguments
 from pipeline.training.trainer_outputs import InitialFacts, TrainingFacts
 from pipeline.training.training_callbacks import TrainingCallbacks
 from pipeline.training.training_inputs import TrainingInputs
+from pipeline.training.word_dropout import drop_words
 from pipeline.training.workers import Workers
 
 
@@ -42,7 +43,7 @@ def train(
         workers: those to train with; None trains alone.
 
     Returns:
-        The model with the weights of its best epoch by eval loss, and the facts of its training.
+        The model with the weights of its best epoch, and the facts of its training.
 
     Raises:
         ValueError: no pair fits the buckets, the head cannot output a pair's target, or no epoch
@@ -55,9 +56,10 @@ def train(
     held_out = LoadedSplit.read(inputs.eval_files, "eval", recipe)
 
     def batches_of(epoch: int) -> tf.data.Dataset:
-        return training_data.make_batches(
+        batches = training_data.make_batches(
             training.examples, config.bucket_lengths, config.batch_tokens, config.seed, epoch
         )
+        return drop_words(batches, config.word_dropout, config.seed, epoch)
 
     steps_per_epoch = sum(1 for _ in batches_of(0))
     eval_batches = training_data.make_batches(
@@ -134,9 +136,7 @@ def _compiled_model(recipe: Recipe, inputs: ModelInputs, replica_count: int) -> 
     config = recipe.training
     model = build_model(recipe, inputs)
     model.compile(
-        optimizer=Adam(
-            config.learning_rate, config.gradient_clip_norm or None, config.accumulated_batches
-        ),
+        optimizer=make_optimizer(config),
         loss=replicas.loss(replica_count),
         # XLA on a CPU gains nothing here, and compiles each of the many bucket shapes anew.
         jit_compile=False,

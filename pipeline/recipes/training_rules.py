@@ -12,6 +12,8 @@ _NOT_OF_LANGUAGE_MODELS = {
     "workers": "",
     "accumulated_batches": "",
     "label_smoothing": ": its perplexity would rise",
+    "corpus_weights": ": it is one text",
+    "corpus_temperature": ": it is one text",
 }
 
 

@@ -7,6 +7,7 @@ from pipeline.common import progress
 from pipeline.features import feature_names
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import training_data
+from pipeline.training.mixture import Mixture
 from pipeline.training.stored_pairs import StoredPairs, TrainingDataError
 from pipeline.training.training_data import TrainingBatches
 
@@ -58,8 +59,10 @@ class LoadedSplit:
         )
         if config.scheduled_sampling != "none":
             features = (*features, "source_feed_ids")
-        pairs = StoredPairs.read(files, features, folder)
-        batches = TrainingBatches(pairs, config.bucket_lengths, config.batch_tokens, seed)
+        # The eval split is measured whole, whatever corpora its pairs come from.
+        mixture = Mixture.of(recipe) if seed is not None else None
+        pairs = StoredPairs.read(files, features, folder, with_corpora=mixture is not None)
+        batches = TrainingBatches(pairs, config.bucket_lengths, config.batch_tokens, seed, mixture)
         longest = config.bucket_lengths[-1]
         if batches.too_long == len(pairs):
             raise TrainingDataError(

@@ -40,11 +40,13 @@ class StoredPairs:
         names: the features.
         digest: the same bytes wherever the pairs are the same, in whatever order they were written.
         lengths: int32 `[pairs, features]`.
+        corpora: the number of each pair's corpus, where they were read.
     """
 
     names: tuple[str, ...]
     digest: bytes
     lengths: NDArray[np.int32]
+    corpora: NDArray[np.int32] | None
     _starts: NDArray[np.int64]
     _pages: mmap.mmap | None
     _rows_in_memory: int = 0
@@ -55,6 +57,7 @@ class StoredPairs:
         file_patterns: Sequence[str],
         names: Sequence[str] = feature_names.ID_FEATURES,
         folder: str | None = None,
+        with_corpora: bool = False,
     ) -> "StoredPairs":
         """Reads transformed tf.Examples.
 
@@ -63,21 +66,29 @@ class StoredPairs:
             names: the features to read, lists of ids.
             folder: where the file of the pairs goes; by default the system's folder for temporary
                 files.
+            with_corpora: whether to read `feature_names.CORPUS` too.
 
         Raises:
             TrainingDataError: a file is damaged, or the disk is full.
         """
+        stored = (*names, feature_names.CORPUS) if with_corpora else names
         with tempfile.TemporaryFile(dir=folder) as file:
-            digests, lengths = _write(file, file_patterns, names, folder or tempfile.gettempdir())
+            digests, lengths = _write(file, file_patterns, stored, folder or tempfile.gettempdir())
             size = file.tell()
             pages = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
         if pages is not None and hasattr(mmap, "MADV_RANDOM"):
             pages.madvise(mmap.MADV_RANDOM)
         totals = lengths.sum(axis=1, dtype="int64")
         order = np.argsort(digests, kind="stable")
-        starts = (np.cumsum(totals) - totals)[order]
+        starts, lengths = (np.cumsum(totals) - totals)[order], lengths[order]
         digest = hashlib.sha256(digests[order].tobytes()).digest()
-        return cls(tuple(names), digest, lengths[order], starts, pages)
+        corpora = None
+        if with_corpora:
+            # The last number of each pair.
+            flat = np.frombuffer(pages or b"", "int32")
+            corpora = flat[starts + lengths.sum(axis=1, dtype="int64") - 1]
+            del flat
+        return cls(tuple(names), digest, lengths[:, : len(names)], corpora, starts, pages)
 
     def __len__(self) -> int:
         return len(self.lengths)

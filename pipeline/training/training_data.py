@@ -7,6 +7,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from pipeline.training.epoch_order import EpochOrder, batch_size, buckets_of, count_batches
+from pipeline.training.mixture import Draws, Mixture
 from pipeline.training.stored_pairs import StoredPairs, TrainingDataError, read_batches
 
 LABELS = "target_extended_ids"
@@ -21,6 +22,7 @@ class TrainingBatches:
         bucket_lengths: rising list of lengths; a pair that fits none is left out (`too_long`).
         batch_tokens: source and target tokens of a batch, padding included.
         seed: of the order; None keeps that of the pairs.
+        mixture: how often each corpus is read, where the pairs have corpora.
 
     Attributes:
         too_long: how many pairs no bucket holds.
@@ -33,6 +35,7 @@ class TrainingBatches:
         bucket_lengths: Sequence[int],
         batch_tokens: int,
         seed: int | None = None,
+        mixture: Mixture | None = None,
     ) -> None:
         self._stored = pairs
         self._sizes = [batch_size(length, batch_tokens) for length in bucket_lengths]
@@ -40,11 +43,34 @@ class TrainingBatches:
         self._buckets = buckets_of(pair_lengths(pairs), bucket_lengths)
         self._fitting = np.flatnonzero(self._buckets < len(bucket_lengths))
         self.too_long = len(pairs) - len(self._fitting)
-        self.steps = count_batches(self._buckets[self._fitting], self._sizes)
+        self._draws = None
+        if mixture:
+            assert pairs.corpora is not None and seed is not None, "read the corpora of pairs"
+            self._draws = self._drawn(mixture, pairs.corpora[self._fitting], seed)
+        self.steps = count_batches(self._buckets[self._chosen(0)], self._sizes)
+
+    def _drawn(self, mixture: Mixture, corpora: NDArray[np.int32], seed: int) -> Draws | None:
+        if not len(corpora):
+            return None
+        if corpora.min() < 0:
+            raise TrainingDataError(
+                "Some training pairs come from files that match no pattern of data.corpora: add a "
+                "pattern for them."
+            )
+        counts = np.bincount(corpora, minlength=len(mixture.corpora))
+        mixture.report(counts)
+        buckets = len(self._sizes)
+        kinds = corpora.astype("int64") * buckets + self._buckets[self._fitting]
+        reads = np.repeat(mixture.reads(counts), buckets)
+        return Draws.of(self._fitting, kinds, reads, seed)
+
+    def _chosen(self, epoch: int) -> NDArray[np.int64]:
+        """Returns the numbers of an epoch's pairs, in no order."""
+        return self._draws.epoch(epoch) if self._draws else self._fitting
 
     def order(self, epoch: int) -> EpochOrder:
         """Returns the batches of an epoch, which the seed and its number alone decide."""
-        chosen = self._fitting
+        chosen = self._chosen(epoch)
         if self._seed is not None:
             draw = np.random.default_rng((self._seed % (1 << 63), epoch))
             chosen = draw.permutation(chosen)

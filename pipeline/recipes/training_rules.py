@@ -21,6 +21,8 @@ _NOT_OF_LANGUAGE_MODELS = {
     "weight_decay": "",
     "gradient_clip_value": "",
     "schedule": ", whose learning rate is halved after 'language_model.patience'",
+    "corpus_weights": ": it is one text",
+    "corpus_temperature": ": it is one text",
 }
 
 

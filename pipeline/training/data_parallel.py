@@ -105,9 +105,7 @@ def fit(fitting: Fitting, workers: Workers, digest: str) -> None:
         model.stop_training = False
         model.reset_metrics()
         callbacks.on_epoch_begin(epoch)
-        stops = _train_epoch(
-            model, workers, callbacks, update, fitting.batches_of(epoch).skip(skipped)
-        )
+        stops = _train_epoch(model, workers, callbacks, update, fitting.batches_of(epoch, skipped))
         skipped = 0
         callbacks.on_test_begin()
         sums = np.zeros(3)

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from keras_models import decoding
 from pipeline.export.answer_writer import AnswerWriter
@@ -16,6 +18,7 @@ from pipeline.metrics.scored_texts import Segment
 from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import training_data
+from pipeline.training.drawn_pairs import draw_pairs
 from pipeline.training.selection import Selection
 
 # Pairs of one search.
@@ -51,16 +54,18 @@ class EvalDecoding:
         """
         config = recipe.training
         names = (
-            *feature_names.FEATURES,
+            *(name for name in feature_names.FEATURES if name != training_data.SURFACES),
             *feature_names.encoder_features(recipe),
         )
-        examples = training_data.read_examples(files, tuple(dict.fromkeys(names)))
         longest = config.bucket_lengths[-1]
-        examples = examples.filter(lambda pair: training_data.pair_length(pair) <= longest)
-        if config.select_pairs:
-            # Their order is drawn from what they hold, so the first ones are a fair sample.
-            examples = examples.take(config.select_pairs)
-        rows = sorted(examples, key=lambda pair: int(tf.size(pair["source_ids"])))
+
+        def fits(parsed: dict[str, tf.RaggedTensor]) -> NDArray[np.bool_]:
+            sides = [parsed[name].row_lengths() for name in ("source_ids", training_data.LABELS)]
+            short: NDArray[np.bool_] = np.max(sides, axis=0) <= longest
+            return short
+
+        drawn = draw_pairs(files, names, config.select_pairs or None, fits)
+        rows = sorted(drawn, key=lambda pair: int(tf.size(pair["source_ids"])))
         writer = AnswerWriter(recipe, tf.constant(list(vocabulary)))
         batches, references = [], []
         for start in range(0, len(rows), _BATCH):

@@ -11,7 +11,6 @@ from pipeline.training import (
     determinism,
     initial_weights,
     replicas,
-    training_data,
 )
 from pipeline.training.checkpointing import Checkpointing, TrainingState, load_state
 from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
@@ -52,19 +51,17 @@ def train(
     """
     config = recipe.training
     keras.utils.set_random_seed(config.seed)
-    training = LoadedSplit.read(inputs.train_files, "training", recipe)
-    held_out = LoadedSplit.read(inputs.eval_files, "eval", recipe)
+    checkpoints = checkpoints or Checkpoints()
+    folder = checkpoints.scratch()
+    training = LoadedSplit.read(inputs.train_files, "training", recipe, config.seed, folder)
+    held_out = LoadedSplit.read(inputs.eval_files, "eval", recipe, folder=folder)
+    steps_per_epoch = training.batches.steps
+    eval_batches = held_out.batches.epoch()
 
-    def batches_of(epoch: int) -> tf.data.Dataset:
-        batches = training_data.make_batches(
-            training.examples, config.bucket_lengths, config.batch_tokens, config.seed, epoch
-        )
-        return drop_words(batches, config.word_dropout, config.seed, epoch)
+    def batches_of(epoch: int, first: int) -> tf.data.Dataset:
+        batches = training.batches.epoch(epoch, first)
+        return drop_words(batches, config.word_dropout, config.seed, epoch, first)
 
-    steps_per_epoch = sum(1 for _ in batches_of(0))
-    eval_batches = training_data.make_batches(
-        held_out.examples, config.bucket_lengths, config.batch_tokens
-    )
     # Several workers have plain variables: see `data_parallel`.
     strategy = tf.distribute.get_strategy() if workers else replicas.strategy()
     with strategy.scope():
@@ -72,7 +69,6 @@ def train(
         initial = _begin_with(model, inputs)
     is_chief = workers is None or workers.is_chief
     callbacks = TrainingCallbacks.of(recipe, inputs, steps_per_epoch, is_chief, eval_batches)
-    checkpoints = checkpoints or Checkpoints()
     count = workers.count if workers else strategy.num_replicas_in_sync
     digest = digest_of(
         recipe.to_dict(),

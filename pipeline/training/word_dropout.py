@@ -12,7 +12,7 @@ DROPPED = ("source_ids", "target_input_ids")
 
 
 def drop_words(
-    batches: tf.data.Dataset, probability: float, seed: int, epoch: int
+    batches: tf.data.Dataset, probability: float, seed: int, epoch: int, first: int = 0
 ) -> tf.data.Dataset:
     """Replaces words by [UNK], each with a probability, apart from the others.
 
@@ -21,10 +21,11 @@ def drop_words(
     2015).
 
     Args:
-        batches: dataset of `(inputs, labels)`, as `training_data.make_batches` returns it.
+        batches: dataset of `(inputs, labels)`, as `TrainingBatches.epoch` returns it.
         probability: that of each word.
         seed: the training's.
         epoch: the epoch's number.
+        first: the number of the first batch.
 
     Returns:
         Such a dataset.
@@ -50,4 +51,4 @@ def drop_words(
 
     options = tf.data.Options()
     options.autotune.enabled = False
-    return batches.enumerate().map(drop).prefetch(8).with_options(options)
+    return batches.enumerate(first).map(drop).prefetch(8).with_options(options)

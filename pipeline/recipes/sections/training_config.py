@@ -86,6 +86,13 @@ class TrainingConfig:
     scheduled_sampling_floor: float = number(0.0, low=0.0, high=1.0)
     # The lengths, in tokens, that batches are padded to; longer pairs are left out and counted.
     bucket_lengths: tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
+    # How often an epoch reads each pair of the corpora of `data.corpora`, one number for each: 2
+    # reads all of them twice, 0.5 half of them, and the other half in the next epoch. Without
+    # numbers each pair is read once.
+    corpus_weights: tuple[float, ...] = ()
+    # Above 1, small corpora of `data.corpora` are read more often and large ones less: their shares
+    # of an epoch, raised to the power 1 / T. The epoch stays as long.
+    corpus_temperature: float = number(1.0, low=1.0)
     # The seed of first weights, dropout and the order of the pairs.
     seed: int = 1
     # The first weights are those of this model: the folder of a pushed version, of a model or of a

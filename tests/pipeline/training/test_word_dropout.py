@@ -41,7 +41,7 @@ def test_words_become_unknown_as_often_as_asked_and_nothing_else_changes():
 
 def test_the_draw_depends_on_seed_epoch_and_batch_alone():
     def ids(seed, epoch, skipped=0):
-        found = read(drop_words(batches(), 0.5, seed, epoch).skip(skipped))
+        found = read(drop_words(batches().skip(skipped), 0.5, seed, epoch, skipped))
         return np.stack([inputs["source_ids"] for inputs, _ in found])
 
     first = ids(5, 0)

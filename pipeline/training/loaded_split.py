@@ -41,14 +41,9 @@ class LoadedSplit:
         """
         config = recipe.training
         training_data.check_head(recipe.model.head, files, name)
-        features = (
-            *feature_names.ID_FEATURES,
-            *feature_names.label_features(recipe),
-            *feature_names.encoder_features(recipe),
+        examples, digest = training_data.read_examples_and_digest(
+            files, feature_names.training_features(recipe)
         )
-        if config.scheduled_sampling != "none":
-            features = (*features, "source_feed_ids")
-        examples, digest = training_data.read_examples_and_digest(files, features)
         longest = config.bucket_lengths[-1]
         too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
         if too_long == pairs:

@@ -74,7 +74,7 @@ def train(
         recipe.to_dict(),
         training.digest,
         held_out.digest,
-        *(inputs.model.lexicon or ()),
+        *inputs.model.arrays(),
         *(inputs.initial.weights if inputs.initial else ()),
         count,
         shapes_of(model),

@@ -84,6 +84,11 @@ class StoredPairs:
         digest = hashlib.sha256(digests[order].tobytes()).digest()
         corpora = None
         if with_corpora:
+            if np.any(lengths[:, -1] != 1):
+                raise TrainingDataError(
+                    f"The examples in {', '.join(file_patterns)} have no corpora: run the "
+                    "Transform again."
+                )
             # The last number of each pair.
             flat = np.frombuffer(pages or b"", "int32")
             corpora = flat[starts + lengths.sum(axis=1, dtype="int64") - 1]

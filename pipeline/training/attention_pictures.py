@@ -10,7 +10,8 @@ import tensorflow as tf
 from keras_models import decoding
 from pipeline.training import heat_maps, training_data
 from pipeline.training.row_digests import row_digests
-from pipeline.training.stored_pairs import interleaved, read_batches
+from pipeline.training.stored_pairs import interleaved
+from pipeline.training.transformed_files import read_batches
 
 # Source tokens of the pairs that are shown.
 _LENGTHS = (3, 20)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from pipeline.common import progress
 from pipeline.recipes.recipe import Recipe
-from pipeline.training.stored_pairs import TrainingDataError
 from pipeline.training.trainer_outputs import CorpusFacts
+from pipeline.training.transformed_files import TrainingDataError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from pipeline.training.epoch_order import EpochOrder, batch_size, buckets_of, count_batches
 from pipeline.training.mixture import Draws, Mixture
-from pipeline.training.stored_pairs import StoredPairs, TrainingDataError, read_batches
+from pipeline.training.stored_pairs import StoredPairs
 from pipeline.training.trainer_outputs import CorpusFacts
+from pipeline.training.transformed_files import TrainingDataError, read_batches
 
 LABELS = "target_extended_ids"
 SURFACES = "source_tokens"

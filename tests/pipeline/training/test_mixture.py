@@ -87,7 +87,7 @@ def test_temperature_flattens_the_shares(temperature):
 
 
 def test_a_corpus_without_pairs_is_one_sentence(tmp_path, caplog):
-    from pipeline.training.stored_pairs import TrainingDataError
+    from pipeline.training.transformed_files import TrainingDataError
 
     caplog.set_level("INFO", logger="verbatim.progress")
     write_corpora(tmp_path / "data.gz", (6, 0, 3))
@@ -104,7 +104,7 @@ def test_a_corpus_without_pairs_is_one_sentence(tmp_path, caplog):
 
 
 def test_examples_without_corpora_are_one_sentence(tmp_path):
-    from pipeline.training.stored_pairs import TrainingDataError
+    from pipeline.training.transformed_files import TrainingDataError
 
     write_examples(tmp_path / "data.gz", make_examples([(3, 3)] * 4))
     with pytest.raises(TrainingDataError, match="have no corpora: run the Transform again"):

@@ -78,8 +78,15 @@ def test_the_site_has_every_key_command_and_layer(site):
 
 def test_the_site_has_the_clients(site):
     text = text_of(site / "reference" / "api" / "client.html")
-    for name in ("Client", "AsyncClient", "Answer", "Token", "Score"):
+    for name in ("TextModel", "Client", "AsyncClient", "Model", "Answer", "Token", "Score"):
         assert re.search(rf"\b{name}\b", text), name
+
+
+def test_the_site_has_the_tutorial_with_what_it_printed(site):
+    text = text_of(site / "tutorial.html")
+    assert "client.predict(questions)" in text
+    assert "%(zebra_title)s?  ->  Supprimer la page %(zebra_title)s ?" in text
+    assert "%%bash" not in text
 
 
 def test_no_page_asks_another_site(site):

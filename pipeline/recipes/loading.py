@@ -38,6 +38,12 @@ def load_recipe(name_or_path: str | os.PathLike[str], overrides: Iterable[str] =
     Returns:
         A `Recipe`.
 
+    Example:
+        >>> from pipeline.recipes.loading import load_recipe
+        >>> recipe = load_recipe("translation", ["model.head=joint_copy", "training.epochs=3"])
+        >>> recipe.model.head, recipe.training.epochs
+        ('joint_copy', 3)
+
     Raises:
         RecipeError: the recipe is missing, unreadable, or has an unknown key or impossible value.
     """

@@ -6,12 +6,11 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from keras_models import decoding
 from pipeline.training import heat_maps, training_data
-from pipeline.training.row_digests import row_digests
-from pipeline.training.stored_pairs import interleaved
-from pipeline.training.transformed_files import read_batches
+from pipeline.training.drawn_pairs import draw_pairs
 
 # Source tokens of the pairs that are shown.
 _LENGTHS = (3, 20)
@@ -31,19 +30,15 @@ def read_shown(
         None where no pair is short.
     """
     low, high = _LENGTHS
-    features = {**dict.fromkeys(names, tf.int64), training_data.SURFACES: tf.string}
-    chosen: list[tuple[int, dict[str, tf.Tensor]]] = []
-    for parsed in read_batches(files, features):
+
+    def short(parsed: dict[str, tf.RaggedTensor]) -> NDArray[np.bool_]:
         lengths = parsed["source_ids"].row_lengths().numpy()
-        digests = row_digests(*interleaved(parsed, names))
-        short = np.flatnonzero((lengths >= low) & (lengths <= high))
-        for row in short[np.argsort(digests[short], kind="stable")][: heat_maps.SHOWN].tolist():
-            chosen.append((int(digests[row]), {name: parsed[name][row] for name in features}))
-        # The order is that of what they hold, whatever order they were written in.
-        chosen = sorted(chosen, key=lambda pair: pair[0])[: heat_maps.SHOWN]
-    if not chosen:
+        fits: NDArray[np.bool_] = (lengths >= low) & (lengths <= high)
+        return fits
+
+    pairs = draw_pairs(files, names, heat_maps.SHOWN, short)
+    if not pairs:
         return None
-    pairs = [pair for _, pair in chosen]
     inputs = {name: tf.ragged.stack([pair[name] for pair in pairs]).to_tensor() for name in names}
     return inputs, [
         [token.decode("utf-8") for token in pair[training_data.SURFACES].numpy()] for pair in pairs

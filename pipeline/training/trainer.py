@@ -18,11 +18,12 @@ from pipeline.training.fitting import Fitting
 from pipeline.training.loaded_split import LoadedSplit
 from pipeline.training.model_building import build_model
 from pipeline.training.model_inputs import ModelInputs
-from pipeline.training.optimizer import Adam
+from pipeline.training.optimizer import make_optimizer
 from pipeline.training.trainer_arguments import TrainerArguments
 from pipeline.training.trainer_outputs import InitialFacts, TrainingFacts
 from pipeline.training.training_callbacks import TrainingCallbacks
 from pipeline.training.training_inputs import TrainingInputs
+from pipeline.training.word_dropout import drop_words
 from pipeline.training.workers import Workers
 
 
@@ -41,7 +42,7 @@ def train(
         workers: those to train with; None trains alone.
 
     Returns:
-        The model with the weights of its best epoch by eval loss, and the facts of its training.
+        The model with the weights of its best epoch, and the facts of its training.
 
     Raises:
         ValueError: no pair fits the buckets, the head cannot output a pair's target, or no epoch
@@ -56,6 +57,11 @@ def train(
     held_out = LoadedSplit.read(inputs.eval_files, "eval", recipe, folder=folder)
     steps_per_epoch = training.batches.steps
     eval_batches = held_out.batches.epoch()
+
+    def batches_of(epoch: int, first: int) -> tf.data.Dataset:
+        batches = training.batches.epoch(epoch, first)
+        return drop_words(batches, config.word_dropout, config.seed, epoch, first)
+
     # Several workers have plain variables: see `data_parallel`.
     strategy = tf.distribute.get_strategy() if workers else replicas.strategy()
     with strategy.scope():
@@ -80,9 +86,7 @@ def train(
     checkpointing = Checkpointing(checkpoints, state, callbacks.all, steps_per_epoch)
     # As large as model and optimizer together.
     del state
-    fitting = Fitting(
-        model, training.batches.epoch, eval_batches, config.epochs, callbacks.all, checkpointing
-    )
+    fitting = Fitting(model, batches_of, eval_batches, config.epochs, callbacks.all, checkpointing)
     with determinism.same_bits(config.deterministic), callbacks.progress.counted(done):
         if workers:
             data_parallel.fit(fitting, workers, digest)
@@ -130,9 +134,7 @@ def _compiled_model(recipe: Recipe, inputs: ModelInputs, replica_count: int) -> 
     config = recipe.training
     model = build_model(recipe, inputs)
     model.compile(
-        optimizer=Adam(
-            config.learning_rate, config.gradient_clip_norm or None, config.accumulated_batches
-        ),
+        optimizer=make_optimizer(config),
         loss=replicas.loss(replica_count),
         # XLA on a CPU gains nothing here, and compiles each of the many bucket shapes anew.
         jit_compile=False,

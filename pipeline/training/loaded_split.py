@@ -8,8 +8,9 @@ from pipeline.features import feature_names
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import training_data
 from pipeline.training.mixture import Mixture
-from pipeline.training.stored_pairs import StoredPairs, TrainingDataError
+from pipeline.training.stored_pairs import StoredPairs
 from pipeline.training.training_data import TrainingBatches
+from pipeline.training.transformed_files import TrainingDataError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -106,6 +106,8 @@ def train(
         "pairs": training.pairs,
         "too_long": training.too_long,
     }
+    if training.batches.corpora:
+        facts["corpora"] = training.batches.corpora
     if initial:
         facts["initialized_from"] = initial
     return model, facts

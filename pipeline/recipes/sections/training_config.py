@@ -62,7 +62,7 @@ class TrainingConfig:
     gradient_clip_value: float = number(0.0, low=0.0)
     # The probability that a word that the network reads, of the source or of the target, is
     # replaced by [UNK] in training. A copy still writes the word.
-    word_dropout: float = number(0.0, low=0.0, high=0.9)
+    unknown_word_rate: float = number(0.0, low=0.0, high=0.9)
     # The share of the target distribution that is spread evenly over all that the head can say:
     # words and what it can copy. 0 smooths nothing. The eval loss is never smoothed.
     label_smoothing: float = number(0.0, low=0.0, high=0.9)

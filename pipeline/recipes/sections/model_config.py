@@ -62,8 +62,8 @@ class ModelConfig:
     dropout: float = number(0.2, low=0.0, high=0.95)
     # Dropout of words' vectors; where it is left out, `dropout`.
     embedding_dropout: float | None = number(None, low=0.0, high=0.95)
-    # The share of words, in source and target, whose whole vector is dropped; `training.word_dropout`
-    # feeds [UNK] instead.
+    # The share of words, in source and target, whose whole vector is dropped.
+    # `training.word_dropout` feeds [UNK] instead.
     word_dropout: float = number(0.0, low=0.0, high=0.95)
     # Dropout of what the head reads; where it is left out, `dropout` with body rnn and 0 with body
     # transformer.

@@ -1,0 +1,32 @@
+"""Models for callers: a served one (`Client`), or one in this process (`Model`).
+
+`Client` needs the packages grpcio and protobuf only, so each name is imported where it is first
+used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from serving.async_client import AsyncClient
+    from serving.client import Client
+    from serving.errors import RequestError
+    from serving.model import AsyncModel, Model
+
+__all__ = ["AsyncClient", "AsyncModel", "Client", "Model", "RequestError"]
+
+_MODULES = {
+    "AsyncClient": "serving.async_client",
+    "AsyncModel": "serving.model",
+    "Client": "serving.client",
+    "Model": "serving.model",
+    "RequestError": "serving.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'serving' has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

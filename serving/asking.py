@@ -1,5 +1,6 @@
 """Sends many texts a few at a time; a refused text does not fail the others."""
 
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -28,6 +29,23 @@ class Collected:
     def __init__(self) -> None:
         self.answers: list[Any] = []
         self._reasons: set[str] | None = set()
+        self._lock = threading.Lock()
+
+    def step(
+        self, asked: Asked, reply: "list[Any] | RequestError | None"
+    ) -> Question[list[Any]] | None:
+        """Returns the next question of `ask` after the reply to the last one; None at its end.
+
+        Threads may call it, each with questions of its own.
+
+        Raises:
+            RequestError: as `ask`.
+        """
+        with self._lock:
+            try:
+                return next(asked) if reply is None else asked.send(reply)
+            except StopIteration:
+                return None
 
     def ask(self, question: Question[list[Any]]) -> Asked:
         """Asks one question; if it is refused for its texts, asks each half of them alone.
@@ -40,7 +58,8 @@ class Collected:
         self.answers += [None] * (batch.total - len(self.answers))
         answers = yield question
         if not isinstance(answers, RequestError):
-            self.answers[batch.rows.start : batch.rows.stop] = answers
+            for row, answer in zip(batch.rows, answers):
+                self.answers[row] = answer
             self._reasons = None
         elif answers.code != grpc.StatusCode.INVALID_ARGUMENT:
             raise answers
@@ -48,7 +67,7 @@ class Collected:
             for half in batch.halves():
                 yield from self.ask(half)
         else:
-            self.answers[batch.rows.start] = answers
+            self.answers[batch.rows[0]] = answers
             self._check_reason(answers)
 
     def _check_reason(self, error: RequestError) -> None:

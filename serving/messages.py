@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, TypeVar
 
 import grpc
@@ -66,10 +66,10 @@ class Batch:
         ask: function of places that returns the `Question` for them alone.
     """
 
-    rows: range
+    rows: Sequence[int]
     total: int
     inputs: tuple[str, ...]
-    ask: Callable[[range], Question[list[Any]]]
+    ask: Callable[[Sequence[int]], Question[list[Any]]]
 
     def halves(self) -> tuple[Question[list[Any]], Question[list[Any]]]:
         """Returns the questions for each half of its texts; it has two or more."""
@@ -81,6 +81,8 @@ class Batch:
         first, last = self.rows[0], self.rows[-1]
         if first != last:
             where = "" if len(self.rows) == self.total else f"Texts {first} to {last}, {_COUNTED}: "
+            if where and not isinstance(self.rows, range):
+                where = f"{len(self.rows)} of {self.total} texts: "
             return RequestError(where + sentence, code)
         named = self._first_text()
         numbered, count = named.subn(
@@ -105,19 +107,26 @@ class Messages:
         model: the model's name; empty is the server's only one.
         version: a version number, or None for the latest.
         batch_size: the most texts in a request; None is no limit.
+        by_length: whether texts of similar length share a request, the longest first.
     """
 
     def __init__(
-        self, address: str, model: str, version: int | None, batch_size: int | None
+        self,
+        address: str,
+        model: str,
+        version: int | None,
+        batch_size: int | None,
+        by_length: bool = False,
     ) -> None:
         self._address = address
         self._model = model
         self._version = version
         self._batch_size = batch_size
+        self._by_length = by_length
 
     # The questions to a model. Those on texts are iterators of `Question`: one for each batch, in
-    # the texts' order. All raise `RequestError` if the arguments do not fit together or cannot be
-    # sent.
+    # the texts' order or by length. All raise `RequestError` if the arguments do not fit together
+    # or cannot be sent.
 
     def predict(
         self, texts: Texts, signature: str, features: Features | None
@@ -181,13 +190,17 @@ class Messages:
         total = len(next(iter(inputs.values())))
         size = self._batch_size or max(total, 1)
 
-        def ask(rows: range) -> Question[list[T]]:
+        def ask(rows: Sequence[int]) -> Question[list[T]]:
             batch = Batch(rows, total, tuple(inputs), ask)
             make = functools.partial(self._predict_request, signature, inputs, reading, batch)
             read = functools.partial(self._read_outputs, signature, reading, batch)
             return Question("Predict", make, read, batch)
 
-        return (ask(range(start, min(start + size, total))) for start in range(0, total, size))
+        order: Sequence[int] = range(total)
+        if self._by_length and total > size:
+            texts = next(iter(inputs.values()))
+            order = sorted(order, key=lambda row: -len(texts[row]))
+        return (ask(order[start : start + size]) for start in range(0, total, size))
 
     def _predict_request(
         self,
@@ -202,7 +215,7 @@ class Messages:
         message.output_filter.extend(reading.axes)
         for name, texts in inputs.items():
             try:
-                tensor_lists.fill(message.inputs[name], texts[batch.rows.start : batch.rows.stop])
+                tensor_lists.fill(message.inputs[name], [texts[row] for row in batch.rows])
             except UnicodeEncodeError:
                 raise batch.failure(
                     f'A text of "{name}" holds half a surrogate pair and cannot be sent as UTF-8.',

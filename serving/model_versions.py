@@ -69,6 +69,7 @@ class ModelVersions:
         policy: the `VersionPolicy`; by default the latest version is served.
         labels: label to version.
         batching: see `Servable`.
+        warms_up: whether a version runs its warm-up requests before it answers.
 
     Raises:
         ServeError: the folder does not exist or holds no version with a SavedModel.
@@ -81,12 +82,14 @@ class ModelVersions:
         policy: VersionPolicy = LATEST_VERSION,
         labels: Mapping[str, int] | None = None,
         batching: Batching | None = None,
+        warms_up: bool = True,
     ) -> None:
         self.name = name
         self.base = pathlib.Path(base)
         self.policy = policy
         self.labels = dict(labels or {})
         self._batching = batching
+        self._warms_up = warms_up
         # Held while what requests read is read or changed.
         self._lock = threading.Lock()
         # Held while versions are loaded and retired.
@@ -299,7 +302,7 @@ class ModelVersions:
         servable = None
         try:
             servable = Servable(path, version, self._batching)
-            if (path / WARMUP_FILE).is_file():
+            if self._warms_up and (path / WARMUP_FILE).is_file():
                 # All cores while no client waits for an answer; one core while other versions
                 # answer.
                 threads = 1 if self._loaded else processors.cores()

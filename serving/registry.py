@@ -71,6 +71,7 @@ class Registry:
     Args:
         configs: list of `ModelConfig`.
         batching: see `Servable`.
+        warms_up: see `ModelVersions`.
         on_reload: function called after each `reload` with the names that are no longer served.
 
     Attributes:
@@ -85,8 +86,10 @@ class Registry:
         configs: Sequence[ModelConfig],
         batching: Batching | None = None,
         on_reload: Callable[[Iterable[str]], None] | None = None,
+        warms_up: bool = True,
     ) -> None:
         self._batching = batching
+        self._warms_up = warms_up
         self._on_reload = on_reload
         self.models = {config.name: self._open(config) for config in configs}
         # New models of a reload, while they are loaded: they cannot answer yet.
@@ -101,6 +104,11 @@ class Registry:
         """
         for model in self.models.values():
             model.load_first()
+
+    def unload(self) -> None:
+        """Ends every model after its last request; none answers any more."""
+        for model in self.models.values():
+            model.unload()
 
     def poll(self) -> None:
         """Checks every folder once for new versions."""
@@ -183,5 +191,10 @@ class Registry:
 
     def _open(self, config: ModelConfig) -> ModelVersions:
         return ModelVersions(
-            config.name, config.base_path, config.policy, config.labels, self._batching
+            config.name,
+            config.base_path,
+            config.policy,
+            config.labels,
+            self._batching,
+            self._warms_up,
         )

@@ -78,7 +78,7 @@ def test_the_site_has_every_key_command_and_layer(site):
 
 def test_the_site_has_the_clients(site):
     text = text_of(site / "reference" / "api" / "client.html")
-    for name in ("Client", "AsyncClient", "Answer", "Token", "Score"):
+    for name in ("TextModel", "Client", "AsyncClient", "Model", "Answer", "Token", "Score"):
         assert re.search(rf"\b{name}\b", text), name
 
 

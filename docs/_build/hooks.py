@@ -25,7 +25,16 @@ API_PAGES = {
     "decoding": ("Decoding", ("keras_models.decoding",)),
     "losses": ("Losses", ("keras_models.losses",)),
     "language_modeling": ("Language modeling", ("keras_models.language_modeling",)),
-    "client": ("Client", ("serving.client", "serving.async_client", "serving.answers")),
+    "client": (
+        "Client and model",
+        (
+            "serving.text_model",
+            "serving.client",
+            "serving.model",
+            "serving.async_client",
+            "serving.answers",
+        ),
+    ),
 }
 
 

@@ -18,11 +18,14 @@ class RecurrentDecoder(Seq2Seq):
     `first_carry`.
     """
 
+    recurrent_dropout = 0.0
+
     def make_decoder(self, hidden_size, cell, attention, coverage, input_feeding, selective_read):
         """Makes the decoder's layers. See `RecurrentSeq2Seq` for the arguments."""
         policy = self.dtype_policy
         self.input_feeding = input_feeding
         self.selective_read = selective_read
+        self.state_seed = keras.random.SeedGenerator() if self.recurrent_dropout else None
         self.coverage = coverage and attention != "none"
         self.bridges = [
             keras.layers.Dense(hidden_size, activation="tanh", dtype=policy, name=f"bridge_{index}")
@@ -90,10 +93,10 @@ class RecurrentDecoder(Seq2Seq):
         weights = ops.expand_dims(ops.cast(weights, memory["states"].dtype), 1)
         return ops.squeeze(ops.matmul(weights, memory["states"]), 1)
 
-    def _loop_kernels(self, training):
+    def _loop_kernels(self, training, carry):
         """The kernels that the steps of a training multiply by, as `_advance` takes them.
 
-        There are none where nothing is trained.
+        With them is the mask of `recurrent_dropout`. There are none where nothing is trained.
         """
         if not training:
             return {}
@@ -103,6 +106,10 @@ class RecurrentDecoder(Seq2Seq):
         }
         if self.attention is not None:
             kernels["query"] = self.attention.loop_kernel()
+        if self.recurrent_dropout:
+            kernels["state_mask"] = keras.random.dropout(
+                ops.ones_like(carry["cell"][0]), self.recurrent_dropout, seed=self.state_seed
+            )
         return kernels
 
     def _read_out(self, inputs, kernel):
@@ -127,7 +134,13 @@ class RecurrentDecoder(Seq2Seq):
         if self.selective_read:
             feedback.append(self._selective_read(tokens, carry, memory))
         feedback = ops.concatenate(feedback, axis=-1) if feedback else None
-        cell = self.cell(projected, list(carry["cell"]), feedback, kernels=kernels.get("cell"))
+        cell = self.cell(
+            projected,
+            list(carry["cell"]),
+            feedback,
+            kernels=kernels.get("cell"),
+            state_mask=kernels.get("state_mask"),
+        )
         output = cell[0]
         new = dict(carry, cell=cell)
         if self.attention is None:
@@ -191,7 +204,7 @@ class RecurrentDecoder(Seq2Seq):
             # on TensorFlow.
             fed = self._gold_actions(inputs)
             carry = {**carry, "time": ops.zeros_like(carry["coverage"][:, :1])}
-        kernels = self._loop_kernels(training)
+        kernels = self._loop_kernels(training, carry)
 
         def step(carry, projected):
             tokens = None
@@ -218,9 +231,10 @@ class RecurrentDecoder(Seq2Seq):
         )
         gold = ops.cast(self.choose_gold(inputs), "int32")
         size, length = self.target_vocabulary_size, ops.shape(memory["extended_ids"])[1]
-        kernels = self._loop_kernels(training=True)
+        kernels = self._loop_kernels(True, carry)
         # Dropout's mask is drawn outside: JAX cannot draw random numbers inside a scan.
-        kept = self.drop(ops.ones_like(self.embed_target(gold_ids)), training=True)
+        kept = self.drop_words(ops.ones_like(self.embed_target(gold_ids)), training=True)
+        kept = self.drop_embedded(kept, training=True)
         zeros = ops.zeros_like(gold[:, :1])
         # `ops.scan` on TensorFlow returns only the carry.
         carry = {**carry, "time": zeros, "own": zeros, "inputs": ops.zeros_like(kept[:, 0])}

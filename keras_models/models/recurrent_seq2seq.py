@@ -11,6 +11,7 @@ from keras_models.layers.numerics import repeat_rows
 from keras_models.layers.recurrent import GRU, LSTM, bidirectional
 from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
 from keras_models.layers.segmenting_encoder import SegmentingEncoder
+from keras_models.models.dropouts import check_rate
 from keras_models.models.recurrent_decoder import RecurrentDecoder
 from keras_models.models.seq2seq import BODY_OPTIONS
 
@@ -48,6 +49,9 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         encoder_layers: stacked layers of the encoder.
         kernel_size: width of the convolutions, odd.
         dropout: share of units dropped on embeddings, source states and decoder outputs.
+        recurrent_dropout: share of units dropped of the last step's state, where decoder and
+            encoder `"rnn"` multiply it by a kernel: one mask for all steps of a sequence (Gal and
+            Ghahramani 2016). What is carried on stays whole.
         initial_range: r, above 0: embeddings and kernels are first drawn uniformly from [-r, r], as
             Sutskever et al. 2014 (section 3.4, r = 0.08) and Luong et al. 2015 (section 4.1, r =
             0.1) do; biases, and weights with a first value of their own, keep it. 0: kernels are
@@ -59,8 +63,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             step (Gu et al. 2016, eq. 9), weighted by the head's copy scores of that step; for head
             `joint_copy`.
         head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
-            scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings: see
-            `Seq2Seq`.
+            scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings,
+            label_smoothing, embedding_dropout, word_dropout, output_dropout: see `Seq2Seq`.
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -109,6 +113,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         selective_read=False,
         segmentation=None,
         initial_range=0.0,
+        recurrent_dropout=0.0,
         **kwargs,
     ):
         # Composed words are scaled to the same variance, because the composer's weights are not
@@ -135,6 +140,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             selective_read=selective_read,
             segmentation=segmentation,
             initial_range=initial_range,
+            recurrent_dropout=recurrent_dropout,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
         if cell not in _ENCODERS:
@@ -165,16 +171,17 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             )
         self.hidden_size = hidden_size
         self.coverage_loss_weight = coverage_loss_weight
-        policy = self.dtype_policy
 
         # Drawn from [-r, r] later, they suit a softmax as they are.
         tied_scale = 1.0 if initial_range else math.sqrt(embedding_size)
         self.make_word_vectors(
             source_vocabulary_size, target_vocabulary_size, embedding_size, tied_scale=tied_scale
         )
+        self.recurrent_dropout = recurrent_dropout
+        check_rate("recurrent_dropout", recurrent_dropout)
         self._make_encoder(encoder, cell, encoder_layers, kernel_size, dropout, segmentation)
         self.make_decoder(hidden_size, cell, attention, coverage, input_feeding, selective_read)
-        self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+        self.make_dropouts(dropout, output_dropout=dropout)
         sizes = (None, None, embedding_size + self.features_size)
         for index, layer in enumerate(self.encoder):
             layer.build(sizes if index == 0 else (None, None, hidden_size))
@@ -211,7 +218,11 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             layers = [
                 bidirectional(
                     _ENCODERS[cell](
-                        size // 2, return_sequences=True, return_state=True, dtype=policy
+                        size // 2,
+                        state_dropout=self.recurrent_dropout,
+                        return_sequences=True,
+                        return_state=True,
+                        dtype=policy,
                     ),
                     dtype=policy,
                     name=f"encoder_{index}",
@@ -282,7 +293,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         """
         source_ids = ops.cast(inputs["source_ids"], "int32")
         mask = ops.not_equal(source_ids, 0)
-        states = self.drop(self.embed_source(inputs), training=training)
+        embedded = self.drop_words(self.embed_source(inputs), training)
+        states = self.drop_embedded(embedded, training)
         segmented = None
         if self.policy is not None:
             segmented = self._segment(inputs, states, mask, training, samples)
@@ -312,7 +324,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         memory, carry = self.encode(inputs, training=training, samples=samples)
         inputs = repeat_rows(inputs, samples)
         segmented = memory.pop("segmented", None)
-        embedded = self.drop(self.embed_target(inputs["target_input_ids"]), training=training)
+        embedded = self.drop_words(self.embed_target(inputs["target_input_ids"]), training)
+        embedded = self.drop_embedded(embedded, training)
         if training and self.scheduled_sampling:
             steps = self.scan_sampled(inputs, memory, carry)
         else:
@@ -326,7 +339,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             )
             self.add_loss(self.coverage_loss_weight * penalty)
         state = {
-            "hidden": self.drop(steps["hidden"], training=training),
+            "hidden": self.drop_outputs(steps["hidden"], training),
             "context": steps["context"],
             "decoder_state": steps["cell"][0],
             "inputs": steps.get("inputs", embedded),

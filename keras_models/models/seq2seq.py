@@ -26,6 +26,9 @@ BODY_OPTIONS = (
     "composition_options",
     "tie_embeddings",
     "label_smoothing",
+    "embedding_dropout",
+    "word_dropout",
+    "output_dropout",
 )
 
 
@@ -71,6 +74,10 @@ class Seq2Seq(WordVectors):
             and are multiplied by sqrt(e) as inputs.
         label_smoothing: epsilon of training, see `CopyHead.target_log_prob`: what `call` returns is
             then, in training alone, (1 - epsilon) log p(target) + epsilon times the mean log p.
+        embedding_dropout: share of units dropped on words' vectors; None takes the body's dropout.
+        word_dropout: share of words, of source and target, whose whole vector is dropped (Sennrich
+            et al. 2016, https://arxiv.org/abs/1606.02891).
+        output_dropout: share of units dropped on what the head reads; None is as the body says.
         embedding_stddev: of the first vectors of features and composed words; a body's own choice.
 
     Raises:
@@ -103,6 +110,9 @@ class Seq2Seq(WordVectors):
         composition_options=None,
         tie_embeddings="none",
         label_smoothing=0.0,
+        embedding_dropout=None,
+        word_dropout=0.0,
+        output_dropout=None,
         embedding_stddev=1.0,
         **kwargs,
     ):
@@ -113,6 +123,7 @@ class Seq2Seq(WordVectors):
         ):
             # A smaller vocabulary than the set leaves nothing to choose.
             large_vocabulary_size = 0
+        self.set_dropouts(embedding_dropout, word_dropout, output_dropout)
         self.target_vocabulary_size = target_vocabulary_size
         self.large_vocabulary_size = large_vocabulary_size
         self.large_vocabulary_drawn = large_vocabulary_drawn if large_vocabulary_size else 0

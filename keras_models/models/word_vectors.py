@@ -1,16 +1,16 @@
 """Vectors of words in the encoder-decoder bodies: looked up, composed, with features, tied."""
 
-import keras
 from keras import ops
 
 from keras_models.layers.character_composition import CharacterComposition
 from keras_models.layers.embeddings import token_embedding
+from keras_models.models.dropouts import Dropouts
 
 #: What shares its weights: nothing; the target's embeddings and the softmax; the source's, too.
 TIES = ("none", "target", "all")
 
 
-class WordVectors(keras.Model):
+class WordVectors(Dropouts):
     """Base of `Seq2Seq` that makes the vectors of source words, of their features and of target
     words.
 

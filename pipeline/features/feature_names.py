@@ -19,6 +19,8 @@ FEATURES = (
 ID_FEATURES = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
 # The row of each source token in the lexicon of translations.
 LEXICON_ROWS = "source_lexicon_rows"
+# The number of a pair's corpus in `data.corpora`, where there are some; the trainer alone reads it.
+CORPUS = "corpus"
 # The padding of features in a batch, if it is not 0: no position.
 PADDING = {copy_head.POINTERS: -1, copy_head.SPAN_STARTS: -1}
 

@@ -80,5 +80,17 @@ METRIC_RANGES = {
 #: Names of metrics, as in `pipeline.metrics.registry`.
 METRICS = tuple(METRIC_RANGES)
 
+#: Metrics by which a training can choose its best epoch: those of outputs and references alone.
+SELECTION_METRICS = (
+    "bleu",
+    "chrf",
+    "ter",
+    "rouge1",
+    "rouge2",
+    "rougeL",
+    "exact_match",
+    "token_accuracy",
+)
+
 #: The value of `training.initialize_from` that names the newest version in the run's own folder.
 LAST_PUSHED = "last pushed"

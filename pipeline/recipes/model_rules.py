@@ -59,6 +59,7 @@ def check_model(recipe: RecipeKeys) -> None:
             "The recipe key 'model.selective_read' needs 'model.head' = \"joint_copy\"; got "
             f"{model.head!r}."
         )
+    _check_dropouts(recipe)
     _check_ties(recipe)
     if training.large_vocabulary_size:
         # No target may be missing: a batch has at most this many words, plus the special ids.
@@ -69,6 +70,20 @@ def check_model(recipe: RecipeKeys) -> None:
                 f"({training.large_vocabulary_size}) must be at least {least}, so that it covers "
                 "all words of an update: half of 'training.batch_tokens', or the last of "
                 "'training.bucket_lengths', and 4 more."
+            )
+
+
+def _check_dropouts(recipe: RecipeKeys) -> None:
+    model = recipe.model
+    for key, body in (
+        ("attention_dropout", "transformer"),
+        ("feed_forward_dropout", "transformer"),
+        ("recurrent_dropout", "rnn"),
+    ):
+        if getattr(model, key) and model.body != body:
+            raise RecipeError(
+                f"The recipe key 'model.{key}' ({getattr(model, key)}) needs 'model.body' = "
+                f'"{body}": body "{model.body}" has nothing that it could drop.'
             )
 
 

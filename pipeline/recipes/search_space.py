@@ -17,6 +17,7 @@ FIXED = {
     "model.coverage": _CHANGES_LOSS,
     "training.coverage_loss_weight": _CHANGES_LOSS,
     "training.bucket_lengths": "it chooses the pairs that the eval loss is measured on",
+    "training.corpus_weights": "'training.corpus_temperature' can be searched",
     "training.epochs": "'tuning.epochs' says how long a trial trains",
     "training.max_seconds": _CHANGES_COST,
     "training.seed": _CHANGES_COST,

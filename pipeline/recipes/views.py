@@ -202,6 +202,8 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
         settings["source_features"] = list(data.source_features)
     if data.surface_features:
         settings["surface_features"] = list(data.surface_features)
+    if data.corpora:
+        settings["corpora"] = list(data.corpora)
     return settings
 
 

@@ -55,6 +55,9 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
         "hidden_size": config.hidden_size,
         "encoder_layers": config.encoder_layers,
         "dropout": config.dropout,
+        "embedding_dropout": config.embedding_dropout,
+        "word_dropout": config.word_dropout,
+        "output_dropout": config.output_dropout,
         "coverage_loss_weight": training.coverage_loss_weight if config.coverage else 0.0,
         "large_vocabulary_size": training.large_vocabulary_size,
         "large_vocabulary_drawn": training.large_vocabulary_drawn,
@@ -75,6 +78,8 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
             decoder_layers=config.decoder_layers,
             attention_heads=config.attention_heads,
             feed_forward_size=config.feed_forward_size,
+            attention_dropout=config.attention_dropout,
+            feed_forward_dropout=config.feed_forward_dropout,
             **options,
         )
     else:
@@ -87,6 +92,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
             input_feeding=config.input_feeding,
             selective_read=config.selective_read,
             initial_range=config.initial_range,
+            recurrent_dropout=config.recurrent_dropout,
             coverage=config.coverage,
             segmentation=segmentation,
             **options,

@@ -40,10 +40,12 @@ class CurvePoint(_CurvePoint, total=False):
         seconds: since the training began.
         loss, eval_loss: means over the epoch.
         learning_rate, perplexity: of a language model alone.
+        selected: the metric that `training.select_by` names, if that is not the loss.
     """
 
     learning_rate: float
     perplexity: float
+    selected: float
 
 
 class _TrainingFacts(TypedDict):

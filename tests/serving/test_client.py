@@ -316,19 +316,19 @@ def test_both_clients_are_called_alike():
             assert typing.get_type_hints(twin) == typing.get_type_hints(method) != {}, name
 
 
-def test_the_programs_of_the_readme(shared_server, capsys):
+def test_the_programs_of_the_readme(shared_server, shared_folder, capsys):
     pages = (README, DOCS / "guides" / "serving.md")
     blocks = [
         block for page in pages for block in code_blocks("python", page) if "serving" in block
     ]
-    said = []
+    said, names = [], {}
     for block in blocks:
-        assert "127.0.0.1:8500" in block
-        names = {}
         program = block.replace("127.0.0.1:8500", shared_server.address)
+        program = program.replace("build/demo/models/localization_en_fr", str(shared_folder))
+        assert program != block
         exec(compile(program, "README.md", "exec"), names)
         said.append(capsys.readouterr().out.splitlines())
-    of_readme, of_guide, best, refused = said
+    of_readme, of_guide, best, refused, of_model = said
     assert of_readme == [
         "DELETE THE PAGE %(zebra_title)s? [('%(zebra_title)s?', '%(zebra_title)s?')]"
     ]
@@ -338,6 +338,7 @@ def test_the_programs_of_the_readme(shared_server, capsys):
     ]
     assert best[0].startswith("[[Answer(text='DELETE THE PAGE %(zebra_title)s?'")
     assert "text='save'" in best[0]
+    assert of_model == of_guide[:1]
     assert refused == ["source[1] is empty; send a text that is not only white space.", "1"]
     assert [type(answer) for answer in names["answers"]] == [Answer, RequestError, Answer]
 

@@ -47,6 +47,20 @@ class ModelConfig:
     encoder_layers: int = number(1, low=1, high=24)
     # The share of units that each training update drops.
     dropout: float = number(0.2, low=0.0, high=0.95)
+    # Dropout of words' vectors; where it is left out, `dropout`.
+    embedding_dropout: float | None = number(None, low=0.0, high=0.95)
+    # The share of words, in source and target, whose whole vector is dropped.
+    word_dropout: float = number(0.0, low=0.0, high=0.95)
+    # Dropout of what the head reads; where it is left out, `dropout` with body rnn and 0 with body
+    # transformer.
+    output_dropout: float | None = number(None, low=0.0, high=0.95)
+    # Body rnn: dropout of the state that a step of encoder rnn and decoder reads, with one mask for
+    # all steps of a sequence (variational dropout).
+    recurrent_dropout: float = number(0.0, low=0.0, high=0.95)
+    # Body transformer: dropout of the weights of multi-head attention.
+    attention_dropout: float = number(0.0, low=0.0, high=0.95)
+    # Body transformer: dropout of the hidden units of the feed-forward networks.
+    feed_forward_dropout: float = number(0.0, low=0.0, high=0.95)
     # Coverage enters the attention score and the loss; with body transformer only the loss.
     coverage: bool = True
     # Head pointer_softmax: above 1 its switch is sharper.

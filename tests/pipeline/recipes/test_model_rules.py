@@ -20,6 +20,14 @@ SHARED = {"model.tie_embeddings": "all", "vocabulary.joint": True}
     "settings, words",
     [
         (
+            {"model.attention_dropout": 0.1},
+            "'model.attention_dropout' (0.1) needs 'model.body' = \"transformer\"",
+        ),
+        (
+            {"model.recurrent_dropout": 0.1, "model.body": "transformer"},
+            "'model.recurrent_dropout' (0.1) needs 'model.body' = \"rnn\"",
+        ),
+        (
             {"model.head": "pointer_softmax", "model.attention": "none"},
             "'model.head' (pointer_softmax) needs a 'model.attention'",
         ),

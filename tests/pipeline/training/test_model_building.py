@@ -18,6 +18,10 @@ def test_the_recipe_reaches_the_model():
         hidden_size=4,
         encoder_layers=2,
         coverage=False,
+        embedding_dropout=0.1,
+        word_dropout=0.2,
+        output_dropout=0.3,
+        recurrent_dropout=0.4,
     )
     made = Recipe(
         name="x", data=DataConfig(), model=config, training=TrainingConfig(coverage_loss_weight=0.7)
@@ -32,6 +36,10 @@ def test_the_recipe_reaches_the_model():
         "encoder_layers",
         "coverage",
         "dropout",
+        "embedding_dropout",
+        "word_dropout",
+        "output_dropout",
+        "recurrent_dropout",
     ):
         assert built[key] == getattr(config, key)
     assert (built["source_vocabulary_size"], built["target_vocabulary_size"]) == (30, 40)
@@ -49,10 +57,14 @@ def test_the_recipe_reaches_the_model():
                 "feed_forward_size": 9,
                 "encoder_layers": 2,
                 "tie_embeddings": "target",
+                "attention_dropout": 0.1,
+                "feed_forward_dropout": 0.3,
             },
             {"coverage_loss_weight": 0.3, "large_vocabulary_size": 600},
             {
                 "tie_embeddings": "target",
+                "attention_dropout": 0.1,
+                "feed_forward_dropout": 0.3,
                 "decoder_layers": 2,
                 "attention_heads": 2,
                 "feed_forward_size": 9,

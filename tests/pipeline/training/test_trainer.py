@@ -93,16 +93,17 @@ def test_a_training_that_explodes_is_one_sentence(tmp_path):
 def test_the_eval_loss_is_never_smoothed(tmp_path):
     import tensorflow as tf
 
-    from pipeline.training import training_data
+    from pipeline.training.stored_pairs import StoredPairs
+    from pipeline.training.training_data import TrainingBatches
 
     files = write_pairs(tmp_path / "pairs.gz", count=12)
     made = recipe(epochs=1, label_smoothing=0.5)
     made = dataclasses.replace(made, model=dataclasses.replace(TINY, coverage=False))
     model, facts = tiny_training.train(made, files, files)
-    examples = training_data.read_examples(files)
+    batches = TrainingBatches(StoredPairs.read(files), (4, 8), 96)
     losses = [
         -float(tf.reduce_sum(model(inputs) * tf.cast(labels > 0, "float32"))) / int(tf.size(labels))
-        for inputs, labels in training_data.make_batches(examples, (4, 8), 96)
+        for inputs, labels in batches.epoch()
     ]
     assert facts["curve"][0]["eval_loss"] == pytest.approx(sum(losses) / len(losses), rel=1e-5)
 

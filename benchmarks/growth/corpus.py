@@ -6,8 +6,8 @@
 
 The corpus is two line-aligned files of real text, repeated up to each size. Every repetition after
 the first has numbers of its own appended to both sides, so no pair is a duplicate, the hash divides
-all of them, and the vocabulary grows as slowly as that of real text. The training makes updates of
-a tiny model for a minute; what grows is the reading before it and the eval split after it. The
+all of them, and the vocabulary grows as slowly as that of real text. The training makes 300
+updates of a tiny model; what grows is the reading before it and the eval split after it. The
 evaluation reads the test split, a fiftieth of the pairs, with a tiny untrained model: outputs do
 not change how it grows.
 
@@ -37,8 +37,7 @@ from pipeline.common import tensorflow_settings, whole_files
 from pipeline.recipes import loading
 
 _TINY_MODEL = {
-    "training.epochs": 1,
-    "training.max_seconds": 60.0,
+    "training.max_updates": 300,
     "model.hidden_size": 32,
     "model.embedding_size": 32,
     "decoding.beam_size": 1,

@@ -43,8 +43,13 @@ def digest_of(*parts: Any) -> str:
     digest = hashlib.sha256()
     for part in (*parts, [keras.__version__, tf.__version__, np.__version__]):
         if isinstance(part, np.ndarray):
-            part = f"{part.dtype} {part.shape} ".encode() + np.ascontiguousarray(part).tobytes()
-        elif not isinstance(part, bytes):
+            # Not copied: it may be a text of any size.
+            head, content = f"{part.dtype} {part.shape} ".encode(), np.ascontiguousarray(part)
+            digest.update(b"%d " % (len(head) + content.nbytes))
+            digest.update(head)
+            digest.update(content.reshape(-1).view("uint8").data)
+            continue
+        if not isinstance(part, bytes):
             part = json.dumps(part, sort_keys=True).encode()
         digest.update(b"%d " % len(part))
         digest.update(part)

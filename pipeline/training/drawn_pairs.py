@@ -7,8 +7,9 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from pipeline.training.row_digests import row_digests
-from pipeline.training.stored_pairs import interleaved, read_batches
+from pipeline.training.stored_pairs import interleaved
 from pipeline.training.training_data import SURFACES
+from pipeline.training.transformed_files import read_batches
 
 
 def draw_pairs(

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from pipeline.common import progress
 from pipeline.recipes.recipe import Recipe
-from pipeline.training.stored_pairs import TrainingDataError
+from pipeline.training.trainer_outputs import CorpusFacts
+from pipeline.training.transformed_files import TrainingDataError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,13 +68,20 @@ class Mixture:
         draws = weighted.sum() * flattened / flattened.sum()
         return draws / np.maximum(counts, 1)
 
-    def report(self, counts: NDArray[np.int64]) -> None:
-        """Says how often an epoch reads each corpus."""
+    def facts(self, counts: NDArray[np.int64]) -> dict[str, CorpusFacts]:
+        """Returns how often an epoch reads each corpus, and says so."""
+        facts: dict[str, CorpusFacts] = {
+            corpus: {"pairs": count, "reads": reads}
+            for corpus, reads, count in zip(
+                self.corpora, self.reads(counts).tolist(), counts.tolist()
+            )
+        }
         parts = (
-            f"'{corpus}' {reads:.3g} times its {count} pairs"
-            for corpus, reads, count in zip(self.corpora, self.reads(counts), counts.tolist())
+            f"'{corpus}' {own['reads']:.3g} times its {own['pairs']} pairs"
+            for corpus, own in facts.items()
         )
         progress.say(f"An epoch reads {', '.join(parts)}.")
+        return facts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.metrics import registry
 from pipeline.recipes.sections import TrainingConfig
+from pipeline.training.trainer_outputs import CurvePoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Selection:
         return f"val_{self.name}"
 
     @property
+    def label(self) -> str:
+        """The measure's name for people."""
+        return "eval loss" if self.name == "loss" else registry.LABELS[self.name]
+
+    @property
     def mode(self) -> str:
         """Keras' word for the direction."""
         return "min" if self.lower_is_better else "max"
@@ -42,6 +48,15 @@ class Selection:
     def of(self, logs: Mapping[str, Any] | None) -> float:
         """Returns the measure from an epoch's logs; NaN if they do not have it."""
         return float((logs or {}).get(self.log, math.nan))
+
+    def best(self, curve: Sequence[CurvePoint]) -> float:
+        """Returns the best measure on the curve of a training that chose by it."""
+        values = [
+            point["eval_loss"] if self.name == "loss" else point.get("selected", math.nan)
+            for point in curve
+        ]
+        finite = [value for value in values if math.isfinite(value)]
+        return (min if self.lower_is_better else max)(finite, default=math.nan)
 
     def is_better(self, value: float, than: float | None) -> bool:
         """Whether a value is better than another; any number is better than none."""

@@ -4,26 +4,20 @@ import dataclasses
 import hashlib
 import mmap
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from pipeline.common.errors import VerbatimError
 from pipeline.features import feature_names
 from pipeline.training.row_digests import row_digests
+from pipeline.training.transformed_files import TrainingDataError, read_batches
 
-# Records that are parsed at a time.
-_READ_AT_ONCE = 4096
 # Rows after which the pages that they stood on are given back: a read maps up to 64 KB around it,
 # which would count as memory of this process until the whole file is in it.
 _ROWS_IN_MEMORY = 2048
-
-
-class TrainingDataError(VerbatimError, ValueError):
-    """The pairs of a training cannot be read; one sentence."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -74,8 +68,7 @@ class StoredPairs:
         stored = (*names, feature_names.CORPUS) if with_corpora else names
         with tempfile.TemporaryFile(dir=folder) as file:
             digests, lengths = _write(file, file_patterns, stored, folder or tempfile.gettempdir())
-            size = file.tell()
-            pages = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
+            pages = mapped(file)
         if pages is not None and hasattr(mmap, "MADV_RANDOM"):
             pages.madvise(mmap.MADV_RANDOM)
         totals = lengths.sum(axis=1, dtype="int64")
@@ -84,6 +77,11 @@ class StoredPairs:
         digest = hashlib.sha256(digests[order].tobytes()).digest()
         corpora = None
         if with_corpora:
+            if np.any(lengths[:, -1] != 1):
+                raise TrainingDataError(
+                    f"The examples in {', '.join(file_patterns)} have no corpora: run the "
+                    "Transform again."
+                )
             # The last number of each pair.
             flat = np.frombuffer(pages or b"", "int32")
             corpora = flat[starts + lengths.sum(axis=1, dtype="int64") - 1]
@@ -121,41 +119,6 @@ class StoredPairs:
         return made
 
 
-def read_batches(
-    file_patterns: Sequence[str], features: Mapping[str, tf.DType]
-) -> Iterator[dict[str, tf.RaggedTensor]]:
-    """Reads examples as they come, as dicts of ragged tensors of some thousand rows.
-
-    Args:
-        file_patterns: list of glob patterns of gzipped TFRecord files.
-        features: tf.int64 or tf.string by name; the former are returned as int32.
-
-    Raises:
-        TrainingDataError: a file is damaged.
-    """
-    spec = {name: tf.io.RaggedFeature(dtype) for name, dtype in features.items()}
-
-    def parse(serialized: tf.Tensor) -> dict[str, tf.RaggedTensor]:
-        parsed = tf.io.parse_example(serialized, spec)
-        return {
-            name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else value
-            for name, value in parsed.items()
-        }
-
-    files = tf.data.Dataset.list_files(file_patterns, shuffle=False)
-    records = tf.data.TFRecordDataset(files, compression_type="GZIP")
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    batches = records.batch(_READ_AT_ONCE).map(parse).prefetch(2).with_options(options)
-    try:
-        yield from batches
-    except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
-        raise TrainingDataError(
-            f"A file of transformed examples among {', '.join(file_patterns)} is damaged or ends "
-            f"early ({error.message.splitlines()[0]}): remove it and run the Transform again."
-        ) from error
-
-
 def interleaved(
     parsed: Mapping[str, tf.RaggedTensor], names: Sequence[str]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
@@ -185,12 +148,27 @@ def _write(
         flat, splits, own = interleaved(parsed, names)
         digests.append(row_digests(flat, splits, own))
         lengths.append(own)
-        try:
-            file.write(flat.data)
-        except OSError as error:
-            raise TrainingDataError(
-                f"The training's pairs cannot be written to {folder} ({error.strerror}): free some "
-                "space there."
-            ) from error
-    file.flush()
+        write_part(file, flat, folder)
     return np.concatenate(digests), np.concatenate(lengths)
+
+
+def write_part(file: IO[bytes], numbers: NDArray[np.int32], folder: str) -> None:
+    """Writes numbers at the end of a file.
+
+    Raises:
+        TrainingDataError: the disk is full.
+    """
+    try:
+        file.write(numbers.data)
+    except OSError as error:
+        raise TrainingDataError(
+            f"The training's data cannot be written to {folder} ({error.strerror}): free some "
+            "space there."
+        ) from error
+
+
+def mapped(file: IO[bytes]) -> mmap.mmap | None:
+    """Returns the content of a file that was just written, None if it is empty."""
+    file.flush()
+    size = file.tell()
+    return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None

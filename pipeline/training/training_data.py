@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from pipeline.training.epoch_order import EpochOrder, batch_size, buckets_of, count_batches
 from pipeline.training.mixture import Draws, Mixture
-from pipeline.training.stored_pairs import StoredPairs, TrainingDataError, read_batches
+from pipeline.training.stored_pairs import StoredPairs
+from pipeline.training.trainer_outputs import CorpusFacts
+from pipeline.training.transformed_files import TrainingDataError, read_batches
 
 LABELS = "target_extended_ids"
 SURFACES = "source_tokens"
@@ -27,6 +29,7 @@ class TrainingBatches:
     Attributes:
         too_long: how many pairs no bucket holds.
         steps: how many batches an epoch has.
+        corpora: the facts of a mixture's corpora.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class TrainingBatches:
         self._buckets = buckets_of(pair_lengths(pairs), bucket_lengths)
         self._fitting = np.flatnonzero(self._buckets < len(bucket_lengths))
         self.too_long = len(pairs) - len(self._fitting)
+        self.corpora: dict[str, CorpusFacts] = {}
         self._draws = None
         if mixture:
             assert pairs.corpora is not None and seed is not None, "read the corpora of pairs"
@@ -58,7 +62,7 @@ class TrainingBatches:
                 "pattern for them."
             )
         counts = np.bincount(corpora, minlength=len(mixture.corpora))
-        mixture.report(counts)
+        self.corpora = mixture.facts(counts)
         buckets = len(self._sizes)
         kinds = corpora.astype("int64") * buckets + self._buckets[self._fitting]
         reads = np.repeat(mixture.reads(counts), buckets)

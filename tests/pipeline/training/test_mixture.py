@@ -87,15 +87,33 @@ def test_temperature_flattens_the_shares(temperature):
 
 
 def test_a_corpus_without_pairs_is_one_sentence(tmp_path, caplog):
-    from pipeline.training.stored_pairs import TrainingDataError
+    from pipeline.training.transformed_files import TrainingDataError
 
     caplog.set_level("INFO", logger="verbatim.progress")
     write_corpora(tmp_path / "data.gz", (6, 0, 3))
     with pytest.raises(TrainingDataError, match=r"The corpus '1\*' of data.corpora has no train"):
         batches(tmp_path / "data.gz", (1.0, 1.0, 1.0))
-    batches(tmp_path / "data.gz", (0.5, 0.0, 2.0))
+    made = batches(tmp_path / "data.gz", (0.5, 0.0, 2.0))
+    assert made.corpora == {
+        "0*": {"pairs": 6, "reads": 0.5},
+        "1*": {"pairs": 0, "reads": 0.0},
+        "2*": {"pairs": 3, "reads": 2.0},
+    }
     (said,) = [r.getMessage() for r in caplog.records if r.levelno > progress.STEP]
     assert "'0*' 0.5 times its 6 pairs" in said and "'2*' 2 times its 3 pairs" in said
+
+
+def test_examples_without_corpora_are_one_sentence(tmp_path):
+    from pipeline.training.transformed_files import TrainingDataError
+
+    write_examples(tmp_path / "data.gz", make_examples([(3, 3)] * 4))
+    with pytest.raises(TrainingDataError, match="have no corpora: run the Transform again"):
+        batches(tmp_path / "data.gz", (1.0, 2.0))
+    write_corpora(tmp_path / "data.gz", (2,))
+    other = make_examples([(3, 3)])
+    write_examples(tmp_path / "data.gz", [{**other[0], "corpus": [-1]}])
+    with pytest.raises(TrainingDataError, match="match no pattern of data.corpora"):
+        batches(tmp_path / "data.gz", (1.0, 2.0))
 
 
 def test_only_the_training_split_is_mixed(tmp_path):

@@ -108,6 +108,46 @@ def test_the_eval_loss_is_never_smoothed(tmp_path):
     assert facts["curve"][0]["eval_loss"] == pytest.approx(sum(losses) / len(losses), rel=1e-5)
 
 
+@pytest.mark.slow
+def test_the_disk_and_memory_give_the_same_weights(tmp_path, monkeypatch):
+    """The reference holds all pairs in memory and goes through them one after the other."""
+    import numpy as np
+    import tensorflow as tf
+
+    from pipeline.training import training_data
+
+    files = write_pairs(tmp_path / "a.gz", count=18) + write_pairs(
+        tmp_path / "b.gz", count=18, length=3
+    )
+    made = recipe(epochs=2, deterministic=True)
+
+    def weights():
+        model, _ = tiny_training.train(made, files, files)
+        return [variable.numpy() for variable in model.variables]
+
+    from_disk = weights()
+
+    def in_memory(batches, number=0, first=0):
+        stored = batches._stored
+        pairs = [
+            {name: values[0] for name, values in stored.batch(np.array([row])).items()}
+            for row in range(len(stored))
+        ]
+        order = np.arange(len(pairs))
+        if batches._seed is not None:
+            order = np.random.default_rng((batches._seed, number)).permutation(order)
+        spec = {name: tf.TensorSpec([None], tf.int32) for name in stored.names}
+        grouped = tf.data.Dataset.from_generator(
+            lambda: (pairs[row] for row in order), output_signature=spec
+        ).bucket_by_sequence_length(
+            lambda pair: tf.size(pair["target_extended_ids"]), [5, 9], [12, 6, 1]
+        )
+        return grouped.skip(first).map(lambda inputs: (inputs, inputs[training_data.LABELS]))
+
+    monkeypatch.setattr(training_data.TrainingBatches, "epoch", in_memory)
+    assert all(map(np.array_equal, from_disk, weights()))
+
+
 def test_pairs_that_fit_no_bucket_are_one_sentence(tmp_path):
     long, short = (
         write_pairs(tmp_path / "long.gz", count=3, length=8),

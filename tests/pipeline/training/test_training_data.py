@@ -279,16 +279,24 @@ def test_labels_are_padded_with_no_position(tmp_path):
     assert inputs[copy_head.POINTERS] == [[1, 1, -1, -1], [1] * 4]
 
 
-def test_a_damaged_file_is_one_sentence(tmp_path):
-    from pipeline.training.stored_pairs import StoredPairs, TrainingDataError
+def test_a_file_that_ends_early_is_one_sentence(tmp_path):
+    """Wherever it ends: between two records too, where TensorFlow does not notice."""
+    from pipeline.training.stored_pairs import StoredPairs
+    from pipeline.training.transformed_files import TrainingDataError
 
-    path = tmp_path / "data-0.gz"
+    whole = write_examples(tmp_path / "data-0.gz", make_examples(random_lengths()))
+    path = tmp_path / "data-1.gz"
     write_examples(path, make_examples(random_lengths(count=400)))
     content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(TrainingDataError, match="is damaged or ends early") as raised:
-        StoredPairs.read([str(path)])
-    assert str(path) in str(raised.value) and "\n" not in str(raised.value)
+    ends = [0, 5, 30, *range(60, len(content), len(content) // 40), len(content) - 1]
+    for end in ends:
+        path.write_bytes(content[:end])
+        with pytest.raises(TrainingDataError, match="ends early") as raised:
+            StoredPairs.read([whole, str(path)])
+        assert str(path) in str(raised.value) and "\n" not in str(raised.value)
+    # Some gzip files, one behind the other, are one.
+    path.write_bytes(content + content)
+    assert len(StoredPairs.read([str(path)])) == 800
 
 
 def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
@@ -296,7 +304,8 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
     import os
     import tempfile
 
-    from pipeline.training.stored_pairs import StoredPairs, TrainingDataError
+    from pipeline.training.stored_pairs import StoredPairs
+    from pipeline.training.transformed_files import TrainingDataError
 
     path = write_examples(tmp_path / "data-0.gz", make_examples([(3, 3)]))
 

@@ -50,15 +50,29 @@ help: ## list the targets
 install: $(VENV)/.installed ## install into .venv what demo and test need
 
 # The interpreter: the first of PYTHONS on PATH that runs. (A pyenv shim exists for every version,
-# runs only the chosen ones, and may hide the system's.)
+# runs only the chosen ones, and may hide the system's.) If there is none, uv installs one: the uv
+# on PATH, or one that a Python of any version installs.
+VERSION := $(patsubst python%,%,$(firstword $(PYTHONS)))
 $(BIN)/uv:
 	@python=""; \
 	for candidate in $$(type -aP $(PYTHONS)); do \
 	  if $$candidate -c '' 2>/dev/null; then python=$$candidate; break; fi; \
 	done; \
 	if [ -z "$$python" ]; then \
+	  uv=$$(type -P uv || true); \
+	  if [ -z "$$uv" ] && python3 -m venv --clear build/uv >/dev/null 2>&1 && \
+	    build/uv/bin/python -m pip install --quiet uv; then uv=build/uv/bin/uv; fi; \
+	  managed() { \
+	    UV_PYTHON_PREFERENCE=only-managed $$uv python find --system $(VERSION) 2>/dev/null; \
+	  }; \
+	  if [ -n "$$uv" ] && ! python=$$(managed); then \
+	    echo "No $(subst $(space), or ,$(PYTHONS)) on PATH; installing Python $(VERSION) with uv"; \
+	    if $$uv python install $(VERSION); then python=$$(managed || true); fi; \
+	  fi; \
+	fi; \
+	if [ -z "$$python" ]; then \
 	  echo "make: this system (glibc $(or $(GLIBC),unknown)) needs $(subst $(space), or ,$(PYTHONS))" \
-	    "on PATH; install it (packages NAME and NAME-venv, or pyenv) and run make again." >&2; \
+	    "on PATH; install it (packages NAME and NAME-venv, pyenv or uv) and run make again." >&2; \
 	  exit 1; \
 	fi; \
 	if ! $$python -c 'import venv, ensurepip' 2>/dev/null; then \

@@ -111,8 +111,14 @@ class VersionStatus:
 def format_answer(answer: Answer) -> str:
     """Returns an answer for the terminal: its text, then a line for each token that was copied.
 
-    Such a line reads `  %(name)s  <- source token 3 '%(name)s' (copy probability 0.98)`; source
-    tokens are counted from 0.
+    Source tokens are counted from 0.
+
+    Example:
+        >>> from serving.answers import Answer, Token, format_answer
+        >>> copied = Token("%(name)s", 1, "%(name)s", copy_probability=0.98)
+        >>> print(format_answer(Answer("Ouvrir %(name)s", -0.1, (Token("Ouvrir"), copied))))
+        Ouvrir %(name)s
+          %(name)s  <- source token 1 '%(name)s' (copy probability 0.98)
     """
     lines = [answer.text]
     for token in answer.tokens:

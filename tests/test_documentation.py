@@ -82,6 +82,13 @@ def test_the_site_has_the_clients(site):
         assert re.search(rf"\b{name}\b", text), name
 
 
+def test_the_site_has_the_tutorial_with_what_it_printed(site):
+    text = text_of(site / "tutorial.html")
+    assert "client.predict(questions)" in text
+    assert "%(zebra_title)s?  ->  Supprimer la page %(zebra_title)s ?" in text
+    assert "%%bash" not in text
+
+
 def test_no_page_asks_another_site(site):
     """Everything that a browser loads by itself is there."""
     for page in site.rglob("*.html"):

@@ -1,4 +1,4 @@
-"""The work of one Beam component on a corpus, in this process."""
+"""The work of one component on a corpus, in this process."""
 
 import dataclasses
 import json
@@ -13,8 +13,16 @@ from pipeline.recipes.recipe import Recipe
 if TYPE_CHECKING:
     from tfx.types import Artifact, Channel
 
-COMPONENTS = ("ingest", "statistics", "vocabulary", "lexicon", "transform", "evaluation")
-#: What evaluation needs and no component of Beam makes; it is not measured.
+COMPONENTS = (
+    "ingest",
+    "statistics",
+    "vocabulary",
+    "lexicon",
+    "transform",
+    "training",
+    "evaluation",
+)
+#: What evaluation needs; it is not measured.
 MODEL = "model"
 
 
@@ -56,6 +64,9 @@ def work(
 
     if component == MODEL:
         export_model(recipe, output)
+        return
+    if component == "training":
+        train_model(recipe, output)
         return
     examples = standard_artifacts.Examples()
     artifacts = {name: simple_artifacts.File() for name in ("rejects", "vocabulary", "lexicon")}
@@ -137,6 +148,27 @@ def work(
             ("transform_graph", "transformed_examples"),
             made.exec_properties,
         )
+
+
+def train_model(recipe: Recipe, output: pathlib.Path) -> None:
+    """Trains the recipe's model on the transformed examples, and says how many updates it made."""
+    import tensorflow_transform as tft
+
+    from pipeline.training import trainer
+    from pipeline.training.checkpoints import Checkpoints
+    from pipeline.training.model_inputs import ModelInputs
+    from pipeline.training.training_inputs import TrainingInputs
+
+    graph = tft.TFTransformOutput(str(output / "transform_graph"))
+    examples = output / "transformed_examples"
+    train_files, eval_files = (
+        [str(examples / f"Split-{name}" / "*")] for name in ("train", "eval")
+    )
+    inputs = TrainingInputs(train_files, eval_files, ModelInputs.of(recipe, graph))
+    checkpoints = Checkpoints(str(output / "checkpoints"))
+    _, facts = trainer.train(recipe, inputs, checkpoints)
+    checkpoints.clear()
+    print(f"{facts['updates']} updates in {facts['seconds']} s, with the evaluation at their end")
 
 
 def export_model(recipe: Recipe, output: pathlib.Path) -> None:

@@ -1,13 +1,15 @@
-"""Measures how time and memory of the Beam components grow with the corpus.
+"""Measures how time and memory of the components grow with the corpus.
 
     python -m benchmarks.growth.corpus translation_en_ja --data PATH --output DIR
         --pairs 50000,500000
-        --components ingest,statistics,vocabulary,lexicon,transform,evaluation
+        --components ingest,statistics,vocabulary,lexicon,transform,training,evaluation
 
 The corpus is two line-aligned files of real text, repeated up to each size. Every repetition after
 the first has numbers of its own appended to both sides, so no pair is a duplicate, the hash divides
-all of them, and the vocabulary grows as slowly as that of real text. The evaluation reads the test
-split, a fiftieth of the pairs, with a tiny untrained model: outputs do not change how it grows.
+all of them, and the vocabulary grows as slowly as that of real text. The training makes 300
+updates of a tiny model; what grows is the reading before it and the eval split after it. The
+evaluation reads the test split, a fiftieth of the pairs, with a tiny untrained model: outputs do
+not change how it grows.
 
 Each component runs at each size in a process of its own. The table has its seconds, and the most
 memory that the process and its descendants had resident together, sampled every 0.2 seconds;
@@ -35,6 +37,7 @@ from pipeline.common import tensorflow_settings, whole_files
 from pipeline.recipes import loading
 
 _TINY_MODEL = {
+    "training.max_updates": 300,
     "model.hidden_size": 32,
     "model.embedding_size": 32,
     "decoding.beam_size": 1,

@@ -4,6 +4,8 @@ import argparse
 import ast
 import contextlib
 import io
+import itertools
+import json
 import pathlib
 from typing import Any
 
@@ -41,6 +43,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {
         "reference/recipe_keys.md": key_reference.markdown(),
         "reference/command_line.md": command_line(),
+        "tutorial.md": notebook_page(ROOT / "docs" / "tutorial.ipynb"),
         **{f"reference/api/{name}.md": api_page(*page) for name, page in API_PAGES.items()},
     }
     for path, content in pages.items():
@@ -66,6 +69,28 @@ def public_names(module: str) -> list[str]:
         elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
             names.append(node.name)
     return [name for name in names if not name.startswith("_")]
+
+
+def notebook_page(path: pathlib.Path) -> str:
+    """Returns a notebook as a page: its texts, its programs, and what they printed."""
+    parts = []
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            continue
+        shell = source.startswith("%%bash\n")
+        parts.append(_fenced("sh" if shell else "python", source.removeprefix("%%bash\n")))
+        printed = itertools.chain.from_iterable(
+            output["text"] for output in cell["outputs"] if output.get("name") == "stdout"
+        )
+        if text := "".join(printed).rstrip():
+            parts.append(_fenced("text", text))
+    return "\n\n".join(parts) + "\n"
+
+
+def _fenced(language: str, text: str) -> str:
+    return f"```{language}\n{text}\n```"
 
 
 def command_line() -> str:

@@ -33,12 +33,17 @@ class _ProjectsInputs(keras.layers.RNN):
     implementation if there is one, and else calls this one. Its cell is one of those below.
     """
 
-    def _replace_cell(self, kind):
+    state_dropout = 0.0
+
+    def _replace_cell(self, kind, state_dropout):
         cell = self.cell
         if cell.dropout or cell.recurrent_dropout or not cell.use_bias:
             raise ValueError(
-                "Dropout inside the cell, and cells without a bias, are not supported."
+                "Keras' dropout inside the cell, and cells without a bias, are not supported."
             )
+        self.state_dropout = state_dropout
+        if state_dropout:
+            self.state_seed = keras.random.SeedGenerator()
         # Deleted first, so that Keras stops tracking it.
         del self.cell
         self.cell = kind.from_config(cell.get_config())
@@ -46,28 +51,51 @@ class _ProjectsInputs(keras.layers.RNN):
     def inner_loop(self, sequences, initial_state, mask, training=False):
         """Runs the loop over projected inputs."""
         projected = self.cell.project(sequences)
-        with self.cell.in_loop() if training else contextlib.nullcontext():
+        state_mask = None
+        if training and self.state_dropout:
+            state = keras.tree.flatten(initial_state)[0]
+            # Drawn outside of the loop: one for all steps.
+            state_mask = keras.random.dropout(
+                ops.ones_like(state), self.state_dropout, seed=self.state_seed
+            )
+        with self.cell.in_loop(state_mask) if training else contextlib.nullcontext():
             return super().inner_loop(projected, initial_state, mask=mask, training=training)
+
+    def drops_states(self, training):
+        """Whether this call drops states, which no accelerator's own implementation does."""
+        return bool(training and self.state_dropout)
+
+    def get_config(self):
+        return {**super().get_config(), "state_dropout": self.state_dropout}
 
 
 class _ProjectedCell:
     """The common part of the cells below; comes before a Keras cell among the bases."""
 
     _loop_kernel = None
+    _state_mask = None
 
     @contextlib.contextmanager
-    def in_loop(self):
-        """Within it, a call's gradient is that of a loop's step: see `LoopKernel`."""
+    def in_loop(self, state_mask=None):
+        """Within it, a call's gradient is that of a loop's step: see `LoopKernel`.
+
+        Args:
+            state_mask: `[batch, units]`, multiplies the state before the kernel; or None.
+        """
         # Bypasses Keras' attributes: this is not state of the cell.
         object.__setattr__(
             self, "_loop_kernel", LoopKernel(self.recurrent_kernel, self.compute_dtype)
         )
+        object.__setattr__(self, "_state_mask", state_mask)
         try:
             yield
         finally:
             object.__setattr__(self, "_loop_kernel", None)
+            object.__setattr__(self, "_state_mask", None)
 
     def _multiply_state(self, state):
+        if self._state_mask is not None:
+            state = state * self._state_mask
         return multiply(state, self._loop_kernel or self.recurrent_kernel)
 
 
@@ -113,16 +141,23 @@ class GRU(keras.layers.GRU, _ProjectsInputs):
 
     Args:
         units, **kwargs: those of Keras' layer.
+        state_dropout: share of h's units dropped in the product h U, with one mask for all steps of
+            a sequence (Gal and Ghahramani 2016). The state that the next step carries stays whole.
 
     Raises:
-        ValueError: dropout inside the cell, no bias, or `reset_after=False`.
+        ValueError: Keras' dropout inside the cell, no bias, or `reset_after=False`.
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(self, units, state_dropout=0.0, **kwargs):
         super().__init__(units, **kwargs)
         if not self.cell.reset_after:
             raise ValueError("reset_after=False is not supported.")
-        self._replace_cell(_ProjectedGRUCell)
+        self._replace_cell(_ProjectedGRUCell, state_dropout)
+
+    def inner_loop(self, sequences, initial_state, mask, training=False):
+        if self.drops_states(training):
+            return _ProjectsInputs.inner_loop(self, sequences, initial_state, mask, training)
+        return super().inner_loop(sequences, initial_state, mask, training)
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -132,14 +167,20 @@ class LSTM(keras.layers.LSTM, _ProjectsInputs):
 
     Args:
         units, **kwargs: those of Keras' layer.
+        state_dropout: see `GRU`.
 
     Raises:
-        ValueError: dropout inside the cell, or no bias.
+        ValueError: Keras' dropout inside the cell, or no bias.
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(self, units, state_dropout=0.0, **kwargs):
         super().__init__(units, **kwargs)
-        self._replace_cell(_ProjectedLSTMCell)
+        self._replace_cell(_ProjectedLSTMCell, state_dropout)
+
+    def inner_loop(self, sequences, initial_state, mask, training=False):
+        if self.drops_states(training):
+            return _ProjectsInputs.inner_loop(self, sequences, initial_state, mask, training)
+        return super().inner_loop(sequences, initial_state, mask, training)
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -174,6 +215,8 @@ class FeedbackCell(keras.layers.Layer):
         feedback: `[batch, feedback_size]`, or None.
         kernels: what `loop_kernels()` returned outside of the loop that is trained; None multiplies
             by the weights as they are.
+        state_mask: `[batch, units]`, what h is multiplied by in h U (Gal and Ghahramani 2016), the
+            same at all steps; or None.
 
     Returns:
         The new list of states; the first is the output.
@@ -224,13 +267,14 @@ class FeedbackCell(keras.layers.Layer):
             kernels["feedback"] = LoopKernel(self.feedback_kernel, self.compute_dtype)
         return kernels
 
-    def call(self, projected, states, feedback=None, kernels=None):
+    def call(self, projected, states, feedback=None, kernels=None, state_mask=None):
         kernels = kernels or {}
         if self.feedback:
             projected = projected + multiply(
                 feedback, kernels.get("feedback", self.feedback_kernel)
             )
-        recurrent = multiply(states[0], kernels.get("recurrent", self.recurrent_kernel))
+        read = states[0] if state_mask is None else states[0] * state_mask
+        recurrent = multiply(read, kernels.get("recurrent", self.recurrent_kernel))
         if self.cell == "gru":
             update, reset, candidate = ops.split(projected, 3, axis=-1)
             recurrent_update, recurrent_reset, recurrent_candidate = ops.split(

@@ -40,6 +40,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Args:
         heads: h, a divisor of the query's size.
+        dropout: share of the weights dropped, each head's by itself.
 
     Call arguments:
         query: `[batch, length, size]`.
@@ -47,6 +48,7 @@ class MultiHeadAttention(keras.layers.Layer):
             returned.
         allowed: bool, broadcasts to `[batch, heads, length, memory_length]`: which keys each query
             may see.
+        training: whether dropout is on.
 
     Returns:
         `[batch, length, size]`.
@@ -69,9 +71,11 @@ class MultiHeadAttention(keras.layers.Layer):
         Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762
     """
 
-    def __init__(self, heads, **kwargs):
+    def __init__(self, heads, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         self.heads = heads
+        self.dropout = dropout
+        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, query_shape, memory_shape):
         size, memory_size = query_shape[-1], memory_shape[-1]
@@ -104,7 +108,7 @@ class MultiHeadAttention(keras.layers.Layer):
             self._split(self._project(memory, self.value_kernel)),
         )
 
-    def call(self, query, keys, values, allowed):
+    def call(self, query, keys, values, allowed, training=False):
         batch, length = ops.shape(query)[:2]
         query = self._split(self._project(query, self.query_kernel))
         scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
@@ -112,12 +116,13 @@ class MultiHeadAttention(keras.layers.Layer):
         weights = ops.where(
             allowed, ops.softmax(ops.where(allowed, scores, LOG_ZERO), axis=-1), 0.0
         )
-        heads = ops.matmul(ops.cast(weights, values.dtype), values)
+        weights = self.drop(ops.cast(weights, values.dtype), training=training)
+        heads = ops.matmul(weights, values)
         joined = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (batch, length, self.size))
         return self._project(joined, self.output_kernel)
 
     def get_config(self):
-        return {**super().get_config(), "heads": self.heads}
+        return {**super().get_config(), "heads": self.heads, "dropout": self.dropout}
 
 
 class _TransformerLayer(keras.layers.Layer):
@@ -130,16 +135,26 @@ class _TransformerLayer(keras.layers.Layer):
     layers normalises the last one's output.
     """
 
-    def __init__(self, heads, feed_forward_size, dropout=0.1, **kwargs):
+    def __init__(
+        self,
+        heads,
+        feed_forward_size,
+        dropout=0.1,
+        attention_dropout=0.0,
+        feed_forward_dropout=0.0,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.heads = heads
         self.feed_forward_size = feed_forward_size
         self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.feed_forward_dropout = feed_forward_dropout
         policy = self.dtype_policy
         self.self_norm = keras.layers.LayerNormalization(
             epsilon=EPSILON, dtype=policy, name="self_norm"
         )
-        self.self_attention = MultiHeadAttention(heads, dtype=policy, name="self_attention")
+        self.self_attention = self._attention("self_attention")
         self.feed_forward_norm = keras.layers.LayerNormalization(
             epsilon=EPSILON, dtype=policy, name="feed_forward_norm"
         )
@@ -147,6 +162,14 @@ class _TransformerLayer(keras.layers.Layer):
             feed_forward_size, activation="relu", dtype=policy, name="inner"
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+        self.inner_drop = keras.layers.Dropout(
+            feed_forward_dropout, dtype=policy, name="inner_dropout"
+        )
+
+    def _attention(self, name):
+        return MultiHeadAttention(
+            self.heads, self.attention_dropout, dtype=self.dtype_policy, name=name
+        )
 
     def build(self, input_shape):
         size = input_shape[-1]
@@ -158,14 +181,25 @@ class _TransformerLayer(keras.layers.Layer):
         self.outer = keras.layers.Dense(size, dtype=self.dtype_policy, name="outer")
         self.outer.build((None, self.feed_forward_size))
 
+    def last_kernels(self):
+        """Returns the kernels by which its parts write what they add."""
+        return [self.self_attention.output_kernel, self.outer.kernel]
+
     def _feed_forward(self, inputs, training):
-        outputs = rowwise(lambda rows: self.outer(self.inner(rows)), self.feed_forward_norm(inputs))
+        def transform(rows):
+            return self.outer(self.inner_drop(self.inner(rows), training=training))
+
+        outputs = rowwise(transform, self.feed_forward_norm(inputs))
         return inputs + self.drop(outputs, training=training)
 
     def get_config(self):
         config = super().get_config()
         config.update(
-            heads=self.heads, feed_forward_size=self.feed_forward_size, dropout=self.dropout
+            heads=self.heads,
+            feed_forward_size=self.feed_forward_size,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            feed_forward_dropout=self.feed_forward_dropout,
         )
         return config
 
@@ -178,6 +212,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         heads: attention heads, a divisor of the input's size.
         feed_forward_size: hidden units of the feed-forward network.
         dropout: share of units dropped on what each part adds.
+        attention_dropout: share of attention's weights dropped.
+        feed_forward_dropout: share of the feed-forward network's hidden units dropped.
 
     Call arguments:
         inputs: `[batch, length, size]`.
@@ -202,7 +238,11 @@ class TransformerEncoderLayer(_TransformerLayer):
         normed = self.self_norm(inputs)
         keys, values = self.self_attention.project_memory(normed)
         attended = self.self_attention(
-            normed, keys=keys, values=values, allowed=source_mask[:, None, None, :]
+            normed,
+            keys=keys,
+            values=values,
+            allowed=source_mask[:, None, None, :],
+            training=training,
         )
         return self._feed_forward(inputs + self.drop(attended, training=training), training)
 
@@ -214,7 +254,7 @@ class TransformerDecoderLayer(_TransformerLayer):
     Norms stand before each of them.
 
     Args:
-        heads, feed_forward_size, dropout: see `TransformerEncoderLayer`.
+        heads, feed_forward_size, **kwargs: see `TransformerEncoderLayer`.
 
     Call arguments:
         inputs: `[batch, length, size]`.
@@ -244,20 +284,21 @@ class TransformerDecoderLayer(_TransformerLayer):
         Vaswani et al. 2017, section 3.1; Xiong et al. 2020, https://arxiv.org/abs/2002.04745
     """
 
-    def __init__(self, heads, feed_forward_size, dropout=0.1, **kwargs):
-        super().__init__(heads, feed_forward_size, dropout, **kwargs)
+    def __init__(self, heads, feed_forward_size, **kwargs):
+        super().__init__(heads, feed_forward_size, **kwargs)
         self.source_norm = keras.layers.LayerNormalization(
             epsilon=EPSILON, dtype=self.dtype_policy, name="source_norm"
         )
-        self.source_attention = MultiHeadAttention(
-            heads, dtype=self.dtype_policy, name="source_attention"
-        )
+        self.source_attention = self._attention("source_attention")
 
     def build(self, input_shape):
         super().build(input_shape)
         sizes = (None, None, input_shape[-1])
         self.source_norm.build(sizes)
         self.source_attention.build(sizes, sizes)
+
+    def last_kernels(self):
+        return [*super().last_kernels(), self.source_attention.output_kernel]
 
     def project_memory(self, memory):
         """Returns the keys and values of the source's states `[batch, source_length, size]`."""
@@ -288,7 +329,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             cache = {"keys": keys, "values": values}
             allowed = ops.expand_dims(times <= index, 0)
         attended = self.self_attention(
-            normed, keys=keys, values=values, allowed=allowed[None, None]
+            normed, keys=keys, values=values, allowed=allowed[None, None], training=training
         )
         states = inputs + self.drop(attended, training=training)
         attended = self.source_attention(
@@ -296,6 +337,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             keys=source_keys,
             values=source_values,
             allowed=source_mask[:, None, None, :],
+            training=training,
         )
         states = states + self.drop(attended, training=training)
         return self._feed_forward(states, training), cache

@@ -11,6 +11,7 @@ from keras_models.layers.numerics import repeat_rows
 from keras_models.layers.recurrent import GRU, LSTM, bidirectional
 from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
 from keras_models.layers.segmenting_encoder import SegmentingEncoder
+from keras_models.models.dropouts import check_rate
 from keras_models.models.recurrent_decoder import RecurrentDecoder
 from keras_models.models.seq2seq import BODY_OPTIONS
 
@@ -27,6 +28,15 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         s_t = RNN([E_t y_{t-1}; o_{t-1}], s_{t-1})
         context_t, a_t = attention(s_t, h, coverage_t)
         o_t = tanh(W_o [s_t; context_t])
+
+    Decoder `"bahdanau"` reads the source before each step, by the state before (Bahdanau et al.
+    2015, appendix A.2.2):
+
+        context_t, a_t = attention(s_{t-1}, h, coverage_t)
+        s_t = RNN([E_t y_{t-1}; context_t], s_{t-1})
+        o_t = maxout(U_o s_t + V_o E_t y_{t-1} + C_o context_t)       over pairs of units
+
+    The appendix prints s_{i-1} in o_i; equation 4, p(y_i) = g(y_{i-1}, s_i, c_i), has s_i, as here.
 
     The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary.
     Encoder `"cnn"` is `ConvolutionalEncoder`; without last states, s_0 is made of the mean of h
@@ -46,21 +56,27 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         segmentation: dict of arguments of `SegmentationPolicy`, and of those of `SegmentingEncoder`
             all but units and dropout, for that encoder; or None.
         encoder_layers: stacked layers of the encoder.
+        decoder_layers: stacked layers of the decoder. s_t is then the top one's output; what is fed
+            back enters the first; from the third on, a layer adds its input to its output.
+        decoder: `"luong"` or `"bahdanau"`.
         kernel_size: width of the convolutions, odd.
         dropout: share of units dropped on embeddings, source states and decoder outputs.
+        recurrent_dropout: share of units dropped of the last step's state, where decoder and
+            encoder `"rnn"` multiply it by a kernel: one mask for all steps of a sequence (Gal and
+            Ghahramani 2016). What is carried on stays whole.
         initial_range: r, above 0: embeddings and kernels are first drawn uniformly from [-r, r], as
             Sutskever et al. 2014 (section 3.4, r = 0.08) and Luong et al. 2015 (section 4.1, r =
             0.1) do; biases, and weights with a first value of their own, keep it. 0: kernels are
             Glorot's, embeddings drawn from N(0, 1). For encoder `"rnn"`.
-        input_feeding: whether o_{t-1} is an input of step t.
+        input_feeding: whether o_{t-1} is an input of step t; of decoder `"luong"`.
         coverage: whether coverage enters the attention score and `coverage_loss_weight` applies.
         coverage_loss_weight: weight of `losses.coverage_loss`, added to the training loss.
         selective_read: whether the source states of the token just copied are an input of the next
             step (Gu et al. 2016, eq. 9), weighted by the head's copy scores of that step; for head
             `joint_copy`.
         head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
-            scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings: see
-            `Seq2Seq`.
+            scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings,
+            label_smoothing, embedding_dropout, word_dropout, output_dropout: see `Seq2Seq`.
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -109,6 +125,9 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         selective_read=False,
         segmentation=None,
         initial_range=0.0,
+        recurrent_dropout=0.0,
+        decoder_layers=1,
+        decoder="luong",
         **kwargs,
     ):
         # Composed words are scaled to the same variance, because the composer's weights are not
@@ -135,6 +154,9 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             selective_read=selective_read,
             segmentation=segmentation,
             initial_range=initial_range,
+            recurrent_dropout=recurrent_dropout,
+            decoder_layers=decoder_layers,
+            decoder=decoder,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
         if cell not in _ENCODERS:
@@ -159,22 +181,39 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             raise ValueError(
                 f"The head {head!r} copies by attention; it needs an attention other than 'none'."
             )
+        if self.guided_alignment_weight and (
+            encoder == "segmenting" or (attention == "none" and not self.head.scores_copies)
+        ):
+            raise ValueError(
+                "guided_alignment_weight needs an attention over tokens, or a head that scores "
+                f"copies itself; got encoder {encoder!r}, attention {attention!r}, head {head!r}."
+            )
         if selective_read and not hasattr(self.head, "copy_scores"):
             raise ValueError(
                 f"selective_read needs a head with copy scores, 'joint_copy'; got {head!r}."
             )
         self.hidden_size = hidden_size
         self.coverage_loss_weight = coverage_loss_weight
-        policy = self.dtype_policy
 
         # Drawn from [-r, r] later, they suit a softmax as they are.
         tied_scale = 1.0 if initial_range else math.sqrt(embedding_size)
         self.make_word_vectors(
             source_vocabulary_size, target_vocabulary_size, embedding_size, tied_scale=tied_scale
         )
+        self.recurrent_dropout = recurrent_dropout
+        check_rate("recurrent_dropout", recurrent_dropout)
         self._make_encoder(encoder, cell, encoder_layers, kernel_size, dropout, segmentation)
-        self.make_decoder(hidden_size, cell, attention, coverage, input_feeding, selective_read)
-        self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+        self.make_decoder(
+            hidden_size,
+            cell,
+            attention,
+            coverage,
+            input_feeding,
+            selective_read,
+            decoder_layers,
+            decoder,
+        )
+        self.make_dropouts(dropout, output_dropout=dropout)
         sizes = (None, None, embedding_size + self.features_size)
         for index, layer in enumerate(self.encoder):
             layer.build(sizes if index == 0 else (None, None, hidden_size))
@@ -211,7 +250,11 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             layers = [
                 bidirectional(
                     _ENCODERS[cell](
-                        size // 2, return_sequences=True, return_state=True, dtype=policy
+                        size // 2,
+                        state_dropout=self.recurrent_dropout,
+                        return_sequences=True,
+                        return_state=True,
+                        dtype=policy,
                     ),
                     dtype=policy,
                     name=f"encoder_{index}",
@@ -282,7 +325,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         """
         source_ids = ops.cast(inputs["source_ids"], "int32")
         mask = ops.not_equal(source_ids, 0)
-        states = self.drop(self.embed_source(inputs), training=training)
+        embedded = self.drop_words(self.embed_source(inputs), training)
+        states = self.drop_embedded(embedded, training)
         segmented = None
         if self.policy is not None:
             segmented = self._segment(inputs, states, mask, training, samples)
@@ -312,7 +356,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         memory, carry = self.encode(inputs, training=training, samples=samples)
         inputs = repeat_rows(inputs, samples)
         segmented = memory.pop("segmented", None)
-        embedded = self.drop(self.embed_target(inputs["target_input_ids"]), training=training)
+        embedded = self.drop_words(self.embed_target(inputs["target_input_ids"]), training)
+        embedded = self.drop_embedded(embedded, training)
         if training and self.scheduled_sampling:
             steps = self.scan_sampled(inputs, memory, carry)
         else:
@@ -326,9 +371,9 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             )
             self.add_loss(self.coverage_loss_weight * penalty)
         state = {
-            "hidden": self.drop(steps["hidden"], training=training),
+            "hidden": self.drop_outputs(steps["hidden"], training),
             "context": steps["context"],
-            "decoder_state": steps["cell"][0],
+            "decoder_state": self._decoder_output(steps),
             "inputs": steps.get("inputs", embedded),
             "attention_log_weights": steps["attention_log_weights"],
         }

@@ -45,13 +45,18 @@ class TransformerSeq2Seq(Seq2Seq):
         feed_forward_size: hidden units of the feed-forward networks.
         encoder_layers, decoder_layers: stacked layers.
         dropout: share of units dropped on embeddings and on what each sub-layer adds.
+        attention_dropout: share of the weights dropped of each multi-head attention.
+        feed_forward_dropout: share of hidden units dropped of the feed-forward networks.
+        depth_scaled: whether the last kernel of each sub-layer starts smaller, divided by the
+            square root of how many sub-layers its stack has (Radford et al. 2019, section 2.3). A
+            deep stack's outputs then start with the variance of a shallow one's.
         coverage_loss_weight: weight of `losses.coverage_loss` of a_t, added to the training loss.
         selective_read: must be false; it is for the recurrent body, as it feeds each step with the
             copy scores of the one before.
         head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
-            scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings: see
-            `Seq2Seq`. Scheduled sampling takes two passes over the target (Mihaylova and Martins
-            2019).
+            scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings,
+            label_smoothing, embedding_dropout, word_dropout, output_dropout: see `Seq2Seq`.
+            Scheduled sampling takes two passes over the target (Mihaylova and Martins 2019).
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -98,6 +103,9 @@ class TransformerSeq2Seq(Seq2Seq):
         dropout=0.1,
         coverage_loss_weight=0.0,
         selective_read=False,
+        attention_dropout=0.0,
+        feed_forward_dropout=0.0,
+        depth_scaled=False,
         **kwargs,
     ):
         # The Transformer multiplies its embeddings by the square root of their size.
@@ -117,6 +125,9 @@ class TransformerSeq2Seq(Seq2Seq):
             decoder_layers=decoder_layers,
             dropout=dropout,
             coverage_loss_weight=coverage_loss_weight,
+            attention_dropout=attention_dropout,
+            feed_forward_dropout=feed_forward_dropout,
+            depth_scaled=depth_scaled,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
         if hidden_size % attention_heads or hidden_size % 2:
@@ -154,7 +165,9 @@ class TransformerSeq2Seq(Seq2Seq):
                 kind(
                     attention_heads,
                     feed_forward_size,
-                    dropout,
+                    dropout=dropout,
+                    attention_dropout=attention_dropout,
+                    feed_forward_dropout=feed_forward_dropout,
                     dtype=policy,
                     name=f"{name}_{index}",
                 )
@@ -162,6 +175,9 @@ class TransformerSeq2Seq(Seq2Seq):
             ]
             for layer in layers:
                 layer.build((None, None, hidden_size))
+            last = [kernel for layer in layers for kernel in layer.last_kernels()]
+            for kernel in last if depth_scaled else []:
+                kernel.assign(kernel * len(last) ** -0.5)
             return layers
 
         self.make_word_vectors(
@@ -178,7 +194,7 @@ class TransformerSeq2Seq(Seq2Seq):
         self.readout = keras.layers.Dense(hidden_size, use_bias=False, dtype=policy, name="readout")
         self.readout.build((None, hidden_size))
         self.output_norm = norm("output_norm")
-        self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+        self.make_dropouts(dropout, output_dropout=0.0)
         self.build_head(hidden_size, hidden_size, embedding_size, hidden_size)
 
     def get_config(self):
@@ -189,10 +205,11 @@ class TransformerSeq2Seq(Seq2Seq):
 
         They are projected if need be, with their positions.
         """
+        embedded = self.drop_words(embedded, training)
         if projection is not None:
             embedded = rowwise(projection, embedded)
         encoded = ops.cast(sinusoidal_positions(positions, self.hidden_size), embedded.dtype)
-        return self.drop(embedded + encoded, training=training)
+        return self.drop_embedded(embedded + encoded, training)
 
     # Encoder.
 
@@ -289,7 +306,7 @@ class TransformerSeq2Seq(Seq2Seq):
             states + self.drop(rowwise(self.readout, context), training=training)
         )
         state = {
-            "hidden": hidden,
+            "hidden": self.drop_outputs(hidden, training),
             "context": context,
             "decoder_state": query,
             "inputs": embedded,

@@ -1,6 +1,6 @@
 """TFX Tuner's entry: searches for values of a recipe's keys with keras-tuner.
 
-Values are compared by the eval loss of trainings with them.
+Values are compared by what `training.select_by` names, of the best epochs of trainings with them.
 """
 
 import time
@@ -20,11 +20,11 @@ from pipeline.common.errors import VerbatimError
 from pipeline.recipes import search_space, views
 from pipeline.recipes.recipe import Recipe
 from pipeline.tasks import task_of
+from pipeline.training.selection import Selection
 from pipeline.training.trainer_arguments import TrainerArguments
 
-# A key of the points of a training's curve; of a language model it is the logarithm of the
-# perplexity.
-OBJECTIVE = "eval_loss"
+# keras-tuner's name of what is compared.
+OBJECTIVE = "measure"
 
 
 class SearchError(VerbatimError, RuntimeError):
@@ -49,7 +49,7 @@ def make_oracle(recipe: Recipe) -> keras_tuner.oracles.RandomSearchOracle:
     """Returns the oracle of a recipe's `tuning.algorithm`, which chooses each trial's values."""
     tuning = recipe.tuning
     options = {
-        "objective": keras_tuner.Objective(OBJECTIVE, "min"),
+        "objective": keras_tuner.Objective(OBJECTIVE, Selection.of_training(recipe.training).mode),
         "hyperparameters": make_hyperparameters(tuning.space),
         "seed": tuning.seed,
         # However many fail in a row, the other trials still run.
@@ -82,6 +82,7 @@ class RecipeTuner(base_tuner.BaseTuner):
     def __init__(self, recipe: Recipe, directory: str) -> None:
         super().__init__(make_oracle(recipe), directory=directory, project_name="search")
         self.recipe = recipe
+        self._selection = Selection.of_training(recipe.training)
         # The trial.
         self._started = time.monotonic()
         # Why the last trial that failed did.
@@ -119,7 +120,7 @@ class RecipeTuner(base_tuner.BaseTuner):
             fn_args: TFX's.
 
         Returns:
-            Dict with the eval loss of the best epoch.
+            Dict with the measure of the best epoch.
 
         Raises:
             keras_tuner.errors.FailedTrialError: the values do not fit together, the training gave
@@ -143,7 +144,7 @@ class RecipeTuner(base_tuner.BaseTuner):
         except Exception as error:
             # keras-tuner would count it as a failed trial and continue.
             raise keras_tuner.errors.FatalError(f"{type(error).__name__}: {error}") from error
-        return {OBJECTIVE: min(point["eval_loss"] for point in facts["curve"])}
+        return {OBJECTIVE: self._selection.best(facts["curve"])}
 
     def on_trial_begin(self, trial: Trial) -> None:
         super().on_trial_begin(trial)
@@ -157,7 +158,7 @@ class RecipeTuner(base_tuner.BaseTuner):
         shown = search_space.describe({key: values[key] for key in tuning.space})
         if trial in self._completed():
             best = ", the best so far" if trial is self._completed()[0] else ""
-            outcome = f"eval loss {trial.score:.4f}{best}"
+            outcome = f"{self._selection.label} {trial.score:.4f}{best}"
         else:
             outcome = f"failed. {self._failure}"
         progress.say(
@@ -190,7 +191,8 @@ class RecipeTuner(base_tuner.BaseTuner):
                 "algorithm": self.recipe.tuning.algorithm,
                 "trials": len(self.oracle.end_order),
                 "failed": len(self.oracle.end_order) - len(self._completed()),
-                "eval_loss": best.score,
+                "measure": self._selection.label,
+                "score": best.score,
             }
             hyperparameters.values.update({f"tuner/{name}": value for name, value in facts.items()})
             best_ones.append(hyperparameters)

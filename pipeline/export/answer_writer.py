@@ -51,6 +51,20 @@ class AnswerWriter(tf.Module):
             "source_tokens": source_tokens,
         }
 
+    def texts_of(self, tokens: tf.Tensor, lengths: tf.Tensor, copy_tokens: tf.Tensor) -> tf.Tensor:
+        """Returns the texts of extended ids.
+
+        Args:
+            tokens: int32 `[N, T]`.
+            lengths: int32 `[N]`.
+            copy_tokens: string `[N, S]`, the text that a copy of each source token writes.
+
+        Returns:
+            String `[N]`.
+        """
+        tokens, lengths = tokens[:, tf.newaxis], lengths[:, tf.newaxis]
+        return self._texts(self._surfaces(tokens, lengths, copy_tokens), lengths)[:, 0]
+
     def _surfaces(self, tokens: tf.Tensor, lengths: tf.Tensor, copy_tokens: tf.Tensor) -> tf.Tensor:
         """Returns the strings of extended ids.
 

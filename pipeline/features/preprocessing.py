@@ -7,14 +7,16 @@ then, so training and serving cannot drift apart. The features are listed in
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
+from pipeline.features import feature_names
 from pipeline.features.lookup_tables import load_tables, vocabulary_table
 from pipeline.features.pair_preprocessor import PairPreprocessor
 from pipeline.features.table import Table
 from pipeline.features.vocabulary_files import SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE
+from pipeline.recipes import corpora
 from pipeline.recipes.settings import TransformConfig
 from pipeline.text import units
 
@@ -63,4 +65,24 @@ def preprocessing_fn(
         tf.reshape(inputs[name], [-1]) for name in ("source", "target", *columns)
     )
     features = preprocessor.features(source, target, dict(zip(columns, tags)))
+    if custom_config.get("corpora"):
+        files = tf.reshape(inputs["file"], [-1])
+        features[feature_names.CORPUS] = corpus_numbers(files, custom_config["corpora"])
     return {name: ragged.to_sparse() for name, ragged in features.items()}
+
+
+def corpus_numbers(files: tf.Tensor, patterns: Sequence[str]) -> tf.RaggedTensor:
+    """Returns the number of the first corpus that each file belongs to, -1 for none.
+
+    Args:
+        files: string `[batch]`, the names of files.
+        patterns: those of `data.corpora`.
+
+    Returns:
+        int64 `[batch, 1]`.
+    """
+    numbers = tf.fill(tf.shape(files), tf.constant(-1, tf.int64))
+    for number, pattern in reversed(list(enumerate(patterns))):
+        matches = tf.strings.regex_full_match(files, corpora.expression_of(pattern))
+        numbers = tf.where(matches, tf.constant(number, tf.int64), numbers)
+    return tf.RaggedTensor.from_tensor(numbers[:, tf.newaxis])

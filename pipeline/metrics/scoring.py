@@ -37,6 +37,18 @@ def score(
     Returns:
         A dict from metric name to `MetricResult`, in the order asked for.
 
+    Example:
+        >>> from pipeline.metrics.scored_texts import ScoredTexts
+        >>> from pipeline.metrics.scoring import score
+        >>> texts = ScoredTexts(
+        ...     hypotheses=["Ouvrir %(name)s", "Fermer"],
+        ...     references=["Ouvrir %(name)s", "Fermer %(name)s"],
+        ...     sources=["Open %(name)s", "Close %(name)s"],
+        ... )
+        >>> results = score("exact_match,placeholder_fidelity", texts)
+        >>> {name: result.value for name, result in results.items()}
+        {'exact_match': 0.5, 'placeholder_fidelity': 0.5}
+
     Raises:
         ScoringError: an unknown metric, lists of different lengths, no segments, or missing
             sources.

@@ -20,6 +20,7 @@ from pipeline.readers.files import (
 from pipeline.readers.formats import FORMATS
 from pipeline.readers.input_plan import InputPlan, InputUnit
 from pipeline.readers.splits import SPLITS
+from pipeline.recipes import corpora
 from pipeline.recipes.sections import DataConfig
 
 # A .txt file counts only if it has tabs.
@@ -89,13 +90,13 @@ def find_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> I
     files = files_for(path)
     with _readable(path):
         if data_config.train_files:
-            return _plan_given_files(path, data_config, files)
+            return _with_corpora(_plan_given_files(path, data_config, files), data_config)
         if files.is_directory(path):
-            return _plan_directory(path, data_config, files)
+            return _with_corpora(_plan_directory(path, data_config, files), data_config)
         if files.exists(path):
-            return _plan_file(path, data_config, files)
+            return _with_corpora(_plan_file(path, data_config, files), data_config)
         if "," in path:
-            return _plan_two_files(path, data_config, files)
+            return _with_corpora(_plan_two_files(path, data_config, files), data_config)
     raise DataError(f"There is no file or folder {path}: check the path given as data.")
 
 
@@ -149,6 +150,28 @@ def _format_of(path: str, config: DataConfig, files: Files) -> str | None:
 
 def _has_tabs(path: str, files: Files) -> bool:
     return any(b"\t" in line for _, line in itertools.islice(raw_lines(path, files), 100))
+
+
+def _with_corpora(plan: InputPlan, config: DataConfig) -> InputPlan:
+    """Checks that each training file has a corpus, and each corpus a file; returns the plan."""
+    if not config.corpora:
+        return plan
+    names = [unit.names[0] for unit in plan.units if unit.split not in SPLITS[1:]]
+    numbers = [corpora.corpus_of(name, config.corpora) for name in names]
+    for name, number in zip(names, numbers):
+        if number < 0:
+            raise DataError(
+                f"The training file {name} matches no pattern of data.corpora: add one for it, "
+                'such as "*" at the end.'
+            )
+    for number, pattern in enumerate(config.corpora):
+        if number not in numbers:
+            raise DataError(
+                f"The corpus '{pattern}' of data.corpora names no training file (the files are "
+                f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}): correct the pattern "
+                "or drop it; a file belongs to the first pattern that it matches."
+            )
+    return plan
 
 
 def _plan_given_files(base: str, config: DataConfig, files: Files) -> InputPlan:

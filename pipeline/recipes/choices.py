@@ -18,6 +18,8 @@ HEADS = (
 LEXICON_HEADS = ("lexicon_bias", "lexicon_linear", "lexicon_copy")
 # Heads that copy or translate by the decoder's attention, so they need one.
 ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax", *LEXICON_HEADS)
+# Heads that score copies themselves, without the decoder's attention.
+POINTING_HEADS = ("joint_copy", "pointer_network", "pointer_sentinel")
 # Functions that compose a source word's vector of its characters; alone, or added to the looked-up
 # vector.
 CHARACTER_COMPOSITIONS = ("sum", "average", "max", "bilstm", "cnn", "ngram")
@@ -79,6 +81,18 @@ METRIC_RANGES = {
 
 #: Names of metrics, as in `pipeline.metrics.registry`.
 METRICS = tuple(METRIC_RANGES)
+
+#: Metrics by which a training can choose its best epoch: those of outputs and references alone.
+SELECTION_METRICS = (
+    "bleu",
+    "chrf",
+    "ter",
+    "rouge1",
+    "rouge2",
+    "rougeL",
+    "exact_match",
+    "token_accuracy",
+)
 
 #: The value of `training.initialize_from` that names the newest version in the run's own folder.
 LAST_PUSHED = "last pushed"

@@ -138,6 +138,8 @@ def check_value(key: str, value: Any, hint: Any, metadata: types.MappingProxyTyp
         if value is None:
             return None
         hint = float
+    if hint == tuple[float, ...]:
+        return _check_numbers(key, value)
     if typing.get_origin(hint) is tuple:
         are_numbers = isinstance(value, (list, tuple)) and all(
             isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in value
@@ -166,6 +168,17 @@ def check_value(key: str, value: Any, hint: Any, metadata: types.MappingProxyTyp
         limits = f"at least {low}" if high is None else f"between {low} and {high}"
         raise RecipeError(f"The recipe key '{key}' must be {limits}; got {value!r}.")
     return value
+
+
+def _check_numbers(key: str, value: Any) -> tuple[float, ...]:
+    if not isinstance(value, (list, tuple)) or not all(
+        isinstance(item, (int, float)) and not isinstance(item, bool) and 0 <= item < math.inf
+        for item in value
+    ):
+        raise RecipeError(
+            f"The recipe key '{key}' must be a list of numbers, 0 or above; got {value!r}."
+        )
+    return tuple(map(float, value))
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -49,6 +49,10 @@ def _check_data(recipe: RecipeKeys) -> None:
             "The recipe key 'data.format' must be \"text\" for a language model; got "
             f"{recipe.data.format!r}."
         )
+    if recipe.data.corpora:
+        raise RecipeError(
+            "The recipe key 'data.corpora' must be [] for a language model: it is one text."
+        )
     if recipe.data.tokenization != "whitespace":
         raise RecipeError(
             "The recipe key 'data.tokenization' must be \"whitespace\" for a language model: its "

@@ -38,6 +38,12 @@ def load_recipe(name_or_path: str | os.PathLike[str], overrides: Iterable[str] =
     Returns:
         A `Recipe`.
 
+    Example:
+        >>> from pipeline.recipes.loading import load_recipe
+        >>> recipe = load_recipe("translation", ["model.head=joint_copy", "training.epochs=3"])
+        >>> recipe.model.head, recipe.training.epochs
+        ('joint_copy', 3)
+
     Raises:
         RecipeError: the recipe is missing, unreadable, or has an unknown key or impossible value.
     """
@@ -79,11 +85,16 @@ def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
             path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
         )
 
-    data, evaluation = recipe.data, recipe.evaluation
+    data, evaluation, model = recipe.data, recipe.evaluation, recipe.model
     return dataclasses.replace(
         recipe,
         data=dataclasses.replace(
             data, dictionary=beside(data.dictionary), copy_lexicon=beside(data.copy_lexicon)
+        ),
+        model=dataclasses.replace(
+            model,
+            source_vectors=beside(model.source_vectors),
+            target_vectors=beside(model.target_vectors),
         ),
         evaluation=dataclasses.replace(evaluation, database=beside(evaluation.database)),
     )

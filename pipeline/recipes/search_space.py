@@ -17,7 +17,11 @@ FIXED = {
     "model.coverage": _CHANGES_LOSS,
     "training.coverage_loss_weight": _CHANGES_LOSS,
     "training.bucket_lengths": "it chooses the pairs that the eval loss is measured on",
+    "training.corpus_weights": "'training.corpus_temperature' can be searched",
     "training.epochs": "'tuning.epochs' says how long a trial trains",
+    "training.select_by": "it says how trials are compared",
+    "training.select_pairs": "it says how trials are compared",
+    "training.max_updates": _CHANGES_COST,
     "training.max_seconds": _CHANGES_COST,
     "training.seed": _CHANGES_COST,
     "training.deterministic": _CHANGES_COST,
@@ -50,14 +54,16 @@ class SearchResult(TypedDict):
         values: from dotted key to value, of the best trial.
         algorithm: how it searched.
         trials, failed: how many trials it made, and how many of them failed.
-        eval_loss: that of the best trial.
+        measure: what was compared, for people.
+        score: the best trial's measure.
     """
 
     values: dict[str, Value]
     algorithm: str
     trials: int
     failed: int
-    eval_loss: float
+    measure: str
+    score: float
 
 
 def read(prefix: str, tree: Any, sections: Mapping[str, type[Any]]) -> Space:
@@ -185,7 +191,8 @@ def read_found(config: Mapping[str, Any]) -> SearchResult:
         "algorithm": values["tuner/algorithm"],
         "trials": values["tuner/trials"],
         "failed": values["tuner/failed"],
-        "eval_loss": values["tuner/eval_loss"],
+        "measure": values["tuner/measure"],
+        "score": values["tuner/score"],
     }
 
 
@@ -201,6 +208,6 @@ def summary(found: SearchResult) -> str:
     """Returns the result of `read_found` as a sentence."""
     failed = f", {found['failed']} of them failed" if found["failed"] else ""
     return (
-        f"Found by {found['trials']} trials ({found['algorithm']} search{failed}), at an eval loss "
-        f"of {found['eval_loss']:.4f}: {describe(found['values'])}."
+        f"Found by {found['trials']} trials ({found['algorithm']} search{failed}), with "
+        f"{found['measure']} {found['score']:.4f}: {describe(found['values'])}."
     )

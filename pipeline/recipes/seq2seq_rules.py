@@ -3,6 +3,7 @@
 The rules of single sections are in modules of their own.
 """
 
+from pipeline.recipes.corpora import check_mixture
 from pipeline.recipes.data_rules import (
     check_data,
     check_placeholders,
@@ -67,6 +68,7 @@ def check_together(recipe: RecipeKeys) -> None:
     check_lexicons(recipe)
     check_source_features(recipe.data)
     check_training(recipe)
+    check_mixture(recipe)
 
 
 def text_settings(recipe: RecipeKeys) -> TaskTextSettings:

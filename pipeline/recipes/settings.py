@@ -114,6 +114,7 @@ class TransformSettings(TextSettings, total=False):
         copy_lexicon: true where a copy lexicon replaces phrases.
         source_features: columns of tags.
         surface_features: features that the graph makes of the source's tokens.
+        corpora: patterns of the files of each corpus of a mixture.
     """
 
     spans: SpanSettings
@@ -127,6 +128,7 @@ class TransformSettings(TextSettings, total=False):
     copy_lexicon: bool
     source_features: list[str]
     surface_features: list[str]
+    corpora: list[str]
 
 
 class TransformConfig(TransformSettings, total=False):

@@ -12,6 +12,17 @@ _NOT_OF_LANGUAGE_MODELS = {
     "workers": "",
     "accumulated_batches": "",
     "label_smoothing": ": its perplexity would rise",
+    "unknown_word_rate": "",
+    "max_updates": ", whose training ends by its epochs",
+    "select_by": ", which is chosen by its perplexity",
+    "patience": ": use 'language_model.patience'",
+    "average": "",
+    "optimizer": ": use 'language_model.optimizer'",
+    "weight_decay": "",
+    "gradient_clip_value": "",
+    "schedule": ", whose learning rate is halved after 'language_model.patience'",
+    "corpus_weights": ": it is one text",
+    "corpus_temperature": ": it is one text",
 }
 
 
@@ -23,6 +34,7 @@ def check_training(recipe: RecipeKeys) -> None:
     """
     training = recipe.training
     _check_learning_rate(training)
+    _check_optimizer(training)
     if training.deterministic and training.workers > 1:
         raise RecipeError(
             "The recipe key 'training.deterministic' needs 'training.workers' = 1: the order in "
@@ -53,6 +65,23 @@ def check_language_model_training(training: TrainingConfig) -> None:
 def _check_learning_rate(training: TrainingConfig) -> None:
     if training.learning_rate <= 0:
         raise RecipeError("The recipe key 'training.learning_rate' must be above 0.")
+
+
+def _check_optimizer(training: TrainingConfig) -> None:
+    if training.optimizer == "adam" and training.weight_decay:
+        raise RecipeError(
+            "The recipe key 'training.weight_decay' needs 'training.optimizer' = \"adamw\", "
+            '"adadelta" or "sgd".'
+        )
+    if training.optimizer == "adamw" and not training.weight_decay:
+        raise RecipeError(
+            "The recipe key 'training.optimizer' = \"adamw\" needs a 'training.weight_decay' above "
+            "0, such as 0.01."
+        )
+    if training.optimizer != "sgd" and training.momentum:
+        raise RecipeError(
+            "The recipe key 'training.momentum' needs 'training.optimizer' = \"sgd\"."
+        )
 
 
 def _check_label_smoothing(recipe: RecipeKeys) -> None:

@@ -140,6 +140,7 @@ def evaluated_data(data: "DataConfig", request: EvaluationRequest) -> "DataConfi
         train_files=files,
         eval_files=(),
         test_files=(),
+        corpora=(),
         slice_features=(),
     )
 

@@ -116,22 +116,46 @@ def _split(text: str) -> list[str]:
 
 
 def count_tokens(text: str) -> int:
-    """Returns how many tokens `tokenize` makes of a text, single joiners among them."""
+    """Returns how many tokens `tokenize` makes of a text, single joiners among them.
+
+    Example:
+        >>> from pipeline.text.tokenization import count_tokens
+        >>> count_tokens("Hello, %(name)s!"), count_tokens("%s%s")
+        (4, 3)
+    """
     return Tokenizer().count(text)
 
 
 def words(text: str) -> list[str]:
-    """Returns what `tokenize` makes of a text, without punctuation, white space and joiners."""
+    """Returns what `tokenize` makes of a text, without punctuation, white space and joiners.
+
+    Example:
+        >>> from pipeline.text.tokenization import words
+        >>> words("Hello, %(name)s! See plone.app.multilingual.")
+        ['Hello', '%(name)s', 'See', 'plone.app.multilingual']
+    """
     return Tokenizer().words(text)
 
 
 def protected_tokens(text: str) -> list[str]:
-    """Returns the placeholders, tags, URLs and options of a text in order."""
+    """Returns the placeholders, tags, URLs and options of a text in order.
+
+    Example:
+        >>> from pipeline.text.tokenization import protected_tokens
+        >>> protected_tokens("<b>%d</b> files; see --help or https://example.org/")
+        ['<b>', '%d', '</b>', '--help', 'https://example.org/']
+    """
     return Tokenizer().protected_tokens(text)
 
 
 def placeholders(text: str) -> list[str]:
-    """Returns the placeholders of a text in order: `%(name)s`, `%s`, `{0}`, `{{ x }}`, `${x}`, …"""
+    """Returns the placeholders of a text in order.
+
+    Example:
+        >>> from pipeline.text.tokenization import placeholders
+        >>> placeholders("<b>%(name)s</b> of {0}: {{ user.name }} has ${amount}")
+        ['%(name)s', '{0}', '{{ user.name }}', '${amount}']
+    """
     return Tokenizer().placeholders(text)
 
 

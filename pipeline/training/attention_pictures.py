@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from keras_models import decoding
 from pipeline.training import heat_maps, training_data
+from pipeline.training.drawn_pairs import draw_pairs
 
 # Source tokens of the pairs that are shown.
 _LENGTHS = (3, 20)
@@ -27,16 +30,18 @@ def read_shown(
         None where no pair is short.
     """
     low, high = _LENGTHS
-    pairs = training_data.read_examples(files, (*names, training_data.SURFACES))
-    pairs = pairs.filter(
-        lambda pair: (tf.size(pair["source_ids"]) >= low) & (tf.size(pair["source_ids"]) <= high)
-    )
-    chosen = list(pairs.take(heat_maps.SHOWN))
-    if not chosen:
+
+    def short(parsed: dict[str, tf.RaggedTensor]) -> NDArray[np.bool_]:
+        lengths = parsed["source_ids"].row_lengths().numpy()
+        fits: NDArray[np.bool_] = (lengths >= low) & (lengths <= high)
+        return fits
+
+    pairs = draw_pairs(files, names, heat_maps.SHOWN, short)
+    if not pairs:
         return None
-    inputs = {name: tf.ragged.stack([pair[name] for pair in chosen]).to_tensor() for name in names}
+    inputs = {name: tf.ragged.stack([pair[name] for pair in pairs]).to_tensor() for name in names}
     return inputs, [
-        [token.decode("utf-8") for token in pair[training_data.SURFACES].numpy()] for pair in chosen
+        [token.decode("utf-8") for token in pair[training_data.SURFACES].numpy()] for pair in pairs
     ]
 
 

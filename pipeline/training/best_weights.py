@@ -1,31 +1,71 @@
-"""The weights of a training's best epoch."""
+"""The weights of a training's best epoch, and its end when none gets better."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
-import tensorflow as tf
+from numpy.typing import NDArray
+
+from pipeline.training.average_weights import mean_of
+from pipeline.training.selection import Selection
+
+#: A function that measures the model on the eval split, and gives what callbacks find in `logs`.
+Measure = Callable[[], Mapping[str, Any]]
 
 
 class BestWeights(keras.callbacks.EarlyStopping):
-    """Gives the model the weights of its best epoch by eval loss when the training has ended.
+    """Gives the model the weights of its best epoch when the training has ended.
 
     Args:
-        epochs: how many the training has.
-        eval_batches: if given, the weights that the training begins with are a candidate, too: a
-            model that goes on from another one is never worse than that.
+        selection: what makes an epoch better than another.
+        patience: after how many epochs without a better one the training ends.
+        measure: measures the model; needed for the other two.
+        first_too: whether the weights that the training begins with are a candidate: a model that
+            goes on from another one is then never worse than that.
+        averaged: the mean of the weights of this many best epochs is a last candidate; 0 for none.
     """
 
     # By a checkpoint, under the name of this class.
-    remembered = ("wait", "best", "best_epoch", "best_weights")
+    remembered = ("wait", "best", "best_epoch", "best_weights", "_ranked")
 
-    def __init__(self, epochs: int, eval_batches: tf.data.Dataset | None = None) -> None:
-        super().__init__("val_loss", patience=epochs, restore_best_weights=True)
-        self._eval_batches = eval_batches
+    def __init__(
+        self,
+        selection: Selection,
+        patience: int,
+        measure: Measure | None = None,
+        first_too: bool = False,
+        averaged: int = 0,
+    ) -> None:
+        super().__init__(
+            selection.log, patience=patience, mode=selection.mode, restore_best_weights=True
+        )
+        self._selection = selection
+        self._measure = measure
+        self._first_too = first_too
+        self._averaged = averaged
+        # The best epochs, the best one first: value and weights.
+        self._ranked: list[tuple[float, list[NDArray[Any]]]] = []
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
         super().on_train_begin(logs)
-        if self._eval_batches is not None:
-            measured = self.model.evaluate(self._eval_batches, verbose=0, return_dict=True)
-            self.best, self.best_epoch = measured["loss"], -1
+        if self._first_too and self._measure:
+            self.best, self.best_epoch = self._selection.of(self._measure()), -1
             self.best_weights = self.model.get_weights()
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        super().on_epoch_end(epoch, logs)
+        value = self._selection.of(logs)
+        if self._averaged and self._selection.is_better(value, None):
+            self._ranked.append((value, self.model.get_weights()))
+            sign = 1 if self._selection.lower_is_better else -1
+            self._ranked = sorted(self._ranked, key=lambda entry: sign * entry[0])
+            self._ranked = self._ranked[: self._averaged]
+
+    def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        super().on_train_end(logs)
+        if len(self._ranked) < 2 or not self._measure:
+            return
+        best = self.model.get_weights()
+        self.model.set_weights(mean_of([weights for _, weights in self._ranked]))
+        if not self._selection.is_better(self._selection.of(self._measure()), self.best):
+            self.model.set_weights(best)

@@ -34,16 +34,22 @@ _ARRAY = "array number"
 def digest_of(*parts: Any) -> str:
     """Returns a text of 32 hexadecimal digits for what a training is made from.
 
-    The versions of Keras and TensorFlow take part: another one may compute other weights.
+    The versions of Keras, TensorFlow and NumPy take part: another one may compute other weights, or
+    draw another order.
 
     Args:
         *parts: bytes, arrays, and what JSON can hold.
     """
     digest = hashlib.sha256()
-    for part in (*parts, [keras.__version__, tf.__version__]):
+    for part in (*parts, [keras.__version__, tf.__version__, np.__version__]):
         if isinstance(part, np.ndarray):
-            part = f"{part.dtype} {part.shape} ".encode() + np.ascontiguousarray(part).tobytes()
-        elif not isinstance(part, bytes):
+            # Not copied: it may be a text of any size.
+            head, content = f"{part.dtype} {part.shape} ".encode(), np.ascontiguousarray(part)
+            digest.update(b"%d " % (len(head) + content.nbytes))
+            digest.update(head)
+            digest.update(content.reshape(-1).view("uint8").data)
+            continue
+        if not isinstance(part, bytes):
             part = json.dumps(part, sort_keys=True).encode()
         digest.update(b"%d " % len(part))
         digest.update(part)
@@ -99,6 +105,15 @@ class Checkpoints:
                     # It must not take the place of a good one among those that are kept.
                     tf.io.gfile.remove(path)
         return None
+
+    def scratch(self) -> str | None:
+        """Returns a folder on the disk of the checkpoints, for files without a name, or None."""
+        if not self._of_all or whole_files.is_remote(self._of_all):
+            return None
+        folder = os.path.abspath(self._of_all)
+        while not os.path.isdir(folder):
+            folder = os.path.dirname(folder)
+        return folder if os.access(folder, os.W_OK) else None
 
     def due(self, at_epoch_end: bool = False) -> bool:
         """Whether it is time for a checkpoint: never so often that writing costs much.

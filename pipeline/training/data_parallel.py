@@ -105,16 +105,16 @@ def fit(fitting: Fitting, workers: Workers, digest: str) -> None:
         model.stop_training = False
         model.reset_metrics()
         callbacks.on_epoch_begin(epoch)
-        stops = _train_epoch(
-            model, workers, callbacks, update, fitting.batches_of(epoch).skip(skipped)
-        )
+        stops = _train_epoch(model, workers, callbacks, update, fitting.batches_of(epoch, skipped))
         skipped = 0
+        callbacks.on_test_begin()
         sums = np.zeros(3)
         for inputs, labels in fitting.eval_batches.shard(workers.count, workers.index):
             rows = len(labels)
             sums += (float(evaluate(inputs, labels)) * rows, rows, 0)
         sums[2] = workers.is_chief and stops
         loss, rows, chief_stops = workers.sum_now(tf.constant(sums)).numpy()
+        callbacks.on_test_end()
         model.stop_training = model.stop_training or bool(chief_stops)
         callbacks.on_epoch_end(epoch, {**model.get_metrics_result(), "val_loss": loss / rows})
         stopped = model.stop_training
@@ -134,7 +134,10 @@ def _train_epoch(
         callbacks.on_train_batch_begin(number)
         orders = [0.0, 0.0]
         if workers.is_chief:
-            orders = [float(model.optimizer.learning_rate.numpy()), float(stops)]
+            orders = [
+                float(model.optimizer.learning_rate.numpy()),
+                float(stops or model.stop_training),
+            ]
         loss, stopped = update(inputs, labels, tf.constant(orders))
         model.metrics[0].update_state(loss, sample_weight=tf.shape(labels)[0])
         callbacks.on_train_batch_end(number, model.get_metrics_result())

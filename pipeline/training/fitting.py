@@ -32,7 +32,7 @@ class Fitting:
 
     Attributes:
         model: the model.
-        batches_of: function of an epoch's number to its batches.
+        batches_of: function of an epoch's number, and of the first batch's, to its batches.
         eval_batches: the batches of the eval split.
         epochs: how many there are.
         callbacks: Keras callbacks.
@@ -40,7 +40,7 @@ class Fitting:
     """
 
     model: keras.Model
-    batches_of: Callable[[int], tf.data.Dataset]
+    batches_of: Callable[[int, int], tf.data.Dataset]
     eval_batches: tf.data.Dataset
     epochs: int
     callbacks: list[keras.callbacks.Callback]
@@ -67,7 +67,7 @@ class Fitting:
         for epoch in range(checkpointing.epoch, self.epochs):
             if stopped:
                 break
-            batches = self.batches_of(epoch).skip(skipped)
+            batches = self.batches_of(epoch, skipped)
             # Without their number Keras asks for a batch too many, and random generators may or may
             # not move on before its end is found.
             batches = batches.apply(

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -17,7 +17,7 @@ from keras_models.models import LanguageModel
 from pipeline.common import progress
 from pipeline.features import vocabulary_files
 from pipeline.recipes.recipe import Recipe
-from pipeline.training import determinism, heat_maps, initial_weights
+from pipeline.training import determinism, heat_maps, initial_weights, stored_streams
 from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
 from pipeline.training.language_model_inputs import LanguageModelInputs
 from pipeline.training.trainer_arguments import TrainerArguments
@@ -63,32 +63,6 @@ def fit_options(recipe: Recipe) -> language_modeling.FitOptions:
     )
 
 
-def read_stream(file_patterns: Sequence[str]) -> NDArray[np.int32]:
-    """Reads transformed passages back into the stream that they were cut from.
-
-    Args:
-        file_patterns: list of glob patterns of gzipped TFRecord files.
-
-    Returns:
-        int32 `[words]`. What a passage repeats of the one before is left out.
-    """
-    features = {
-        "ids": tf.io.RaggedFeature(tf.int64),
-        "context": tf.io.FixedLenFeature([], tf.int64),
-        "order": tf.io.FixedLenFeature([], tf.int64),
-    }
-    files = tf.data.Dataset.list_files(file_patterns, shuffle=False)
-    records = tf.data.TFRecordDataset(files, compression_type="GZIP")
-    passages = []
-    parsed_records = records.map(lambda record: tf.io.parse_single_example(record, features))
-    for parsed in parsed_records.as_numpy_iterator():
-        new = parsed["ids"][int(parsed["context"]) :].astype("int32")
-        passages.append((int(parsed["order"]), new))
-    # Beam keeps no order.
-    passages.sort(key=lambda passage: passage[0])
-    return np.concatenate([ids for _, ids in passages]) if passages else np.zeros(0, "int32")
-
-
 def train(
     recipe: Recipe, inputs: LanguageModelInputs, checkpoints: Checkpoints | None = None
 ) -> tuple[LanguageModel, TrainingFacts]:
@@ -106,7 +80,11 @@ def train(
         ValueError: the text is too short, or no epoch ended with a finite perplexity.
     """
     keras.utils.set_random_seed(recipe.training.seed)
-    train_ids, eval_ids = read_stream(inputs.train_files), read_stream(inputs.eval_files)
+    checkpoints = checkpoints or Checkpoints()
+    train_ids, eval_ids = (
+        stored_streams.read_stream(files, checkpoints.scratch())
+        for files in (inputs.train_files, inputs.eval_files)
+    )
     model = build_model(recipe, inputs.vocabulary_size)
     options = fit_options(recipe)
     initial = None
@@ -114,7 +92,6 @@ def train(
         words = {vocabulary_files.TARGET_VOCABULARY_FILE: inputs.vocabulary or ()}
         initial = initial_weights.take(model, inputs.initial, words, is_language_model=True)
         options = dataclasses.replace(options, keep_first=True)
-    checkpoints = checkpoints or Checkpoints()
     weights = inputs.initial.weights if inputs.initial else ()
     state = checkpoints.load(
         digest_of(recipe.to_dict(), train_ids, eval_ids, shapes_of(model), *weights)

@@ -1,14 +1,16 @@
-"""A split of transformed pairs in memory, checked before a training."""
+"""A split of transformed pairs, checked before a training."""
 
 import dataclasses
 from collections.abc import Sequence
-
-import tensorflow as tf
 
 from pipeline.common import progress
 from pipeline.features import feature_names
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import training_data
+from pipeline.training.mixture import Mixture
+from pipeline.training.stored_pairs import StoredPairs
+from pipeline.training.training_data import TrainingBatches
+from pipeline.training.transformed_files import TrainingDataError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,49 +18,55 @@ class LoadedSplit:
     """The pairs of a split.
 
     Attributes:
-        examples: what `training_data.read_examples` returns.
+        batches: their batches.
         digest: the same bytes wherever the examples are the same.
         pairs: how many there are.
         too_long: how many of them fit no bucket.
     """
 
-    examples: tf.data.Dataset
+    batches: TrainingBatches
     digest: bytes
     pairs: int
     too_long: int
 
     @classmethod
-    def read(cls, files: Sequence[str], name: str, recipe: Recipe) -> "LoadedSplit":
+    def read(
+        cls,
+        files: Sequence[str],
+        name: str,
+        recipe: Recipe,
+        seed: int | None = None,
+        folder: str | None = None,
+    ) -> "LoadedSplit":
         """Reads a split; reports pairs that are left out.
 
         Args:
             files: patterns of files of transformed examples.
             name: what the pairs are called in messages.
             recipe: the `Recipe`.
+            seed: of the order of the pairs in an epoch; None keeps their own.
+            folder: where the pairs stand while they are trained on: see `StoredPairs.read`.
 
         Raises:
-            ValueError: no pair fits the buckets, or the head cannot output a pair's target.
+            TrainingDataError: no pair fits the buckets, the head cannot output a pair's target, a
+                file is damaged, or the disk is full.
         """
         config = recipe.training
         training_data.check_head(recipe.model.head, files, name)
-        features = (
-            *feature_names.ID_FEATURES,
-            *feature_names.label_features(recipe),
-            *feature_names.encoder_features(recipe),
-        )
-        if config.scheduled_sampling != "none":
-            features = (*features, "source_feed_ids")
-        examples, digest = training_data.read_examples_and_digest(files, features)
+        features = feature_names.training_features(recipe)
+        # The eval split is measured whole, whatever corpora its pairs come from.
+        mixture = Mixture.of(recipe) if seed is not None else None
+        pairs = StoredPairs.read(files, features, folder, with_corpora=mixture is not None)
+        batches = TrainingBatches(pairs, config.bucket_lengths, config.batch_tokens, seed, mixture)
         longest = config.bucket_lengths[-1]
-        too_long, pairs = training_data.count_too_long(examples, config.bucket_lengths)
-        if too_long == pairs:
-            raise ValueError(
-                f"None of the {pairs} {name} pairs has at most {longest} tokens: raise the last of "
-                "training.bucket_lengths."
+        if batches.too_long == len(pairs):
+            raise TrainingDataError(
+                f"None of the {len(pairs)} {name} pairs has at most {longest} tokens: raise the "
+                "last of training.bucket_lengths."
             )
-        if too_long:
+        if batches.too_long:
             progress.say(
-                f"{too_long} of {pairs} {name} pairs are longer than {longest} tokens and were "
-                "left out (training.bucket_lengths)."
+                f"{batches.too_long} of {len(pairs)} {name} pairs are longer than {longest} tokens "
+                "and were left out (training.bucket_lengths)."
             )
-        return cls(examples, digest, pairs, too_long)
+        return cls(batches, pairs.digest, len(pairs), batches.too_long)

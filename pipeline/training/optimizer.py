@@ -1,27 +1,34 @@
-"""The optimizer of trainings by Keras: Adam in one pass over the weights."""
+"""The optimizers of trainings by Keras: one that a recipe names, clipped over all replicas."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from pipeline.recipes.sections import TrainingConfig
 
-@keras.saving.register_keras_serializable("verbatim")
-class Adam(keras.optimizers.Adam):
-    """Keras' Adam, which clips the sum of all replicas' gradients by its global norm.
+# Zeiler (2012), section 4: with them Adadelta needs no tuning.
+_ADADELTA = {"rho": 0.95, "epsilon": 1e-6}
+# Weights that do not decay, by their names in Keras.
+_NO_DECAY = ("bias", "gamma", "beta", "scale")
 
-    Keras' own clips each replica's by itself, before they are added up.
 
-    The update of a weight is one operation of TensorFlow's, which reads and writes everything once;
-    Keras' own is ten, each over all weights, and took a fifth of a small training's time on a CPU.
-    The equations are the same (Kingma and Ba 2014, end of section 2).
+class _SummedClipping(keras.optimizers.Optimizer):
+    """Clips the sum of all replicas' gradients: each element first, then the global norm.
+
+    Keras' own clips each replica's by itself, before they are added up, and either elements or the
+    norm. Stands before a Keras optimizer among the bases.
 
     Args:
         learning_rate: a number.
         clip_norm: the largest global norm; None clips nothing.
         accumulated_batches: how many batches' gradients make one update.
+        clip_value: the largest element; None clips nothing.
+        weight_decay: the share of each weight, times the learning rate, that an update takes away;
+            biases, and the scales of normalisation, keep theirs. None takes nothing.
         name: Keras' name of it.
+        **options: the optimizer's own.
 
     Raises:
         ValueError: several replicas and accumulated batches, which Keras cannot do.
@@ -32,23 +39,36 @@ class Adam(keras.optimizers.Adam):
         learning_rate: float,
         clip_norm: float | None = None,
         accumulated_batches: int = 1,
-        name: str = "adam",
+        clip_value: float | None = None,
+        weight_decay: float | None = None,
+        name: str = "",
+        **options: Any,
     ) -> None:
         count = tf.distribute.get_strategy().num_replicas_in_sync
-        several = count > 1
-        if several and accumulated_batches > 1:
+        if count > 1 and accumulated_batches > 1:
             raise ValueError(
                 f"On {count} GPUs one process cannot accumulate batches: set training.workers = "
                 f"{count}, one process per GPU, or training.accumulated_batches = 1."
             )
         steps = accumulated_batches if accumulated_batches > 1 else None
-        clips_later = None if several else clip_norm
         super().__init__(
-            learning_rate, global_clipnorm=clips_later, gradient_accumulation_steps=steps, name=name
+            learning_rate,
+            weight_decay=weight_decay,
+            gradient_accumulation_steps=steps,
+            name=name or type(self).__name__.lower(),
+            **options,
         )
-        self._own = {"clip_norm": clip_norm, "accumulated_batches": accumulated_batches}
-        self._summed_clip_norm = clip_norm if several else None
-        self._several = several
+        self._several = count > 1
+        self._own = {
+            "clip_norm": clip_norm,
+            "accumulated_batches": accumulated_batches,
+            "clip_value": clip_value,
+            "weight_decay": weight_decay,
+            **options,
+        }
+        self._clip_norm, self._clip_value = clip_norm, clip_value
+        if weight_decay:
+            self.exclude_from_weight_decay(var_names=_NO_DECAY)
 
     def apply(
         self,
@@ -59,15 +79,49 @@ class Adam(keras.optimizers.Adam):
         # added up here: Keras would take the norm, and Adam's second moment, of the rows as they
         # are.
         grads = [None if grad is None else tf.convert_to_tensor(grad) for grad in grads]
-        if self._summed_clip_norm:
+        if self._several and (self._clip_norm or self._clip_value):
             grads = self._sum_and_clip(grads)
         super().apply(grads, trainable_variables)
 
     def _clip_gradients(self, grads: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
-        if not self.global_clipnorm:
-            return super()._clip_gradients(grads)
-        # As Keras does it, without a tensor of all squares.
-        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
+        return grads if self._several else self._clip(grads)
+
+    def _clip(self, grads: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
+        if self._clip_value:
+            size = self._clip_value
+            grads = [
+                None if grad is None else tf.clip_by_value(grad, -size, size) for grad in grads
+            ]
+        if self._clip_norm:
+            # As Keras does it, without a tensor of all squares.
+            grads = tf.clip_by_global_norm(grads, self._clip_norm)[0]
+        return grads
+
+    def _sum_and_clip(self, grads: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
+        context = tf.distribute.get_replica_context()
+        learnt = [number for number, grad in enumerate(grads) if grad is not None]
+        summed = context.all_reduce(
+            tf.distribute.ReduceOp.SUM, [grads[number] for number in learnt]
+        )
+        for number, grad in zip(learnt, self._clip(summed)):
+            # Keras adds them up once more.
+            grads[number] = None if grad is None else grad / context.num_replicas_in_sync
+        return grads
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        return {"learning_rate": config["learning_rate"], "name": config["name"], **self._own}
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class Adam(_SummedClipping, keras.optimizers.Adam):
+    """Keras' Adam (AdamW with `weight_decay`), in one pass over the weights.
+
+    The update of a weight is one operation of TensorFlow's, which reads and writes everything once;
+    Keras' own is ten, each over all weights, and took a fifth of a small training's time on a CPU.
+    The equations are the same (Kingma and Ba 2014, end of section 2; Loshchilov and Hutter 2019,
+    algorithm 2).
+    """
 
     def update_step(
         self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor
@@ -101,18 +155,36 @@ class Adam(keras.optimizers.Adam):
             grad=tf.cast(gradient, weights.dtype),
         )
 
-    def _sum_and_clip(self, grads: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
-        context = tf.distribute.get_replica_context()
-        learnt = [number for number, grad in enumerate(grads) if grad is not None]
-        summed = context.all_reduce(
-            tf.distribute.ReduceOp.SUM, [grads[number] for number in learnt]
-        )
-        clipped, _ = tf.clip_by_global_norm(summed, self._summed_clip_norm)
-        for number, grad in zip(learnt, clipped):
-            # Keras adds them up once more.
-            grads[number] = grad / context.num_replicas_in_sync
-        return grads
 
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        return {"learning_rate": config["learning_rate"], "name": config["name"], **self._own}
+@keras.saving.register_keras_serializable("verbatim")
+class Adadelta(_SummedClipping, keras.optimizers.Adadelta):
+    """Keras' Adadelta (Zeiler 2012)."""
+
+
+@keras.saving.register_keras_serializable("verbatim")
+class SGD(_SummedClipping, keras.optimizers.SGD):
+    """Keras' stochastic gradient descent, with momentum if asked."""
+
+
+def make_optimizer(config: TrainingConfig) -> keras.optimizers.Optimizer:
+    """Returns the optimizer that a recipe's training names.
+
+    Raises:
+        ValueError: several GPUs and accumulated batches.
+    """
+    adam: dict[str, Any] = {"beta_1": config.beta_1, "beta_2": config.beta_2}
+    kinds: dict[str, tuple[Callable[..., keras.optimizers.Optimizer], dict[str, Any]]] = {
+        "adam": (Adam, adam),
+        "adamw": (Adam, adam),
+        "adadelta": (Adadelta, _ADADELTA),
+        "sgd": (SGD, {"momentum": config.momentum}),
+    }
+    kind, options = kinds[config.optimizer]
+    return kind(
+        config.learning_rate,
+        clip_norm=config.gradient_clip_norm or None,
+        accumulated_batches=config.accumulated_batches,
+        clip_value=config.gradient_clip_value or None,
+        weight_decay=config.weight_decay or None,
+        **options,
+    )

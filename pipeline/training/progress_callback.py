@@ -10,6 +10,7 @@ import keras
 
 from pipeline.common import progress
 from pipeline.training.schedule import Schedule
+from pipeline.training.selection import Selection
 from pipeline.training.trainer_outputs import CurvePoint
 
 
@@ -19,6 +20,7 @@ class Progress(keras.callbacks.Callback):
     Args:
         label: what is trained; None says nothing.
         schedule: the training's `Schedule`, a callback before this one.
+        selection: what makes an epoch better than another.
 
     Attributes:
         curve: the epochs so far whose losses are finite.
@@ -28,8 +30,11 @@ class Progress(keras.callbacks.Callback):
     # By a checkpoint, under the name of this class.
     remembered = ("curve",)
 
-    def __init__(self, label: str | None, schedule: Schedule) -> None:
+    def __init__(
+        self, label: str | None, schedule: Schedule, selection: Selection | None = None
+    ) -> None:
         super().__init__()
+        self._selection = selection or Selection()
         self.label = label
         self.curve: list[CurvePoint] = []
         self.started = 0.0
@@ -70,6 +75,12 @@ class Progress(keras.callbacks.Callback):
             "loss": float(logs["loss"]),
             "eval_loss": float(logs["val_loss"]),
         }
+        measured = ""
+        if self._selection.name != "loss":
+            value = self._selection.of(logs)
+            measured = f"  {self._selection.name} {value:.3f}"
+            if math.isfinite(value):
+                point["selected"] = value
         # A loss that is not finite ends the training (TerminateOnNaN); JSON has no word for it, and
         # a curve no point.
         if math.isfinite(point["loss"]) and math.isfinite(point["eval_loss"]):
@@ -77,6 +88,6 @@ class Progress(keras.callbacks.Callback):
         if self.label is not None:
             progress.say(
                 f"{self.label}: epoch {point['epoch']}/{self._schedule.config.epochs}  "
-                f"loss {point['loss']:.3f}  eval loss {point['eval_loss']:.3f}  "
+                f"loss {point['loss']:.3f}  eval loss {point['eval_loss']:.3f}{measured}  "
                 f"{point['seconds']:.0f} s"
             )

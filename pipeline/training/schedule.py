@@ -1,4 +1,4 @@
-"""The learning rate of a training, update by update, and its end by the clock."""
+"""The learning rate of a training, update by update, and its end by updates or by the clock."""
 
 import math
 import time
@@ -8,33 +8,49 @@ from typing import Any
 import keras
 
 from pipeline.recipes.sections import TrainingConfig
+from pipeline.training.selection import Selection
+
+#: What an epoch that is no better does to the learning rate.
+_FACTORS = {"halving": 0.5, "quartering": 0.25}
 
 
 def learning_rate_at(progress: float, step: int, config: TrainingConfig) -> float:
-    """Returns a linear warm-up over steps times a half cosine over progress.
+    """Returns the learning rate of an update: a linear warm-up, then `training.schedule`.
 
-        rate = learning_rate * min(1, step / warmup_steps)
-                             * (f + (1 - f) (1 + cos(pi progress)) / 2)
+        rate = learning_rate * min(1, step / warmup_steps) * decay
+
+    where decay is
+
+        cosine: f + (1 - f) (1 + cos(pi progress)) / 2
+        inverse_square_root: min(1, sqrt(warmup_steps / step)) (Vaswani et al. 2017, equation 3, at
+            the scale of `learning_rate`)
+        constant, halving, quartering: 1
 
     Args:
         progress: share of the training done, 0 to 1.
         step: update number, from 1.
         config: the recipe's training section; f is `final_learning_rate_share`.
     """
-    floor = config.final_learning_rate_share
-    decay = floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
-    return config.learning_rate * min(1.0, step / max(config.warmup_steps, 1)) * decay
+    warmup = max(config.warmup_steps, 1)
+    decay = 1.0
+    if config.schedule == "cosine":
+        floor = config.final_learning_rate_share
+        decay = floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+    elif config.schedule == "inverse_square_root":
+        decay = min(1.0, math.sqrt(warmup / step))
+    return config.learning_rate * min(1.0, step / warmup) * decay
 
 
 class Schedule(keras.callbacks.Callback):
-    """Sets the learning rate by progress, and ends the training when its time is used up.
+    """Sets the learning rate by progress, and ends the training when its limit is reached.
 
-    Progress is the larger of the share of the epochs and the share of `max_seconds`. So on a slow
-    machine the rate still falls to its end instead of being cut off in the middle.
+    Progress is the largest of the shares of the epochs, of `max_updates` and of `max_seconds`. So
+    on a slow machine the rate still falls to its end instead of being cut off in the middle.
 
     Args:
         config: the recipe's training section.
         steps_per_epoch: batches of an epoch.
+        selection: what makes an epoch better than another.
 
     Attributes:
         batches: how many were trained on.
@@ -42,14 +58,19 @@ class Schedule(keras.callbacks.Callback):
     """
 
     # By a checkpoint.
-    remembered = ("step", "batches")
+    remembered = ("step", "batches", "factor", "best")
 
-    def __init__(self, config: TrainingConfig, steps_per_epoch: int) -> None:
+    def __init__(
+        self, config: TrainingConfig, steps_per_epoch: int, selection: Selection | None = None
+    ) -> None:
         super().__init__()
         self.config = config
         self.steps_per_epoch = steps_per_epoch
+        self._selection = selection or Selection()
         self.step = 0
         self.batches = 0
+        self.factor = 1.0
+        self.best: float | None = None
         self.started = 0.0
 
     @property
@@ -59,11 +80,15 @@ class Schedule(keras.callbacks.Callback):
 
     @property
     def planned_updates(self) -> int:
-        """How many updates all epochs have."""
-        return self.steps_per_epoch * self.config.epochs // self.config.accumulated_batches
+        """How many updates the whole training has, unless its time or its patience ends it."""
+        of_epochs = self.steps_per_epoch * self.config.epochs // self.config.accumulated_batches
+        return min(of_epochs, self.config.max_updates or of_epochs)
 
     def _progress(self) -> float:
         share = self.step / (self.steps_per_epoch * self.config.epochs)
+        if self.config.max_updates:
+            batches = self.config.max_updates * self.config.accumulated_batches
+            share = max(share, self.step / batches)
         if self.config.max_seconds:
             share = max(share, (time.monotonic() - self.started) / self.config.max_seconds)
         return share
@@ -73,9 +98,13 @@ class Schedule(keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         self.step += 1
+        limit = self.config.max_updates * self.config.accumulated_batches
+        if limit and self.batches + 1 >= limit:
+            # The batch that begins is still trained on; workers hear of it together with that.
+            self.model.stop_training = True
         update = -(-self.step // self.config.accumulated_batches)
         self.model.optimizer.learning_rate.assign(
-            learning_rate_at(self._progress(), update, self.config)
+            self.factor * learning_rate_at(self._progress(), update, self.config)
         )
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
@@ -83,3 +112,10 @@ class Schedule(keras.callbacks.Callback):
         self.batches += 1
         if self.config.max_seconds and time.monotonic() - self.started > self.config.max_seconds:
             self.model.stop_training = True
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        measured = self._selection.of(logs)
+        if self._selection.is_better(measured, self.best):
+            self.best = measured
+        else:
+            self.factor *= _FACTORS.get(self.config.schedule, 1.0)

@@ -11,7 +11,6 @@ from pipeline.training import (
     determinism,
     initial_weights,
     replicas,
-    training_data,
 )
 from pipeline.training.checkpointing import Checkpointing, TrainingState, load_state
 from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
@@ -19,11 +18,12 @@ from pipeline.training.fitting import Fitting
 from pipeline.training.loaded_split import LoadedSplit
 from pipeline.training.model_building import build_model
 from pipeline.training.model_inputs import ModelInputs
-from pipeline.training.optimizer import Adam
+from pipeline.training.optimizer import make_optimizer
 from pipeline.training.trainer_arguments import TrainerArguments
 from pipeline.training.trainer_outputs import InitialFacts, TrainingFacts
 from pipeline.training.training_callbacks import TrainingCallbacks
 from pipeline.training.training_inputs import TrainingInputs
+from pipeline.training.unknown_words import hide_words
 from pipeline.training.workers import Workers
 
 
@@ -42,7 +42,7 @@ def train(
         workers: those to train with; None trains alone.
 
     Returns:
-        The model with the weights of its best epoch by eval loss, and the facts of its training.
+        The model with the weights of its best epoch, and the facts of its training.
 
     Raises:
         ValueError: no pair fits the buckets, the head cannot output a pair's target, or no epoch
@@ -51,18 +51,17 @@ def train(
     """
     config = recipe.training
     keras.utils.set_random_seed(config.seed)
-    training = LoadedSplit.read(inputs.train_files, "training", recipe)
-    held_out = LoadedSplit.read(inputs.eval_files, "eval", recipe)
+    checkpoints = checkpoints or Checkpoints()
+    folder = checkpoints.scratch()
+    training = LoadedSplit.read(inputs.train_files, "training", recipe, config.seed, folder)
+    held_out = LoadedSplit.read(inputs.eval_files, "eval", recipe, folder=folder)
+    steps_per_epoch = training.batches.steps
+    eval_batches = held_out.batches.epoch()
 
-    def batches_of(epoch: int) -> tf.data.Dataset:
-        return training_data.make_batches(
-            training.examples, config.bucket_lengths, config.batch_tokens, config.seed, epoch
-        )
+    def batches_of(epoch: int, first: int) -> tf.data.Dataset:
+        batches = training.batches.epoch(epoch, first)
+        return hide_words(batches, config.unknown_word_rate, config.seed, epoch, first)
 
-    steps_per_epoch = sum(1 for _ in batches_of(0))
-    eval_batches = training_data.make_batches(
-        held_out.examples, config.bucket_lengths, config.batch_tokens
-    )
     # Several workers have plain variables: see `data_parallel`.
     strategy = tf.distribute.get_strategy() if workers else replicas.strategy()
     with strategy.scope():
@@ -70,13 +69,12 @@ def train(
         initial = _begin_with(model, inputs)
     is_chief = workers is None or workers.is_chief
     callbacks = TrainingCallbacks.of(recipe, inputs, steps_per_epoch, is_chief, eval_batches)
-    checkpoints = checkpoints or Checkpoints()
     count = workers.count if workers else strategy.num_replicas_in_sync
     digest = digest_of(
         recipe.to_dict(),
         training.digest,
         held_out.digest,
-        *(inputs.model.lexicon or ()),
+        *inputs.model.arrays(),
         *(inputs.initial.weights if inputs.initial else ()),
         count,
         shapes_of(model),
@@ -108,6 +106,8 @@ def train(
         "pairs": training.pairs,
         "too_long": training.too_long,
     }
+    if training.batches.corpora:
+        facts["corpora"] = training.batches.corpora
     if initial:
         facts["initialized_from"] = initial
     return model, facts
@@ -134,9 +134,7 @@ def _compiled_model(recipe: Recipe, inputs: ModelInputs, replica_count: int) -> 
     config = recipe.training
     model = build_model(recipe, inputs)
     model.compile(
-        optimizer=Adam(
-            config.learning_rate, config.gradient_clip_norm or None, config.accumulated_batches
-        ),
+        optimizer=make_optimizer(config),
         loss=replicas.loss(replica_count),
         # XLA on a CPU gains nothing here, and compiles each of the many bucket shapes anew.
         jit_compile=False,

@@ -40,10 +40,12 @@ class CurvePoint(_CurvePoint, total=False):
         seconds: since the training began.
         loss, eval_loss: means over the epoch.
         learning_rate, perplexity: of a language model alone.
+        selected: the metric that `training.select_by` names, if that is not the loss.
     """
 
     learning_rate: float
     perplexity: float
+    selected: float
 
 
 class _TrainingFacts(TypedDict):
@@ -52,6 +54,18 @@ class _TrainingFacts(TypedDict):
     parameters: int
     seconds: float
     updates: int
+
+
+class CorpusFacts(TypedDict):
+    """A corpus of a mixture.
+
+    Attributes:
+        pairs: its training pairs that fit a bucket.
+        reads: how often an epoch reads each of them.
+    """
+
+    pairs: int
+    reads: float
 
 
 class TrainingFacts(_TrainingFacts, total=False):
@@ -67,6 +81,7 @@ class TrainingFacts(_TrainingFacts, total=False):
         workers: how many processes or devices trained.
         pairs: training pairs.
         too_long: training pairs left out because no bucket holds them.
+        corpora: of a mixture: the pairs of each corpus, and how often an epoch reads each of them.
         words: of a language model's text, by split.
         validation_perplexity: of a language model, the lowest.
         initialized_from: what was taken from another model.
@@ -77,6 +92,7 @@ class TrainingFacts(_TrainingFacts, total=False):
     workers: int
     pairs: int
     too_long: int
+    corpora: dict[str, CorpusFacts]
     words: dict[str, int]
     validation_perplexity: float
     initialized_from: InitialFacts

@@ -9,11 +9,14 @@ from pipeline.features import feature_names
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.training.attention_pictures import AttentionPictures, read_shown
+from pipeline.training.average_weights import TrainedWeights, make_average
 from pipeline.training.best_weights import BestWeights
+from pipeline.training.eval_decoding import DecodedMetric, EvalDecoding
 from pipeline.training.progress_callback import Progress
 from pipeline.training.schedule import Schedule
 from pipeline.training.scheduled_sampling import ScheduledSampling
 from pipeline.training.segmentation_phases import SegmentationPhases
+from pipeline.training.selection import Selection
 from pipeline.training.training_inputs import TrainingInputs
 
 
@@ -49,12 +52,30 @@ class TrainingCallbacks:
             eval_batches: the batches of the eval split.
         """
         config = recipe.training
-        schedule = Schedule(config, steps_per_epoch)
-        progress = Progress(recipe.model.head if is_chief else None, schedule)
-        callbacks = [
+        selection = Selection.of_training(config)
+        schedule = Schedule(config, steps_per_epoch, selection)
+        progress = Progress(recipe.model.head if is_chief else None, schedule, selection)
+        average = make_average(config)
+        decoded = _decoded_metric(recipe, inputs, selection)
+
+        def measure() -> dict[str, float]:
+            measured = best.model.evaluate(eval_batches, verbose=0, return_dict=True)
+            logs = {"val_loss": measured["loss"]}
+            return {**logs, selection.log: decoded.measure()} if decoded else logs
+
+        best = BestWeights(
+            selection,
+            config.patience or config.epochs,
+            measure,
+            inputs.initial is not None,
+            config.average_epochs if config.average == "best" else 0,
+        )
+        callbacks: list[keras.callbacks.Callback] = [
+            *([average] if average else []),
+            *([decoded] if decoded else []),
             schedule,
             progress,
-            BestWeights(config.epochs, eval_batches if inputs.initial else None),
+            best,
             keras.callbacks.TerminateOnNaN(),
         ]
         if config.scheduled_sampling != "none":
@@ -64,7 +85,19 @@ class TrainingCallbacks:
         if inputs.log_directory and is_chief:
             callbacks.append(keras.callbacks.TensorBoard(inputs.log_directory))
             callbacks += _pictures(recipe, inputs, inputs.log_directory)
+        if average:
+            callbacks.append(TrainedWeights(average))
         return cls(schedule, progress, callbacks)
+
+
+def _decoded_metric(
+    recipe: Recipe, inputs: TrainingInputs, selection: Selection
+) -> DecodedMetric | None:
+    if selection.name == "loss":
+        return None
+    assert inputs.target_vocabulary is not None, "a metric of outputs needs the target's words"
+    pairs = EvalDecoding.of(recipe, inputs.eval_files, inputs.target_vocabulary)
+    return DecodedMetric(pairs, selection)
 
 
 def _pictures(

@@ -86,8 +86,9 @@ def test_parallel_text_example_gen():
         "output_file_format": 5,
         "data_path": "/data",
         "data_config": (
-            '{"columns": [], "copy_lexicon": "", "dictionary": "", "drop_duplicates": true, '
-            '"drop_identical": false, "eval_files": [], "eval_share": 0.05, "format": "tsv", '
+            '{"columns": [], "copy_lexicon": "", "corpora": [], "dictionary": "", '
+            '"drop_duplicates": true, "drop_identical": false, "eval_files": [], '
+            '"eval_share": 0.05, "format": "tsv", '
             '"lowercase": true, "max_characters": 2000, "max_rejected_share": 0.1, '
             '"max_tokens": 50, "placeholder_patterns": [], '
             f'"placeholders": {json.dumps(DEFAULT_PLACEHOLDERS)}, '

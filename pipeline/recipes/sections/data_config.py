@@ -23,6 +23,10 @@ class DataConfig:
     eval_files: tuple[str, ...] = ()
     # The files of the test split, measured whole; without them a share of the training files.
     test_files: tuple[str, ...] = ()
+    # The corpora of a mixture: patterns of training files, such as "news*"; `*` stands for any text
+    # and `?` for one character. A file belongs to the first that its name matches (of two aligned
+    # files, the source's). `training.corpus_weights` says how often each is read.
+    corpora: tuple[str, ...] = ()
     # The language code of the source; metrics and file names read it.
     source_language: str = "en"
     # The language code of the target; metrics and file names read it.

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from pipeline.recipes.choices import SELECTION_METRICS
 from pipeline.recipes.fields import choice, number
 
 
@@ -9,23 +10,69 @@ from pipeline.recipes.fields import choice, number
 class TrainingConfig:
     """How the weights are learned."""
 
-    # How often the training reads its pairs; the best epoch by eval loss is kept.
+    # How often the training reads its pairs; the best epoch by `select_by` is kept.
     epochs: int = number(10, low=1)
+    # The training ends after this many updates, and its schedule is fitted into them; 0 is no
+    # limit but the epochs.
+    max_updates: int = number(0, low=0)
+    # What the eval split decides: the best epoch, `patience`, and a schedule that waits for it.
+    # "loss", or a metric of the outputs that a greedy search writes for the eval split. It compares
+    # tokens as the network knows them, so it is close to the evaluation's own figure, not the same.
+    select_by: str = choice("loss", *SELECTION_METRICS, default="loss")
+    # How many pairs of the eval split a metric of `select_by` decodes; 0 for all.
+    select_pairs: int = number(500, low=0)
+    # The training ends after this many epochs without a better one; 0 trains to the end.
+    patience: int = number(0, low=0)
+    # Which weights are measured and kept: those of the last update ("none"), the moving average of
+    # all updates ("moving"), the mean of the last epochs' ("last"), or at the end the mean of the
+    # best epochs' ("best"), if it is better than the best epoch.
+    average: str = choice("none", "moving", "last", "best", default="none")
+    # The epochs of which "last" and "best" take the mean.
+    average_epochs: int = number(5, low=2, high=100)
+    # What the moving average keeps of itself at each update.
+    average_decay: float = number(0.999, low=0.0, high=0.999999)
     # Source and target tokens of one update, padding included.
     batch_tokens: int = number(1024, low=8)
+    # Adam; AdamW, with `weight_decay`; Adadelta; or SGD, with `momentum`.
+    optimizer: str = choice("adam", "adamw", "adadelta", "sgd", default="adam")
+    # The share of each weight, times the learning rate, that an update takes away. Biases and the
+    # scales of normalisation keep theirs.
+    weight_decay: float = number(0.0, low=0.0, high=1.0)
+    # The momentum of SGD.
+    momentum: float = number(0.0, low=0.0, high=0.9999)
+    # The decay of Adam's mean of gradients.
+    beta_1: float = number(0.9, low=0.0, high=0.9999)
+    # The decay of Adam's mean of squared gradients.
+    beta_2: float = number(0.999, low=0.0, high=0.999999)
     # The highest learning rate, which the schedule reaches after the warm-up.
     learning_rate: float = number(0.001, low=0.0)
+    # How the learning rate falls after the warm-up: by half a cosine over the whole training, by
+    # the inverse square root of the update, not at all, or to one half or one quarter after each
+    # epoch that is no better by `select_by`.
+    schedule: str = choice(
+        "cosine", "inverse_square_root", "constant", "halving", "quartering", default="cosine"
+    )
     # Cosine decay ends at this share of the learning rate.
     final_learning_rate_share: float = number(0.05, low=0.0, high=1.0)
     # The updates in which the learning rate rises to `learning_rate`.
     warmup_steps: int = number(100, low=0)
     # Gradients are scaled down to this global norm; 0 clips nothing.
     gradient_clip_norm: float = number(1.0, low=0.0)
+    # Each element of the gradients is cut to this size; 0 cuts nothing.
+    gradient_clip_value: float = number(0.0, low=0.0)
+    # The probability that a word that the network reads, of the source or of the target, is
+    # replaced by [UNK] in training. A copy still writes the word.
+    unknown_word_rate: float = number(0.0, low=0.0, high=0.9)
     # The share of the target distribution that is spread evenly over all that the head can say:
     # words and what it can copy. 0 smooths nothing. The eval loss is never smoothed.
     label_smoothing: float = number(0.0, low=0.0, high=0.9)
     # The weight of the coverage loss, where `model.coverage` is on.
     coverage_loss_weight: float = number(0.2, low=0.0)
+    # The weight of the loss that teaches attention, or a head's own copy scores, where a target
+    # token comes from: from a run of tokens that stands in both texts; else from what the lexicon
+    # says it translates, unless `lexicon.kind` is none; else from where it stands in the source. It
+    # suits copying with body transformer or with subwords.
+    guided_alignment_weight: float = number(0.0, low=0.0)
     # The softmax of an update runs over this many words: those of its targets and the most
     # frequent. `large_vocabulary_drawn` more are drawn to stand for all others. 0 runs it over the
     # whole vocabulary.
@@ -44,6 +91,13 @@ class TrainingConfig:
     scheduled_sampling_floor: float = number(0.0, low=0.0, high=1.0)
     # The lengths, in tokens, that batches are padded to; longer pairs are left out and counted.
     bucket_lengths: tuple[int, ...] = (4, 8, 12, 16, 24, 36, 64, 128)
+    # How often an epoch reads each pair of the corpora of `data.corpora`, one number for each: 2
+    # reads all of them twice, 0.5 half of them, and the other half in the next epoch. Without
+    # numbers each pair is read once.
+    corpus_weights: tuple[float, ...] = ()
+    # Above 1, small corpora of `data.corpora` are read more often and large ones less: their shares
+    # of an epoch, raised to the power 1 / T. The epoch stays as long.
+    corpus_temperature: float = number(1.0, low=1.0)
     # The seed of first weights, dropout and the order of the pairs.
     seed: int = 1
     # The first weights are those of this model: the folder of a pushed version, of a model or of a

@@ -25,7 +25,8 @@ FOUND = {
             "tuner/algorithm": "hyperband",
             "tuner/trials": 5,
             "tuner/failed": 1,
-            "tuner/eval_loss": 2.5,
+            "tuner/measure": "eval loss",
+            "tuner/score": 2.5,
         },
     },
 }
@@ -46,7 +47,7 @@ def test_a_trainer_takes_what_was_found(tmp_path):
     found = history["tuning"]
     assert found["values"] == {"training.learning_rate": 0.01, "model.hidden_size": 12}
     assert search_space.summary(found) == (
-        "Found by 5 trials (hyperband search, 1 of them failed), at an eval loss of 2.5000: "
+        "Found by 5 trials (hyperband search, 1 of them failed), with eval loss 2.5000: "
         "training.learning_rate = 0.01, "
         "model.hidden_size = 12."
     )

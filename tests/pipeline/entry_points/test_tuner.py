@@ -47,7 +47,9 @@ def trained(monkeypatch):
         if made.training.learning_rate < 0.001:
             raise ValueError("The training gave no finite loss: lower training.learning_rate.")
         loss = abs(math.log10(made.training.learning_rate) + 2)
-        return None, {"curve": [{"eval_loss": loss + 1}, {"eval_loss": loss}]}
+        # The greater a metric, the better; it does not know of the loss.
+        curve = [{"eval_loss": loss + 1, "selected": 10.0 - loss}, {"eval_loss": loss}]
+        return None, {"curve": curve}
 
     monkeypatch.setattr(Seq2SeqTask, "train", train)
     return recipes
@@ -78,6 +80,19 @@ def test_the_oracle_is_given_the_space():
     ]
 
 
+def test_trials_are_compared_by_what_the_training_selects_by(trained, tmp_path, caplog):
+    caplog.set_level("INFO", logger="verbatim.progress")
+    space = {"training.learning_rate": [0.002, 0.01, 0.05]}
+    made = searching(space, algorithm="random", select_by="bleu")
+    found = search_space.read_found(
+        search(made, tmp_path).get_best_hyperparameters()[0].get_config()
+    )
+    assert found["values"] == {"training.learning_rate": 0.01}
+    assert (found["measure"], found["score"]) == ("BLEU", 10.0)
+    assert "with BLEU 10.0000: training.learning_rate = 0.01." in search_space.summary(found)
+    assert "BLEU 10.0000, the best so far" in caplog.text
+
+
 @pytest.mark.parametrize("algorithm", ["random", "bayesian", "hyperband"])
 def test_a_search_is_the_same_with_the_same_seed(algorithm, trained, tmp_path, caplog):
     caplog.set_level("INFO", logger="verbatim.progress")
@@ -99,7 +114,7 @@ def test_a_search_is_the_same_with_the_same_seed(algorithm, trained, tmp_path, c
         (rate for rate in rates[0] if rate >= 0.001), key=lambda rate: abs(math.log10(rate) + 2)
     )
     assert found[0]["values"]["training.learning_rate"] == best
-    assert found[0]["eval_loss"] == pytest.approx(abs(math.log10(best) + 2))
+    assert found[0]["score"] == pytest.approx(abs(math.log10(best) + 2))
     said = caplog.text
     assert said.count(" trial ") == 27 and "trial 9 of 9: model.dropout = " in said
     assert said.count(": failed. The training gave no finite loss") == sum(

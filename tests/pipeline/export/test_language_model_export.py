@@ -270,7 +270,7 @@ def test_a_stream_goes_on_where_it_ended(exported):
             np.testing.assert_allclose(together, whole[name], atol=1e-5)
     from pipeline.export.served_model import ModelError
 
-    with pytest.raises(ModelError, match="There is no text to score"):
+    with pytest.raises(ModelError, match="The text to score is empty"):
         served.score_stream([])
 
 

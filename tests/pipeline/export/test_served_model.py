@@ -165,7 +165,7 @@ def test_a_refused_pair_is_named_by_its_place(alone):
         (None, "list of source texts; got NoneType"),
         (["one", None], "source text 1 must be a string; got NoneType"),
         (["one", b"two"], "source text 1 must be a string; got bytes"),
-        (["one", "\ud800"], "source text 1 holds half of a surrogate"),
+        (["one", "\ud800"], "source text 1 contains half of a surrogate"),
     ],
 )
 def test_what_is_no_list_of_texts_is_said(alone, texts, message):

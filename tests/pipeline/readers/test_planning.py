@@ -169,3 +169,23 @@ def test_patterns_match_what_a_folder_plan_reads(tmp_path, format_):
         for path in glob.glob(f"{glob.escape(str(tmp_path))}/{pattern}")
     }
     assert matched == planned
+
+
+def test_each_training_file_has_a_corpus_and_each_corpus_a_file(tmp_path):
+    for name in ("news.tsv", "crawl.tsv", "dev.tsv"):
+        write(tmp_path / name, "a\tb\n")
+    given = {"train_files": ("news.tsv", "crawl.tsv"), "eval_files": ("dev.tsv",)}
+    plan = plan_inputs(tmp_path, config(**given, corpora=("news*", "*")))
+    assert len(plan.units) == 3
+    fails(tmp_path, "news.tsv matches no pattern", "data.corpora", **given, corpora=("crawl*",))
+    fails(tmp_path, "'dev*'", "names no training file", **given, corpora=("news*", "*", "dev*"))
+    fails(tmp_path, "'news*'", "the first pattern", **given, corpora=("*", "news*"))
+    # Without given files, all are training files.
+    fails(tmp_path, "dev.tsv matches no pattern", corpora=("news*", "crawl*"))
+
+
+def test_aligned_files_belong_to_the_corpus_of_the_source(tmp_path):
+    for name in ("news.en", "news.fr", "web.en", "web.fr"):
+        write(tmp_path / name, "a\n")
+    assert len(plan_inputs(tmp_path, config(corpora=("news.en", "web*"))).units) == 2
+    fails(tmp_path, "'news.fr'", "names no training file", corpora=("news.fr", "*"))

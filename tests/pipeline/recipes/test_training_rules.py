@@ -27,6 +27,22 @@ from tests.pipeline.recipes.refusals import refusal, tree_of
             },
             "needs a 'training.large_vocabulary_drawn' above 0",
         ),
+        ({"training.corpus_weights": [1, 2]}, "'training.corpus_weights' needs 'data.corpora'"),
+        ({"training.corpus_temperature": 5}, "'training.corpus_temperature' needs 'data.corpora'"),
+        ({"data.corpora": ["a*"]}, "needs 'training.corpus_weights' or a"),
+        (
+            {"data.corpora": ["a*", "*"], "training.corpus_weights": [1.0]},
+            "has 1 numbers for the 2 entries of 'data.corpora'",
+        ),
+        (
+            {"data.corpora": ["a*", "*"], "training.corpus_weights": [0, 0.0]},
+            "no number above 0, so the mixture is empty",
+        ),
+        (
+            {"data.corpora": ["a*"], "training.corpus_weights": [-1.0]},
+            "'training.corpus_weights' must be a list of numbers, 0 or above",
+        ),
+        ({"data.corpora": ["a*"], "training.corpus_temperature": 0.5}, "must be at least 1.0"),
     ],
 )
 def test_keys_that_do_not_fit_together(settings, words):
@@ -38,6 +54,8 @@ def test_keys_that_do_not_fit_together(settings, words):
     [
         ("training.workers=2", "'training.workers' must be 1 for a language model."),
         ("training.accumulated_batches=2", "must be 1 for a language model."),
+        ('data.corpora=["*"]', "'data.corpora' must be [] for a language model"),
+        ("training.corpus_weights=[1]", "must be () for a language model: it is one text"),
         ("training.label_smoothing=0.1", "must be 0.0 for a language model: its perplexity"),
     ],
 )

@@ -124,6 +124,38 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path, ti
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "training",
+    [
+        {
+            "average": "moving",
+            "select_by": "token_accuracy",
+            "unknown_word_rate": 0.3,
+            "accumulated_batches": 2,
+        },
+        {
+            "average": "best",
+            "schedule": "halving",
+            "optimizer": "adamw",
+            "weight_decay": 0.1,
+            "max_updates": 11,
+        },
+    ],
+)
+def test_what_a_recipe_adds_resumes_as_well(tmp_path, tiny, training):
+    # A network that is soon traced.
+    tiny["model"].update(encoder="cnn", attention="none", head="softmax", coverage=False)
+    tiny["training"].update(training)
+    kills = [{"checkpoint": 3}, {"checkpoint": 4}]
+    unbroken, other, said = killed(tmp_path, kills=kills, **tiny)
+    assert_same(unbroken, other)
+    assert said.count("resumes from a checkpoint") == 2
+    assert unbroken[1]["updates"] == training.get("max_updates", unbroken[1]["updates"])
+    selected = ["selected" in point for point in unbroken[1]["curve"]]
+    assert all(selected) if "select_by" in training else not any(selected)
+
+
+@pytest.mark.slow
 def test_a_training_killed_at_ten_random_moments_ends_as_an_unbroken_one(tmp_path, tiny):
     # Moments of a clock fall anywhere in an update or a checkpoint, and elsewhere in each run.
     # Together they are shorter than the training.

@@ -57,12 +57,19 @@ def write_passages(path, stream, new=7, context=0, seed=0):
 
 
 @pytest.mark.parametrize("context", [0, 3])
-def test_the_stream_is_put_together_again(tmp_path, context):
-    from pipeline.training import language_model_trainer
+def test_the_stream_is_put_together_again(tmp_path, context, monkeypatch):
+    from pipeline.training import stored_streams, transformed_files
 
+    monkeypatch.setattr(transformed_files, "READ_AT_ONCE", 4)
+    monkeypatch.setattr(stored_streams, "_AT_ONCE", 2)
     stream = np.random.default_rng(0).integers(3, V, size=60)
     files = write_passages(tmp_path / "passages.gz", stream, context=context)
-    np.testing.assert_array_equal(language_model_trainer.read_stream(files), stream)
+    read = stored_streams.read_stream(files, str(tmp_path))
+    assert read.dtype == "int32"
+    np.testing.assert_array_equal(read, stream)
+    assert [path.name for path in tmp_path.iterdir()] == ["passages.gz"]
+    empty = write_passages(tmp_path / "empty.gz", [])
+    assert stored_streams.read_stream(empty).tolist() == []
 
 
 @pytest.mark.slow

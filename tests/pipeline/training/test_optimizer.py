@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipeline.training.optimizer import Adam
+from pipeline.recipes.sections import TrainingConfig
+from pipeline.training.optimizer import Adam, make_optimizer
 
+#: Of `make_optimizer`, without clipping.
+PLAIN = {"learning_rate": 0.01, "gradient_clip_norm": 0.0}
 SHAPES = ((3, 4), (5,), ())
 RATE, BETA_1, BETA_2, EPSILON = 0.01, 0.9, 0.999, 1e-7
 
@@ -108,3 +111,63 @@ def test_a_gradient_that_is_not_finite_shows():
 def test_a_saved_one_is_loaded_alike():
     config = Adam(RATE, 0.5, 3).get_config()
     assert Adam.from_config(config).get_config() == config
+
+
+def of_recipe(**training):
+    return make_optimizer(TrainingConfig(**{**PLAIN, **training}))
+
+
+@pytest.mark.parametrize(
+    "training, keras_own",
+    [
+        (
+            {"optimizer": "adamw", "weight_decay": 0.1},
+            lambda: keras.optimizers.AdamW(RATE, weight_decay=0.1),
+        ),
+        ({"beta_1": 0.8, "beta_2": 0.98}, lambda: keras.optimizers.Adam(RATE, 0.8, 0.98)),
+        ({"optimizer": "sgd", "momentum": 0.9}, lambda: keras.optimizers.SGD(RATE, 0.9)),
+        ({"optimizer": "adadelta"}, lambda: keras.optimizers.Adadelta(RATE, 0.95, 1e-6)),
+        (
+            {"optimizer": "sgd", "gradient_clip_value": 0.3},
+            lambda: keras.optimizers.SGD(RATE, clipvalue=0.3),
+        ),
+    ],
+)
+def test_each_optimizer_is_keras_own(training, keras_own):
+    given = gradients(5)
+    check_equal(train(of_recipe(**training), given)[0], train(keras_own(), given)[0])
+
+
+def test_adamw_agrees_with_the_paper():
+    """Loshchilov and Hutter 2019, algorithm 2, line 12: the decay takes no part in the moments."""
+    given, decay = gradients(3), 0.2
+    found = train(of_recipe(optimizer="adamw", weight_decay=decay), given)[0]
+    weights = first_weights()
+    for number in range(len(given)):
+        # What one more update of Adam adds, whose moments know the gradients alone.
+        steps = [
+            after - before
+            for before, after in zip(
+                oracle(given[:number]) if number else first_weights(), oracle(given[: number + 1])
+            )
+        ]
+        weights = [(1 - RATE * decay) * w + step for w, step in zip(weights, steps)]
+    check_equal(found, weights)
+
+
+def test_biases_and_scales_do_not_decay():
+    optimizer = of_recipe(optimizer="adamw", weight_decay=0.5)
+    variables = [keras.Variable(np.ones(2), name=name) for name in ("kernel", "bias", "gamma")]
+    optimizer.build(variables)
+    optimizer.apply([tf.zeros(2)] * 3)
+    assert [float(value.numpy()[0]) for value in variables] == [pytest.approx(0.995), 1.0, 1.0]
+
+
+def test_elements_are_clipped_before_the_norm():
+    given = [[np.array([3.0, -0.1, 0.2], "float32")]]
+    variable = keras.Variable(np.zeros(3))
+    optimizer = of_recipe(optimizer="sgd", gradient_clip_value=0.4, gradient_clip_norm=0.2)
+    optimizer.build([variable])
+    optimizer.apply([tf.constant(given[0][0])])
+    cut = np.array([0.4, -0.1, 0.2])
+    np.testing.assert_allclose(variable.numpy(), -RATE * cut * 0.2 / np.linalg.norm(cut), 1e-5)

@@ -1,4 +1,4 @@
-"""The learning rate of a training, and its end by the clock."""
+"""The learning rate of a training, and its end by updates or by the clock."""
 
 import dataclasses
 import math
@@ -111,3 +111,44 @@ def test_updates_of_several_batches_have_one_rate(monkeypatch):
         assert rate(callback) == pytest.approx(warm_up / 4 * decays[step - 1], abs=1e-6)
         callback.on_train_batch_end(step)
         assert callback.updates == step // 2
+
+
+@pytest.mark.parametrize(
+    "kind, steps, shares",
+    [
+        ("constant", (1, 2, 4, 400), (0.25, 0.5, 1.0, 1.0)),
+        ("halving", (1, 4, 400), (0.25, 1.0, 1.0)),
+        ("inverse_square_root", (2, 4, 16, 400), (0.5, 1.0, 0.5, 0.1)),
+    ],
+)
+def test_schedules_after_the_warm_up(kind, steps, shares):
+    from pipeline.training.schedule import learning_rate_at
+
+    config = TrainingConfig(learning_rate=0.4, warmup_steps=4, schedule=kind)
+    rates = [learning_rate_at(0.9, step, config) / 0.4 for step in steps]
+    assert rates == pytest.approx(shares)
+
+
+@pytest.mark.parametrize("kind, factor", [("halving", 0.5), ("quartering", 0.25), ("constant", 1)])
+def test_an_epoch_that_is_no_better_lowers_the_rate(monkeypatch, kind, factor):
+    callback, _ = schedule(monkeypatch, schedule=kind)
+    rates = []
+    for loss in (3.0, 2.0, 2.5, 2.0, 1.0, float("nan")):
+        callback.on_train_batch_begin(0)
+        rates.append(rate(callback))
+        callback.on_epoch_end(0, {"val_loss": loss})
+    callback.on_train_batch_begin(0)
+    rates.append(rate(callback))
+    assert rates == pytest.approx([factor**power for power in (0, 0, 0, 1, 2, 2, 3)])
+
+
+@pytest.mark.parametrize("accumulated, last", [(1, 5), (2, 10)])
+def test_schedule_ends_with_the_last_update(monkeypatch, accumulated, last):
+    callback, _ = schedule(monkeypatch, max_updates=5, accumulated_batches=accumulated)
+    assert callback.planned_updates == 5
+    for step in range(1, last + 1):
+        callback.on_train_batch_begin(step)
+        # Workers hear of the end together with the last batch, before it.
+        assert callback.model.stop_training == (step == last)
+        callback.on_train_batch_end(step)
+    assert callback.updates == 5 and rate(callback) == pytest.approx(0.0, abs=1e-6)

@@ -126,7 +126,7 @@ def test_scores_count_whole_words_and_boundaries():
     assert (got["mean_length"], got["expected_mean_length"]) == (8 / 4, 8 / 4)
     perfect = segmentation_scores.score(expected, expected)
     assert perfect["word_f1"] == perfect["boundary_f1"] == 1
-    with pytest.raises(ValueError, match="are not of one text"):
+    with pytest.raises(ValueError, match="are not of the same text"):
         segmentation_scores.score([["a"]], [["b"]])
 
 

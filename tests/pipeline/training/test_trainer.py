@@ -93,18 +93,59 @@ def test_a_training_that_explodes_is_one_sentence(tmp_path):
 def test_the_eval_loss_is_never_smoothed(tmp_path):
     import tensorflow as tf
 
-    from pipeline.training import training_data
+    from pipeline.training.stored_pairs import StoredPairs
+    from pipeline.training.training_data import TrainingBatches
 
     files = write_pairs(tmp_path / "pairs.gz", count=12)
     made = recipe(epochs=1, label_smoothing=0.5)
     made = dataclasses.replace(made, model=dataclasses.replace(TINY, coverage=False))
     model, facts = tiny_training.train(made, files, files)
-    examples = training_data.read_examples(files)
+    batches = TrainingBatches(StoredPairs.read(files), (4, 8), 96)
     losses = [
         -float(tf.reduce_sum(model(inputs) * tf.cast(labels > 0, "float32"))) / int(tf.size(labels))
-        for inputs, labels in training_data.make_batches(examples, (4, 8), 96)
+        for inputs, labels in batches.epoch()
     ]
     assert facts["curve"][0]["eval_loss"] == pytest.approx(sum(losses) / len(losses), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_the_disk_and_memory_give_the_same_weights(tmp_path, monkeypatch):
+    """The reference holds all pairs in memory and goes through them one after the other."""
+    import numpy as np
+    import tensorflow as tf
+
+    from pipeline.training import training_data
+
+    files = write_pairs(tmp_path / "a.gz", count=18) + write_pairs(
+        tmp_path / "b.gz", count=18, length=3
+    )
+    made = recipe(epochs=2, deterministic=True)
+
+    def weights():
+        model, _ = tiny_training.train(made, files, files)
+        return [variable.numpy() for variable in model.variables]
+
+    from_disk = weights()
+
+    def in_memory(batches, number=0, first=0):
+        stored = batches._stored
+        pairs = [
+            {name: values[0] for name, values in stored.batch(np.array([row])).items()}
+            for row in range(len(stored))
+        ]
+        order = np.arange(len(pairs))
+        if batches._seed is not None:
+            order = np.random.default_rng((batches._seed, number)).permutation(order)
+        spec = {name: tf.TensorSpec([None], tf.int32) for name in stored.names}
+        grouped = tf.data.Dataset.from_generator(
+            lambda: (pairs[row] for row in order), output_signature=spec
+        ).bucket_by_sequence_length(
+            lambda pair: tf.size(pair["target_extended_ids"]), [5, 9], [12, 6, 1]
+        )
+        return grouped.skip(first).map(lambda inputs: (inputs, inputs[training_data.LABELS]))
+
+    monkeypatch.setattr(training_data.TrainingBatches, "epoch", in_memory)
+    assert all(map(np.array_equal, from_disk, weights()))
 
 
 def test_pairs_that_fit_no_bucket_are_one_sentence(tmp_path):

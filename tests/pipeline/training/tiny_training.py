@@ -4,6 +4,8 @@ from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DataConfig, ModelConfig, TrainingConfig
 
 VOCABULARY = 20
+#: The words of both sides, by id.
+WORDS = ["[PAD]", "[UNK]", "[START]", "[END]", *(f"word{n}" for n in range(4, VOCABULARY))]
 TINY = ModelConfig(embedding_size=8, hidden_size=8, dropout=0.0)
 
 
@@ -62,7 +64,7 @@ def train(made, train_files, eval_files, log_directory=None, checkpoints=None):
     from pipeline.training.training_inputs import TrainingInputs
 
     sizes = ModelInputs(VOCABULARY, VOCABULARY)
-    inputs = TrainingInputs(train_files, eval_files, sizes, log_directory=log_directory)
+    inputs = TrainingInputs(train_files, eval_files, sizes, WORDS, log_directory)
     return trainer.train(made, inputs, checkpoints)
 
 

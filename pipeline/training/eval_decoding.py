@@ -1,0 +1,152 @@
+"""A metric of the outputs that a network in training writes for its eval split."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from keras_models import decoding
+from pipeline.export.answer_writer import AnswerWriter
+from pipeline.export.decoder import longest_output
+from pipeline.features import feature_names
+from pipeline.metrics import registry
+from pipeline.metrics.scored_texts import Segment
+from pipeline.metrics.scoring_options import ScoringOptions
+from pipeline.recipes.recipe import Recipe
+from pipeline.training import training_data
+from pipeline.training.drawn_pairs import draw_pairs
+from pipeline.training.selection import Selection
+
+# Pairs of one search.
+_BATCH = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class EvalDecoding:
+    """Decodes pairs of the eval split and measures the outputs.
+
+    Attributes:
+        metric: the name of the metric.
+        recipe: the `Recipe`.
+        pairs: batches of features, each sorted by length.
+        references: the target of each pair, in the order of `pairs`.
+        writer: writes ids as text.
+    """
+
+    metric: str
+    recipe: Recipe
+    pairs: Sequence[Mapping[str, tf.Tensor]]
+    references: Sequence[str]
+    writer: AnswerWriter
+
+    @classmethod
+    def of(cls, recipe: Recipe, files: Sequence[str], vocabulary: Sequence[str]) -> "EvalDecoding":
+        """Reads the pairs of a recipe's eval split.
+
+        Args:
+            recipe: the `Recipe`.
+            files: patterns of files of transformed examples.
+            vocabulary: the target's words by id.
+        """
+        config = recipe.training
+        names = (
+            *(name for name in feature_names.FEATURES if name != training_data.SURFACES),
+            *feature_names.encoder_features(recipe),
+        )
+        longest = config.bucket_lengths[-1]
+
+        def fits(parsed: dict[str, tf.RaggedTensor]) -> NDArray[np.bool_]:
+            sides = [parsed[name].row_lengths() for name in ("source_ids", training_data.LABELS)]
+            short: NDArray[np.bool_] = np.max(sides, axis=0) <= longest
+            return short
+
+        drawn = draw_pairs(files, names, config.select_pairs or None, fits)
+        rows = sorted(drawn, key=lambda pair: int(tf.size(pair["source_ids"])))
+        writer = AnswerWriter(recipe, tf.constant(list(vocabulary)))
+        batches, references = [], []
+        for start in range(0, len(rows), _BATCH):
+            part = rows[start : start + _BATCH]
+            batch = {
+                name: tf.ragged.stack([row[name] for row in part]).to_tensor(
+                    _padding_of(name, part[0][name])
+                )
+                for name in part[0]
+            }
+            batches.append(batch)
+            targets = tf.ragged.stack([row[training_data.LABELS][:-1] for row in part])
+            references += _texts(writer, targets, batch[training_data.SURFACES])
+        return cls(config.select_by, recipe, batches, references, writer)
+
+    def measure(self, model: keras.Model) -> float:
+        """Returns the metric of the outputs of greedy searches."""
+        search = self._search_of(model)
+        outputs: list[str] = []
+        inputs = ("source_ids", "source_extended_ids", "source_feed_ids")
+        names = (*inputs, *feature_names.encoder_features(self.recipe))
+        for batch in self.pairs:
+            tokens, lengths = search({name: batch[name] for name in names})
+            ragged = tf.RaggedTensor.from_tensor(tokens, lengths=lengths)
+            outputs += _texts(self.writer, ragged, batch[training_data.SURFACES])
+        metric = registry.create_metric(self.metric, ScoringOptions.of(self.recipe))
+        sums = metric.zero()
+        for output, reference in zip(outputs, self.references, strict=True):
+            sums = metric.add(sums, metric.statistics(Segment(output, (reference,))))
+        value = metric.value(sums)
+        return float("nan") if value is None else float(value)
+
+    def _search_of(self, model: keras.Model) -> Any:
+        # Traced anew for each training: the model is another one.
+        config = self.recipe.decoding
+
+        @tf.function(reduce_retracing=True, autograph=False)
+        def search(inputs: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+            found = decoding.decode(
+                model,
+                inputs,
+                max_length=longest_output(tf.shape(inputs["source_ids"])[1], config),
+                min_length=config.min_length,
+                no_repeat_ngram=config.no_repeat_ngram,
+                replace_unknown=config.replace_unknown != "none",
+            )
+            return found.tokens[:, 0], found.lengths[:, 0]
+
+        return search
+
+
+class DecodedMetric(keras.callbacks.Callback):
+    """Adds a metric of the eval split's outputs to the logs of each epoch.
+
+    Args:
+        pairs: the eval split's.
+        selection: whose measure it is.
+    """
+
+    def __init__(self, pairs: EvalDecoding, selection: Selection) -> None:
+        super().__init__()
+        self._pairs = pairs
+        self._selection = selection
+
+    def measure(self) -> float:
+        """Measures the model as it is."""
+        return self._pairs.measure(self.model)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if logs is not None:
+            # As Keras' own callbacks do, for those after this one.
+            logs[self._selection.log] = self.measure()
+
+
+def _padding_of(name: str, value: tf.Tensor) -> tf.Tensor:
+    if value.dtype == tf.string:
+        return tf.constant("")
+    return tf.constant(feature_names.PADDING.get(name, 0), value.dtype)
+
+
+def _texts(writer: AnswerWriter, ids: tf.RaggedTensor, surfaces: tf.Tensor) -> list[str]:
+    """Returns the texts of extended ids, `[N, (T)]`, with the surfaces of their sources."""
+    texts = writer.texts_of(ids.to_tensor(), tf.cast(ids.row_lengths(), tf.int32), surfaces)
+    return [text.decode() for text in texts.numpy().tolist()]

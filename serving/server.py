@@ -1,10 +1,10 @@
 """The embedded server: TensorFlow Serving's gRPC protocol in one Python process.
 
-It is for a laptop, tests and continuous integration. In production the same model folder is mounted
-into TensorFlow Serving; `serving/deploy/README.md` says what is different there. It answers
+It is for laptops, tests and continuous integration. In production, mount the same model folder into
+TensorFlow Serving; `serving/deploy/README.md` lists the differences. The server answers
 `PredictionService.Predict` and `GetModelMetadata`, `ModelService.GetModelStatus` and
 `HandleReloadConfigRequest`, gRPC's health and reflection services, and the REST paths. `serve` is
-the one call that a command line needs; `ModelServer` is a server within a program.
+the whole of the command line's server; `ModelServer` is a server within a program.
 """
 
 import concurrent.futures
@@ -77,7 +77,7 @@ class ModelServer:
         with ModelServer("models/localization_en_fr", ServerSettings(port=0)) as server:
             print(server.address)
 
-    An empty model name in a request means the only model; TensorFlow Serving needs the name.
+    An empty model name in a request means the only model; TensorFlow Serving requires the name.
 
     Args:
         models: a model folder `models/NAME` that holds numbered versions, one such version (it
@@ -305,8 +305,8 @@ def serve(
             server.start()
             for line in _whereabouts(server):
                 announce(line)
-            # A signal that another thread takes, or that comes just before the wait, does not wake
-            # a wait without an end.
+            # A signal that another thread receives, or that arrives just before the wait, does not
+            # end a wait without a timeout.
             while not stopped.wait(_SIGNAL_SECONDS):
                 pass
         finally:

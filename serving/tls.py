@@ -19,7 +19,7 @@ class ServerTls:
     Attributes:
         key: its private key.
         certificate: its certificate chain.
-        client_ca: certificates that sign clients' certificates. With it, a client must show
+        client_ca: the authorities that sign clients' certificates. If given, a client must present
             one (mutual TLS).
     """
 
@@ -64,7 +64,7 @@ def of_files(
     """Returns the `ServerTls` of these files, or None without TLS.
 
     Raises:
-        ServeError: one of the two files is missing.
+        ServeError: the key or the certificate is missing.
     """
     if key is None and certificate is None and client_ca is None:
         return None
@@ -81,14 +81,14 @@ def client_credentials(
     Args:
         authority: PEM file of certificates that sign the server's; None uses gRPC's authorities.
         key: PEM file of the client's private key, with `certificate`, for a server that asks for
-            one (mutual TLS); None shows none.
+            one (mutual TLS); None presents none.
         certificate: PEM file of the client's certificate chain.
 
     Raises:
         RequestError: a file is missing, cannot be read or is not valid.
     """
-    # gRPC checks the files only when it connects, and then does not say what is wrong; Python does
-    # so at once.
+    # gRPC checks the files only when it connects, and then does not say what is wrong. Python
+    # checks them at once.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if (key is None) != (certificate is None):

@@ -15,6 +15,7 @@ LAYERS = (
     "pipeline.recipes",
     "pipeline.text",
     "pipeline.readers",
+    "pipeline.documents",
     "pipeline.metrics",
     "pipeline.lexicons",
     "pipeline.features",

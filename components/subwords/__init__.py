@@ -1,1 +1,1 @@
-"""Component that learns how words are cut into smaller units."""
+"""Component that learns how to split words into smaller units."""

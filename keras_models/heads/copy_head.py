@@ -50,6 +50,8 @@ class CopyHead(keras.layers.Layer):
             does not have.
         needs_lexicon: whether translations of the source tokens are read, `lexicon_ids` and
             `lexicon_probabilities` of the memory.
+        scores_copies: whether it scores the source's positions itself, so that `copy_log_weights`
+            are not the attention's.
 
     `vocabulary` is its `VocabularySoftmax`, or None for a head that only copies. `max_span`, an
     attribute of each head, is the longest copy that is one decision; a step of a head with max_span
@@ -63,6 +65,7 @@ class CopyHead(keras.layers.Layer):
     merges = True
     needs_attention = False
     needs_lexicon = False
+    scores_copies = False
     vocabulary = None
     max_span = 1
 
@@ -122,6 +125,21 @@ class CopyHead(keras.layers.Layer):
     def prepare(self, states):
         """Returns tensors computed from the source alone, to be added to `memory`."""
         return {}
+
+    def copy_log_weights(self, state, memory):
+        """Where it would copy from, a distribution over the source's positions.
+
+        Guided alignment teaches it.
+
+        Args:
+            state: tensors `[batch, target_length, ...]`.
+            memory: tensors `[batch, source_length, ...]`.
+
+        Returns:
+            float32 `[batch, target_length, source_length]`, log-probabilities, `LOG_ZERO` at
+            padding.
+        """
+        return state["attention_log_weights"]
 
     def target_log_prob(
         self, state, memory, targets, labels=None, training=False, label_smoothing=0.0

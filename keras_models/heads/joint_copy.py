@@ -5,7 +5,14 @@ from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
 from keras_models.heads.label_smoothing import merged_mean, real_positions, smooth
-from keras_models.layers.numerics import LOG_ZERO, add_copies, log_add, log_shares, rowwise
+from keras_models.layers.numerics import (
+    LOG_ZERO,
+    add_copies,
+    log_add,
+    log_shares,
+    masked_log_softmax,
+    rowwise,
+)
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -51,6 +58,8 @@ class JointCopy(CopyHead):
         Gu, Lu, Li, Li 2016, "Incorporating Copying Mechanism in Sequence-to-Sequence Learning",
         https://arxiv.org/abs/1603.06393; Jia and Liang 2016, https://arxiv.org/abs/1606.03622
     """
+
+    scores_copies = True
 
     def __init__(self, vocabulary_size, tanh=True, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
@@ -112,6 +121,10 @@ class JointCopy(CopyHead):
     def copy_scores(self, decoder_state, memory):
         """psi_c, float32 `[..., source_length]`, `LOG_ZERO` at padding."""
         return source_scores(decoder_state, memory["copy_keys"], memory["mask"])
+
+    def copy_log_weights(self, state, memory):
+        scores, mask = self.copy_scores(state["decoder_state"], memory), memory["mask"]
+        return masked_log_softmax(scores, ops.expand_dims(mask, 1))
 
     def target_log_prob(
         self, state, memory, targets, labels=None, training=False, label_smoothing=0.0

@@ -56,6 +56,8 @@ class PointerNetwork(CopyHead):
         Vinyals, Fortunato, Jaitly 2015, "Pointer Networks", https://arxiv.org/abs/1506.03134
     """
 
+    scores_copies = True
+
     def __init__(self, vocabulary_size, units=None, end_id=3, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
         self.units = units
@@ -117,6 +119,10 @@ class PointerNetwork(CopyHead):
             mask = ops.concatenate([mask, ops.ones_like(mask[:, :1])], axis=-1)
             mask = ops.expand_dims(mask, 1) if len(decoder_state.shape) == 3 else mask
         return masked_log_softmax(scores, mask)
+
+    def copy_log_weights(self, state, memory):
+        log_pointers = self._log_pointers(state["decoder_state"], memory)[..., :-1]
+        return masked_log_softmax(log_pointers, ops.expand_dims(memory["mask"], 1))
 
     def target_log_prob(
         self, state, memory, targets, labels=None, training=False, label_smoothing=0.0

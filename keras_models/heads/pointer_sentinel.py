@@ -5,7 +5,14 @@ from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
 from keras_models.heads.label_smoothing import merged_mean, real_positions, smooth
-from keras_models.layers.numerics import LOG_ZERO, add_copies, copy_mass, log_add, rowwise
+from keras_models.layers.numerics import (
+    LOG_ZERO,
+    add_copies,
+    copy_mass,
+    log_add,
+    masked_log_softmax,
+    rowwise,
+)
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -50,6 +57,8 @@ class PointerSentinel(CopyHead):
     References:
         Merity et al. 2016, "Pointer Sentinel Mixture Models", https://arxiv.org/abs/1609.07843
     """
+
+    scores_copies = True
 
     def __init__(self, vocabulary_size, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
@@ -165,6 +174,10 @@ class PointerSentinel(CopyHead):
         mass = copy_mass(ops.reshape(log_weights, (batch * length, positions)), ids, size)
         log_probs = log_add(ops.reshape(log_gate, (batch * length, 1)) + extended, mass)
         return ops.reshape(log_probs, (batch, length, size))
+
+    def copy_log_weights(self, state, memory):
+        log_weights, _ = self._attend(state["hidden"], memory["states"], memory["mask"])
+        return masked_log_softmax(log_weights, ops.expand_dims(memory["mask"], 1))
 
     def target_log_prob(
         self, state, memory, targets, labels=None, training=False, label_smoothing=0.0

@@ -181,6 +181,10 @@ class _TransformerLayer(keras.layers.Layer):
         self.outer = keras.layers.Dense(size, dtype=self.dtype_policy, name="outer")
         self.outer.build((None, self.feed_forward_size))
 
+    def last_kernels(self):
+        """Returns the kernels by which its parts write what they add."""
+        return [self.self_attention.output_kernel, self.outer.kernel]
+
     def _feed_forward(self, inputs, training):
         def transform(rows):
             return self.outer(self.inner_drop(self.inner(rows), training=training))
@@ -292,6 +296,9 @@ class TransformerDecoderLayer(_TransformerLayer):
         sizes = (None, None, input_shape[-1])
         self.source_norm.build(sizes)
         self.source_attention.build(sizes, sizes)
+
+    def last_kernels(self):
+        return [*super().last_kernels(), self.source_attention.output_kernel]
 
     def project_memory(self, memory):
         """Returns the keys and values of the source's states `[batch, source_length, size]`."""

@@ -4,11 +4,15 @@ import keras
 from keras import ops
 
 from keras_models.decoding.actions import first_tokens
+from keras_models.layers.activations import maxout
 from keras_models.layers.loop_kernel import LoopKernel
-from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, rowwise
 from keras_models.layers.recurrent import FeedbackCell
 from keras_models.layers.source_attention import SourceAttention
 from keras_models.models.seq2seq import Seq2Seq
+
+#: How a decoder's step reads the source: after its state is made, or before.
+DECODERS = ("luong", "bahdanau")
 
 
 class RecurrentDecoder(Seq2Seq):
@@ -20,61 +24,113 @@ class RecurrentDecoder(Seq2Seq):
 
     recurrent_dropout = 0.0
 
-    def make_decoder(self, hidden_size, cell, attention, coverage, input_feeding, selective_read):
-        """Makes the decoder's layers. See `RecurrentSeq2Seq` for the arguments."""
+    def make_decoder(
+        self,
+        hidden_size,
+        cell,
+        attention,
+        coverage,
+        input_feeding,
+        selective_read,
+        layers=1,
+        decoder="luong",
+    ):
+        """Makes the decoder's layers. See `RecurrentSeq2Seq` for the arguments.
+
+        Raises:
+            ValueError: an unknown decoder, or one without its attention.
+        """
         policy = self.dtype_policy
-        self.input_feeding = input_feeding
+        if decoder not in DECODERS:
+            raise ValueError(f"decoder must be one of {', '.join(DECODERS)}; got {decoder!r}.")
+        self.reads_first = decoder == "bahdanau"
+        if self.reads_first and attention == "none":
+            raise ValueError(
+                "decoder 'bahdanau' reads the source before each step; it needs an attention other "
+                "than 'none'."
+            )
+        # What is fed back is the output, or the source that the step reads.
+        self.input_feeding = input_feeding and not self.reads_first
         self.selective_read = selective_read
         self.state_seed = keras.random.SeedGenerator() if self.recurrent_dropout else None
         self.coverage = coverage and attention != "none"
         self.bridges = [
             keras.layers.Dense(hidden_size, activation="tanh", dtype=policy, name=f"bridge_{index}")
-            for index in range(2 if cell == "lstm" else 1)
+            for index in range((2 if cell == "lstm" else 1) * layers)
         ]
-        self.feedback_size = hidden_size * (bool(input_feeding) + bool(selective_read))
+        self.feedback_size = hidden_size * (
+            bool(self.input_feeding) + bool(selective_read) + self.reads_first
+        )
         self.cell = FeedbackCell(
             hidden_size, cell, feedback=self.feedback_size > 0, dtype=policy, name="decoder_cell"
         )
+        self.upper_cells = [
+            FeedbackCell(
+                hidden_size, cell, feedback=False, dtype=policy, name=f"decoder_cell_{index}"
+            )
+            for index in range(1, layers)
+        ]
         self.attention = None
         if attention != "none":
             self.attention = SourceAttention(
                 attention, units=hidden_size, coverage=self.coverage, dtype=policy, name="attention"
             )
+        pieces = 2 if self.reads_first else 1
         self.readout = keras.layers.Dense(
-            hidden_size, activation="tanh", use_bias=False, dtype=policy, name="readout"
+            pieces * hidden_size, use_bias=False, dtype=policy, name="readout"
         )
+        self.word_readout = None
+        if self.reads_first:
+            self.word_readout = keras.layers.Dense(
+                pieces * hidden_size, use_bias=False, dtype=policy, name="word_readout"
+            )
 
     def build_decoder(self, embedding_size, memory_size):
         """Builds the decoder's layers for the sizes of a target word and a source state."""
         for bridge in self.bridges:
             bridge.build((None, memory_size))
         self.cell.build(embedding_size, self.feedback_size)
+        for cell in self.upper_cells:
+            cell.build(self.hidden_size)
+        if self.word_readout is not None:
+            self.word_readout.build((None, embedding_size))
         if self.attention is not None:
             self.attention.build((None, self.hidden_size), (None, None, memory_size))
         read = memory_size if self.attention is not None else 0
         self.readout.build((None, self.hidden_size + read))
 
     def first_states(self, last):
-        """The decoder's first states, of a bidirectional layer's last ones.
+        """The first states of the decoder's layers, of a bidirectional layer's last ones.
 
         An LSTM's memory is left out where the decoder has none.
         """
         # The states of the forward direction come first; a GRU has one each, an LSTM two.
         half = len(last) // 2
         last = [ops.concatenate([last[i], last[half + i]], axis=-1) for i in range(half)]
-        return [bridge(state) for bridge, state in zip(self.bridges, last)]
+        last = last[: self.states_per_layer] * (1 + len(self.upper_cells))
+        return [bridge(state) for bridge, state in zip(self.bridges, last, strict=True)]
+
+    @property
+    def states_per_layer(self):
+        """How many states a layer of the decoder has."""
+        return len(self.bridges) // (1 + len(self.upper_cells))
 
     def first_carry(self, first, source_ids):
-        """Returns the carry of an output that begins, with the first states of the cell."""
+        """Returns the carry of an output that begins, with the first states of the layers."""
+        number = self.states_per_layer
         zeros = ops.cast(ops.zeros_like(source_ids), "float32")
         carry = {
-            "cell": first,
+            "cell": first[:number],
             "hidden": ops.zeros_like(first[0]),
             "context": ops.zeros_like(first[0]),
             "attention_log_weights": zeros,
             # The sum of the weights of all steps so far, this one included.
             "coverage": zeros,
         }
+        if self.upper_cells:
+            carry["upper"] = first[number:]
+            # The top layer's output, which is more than its state where it adds its input.
+            carry["output"] = first[-number]
         if self.selective_read:
             carry["copy_scores"] = zeros
         return carry
@@ -106,31 +162,83 @@ class RecurrentDecoder(Seq2Seq):
         }
         if self.attention is not None:
             kernels["query"] = self.attention.loop_kernel()
+        kernels["upper"] = [cell.loop_kernels() for cell in self.upper_cells]
         if self.recurrent_dropout:
-            kernels["state_mask"] = keras.random.dropout(
-                ops.ones_like(carry["cell"][0]), self.recurrent_dropout, seed=self.state_seed
-            )
+            ones = ops.ones_like(carry["cell"][0])
+            kernels["state_masks"] = [
+                keras.random.dropout(ones, self.recurrent_dropout, seed=self.state_seed)
+                for _ in range(1 + len(self.upper_cells))
+            ]
         return kernels
 
-    def _read_out(self, inputs, kernel):
-        """The readout layer's outputs, of its own kernel or of its `LoopKernel`."""
-        return (
-            self.readout(inputs)
-            if kernel is None
-            else self.readout.activation(kernel.multiply(inputs))
+    def project_words(self, embedded):
+        """What a step reads of its word, for all words at once: `[..., size]`.
+
+        It is the cell's `project`, and where words are part of the readout, their part.
+        """
+        projected = self.cell.project(embedded)
+        if self.word_readout is None:
+            return projected
+        return ops.concatenate([projected, rowwise(self.word_readout, embedded)], axis=-1)
+
+    def _read_out(self, parts, word, kernel):
+        """The decoder's output, by the readout layer's own kernel or by its `LoopKernel`."""
+        inputs = parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=-1)
+        outputs = self.readout(inputs) if kernel is None else kernel.multiply(inputs)
+        return ops.tanh(outputs) if word is None else maxout(outputs + word)
+
+    def _attend(self, query, carry, memory, kernels):
+        """Reads the source: what the carry becomes by it."""
+        context, log_weights = self.attention(
+            query,
+            memory["states"],
+            mask=memory["mask"],
+            coverage=carry["coverage"] if self.coverage else None,
+            keys=memory["keys"],
+            query_kernel=kernels.get("query"),
         )
+        return {
+            "context": context,
+            "attention_log_weights": log_weights,
+            "coverage": carry["coverage"] + ops.exp(log_weights),
+        }
+
+    def _run_upper_cells(self, output, carry, kernels):
+        """One step of the layers above the first.
+
+        From the third layer on, each adds its input to its output (Wu et al. 2016, section 3.1).
+
+        Returns:
+            The top layer's output, and the states of all of them.
+        """
+        number, states = self.states_per_layer, []
+        masks = kernels.get("state_masks", [None] * (1 + len(self.upper_cells)))[1:]
+        loops = kernels.get("upper", [None] * len(self.upper_cells))
+        for index, cell in enumerate(self.upper_cells):
+            before = list(carry["upper"][index * number : (index + 1) * number])
+            new = cell(cell.project(output), before, kernels=loops[index], state_mask=masks[index])
+            output = new[0] + output if index else new[0]
+            states += new
+        return output, states
 
     def _advance(self, projected, tokens, carry, memory, kernels=None):
         """One step of the recurrence: carry before, carry after.
 
         Args:
-            projected: the embedded token as `cell.project` left it.
+            projected: the embedded token as `project_words` left it.
             tokens: int `[batch]`, the extended id of the same token, for the selective read; else
                 None.
             kernels: what `_loop_kernels` returned outside of the loop, or None.
         """
         kernels = kernels or {}
+        word = None
+        new = dict(carry)
         feedback = [carry["hidden"]] if self.input_feeding else []
+        if self.reads_first:
+            width = projected.shape[-1] - self.readout.units
+            projected, word = projected[..., :width], projected[..., width:]
+            new.update(self._attend(self._decoder_output(carry), carry, memory, kernels))
+            feedback.append(new["context"])
         if self.selective_read:
             feedback.append(self._selective_read(tokens, carry, memory))
         feedback = ops.concatenate(feedback, axis=-1) if feedback else None
@@ -139,27 +247,19 @@ class RecurrentDecoder(Seq2Seq):
             list(carry["cell"]),
             feedback,
             kernels=kernels.get("cell"),
-            state_mask=kernels.get("state_mask"),
+            state_mask=kernels.get("state_masks", [None])[0],
         )
         output = cell[0]
-        new = dict(carry, cell=cell)
-        if self.attention is None:
-            new["hidden"] = self._read_out(output, kernels.get("readout"))
-        else:
-            context, log_weights = self.attention(
-                output,
-                memory["states"],
-                mask=memory["mask"],
-                coverage=carry["coverage"] if self.coverage else None,
-                keys=memory["keys"],
-                query_kernel=kernels.get("query"),
-            )
-            new["hidden"] = self._read_out(
-                ops.concatenate([output, context], axis=-1), kernels.get("readout")
-            )
-            new["context"] = context
-            new["attention_log_weights"] = log_weights
-            new["coverage"] = carry["coverage"] + ops.exp(log_weights)
+        new["cell"] = cell
+        if self.upper_cells:
+            output, new["upper"] = self._run_upper_cells(output, carry, kernels)
+            new["output"] = output
+        parts = [output]
+        if self.attention is not None:
+            if not self.reads_first:
+                new.update(self._attend(output, carry, memory, kernels))
+            parts.append(new["context"])
+        new["hidden"] = self._read_out(parts, word, kernels.get("readout"))
         if self.selective_read:
             # Padding's score is never read; a finite one keeps the carry's gradient clean.
             scores = self.head.copy_scores(output, memory)
@@ -177,12 +277,17 @@ class RecurrentDecoder(Seq2Seq):
             [ops.cast(inputs["target_input_ids"], "int32")[:, :1], labels[:, :-1]], axis=1
         )
 
+    @staticmethod
+    def _decoder_output(carry):
+        """The top layer's output, `[..., hidden_size]`."""
+        return carry["output"] if "output" in carry else carry["cell"][0]
+
     def _head_state(self, carry, embedded):
         """The inputs of the head for one step."""
         return {
             "hidden": carry["hidden"],
             "context": carry["context"],
-            "decoder_state": carry["cell"][0],
+            "decoder_state": self._decoder_output(carry),
             "inputs": embedded,
             "attention_log_weights": carry["attention_log_weights"],
         }
@@ -214,7 +319,7 @@ class RecurrentDecoder(Seq2Seq):
             carry = self._advance(projected, tokens, carry, memory, kernels)
             return carry, carry
 
-        _, steps = ops.scan(step, carry, ops.transpose(self.cell.project(embedded), (1, 0, 2)))
+        _, steps = ops.scan(step, carry, ops.transpose(self.project_words(embedded), (1, 0, 2)))
         return steps
 
     def scan_sampled(self, inputs, memory, carry):
@@ -247,7 +352,7 @@ class RecurrentDecoder(Seq2Seq):
             ids = ops.where(is_gold, now(gold_ids), self.feed_ids(own, memory))
             tokens = ops.where(is_gold, now(gold_actions), first_tokens(own, size, length))
             embedded = self.embed_target(ids) * kept
-            new = self._advance(self.cell.project(embedded), tokens, carry, memory, kernels)
+            new = self._advance(self.project_words(embedded), tokens, carry, memory, kernels)
             own = self.likeliest(self._head_state(new, embedded), memory)
             new.update(time=carry["time"] + 1, own=ops.expand_dims(own, -1), inputs=embedded)
             return new, new
@@ -256,14 +361,14 @@ class RecurrentDecoder(Seq2Seq):
         return steps
 
     def decoding_tables(self, shortlist=False):
-        """Those of `Seq2Seq`, and `projections` `[V, gates * hidden_size]`.
+        """Those of `Seq2Seq`, and `projections` `[V, size]`, what `project_words` gives for words.
 
-        These are the words' embeddings through the cell's input weights, which a step looks up.
+        A step looks them up.
         """
         words = ops.arange(self.target_vocabulary_size, dtype="int32")
         return {
             **super().decoding_tables(shortlist),
-            "projections": self.cell.project(self.embed_target(words)),
+            "projections": self.project_words(self.embed_target(words)),
         }
 
     def step(self, actions, carry, memory, index=None):
@@ -285,7 +390,7 @@ class RecurrentDecoder(Seq2Seq):
         if "projections" in memory:
             projected = ops.take(memory["projections"], words, axis=0)
         else:
-            projected = self.cell.project(embedded)
+            projected = self.project_words(embedded)
         carry = self._advance(projected, actions, carry, memory)
         log_probs, copy_log_probs = self.head.step_log_probs(
             self._head_state(carry, embedded), memory

@@ -29,6 +29,15 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         context_t, a_t = attention(s_t, h, coverage_t)
         o_t = tanh(W_o [s_t; context_t])
 
+    Decoder `"bahdanau"` reads the source before each step, by the state before (Bahdanau et al.
+    2015, appendix A.2.2):
+
+        context_t, a_t = attention(s_{t-1}, h, coverage_t)
+        s_t = RNN([E_t y_{t-1}; context_t], s_{t-1})
+        o_t = maxout(U_o s_t + V_o E_t y_{t-1} + C_o context_t)       over pairs of units
+
+    The appendix prints s_{i-1} in o_i; equation 4, p(y_i) = g(y_{i-1}, s_i, c_i), has s_i, as here.
+
     The head turns (o_t, context_t, s_t, a_t) into a distribution over the extended vocabulary.
     Encoder `"cnn"` is `ConvolutionalEncoder`; without last states, s_0 is made of the mean of h
     over the source's tokens. Encoder `"segmenting"` reads characters and finds words
@@ -47,6 +56,9 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         segmentation: dict of arguments of `SegmentationPolicy`, and of those of `SegmentingEncoder`
             all but units and dropout, for that encoder; or None.
         encoder_layers: stacked layers of the encoder.
+        decoder_layers: stacked layers of the decoder. s_t is then the top one's output; what is fed
+            back enters the first; from the third on, a layer adds its input to its output.
+        decoder: `"luong"` or `"bahdanau"`.
         kernel_size: width of the convolutions, odd.
         dropout: share of units dropped on embeddings, source states and decoder outputs.
         recurrent_dropout: share of units dropped of the last step's state, where decoder and
@@ -56,7 +68,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             Sutskever et al. 2014 (section 3.4, r = 0.08) and Luong et al. 2015 (section 4.1, r =
             0.1) do; biases, and weights with a first value of their own, keep it. 0: kernels are
             Glorot's, embeddings drawn from N(0, 1). For encoder `"rnn"`.
-        input_feeding: whether o_{t-1} is an input of step t.
+        input_feeding: whether o_{t-1} is an input of step t; of decoder `"luong"`.
         coverage: whether coverage enters the attention score and `coverage_loss_weight` applies.
         coverage_loss_weight: weight of `losses.coverage_loss`, added to the training loss.
         selective_read: whether the source states of the token just copied are an input of the next
@@ -114,6 +126,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         segmentation=None,
         initial_range=0.0,
         recurrent_dropout=0.0,
+        decoder_layers=1,
+        decoder="luong",
         **kwargs,
     ):
         # Composed words are scaled to the same variance, because the composer's weights are not
@@ -141,6 +155,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             segmentation=segmentation,
             initial_range=initial_range,
             recurrent_dropout=recurrent_dropout,
+            decoder_layers=decoder_layers,
+            decoder=decoder,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
         if cell not in _ENCODERS:
@@ -165,6 +181,13 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             raise ValueError(
                 f"The head {head!r} copies by attention; it needs an attention other than 'none'."
             )
+        if self.guided_alignment_weight and (
+            encoder == "segmenting" or (attention == "none" and not self.head.scores_copies)
+        ):
+            raise ValueError(
+                "guided_alignment_weight needs an attention over tokens, or a head that scores "
+                f"copies itself; got encoder {encoder!r}, attention {attention!r}, head {head!r}."
+            )
         if selective_read and not hasattr(self.head, "copy_scores"):
             raise ValueError(
                 f"selective_read needs a head with copy scores, 'joint_copy'; got {head!r}."
@@ -180,7 +203,16 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         self.recurrent_dropout = recurrent_dropout
         check_rate("recurrent_dropout", recurrent_dropout)
         self._make_encoder(encoder, cell, encoder_layers, kernel_size, dropout, segmentation)
-        self.make_decoder(hidden_size, cell, attention, coverage, input_feeding, selective_read)
+        self.make_decoder(
+            hidden_size,
+            cell,
+            attention,
+            coverage,
+            input_feeding,
+            selective_read,
+            decoder_layers,
+            decoder,
+        )
         self.make_dropouts(dropout, output_dropout=dropout)
         sizes = (None, None, embedding_size + self.features_size)
         for index, layer in enumerate(self.encoder):
@@ -341,7 +373,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         state = {
             "hidden": self.drop_outputs(steps["hidden"], training),
             "context": steps["context"],
-            "decoder_state": steps["cell"][0],
+            "decoder_state": self._decoder_output(steps),
             "inputs": steps.get("inputs", embedded),
             "attention_log_weights": steps["attention_log_weights"],
         }

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_models import alignment
 from keras_models.decoding.constraints import UNKNOWN_ID
 from keras_models.heads.copy_head import LABEL_FEATURES
 from keras_models.heads.registry import make_head
@@ -29,6 +30,7 @@ BODY_OPTIONS = (
     "embedding_dropout",
     "word_dropout",
     "output_dropout",
+    "guided_alignment_weight",
 )
 
 
@@ -78,6 +80,9 @@ class Seq2Seq(WordVectors):
         word_dropout: share of words, of source and target, whose whole vector is dropped (Sennrich
             et al. 2016, https://arxiv.org/abs/1606.02891).
         output_dropout: share of units dropped on what the head reads; None is as the body says.
+        guided_alignment_weight: of `alignment.guided_alignment_loss` in the training loss, which
+            teaches the head's `copy_log_weights` where the target's tokens stand in the source and,
+            with a `lexicon_shape`, what they translate (`alignment.teacher_alignment`).
         embedding_stddev: of the first vectors of features and composed words; a body's own choice.
 
     Raises:
@@ -113,6 +118,7 @@ class Seq2Seq(WordVectors):
         embedding_dropout=None,
         word_dropout=0.0,
         output_dropout=None,
+        guided_alignment_weight=0.0,
         embedding_stddev=1.0,
         **kwargs,
     ):
@@ -152,10 +158,12 @@ class Seq2Seq(WordVectors):
             raise ValueError(
                 f"The head {head!r} needs a lexicon of translations: give lexicon_shape."
             )
-        if self.head.needs_lexicon:
+        self.guided_alignment_weight = guided_alignment_weight
+        self.guided_by_lexicon = bool(guided_alignment_weight) and lexicon_shape is not None
+        if self.head.needs_lexicon or self.guided_by_lexicon:
             # Until `set_lexicon`, no word has a translation.
             self.lexicon_ids = self._add_table(
-                lexicon_shape, "int32", self.head.unknown_id, "lexicon_ids"
+                lexicon_shape, "int32", getattr(self.head, "unknown_id", UNKNOWN_ID), "lexicon_ids"
             )
             self.lexicon_probabilities = self._add_table(
                 lexicon_shape, "float32", 1 / lexicon_shape[1], "lexicon_probabilities"
@@ -360,9 +368,28 @@ class Seq2Seq(WordVectors):
                 **memory,
                 "candidates": softmax_candidates(targets, *sizes, seed=self.candidates_seed),
             }
+        if training and self.guided_alignment_weight:
+            self.add_loss(
+                self.guided_alignment_weight * self._alignment_loss(state, memory, targets, inputs)
+            )
         options = {}
         if training and smooths and self.label_smoothing:
             options["label_smoothing"] = self.label_smoothing
         return self.head.target_log_prob(
             state, memory, targets, labels, training=training, **options
         )
+
+    def _alignment_loss(self, state, memory, targets, inputs):
+        translations = None
+        if self.guided_by_lexicon:
+            rows = ops.cast(inputs["source_lexicon_rows"], "int32")
+            translations = alignment.translation_probabilities(
+                targets,
+                ops.take(self.lexicon_ids, rows, axis=0),
+                ops.take(self.lexicon_probabilities, rows, axis=0),
+            )
+        teacher = alignment.teacher_alignment(
+            targets, memory["extended_ids"], memory["mask"], translations
+        )
+        log_weights = self.head.copy_log_weights(state, memory)
+        return alignment.guided_alignment_loss(log_weights, teacher, ops.not_equal(targets, 0))

@@ -47,6 +47,9 @@ class TransformerSeq2Seq(Seq2Seq):
         dropout: share of units dropped on embeddings and on what each sub-layer adds.
         attention_dropout: share of the weights dropped of each multi-head attention.
         feed_forward_dropout: share of hidden units dropped of the feed-forward networks.
+        depth_scaled: whether the last kernel of each sub-layer starts smaller, divided by the
+            square root of how many sub-layers its stack has (Radford et al. 2019, section 2.3). A
+            deep stack's outputs then start with the variance of a shallow one's.
         coverage_loss_weight: weight of `losses.coverage_loss` of a_t, added to the training loss.
         selective_read: must be false; it is for the recurrent body, as it feeds each step with the
             copy scores of the one before.
@@ -102,6 +105,7 @@ class TransformerSeq2Seq(Seq2Seq):
         selective_read=False,
         attention_dropout=0.0,
         feed_forward_dropout=0.0,
+        depth_scaled=False,
         **kwargs,
     ):
         # The Transformer multiplies its embeddings by the square root of their size.
@@ -123,6 +127,7 @@ class TransformerSeq2Seq(Seq2Seq):
             coverage_loss_weight=coverage_loss_weight,
             attention_dropout=attention_dropout,
             feed_forward_dropout=feed_forward_dropout,
+            depth_scaled=depth_scaled,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
         if hidden_size % attention_heads or hidden_size % 2:
@@ -170,6 +175,9 @@ class TransformerSeq2Seq(Seq2Seq):
             ]
             for layer in layers:
                 layer.build((None, None, hidden_size))
+            last = [kernel for layer in layers for kernel in layer.last_kernels()]
+            for kernel in last if depth_scaled else []:
+                kernel.assign(kernel * len(last) ** -0.5)
             return layers
 
         self.make_word_vectors(

@@ -1,5 +1,6 @@
 """Vectors of words in the encoder-decoder bodies: looked up, composed, with features, tied."""
 
+import numpy as np
 from keras import ops
 
 from keras_models.layers.character_composition import CharacterComposition
@@ -110,6 +111,33 @@ class WordVectors(Dropouts):
         """Makes the target's embeddings the weights of the head's softmax, if they are tied."""
         if self.tie_embeddings != "none":
             self.head.tie(self.target_embedding)
+
+    def set_word_vectors(self, side, ids, values):
+        """Gives words vectors that were trained elsewhere, as their first ones.
+
+        They are scaled by one number, so that their variance is that of the other words' vectors.
+
+        Args:
+            side: `"source"` or `"target"`.
+            ids: int `[words]`.
+            values: float `[words, embedding_size]`.
+
+        Raises:
+            ValueError: source words are not looked up, or another size.
+        """
+        layer = self.source_embedding if side == "source" else self.target_embedding
+        if layer is None:
+            raise ValueError("Source words have no vectors of their own: they are composed.")
+        values = np.asarray(values, "float32")
+        if values.shape != (len(ids), layer.output_dim):
+            raise ValueError(
+                f"The vectors must have the shape {(len(ids), layer.output_dim)}; got "
+                f"{values.shape}."
+            )
+        first = np.array(ops.convert_to_numpy(layer.embeddings.value))
+        size = float(np.sqrt(np.mean(np.square(values))))
+        first[np.asarray(ids)] = values * (float(first.std()) / size if size else 1.0)
+        layer.embeddings.assign(first)
 
     def _look_up(self, side, ids):
         layer = self.source_embedding if side == "source" else self.target_embedding

@@ -20,18 +20,29 @@ from pipeline.commands import (
     score,
     segment,
     serve,
+    translate,
 )
 from pipeline.common import native_notes, tensorflow_settings
 from pipeline.common.errors import VerbatimError
 from pipeline.common.own_version import own_version
 
-_COMMANDS = (run, evaluate, score, serve, request, segment, compile, report, compare, clean)
+_COMMANDS = (
+    run,
+    evaluate,
+    score,
+    translate,
+    serve,
+    request,
+    segment,
+    compile,
+    report,
+    compare,
+    clean,
+)
 #: Names that other programs have for our commands.
 _ELSEWHERE = {
     "fit": "run",
     "test": "evaluate",
-    "predict": "request",
-    "translate": "request",
     "generate": "request",
     "ask": "request",
     "deploy": "serve",

@@ -15,7 +15,8 @@ from pipeline.common import whole_files
 
 def people_stream(options: argparse.Namespace) -> TextIO:
     """Returns the stream for people: not standard output if that is for machines."""
-    return sys.stderr if getattr(options, "json", None) == "-" else sys.stdout
+    to_machines = (getattr(options, name, None) == "-" for name in ("json", "output"))
+    return sys.stderr if any(to_machines) else sys.stdout
 
 
 def printer(options: argparse.Namespace) -> Callable[[str], None]:
@@ -35,6 +36,11 @@ def write_json(path: str | None, content: Any) -> None:
         print(text)
     else:
         write_text(path, text + "\n")
+
+
+def json_line(content: Any) -> str:
+    """Returns facts as JSON on one line."""
+    return json.dumps(_as_json(content), ensure_ascii=False, allow_nan=False)
 
 
 def _is_utf8(stream: TextIO) -> bool:

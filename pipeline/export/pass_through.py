@@ -34,6 +34,7 @@ class PassThrough(tf.Module):
         super().__init__(name="pass_through")
         self._is_on = recipe.decoding.pass_through
         self._has_bytes = recipe.data.units != "words"
+        self._reads_rows = views.reads_lexicon_rows(recipe)
         # Composed of its characters, a word that the vocabulary lacks is not unknown.
         self._has_unknown = not views.composes(recipe)
 
@@ -43,7 +44,7 @@ class PassThrough(tf.Module):
         unknown = tf.equal(ids.flat_values, tokenization.UNK_ID)
         if self._has_bytes:
             unknown |= tf.strings.regex_full_match(tokens, _BYTE)
-        if feature_names.LEXICON_ROWS in features:
+        if self._reads_rows and feature_names.LEXICON_ROWS in features:
             unknown &= features[feature_names.LEXICON_ROWS].flat_values < _UNCOVERED_ROWS
         if not self._has_unknown:
             unknown = tf.zeros_like(unknown)

@@ -4,7 +4,7 @@ from keras_models.heads import copy_head
 from pipeline.features import source_features
 from pipeline.recipes.choices import LEXICON_HEADS
 from pipeline.recipes.recipe_keys import RecipeKeys
-from pipeline.recipes.views import composes, imitates_scripts
+from pipeline.recipes.views import composes, guided_by_lexicon, imitates_scripts
 from pipeline.text import characters, scripts
 
 FEATURES = (
@@ -41,3 +41,13 @@ def encoder_features(recipe: RecipeKeys) -> tuple[str, ...]:
     composed = (characters.FEATURE,) if composes(recipe) else ()
     heuristic = (scripts.FEATURE,) if imitates_scripts(recipe) else ()
     return (*map(source_features.feature_name, names), *rows, *composed, *heuristic)
+
+
+def training_features(recipe: RecipeKeys) -> tuple[str, ...]:
+    """Returns all that a recipe's network reads in training."""
+    names = [*ID_FEATURES, *label_features(recipe), *encoder_features(recipe)]
+    if guided_by_lexicon(recipe):
+        names.append(LEXICON_ROWS)
+    if recipe.training.scheduled_sampling != "none":
+        names.append("source_feed_ids")
+    return tuple(dict.fromkeys(names))

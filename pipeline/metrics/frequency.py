@@ -25,9 +25,9 @@ class RareWordRecall(Share):
         sum over segments and rare words w of min(count of w in output, count in reference)
         / sum over segments and rare words w of count in reference
 
-    Rare words and their recall are as in Arthur et al. (2016), where the count is that of the
-    target side. Words and protected tokens count, punctuation does not. Of several references a
-    segment takes the one with the largest share, of those that hold a rare word.
+    Rare words and their recall are as in Arthur et al. (2016), who count words on the target side.
+    Words and protected tokens count, punctuation does not. If a segment has several references, the
+    one with the largest share is used, among those that contain a rare word.
     """
 
     counted = ("n", "found")
@@ -61,8 +61,8 @@ class _WordF1(DenseMetric):
         precision = matches / output words, recall = matches / reference words
         F1 = the harmonic mean of precision and recall
 
-    Words and protected tokens count, punctuation does not. Of several references a segment takes
-    the one with the best F1 of all words.
+    Words and protected tokens count, punctuation does not. If a segment has several references,
+    the one with the best F1 over all words is used.
 
     Attributes:
         bounds: where the buckets begin.
@@ -128,10 +128,10 @@ class _WordF1(DenseMetric):
 
 
 class WordF1ByFrequency(_WordF1):
-    """F1 of words, and in `details` the same for words of like frequency in training.
+    """F1 of words, and in `details` F1 by the frequency of words in training.
 
-    It is compare-mt's (Neubig et al., 2019); see `_WordF1`. A bucket counts only its own words, so
-    precision is of the bucket's words in the output.
+    It is computed as in compare-mt (Neubig et al., 2019); see `_WordF1`. A bucket counts only its
+    own words, so its precision is that of the bucket's words in the output.
     """
 
     needs_training_words = True
@@ -149,7 +149,7 @@ class WordF1ByFrequency(_WordF1):
 
 
 class WordF1ByLength(_WordF1):
-    """F1 of words, and in `details` the same for segments of like reference length, in words.
+    """F1 of words, and in `details` F1 by the length of the reference, in words.
 
     See `_WordF1`.
     """

@@ -55,7 +55,12 @@ def _load(path: str, files: Files) -> tuple[str, list[Entry]]:
         raise UnreadableFile(f"{path} {error}.") from None
 
 
-def _default_text(comment: str) -> str | None:
+def is_zope_header(header: str) -> bool:
+    """Whether Zope's or Plone's tools wrote a catalogue, by its header."""
+    return bool(_ZOPE.search(header))
+
+
+def default_text(comment: str) -> str | None:
     """Returns the English text that Plone's tools keep in an extracted comment, or None.
 
     There the msgid is an identifier, and the comment says `Default: "text"`, perhaps over several
@@ -95,15 +100,15 @@ def read_gettext(unit: InputUnit, config: DataConfig, files: Files) -> Iterator[
         return
     headers = (entry.header for entry in entries if entry.header is not None)
     header = header or next(headers, "")
-    forms, is_zope = plural_forms_of(header), bool(_ZOPE.search(header))
+    forms, is_zope = plural_forms_of(header), is_zope_header(header)
     records: list[tuple[bool, Record]] = []
     for entry in entries:
         # Catalogues can be joined, and a header holds for what follows it.
         if entry.header is not None:
-            forms, is_zope = plural_forms_of(entry.header), bool(_ZOPE.search(entry.header))
+            forms, is_zope = plural_forms_of(entry.header), is_zope_header(entry.header)
             if not entry.problem:
                 continue
-        default = _default_text("\n".join(entry.comments)) if is_zope else None
+        default = default_text("\n".join(entry.comments)) if is_zope else None
         source = default or entry.msgid
         has_context = entry.context is not None
         for record in _records_of(entry, source, forms, name, config):

@@ -23,11 +23,13 @@ class PluralForms:
         count: how many it has.
         singular: the index of the form for one thing.
         plural: the index of the form for most large numbers of things.
+        only_for_one: whether the form for one thing serves no other number.
     """
 
     count: int
     singular: int
     plural: int
+    only_for_one: bool = True
 
 
 #: gettext's rule for a header without one: one form for 1, another for the rest.
@@ -55,10 +57,11 @@ def plural_forms_of(header: str) -> PluralForms | None:
         form = gettext.c2py(rule.group(1).strip())
         singular = form(1)
         seen = collections.Counter(map(form, _LARGE_NUMBERS))
+        only_for_one = all(form(number) != singular for number in (0, *range(2, 1000)))
     except (ValueError, ArithmeticError, RecursionError, MemoryError, SyntaxError):
         return None
     plural = seen.most_common(1)[0][0]
     number = int(count.group(1))
     if not all(0 <= index < number for index in (singular, plural, *seen)):
         return None
-    return PluralForms(number, singular, plural)
+    return PluralForms(number, singular, plural, only_for_one)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pipeline.readers.catalogue_entries import Entry, charset_of, decode_in, is_text_charset
 from pipeline.readers.files import BYTE_ORDER_MARK
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\f\v\n]+)
     | (?P<previous>\#~?\|[^\n]*)
     | (?P<obsolete>\#~)
@@ -31,7 +31,7 @@ _ESCAPED = {
     "\\": "\\", '"': '"', "\n": "",
 }  # fmt: skip
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FLAG_MARKS = ("#,", "#=", "#!")
+FLAG_MARKS = ("#,", "#=", "#!")
 _EXTRACTED_MARK = "#."
 # The keywords that a keyword may follow, within one entry.
 _PREDECESSORS = {
@@ -62,14 +62,14 @@ def read_po(content: bytes) -> list[Entry]:
     content = content.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n")
     if b"\n" not in content:
         content = content.replace(b"\r", b"\n")
-    charset = _charset_of(content)
+    charset = charset_of_po(content)
     if not is_text_charset(charset):
         raise PoError(f"is not valid in its charset {charset}: convert it to UTF-8 with msgconv")
     return list(_Parser(decode_in(charset, content), charset).entries())
 
 
-def _charset_of(content: bytes) -> str:
-    """Returns the charset that the header names; the header is read as ASCII."""
+def charset_of_po(content: bytes) -> str:
+    """Returns the charset that the header of a .po file names; it is read as ASCII."""
     for entry in _Parser(content.decode("latin-1"), "latin-1").entries():
         # In some charsets a letter's second byte is a backslash, so a header may look broken here.
         header = entry.header
@@ -100,7 +100,7 @@ class _Parser:
         """Yields the entries, one step behind the tokens."""
         line, place, obsolete_line = 1, 0, 0
         line_begin = True
-        for token in _TOKEN.finditer(self._text):
+        for token in TOKEN.finditer(self._text):
             line += self._text.count("\n", place, token.start())
             place = token.start()
             kind = token.lastgroup
@@ -157,7 +157,7 @@ class _Parser:
     def _take_comment(self, comment: str) -> None:
         # A comment after a translation belongs to the next entry.
         own = self._entry if self._keyword in ("msgctxt", "msgid", "msgid_plural") else None
-        if comment.startswith(_FLAG_MARKS):
+        if comment.startswith(FLAG_MARKS):
             (own.flags if own else self._flags).extend(re.split(r"[,\s]+", comment[2:].strip(", ")))
         elif comment.startswith(_EXTRACTED_MARK):
             (own.comments if own else self._comments).append(comment[2:].removeprefix(" "))

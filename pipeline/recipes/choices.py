@@ -18,6 +18,8 @@ HEADS = (
 LEXICON_HEADS = ("lexicon_bias", "lexicon_linear", "lexicon_copy")
 # Heads that copy or translate by the decoder's attention, so they need one.
 ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax", *LEXICON_HEADS)
+# Heads that score copies themselves, without the decoder's attention.
+POINTING_HEADS = ("joint_copy", "pointer_network", "pointer_sentinel")
 # Functions that compose a source word's vector of its characters; alone, or added to the looked-up
 # vector.
 CHARACTER_COMPOSITIONS = ("sum", "average", "max", "bilstm", "cnn", "ngram")

@@ -85,11 +85,16 @@ def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
             path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
         )
 
-    data, evaluation = recipe.data, recipe.evaluation
+    data, evaluation, model = recipe.data, recipe.evaluation, recipe.model
     return dataclasses.replace(
         recipe,
         data=dataclasses.replace(
             data, dictionary=beside(data.dictionary), copy_lexicon=beside(data.copy_lexicon)
+        ),
+        model=dataclasses.replace(
+            model,
+            source_vectors=beside(model.source_vectors),
+            target_vectors=beside(model.target_vectors),
         ),
         evaluation=dataclasses.replace(evaluation, database=beside(evaluation.database)),
     )

@@ -1,6 +1,6 @@
 """The rules of the sections `model` and `segmentation`, for the task `seq2seq`."""
 
-from pipeline.recipes.choices import ATTENTIVE_HEADS
+from pipeline.recipes.choices import ATTENTIVE_HEADS, POINTING_HEADS
 from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe_keys import RecipeKeys
 
@@ -23,6 +23,7 @@ def check_model(recipe: RecipeKeys) -> None:
             ("encoder", "cnn"),
             ("encoder", "segmenting"),
             ("selective_read", True),
+            ("decoder", "bahdanau"),
         ):
             if getattr(model, key) == default:
                 raise RecipeError(
@@ -54,12 +55,23 @@ def check_model(recipe: RecipeKeys) -> None:
                 f"The recipe key '{key}' ({head}) needs a 'model.attention' other than \"none\": "
                 "it copies by it."
             )
+    if model.decoder == "bahdanau" and model.attention == "none":
+        raise RecipeError(
+            "The recipe key 'model.decoder' = \"bahdanau\" needs a 'model.attention' other than "
+            '"none": it reads the source before each step.'
+        )
     if model.selective_read and model.head != "joint_copy":
         raise RecipeError(
             "The recipe key 'model.selective_read' needs 'model.head' = \"joint_copy\"; got "
             f"{model.head!r}."
         )
     _check_dropouts(recipe)
+    _check_guidance(recipe)
+    if model.depth_scaled and model.body != "transformer":
+        raise RecipeError(
+            "The recipe key 'model.depth_scaled' needs 'model.body' = \"transformer\"."
+        )
+    _check_vectors(recipe)
     _check_ties(recipe)
     if training.large_vocabulary_size:
         # No target may be missing: a batch has at most this many words, plus the special ids.
@@ -84,6 +96,38 @@ def _check_dropouts(recipe: RecipeKeys) -> None:
             raise RecipeError(
                 f"The recipe key 'model.{key}' ({getattr(model, key)}) needs 'model.body' = "
                 f'"{body}": body "{model.body}" has nothing that it could drop.'
+            )
+
+
+def _check_vectors(recipe: RecipeKeys) -> None:
+    model = recipe.model
+    if not model.source_vectors:
+        return
+    if model.tie_embeddings == "all":
+        raise RecipeError(
+            "The recipe key 'model.source_vectors' does not go with 'model.tie_embeddings' = "
+            "\"all\": name the file in 'model.target_vectors', which is for both sides then."
+        )
+    if not model.composition.startswith("lookup"):
+        raise RecipeError(
+            "The recipe key 'model.source_vectors' needs a 'model.composition' that looks words "
+            f"up; got {model.composition!r}."
+        )
+
+
+def _check_guidance(recipe: RecipeKeys) -> None:
+    if not recipe.training.guided_alignment_weight or recipe.model.body == "transformer":
+        return
+    key = "The recipe key 'training.guided_alignment_weight'"
+    if recipe.model.segments:
+        raise RecipeError(
+            f"{key} needs another 'model.encoder' than \"segmenting\", which reads characters."
+        )
+    for name, head in recipe.heads.items():
+        if head and recipe.model.attention == "none" and head not in POINTING_HEADS:
+            raise RecipeError(
+                f"{key} needs a 'model.attention' other than \"none\" to teach, with '{name}' = "
+                f'"{head}".'
             )
 
 

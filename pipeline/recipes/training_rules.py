@@ -12,7 +12,7 @@ _NOT_OF_LANGUAGE_MODELS = {
     "workers": "",
     "accumulated_batches": "",
     "label_smoothing": ": its perplexity would rise",
-    "word_dropout": "",
+    "unknown_word_rate": "",
     "max_updates": ", whose training ends by its epochs",
     "select_by": ", which is chosen by its perplexity",
     "patience": ": use 'language_model.patience'",

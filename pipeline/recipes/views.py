@@ -148,11 +148,15 @@ def composes(recipe: RecipeKeys) -> bool:
 
 
 def reads_lexicon(recipe: RecipeKeys) -> bool:
-    """Whether what the recipe serves, or its baseline, reads the lexicon of translations.
+    """Whether what the recipe trains or serves, or its baseline, reads the lexicon of translations.
 
     Otherwise the lexicon is only an artifact beside them.
     """
-    return recipe.decoding.replace_unknown == "lexicon" or reads_lexicon_rows(recipe)
+    return (
+        recipe.decoding.replace_unknown == "lexicon"
+        or reads_lexicon_rows(recipe)
+        or guided_by_lexicon(recipe)
+    )
 
 
 def reads_lexicon_rows(recipe: RecipeKeys) -> bool:
@@ -160,6 +164,11 @@ def reads_lexicon_rows(recipe: RecipeKeys) -> bool:
     return recipe.decoding.shortlist_size > 0 or any(
         head in LEXICON_HEADS for head in recipe.heads.values()
     )
+
+
+def guided_by_lexicon(recipe: RecipeKeys) -> bool:
+    """Whether the lexicon's translations teach the attention in training."""
+    return recipe.training.guided_alignment_weight > 0 and recipe.lexicon.kind != "none"
 
 
 def segments(recipe: RecipeKeys) -> bool:
@@ -190,7 +199,7 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
         settings["entities"] = vocabulary_settings(recipe)["entities"]
     if recipe.decoding.replace_unknown in ("dictionary", "lexicon"):
         settings["translate"] = recipe.decoding.replace_unknown
-    if reads_lexicon_rows(recipe):
+    if reads_lexicon_rows(recipe) or guided_by_lexicon(recipe):
         settings["lexicon_rows"] = True
     if composes(recipe):
         settings["word_length"] = model.word_length

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.common import progress, tensorflow_settings, whole_files
 from pipeline.common.whole_files import write_json
-from pipeline.lexicons import dictionaries
+from pipeline.lexicons import dictionaries, pretrained_vectors
 from pipeline.metrics import sql_execution
 from pipeline.readers import synthetic
 from pipeline.readers.files import resolve_data_path
@@ -114,6 +114,7 @@ def _checked_inputs(recipe: Recipe, data_path: str, folder: pathlib.Path) -> _In
     recipe = task.fitted_to(recipe, plan)
     recipe = loading.with_database_path(recipe, resolve_data_path(data_path))
     dictionaries.check(recipe)
+    pretrained_vectors.check(recipe)
     if recipe.evaluation.database:
         sql_execution.SqlExecutor(recipe.evaluation.database).close()
     return _Inputs(recipe, data_path, plan, initial)

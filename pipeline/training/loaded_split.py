@@ -53,13 +53,7 @@ class LoadedSplit:
         """
         config = recipe.training
         training_data.check_head(recipe.model.head, files, name)
-        features = (
-            *feature_names.ID_FEATURES,
-            *feature_names.label_features(recipe),
-            *feature_names.encoder_features(recipe),
-        )
-        if config.scheduled_sampling != "none":
-            features = (*features, "source_feed_ids")
+        features = feature_names.training_features(recipe)
         # The eval split is measured whole, whatever corpora its pairs come from.
         mixture = Mixture.of(recipe) if seed is not None else None
         pairs = StoredPairs.read(files, features, folder, with_corpora=mixture is not None)

@@ -54,6 +54,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
         "embedding_size": config.embedding_size,
         "hidden_size": config.hidden_size,
         "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
         "dropout": config.dropout,
         "embedding_dropout": config.embedding_dropout,
         "word_dropout": config.word_dropout,
@@ -62,6 +63,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
         "large_vocabulary_size": training.large_vocabulary_size,
         "large_vocabulary_drawn": training.large_vocabulary_drawn,
         "label_smoothing": training.label_smoothing,
+        "guided_alignment_weight": training.guided_alignment_weight,
         "scheduled_sampling": training.scheduled_sampling != "none",
         "lexicon_shape": inputs.lexicon[0].shape if inputs.lexicon else None,
         "composition": config.composition,
@@ -75,17 +77,18 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
     }
     if config.body == "transformer":
         model = TransformerSeq2Seq(
-            decoder_layers=config.decoder_layers,
             attention_heads=config.attention_heads,
             feed_forward_size=config.feed_forward_size,
             attention_dropout=config.attention_dropout,
             feed_forward_dropout=config.feed_forward_dropout,
+            depth_scaled=config.depth_scaled,
             **options,
         )
     else:
         segmentation = segmentation_options(recipe.segmentation) if views.segments(recipe) else None
         model = RecurrentSeq2Seq(
             cell=config.cell,
+            decoder=config.decoder,
             encoder=config.encoder,
             kernel_size=config.kernel_size,
             attention=config.attention,
@@ -99,4 +102,6 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
         )
     if inputs.lexicon:
         model.set_lexicon(*inputs.lexicon)
+    for side, vectors in inputs.vectors.items():
+        model.set_word_vectors(side, vectors.ids, vectors.values)
     return model

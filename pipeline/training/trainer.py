@@ -23,7 +23,7 @@ from pipeline.training.trainer_arguments import TrainerArguments
 from pipeline.training.trainer_outputs import InitialFacts, TrainingFacts
 from pipeline.training.training_callbacks import TrainingCallbacks
 from pipeline.training.training_inputs import TrainingInputs
-from pipeline.training.word_dropout import drop_words
+from pipeline.training.unknown_words import hide_words
 from pipeline.training.workers import Workers
 
 
@@ -60,7 +60,7 @@ def train(
 
     def batches_of(epoch: int, first: int) -> tf.data.Dataset:
         batches = training.batches.epoch(epoch, first)
-        return drop_words(batches, config.word_dropout, config.seed, epoch, first)
+        return hide_words(batches, config.unknown_word_rate, config.seed, epoch, first)
 
     # Several workers have plain variables: see `data_parallel`.
     strategy = tf.distribute.get_strategy() if workers else replicas.strategy()
@@ -74,7 +74,7 @@ def train(
         recipe.to_dict(),
         training.digest,
         held_out.digest,
-        *(inputs.model.lexicon or ()),
+        *inputs.model.arrays(),
         *(inputs.initial.weights if inputs.initial else ()),
         count,
         shapes_of(model),

@@ -16,7 +16,7 @@ def _metric_keys(name: str, make_field: Callable[[float | None], float | None]) 
     return section
 
 
-# What `METRIC_RANGES` makes of the fields no type checker can see, hence Any.
+# No type checker can see the fields that `METRIC_RANGES` defines, hence Any.
 _Thresholds: Any = _metric_keys("_Thresholds", lambda high: number(None, low=0.0, high=high))
 _ChangeThresholds: Any = _metric_keys("_ChangeThresholds", lambda high: number(None))
 
@@ -30,10 +30,10 @@ class ThresholdsConfig(_Thresholds):
 
 
 class ChangeThresholdsConfig(_ChangeThresholds):
-    """How far a model must be above the last blessed one, by metric: -0.5 allows a loss of 0.5.
+    """How much better than the last blessed model a model must be, by metric.
 
-    For error rates and perplexity it is how far the model may be above: 0.5 allows a rise of 0.5.
-    Each bound is in the metric's own unit.
+    A bound is the least difference: -0.5 allows a loss of 0.5. For error rates and perplexity it is
+    the greatest difference: 0.5 allows a rise of 0.5. Each bound is in the metric's own unit.
     """
 
 

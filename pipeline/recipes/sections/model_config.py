@@ -29,14 +29,27 @@ class ModelConfig:
     # Encoder rnn, above 0: embeddings and kernels are drawn uniformly from plus and minus this (0.1
     # suits hidden sizes around 512). With 0 kernels are Glorot's and embeddings from N(0, 1).
     initial_range: float = number(0.0, low=0.0, high=1.0)
-    # Body transformer.
+    # Body rnn: how a step reads the source. `luong`: after its state is made, and the output is fed
+    # back (`input_feeding`). `bahdanau`: before, by the state of the last step; the output is a
+    # maxout of state, last word and what was read.
+    decoder: str = choice("luong", "bahdanau", default="luong")
+    # Stacked layers of the decoder.
     decoder_layers: int = number(1, low=1, high=24)
+    # Body transformer: what each part adds starts smaller, by the square root of how many parts the
+    # stack has. It makes deep stacks (6 layers and more) train steadily.
+    depth_scaled: bool = False
     # Body transformer: heads of each multi-head attention.
     attention_heads: int = number(4, low=1, high=64)
     # Body transformer: hidden units of the feed-forward networks.
     feed_forward_size: int = number(1024, low=1)
     # Both bodies.
     embedding_size: int = number(256, low=1)
+    # A file of vectors of source words, trained elsewhere, with which they start: word2vec's or
+    # GloVe's text format, or, as NAME.bin, word2vec's binary format; or either as NAME.gz. Words
+    # must be written as in the vocabulary. Their size is `embedding_size`.
+    source_vectors: str = ""
+    # The same for target words.
+    target_vectors: str = ""
     # What shares its weights: `target`, the target's embeddings and the softmax; `all`, the
     # source's embeddings too, where `vocabulary.joint` makes one vocabulary. Where sizes differ, a
     # projection stands before the softmax.
@@ -49,7 +62,8 @@ class ModelConfig:
     dropout: float = number(0.2, low=0.0, high=0.95)
     # Dropout of words' vectors; where it is left out, `dropout`.
     embedding_dropout: float | None = number(None, low=0.0, high=0.95)
-    # The share of words, in source and target, whose whole vector is dropped.
+    # The share of words, in source and target, whose whole vector is dropped;
+    # `training.unknown_word_rate` feeds [UNK] instead.
     word_dropout: float = number(0.0, low=0.0, high=0.95)
     # Dropout of what the head reads; where it is left out, `dropout` with body rnn and 0 with body
     # transformer.

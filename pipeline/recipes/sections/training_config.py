@@ -62,12 +62,17 @@ class TrainingConfig:
     gradient_clip_value: float = number(0.0, low=0.0)
     # The probability that a word that the network reads, of the source or of the target, is
     # replaced by [UNK] in training. A copy still writes the word.
-    word_dropout: float = number(0.0, low=0.0, high=0.9)
+    unknown_word_rate: float = number(0.0, low=0.0, high=0.9)
     # The share of the target distribution that is spread evenly over all that the head can say:
     # words and what it can copy. 0 smooths nothing. The eval loss is never smoothed.
     label_smoothing: float = number(0.0, low=0.0, high=0.9)
     # The weight of the coverage loss, where `model.coverage` is on.
     coverage_loss_weight: float = number(0.2, low=0.0)
+    # The weight of the loss that teaches attention, or a head's own copy scores, where a target
+    # token comes from: from a run of tokens that stands in both texts; else from what the lexicon
+    # says it translates, unless `lexicon.kind` is none; else from where it stands in the source. It
+    # suits copying with body transformer or with subwords.
+    guided_alignment_weight: float = number(0.0, low=0.0)
     # The softmax of an update runs over this many words: those of its targets and the most
     # frequent. `large_vocabulary_drawn` more are drawn to stand for all others. 0 runs it over the
     # whole vocabulary.

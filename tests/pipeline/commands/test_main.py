@@ -56,7 +56,7 @@ def test_a_wrong_call_is_explained_by_argparse(arguments, capsys):
 
 
 @pytest.mark.parametrize(
-    "command, meant", [("tran", "train"), ("evalute", "evaluate"), ("predict", "request")]
+    "command, meant", [("tran", "train"), ("evalute", "evaluate"), ("ask", "request")]
 )
 def test_an_unknown_command_gets_a_suggestion(command, meant, capsys):
     with pytest.raises(SystemExit) as end:

@@ -164,6 +164,13 @@ def test_lexicons_lie_beside_the_data(tmp_path):
     assert loading.with_database_path(recipe, "gs://b/x").data.dictionary == "gs://b/x/d.tsv"
 
 
+def test_vectors_lie_beside_the_data(tmp_path):
+    names = ["model.source_vectors=v.txt", "model.target_vectors=/abs/v.bin"]
+    placed = loading.with_database_path(load_recipe("translation", names), str(tmp_path)).model
+    assert placed.source_vectors == str(tmp_path / "v.txt")
+    assert placed.target_vectors == "/abs/v.bin"
+
+
 def test_tensorflow_is_not_imported():
     code = (
         "import sys, pipeline.recipes.loading as c; c.load_recipe('localization_en_fr'); "

@@ -20,6 +20,44 @@ SHARED = {"model.tie_embeddings": "all", "vocabulary.joint": True}
     "settings, words",
     [
         (
+            {
+                "training.guided_alignment_weight": 0.1,
+                "model.head": "softmax",
+                "model.attention": "none",
+            },
+            "'training.guided_alignment_weight' needs a 'model.attention' other than",
+        ),
+        (
+            {
+                "training.guided_alignment_weight": 0.1,
+                "model.head": "softmax",
+                "model.encoder": "segmenting",
+                "data.source_tokenization": "characters",
+            },
+            "'training.guided_alignment_weight' needs another 'model.encoder'",
+        ),
+        (
+            {"model.decoder": "bahdanau", "model.body": "transformer"},
+            "'model.decoder' (bahdanau) needs 'model.body' = \"rnn\"",
+        ),
+        (
+            {"model.decoder": "bahdanau", "model.attention": "none", "model.head": "softmax"},
+            "'model.decoder' = \"bahdanau\" needs a 'model.attention'",
+        ),
+        ({"model.depth_scaled": True}, "'model.depth_scaled' needs 'model.body' = \"transformer\""),
+        (
+            {
+                "model.source_vectors": "x",
+                "model.tie_embeddings": "all",
+                "vocabulary.joint": True,
+            },
+            "'model.source_vectors' does not go with 'model.tie_embeddings'",
+        ),
+        (
+            {"model.source_vectors": "x", "model.composition": "bilstm"},
+            "'model.source_vectors' needs a 'model.composition' that looks words up",
+        ),
+        (
             {"model.attention_dropout": 0.1},
             "'model.attention_dropout' (0.1) needs 'model.body' = \"transformer\"",
         ),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline.features import feature_names
 from pipeline.recipes import loading, settings, views
 from pipeline.recipes.loading import load_recipe
 from pipeline.recipes.recipe import Recipe, recipe_from_dict
@@ -65,6 +66,19 @@ def test_a_training_depends_on_the_lexicon_that_its_model_reads():
         replaced
     )
     assert not views.reads_lexicon(load_recipe("translation", ["lexicon.kind=learned"]))
+
+
+def test_a_lexicon_teaches_the_attention_in_training_alone():
+    guided = ["lexicon.kind=learned", "training.guided_alignment_weight=0.5"]
+    recipe = load_recipe("translation", guided)
+    assert views.training_recipe(recipe).lexicon == recipe.lexicon
+    assert views.transform_settings(recipe)["lexicon_rows"] and views.reads_lexicon(recipe)
+    assert not views.reads_lexicon_rows(recipe)
+    assert feature_names.LEXICON_ROWS in feature_names.training_features(recipe)
+    assert feature_names.LEXICON_ROWS not in feature_names.encoder_features(recipe)
+    matches_alone = load_recipe("translation", guided[1:])
+    assert "lexicon_rows" not in views.transform_settings(matches_alone)
+    assert feature_names.LEXICON_ROWS not in feature_names.training_features(matches_alone)
 
 
 def test_only_heads_that_learn_from_spans_ask_the_transform_for_them():

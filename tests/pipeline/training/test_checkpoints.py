@@ -130,7 +130,7 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path, ti
         {
             "average": "moving",
             "select_by": "token_accuracy",
-            "word_dropout": 0.3,
+            "unknown_word_rate": 0.3,
             "accumulated_batches": 2,
         },
         {

@@ -22,6 +22,8 @@ def test_the_recipe_reaches_the_model():
         word_dropout=0.2,
         output_dropout=0.3,
         recurrent_dropout=0.4,
+        decoder_layers=2,
+        decoder="bahdanau",
     )
     made = Recipe(
         name="x", data=DataConfig(), model=config, training=TrainingConfig(coverage_loss_weight=0.7)
@@ -40,6 +42,8 @@ def test_the_recipe_reaches_the_model():
         "word_dropout",
         "output_dropout",
         "recurrent_dropout",
+        "decoder_layers",
+        "decoder",
     ):
         assert built[key] == getattr(config, key)
     assert (built["source_vocabulary_size"], built["target_vocabulary_size"]) == (30, 40)
@@ -59,12 +63,14 @@ def test_the_recipe_reaches_the_model():
                 "tie_embeddings": "target",
                 "attention_dropout": 0.1,
                 "feed_forward_dropout": 0.3,
+                "depth_scaled": True,
             },
             {"coverage_loss_weight": 0.3, "large_vocabulary_size": 600},
             {
                 "tie_embeddings": "target",
                 "attention_dropout": 0.1,
                 "feed_forward_dropout": 0.3,
+                "depth_scaled": True,
                 "decoder_layers": 2,
                 "attention_heads": 2,
                 "feed_forward_size": 9,
@@ -80,13 +86,14 @@ def test_the_recipe_reaches_the_model():
                 "encoder": "cnn",
                 "kernel_size": 5,
             },
-            {"scheduled_sampling": "linear"},
+            {"scheduled_sampling": "linear", "guided_alignment_weight": 0.5},
             {
                 "selective_read": True,
                 "head_options": {"tanh": False},
                 "encoder": "cnn",
                 "kernel_size": 5,
                 "scheduled_sampling": True,
+                "guided_alignment_weight": 0.5,
             },
         ),
         (
@@ -166,3 +173,33 @@ def test_source_and_target_that_share_vectors_have_the_same_words(tmp_path):
     other = transform_tiny(tmp_path / "other", made, rows, ["greet", "and"], ["and", "greet"])
     with pytest.raises(RecipeError, match='set it to "target"'):
         ModelInputs.of(made, other)
+
+
+@pytest.mark.parametrize("body", ["rnn", "transformer"])
+def test_vectors_of_a_file_are_the_first_ones_of_their_words(body):
+    """They are scaled to the variance that the other words start with."""
+    import numpy as np
+
+    from pipeline.lexicons.pretrained_vectors import PretrainedVectors
+    from pipeline.training.model_building import build_model
+    from pipeline.training.model_inputs import ModelInputs
+
+    config = ModelConfig(body=body, embedding_size=16, hidden_size=16, attention_heads=2)
+    made = Recipe(name="x", data=DataConfig(), model=config, training=TrainingConfig())
+    rng = np.random.default_rng(0)
+    vectors = {
+        side: PretrainedVectors(
+            np.array([4, 7, 30], np.int32), rng.normal(0, 5, (3, 16)).astype(np.float32)
+        )
+        for side in ("source", "target")
+    }
+    inputs = ModelInputs(200, 300, vectors=vectors)
+    assert len(inputs.arrays()) == 4
+    model = build_model(made, inputs)
+    for side, given in vectors.items():
+        table = np.asarray(getattr(model, f"{side}_embedding").embeddings.value)
+        scaled = table[given.ids] / given.values
+        np.testing.assert_allclose(scaled, scaled[0, 0], rtol=1e-4)
+        expected = 1.0 if body == "rnn" else 0.25
+        assert abs(table[given.ids].std() / expected - 1) < 0.2
+        assert abs(np.delete(table, given.ids, axis=0).std() / expected - 1) < 0.1

@@ -1,4 +1,4 @@
-"""Word dropout: words that a network reads in training are replaced by [UNK] at random."""
+"""Words that a network reads in training become [UNK] at random (a kind of word dropout)."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from pipeline.text import tokenization
 DROPPED = ("source_ids", "target_input_ids")
 
 
-def drop_words(
+def hide_words(
     batches: tf.data.Dataset, probability: float, seed: int, epoch: int, first: int = 0
 ) -> tf.data.Dataset:
     """Replaces words by [UNK], each with a probability, apart from the others.

@@ -1,9 +1,9 @@
-"""Word dropout: how often, where, and that it depends on seed, epoch and batch alone."""
+"""Words that become [UNK]: how often, where, and that it depends on seed, epoch and batch alone."""
 
 import numpy as np
 import tensorflow as tf
 
-from pipeline.training.word_dropout import drop_words
+from pipeline.training.unknown_words import hide_words
 
 
 def batches(count=8):
@@ -20,7 +20,7 @@ def read(dataset):
 
 
 def test_words_become_unknown_as_often_as_asked_and_nothing_else_changes():
-    before, after = read(batches()), read(drop_words(batches(), 0.3, 5, 0))
+    before, after = read(batches()), read(hide_words(batches(), 0.3, 5, 0))
     dropped = words = 0
     both = []
     for (old, labels), (new, new_labels) in zip(before, after, strict=True):
@@ -41,7 +41,7 @@ def test_words_become_unknown_as_often_as_asked_and_nothing_else_changes():
 
 def test_the_draw_depends_on_seed_epoch_and_batch_alone():
     def ids(seed, epoch, skipped=0):
-        found = read(drop_words(batches().skip(skipped), 0.5, seed, epoch, skipped))
+        found = read(hide_words(batches().skip(skipped), 0.5, seed, epoch, skipped))
         return np.stack([inputs["source_ids"] for inputs, _ in found])
 
     first = ids(5, 0)
@@ -53,4 +53,4 @@ def test_the_draw_depends_on_seed_epoch_and_batch_alone():
 
 def test_zero_changes_nothing():
     given = batches()
-    assert drop_words(given, 0.0, 5, 0) is given
+    assert hide_words(given, 0.0, 5, 0) is given

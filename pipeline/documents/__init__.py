@@ -1,0 +1,1 @@
+"""Files whose texts are translated in place: everything else in them stays byte for byte."""

@@ -1,0 +1,59 @@
+"""The formats of documents by their names.
+
+A new format is a class of this package and a line in `FORMATS`.
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable
+
+from pipeline.documents.columns import ColumnNames
+from pipeline.documents.document import Document, DocumentError
+from pipeline.documents.json_lines_document import JsonLinesDocument
+from pipeline.documents.po_document import PoDocument
+from pipeline.documents.table_document import TableDocument
+from pipeline.documents.text_document import TextDocument
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """One format.
+
+    Attributes:
+        suffixes: those of its files.
+        read: function of a path for messages, the file's content, and the names of columns.
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[[str, bytes, ColumnNames], Document]
+
+
+#: By the name that a user gives.
+FORMATS = {
+    "text": Format((".txt",), lambda path, content, columns: TextDocument(path, content)),
+    "tsv": Format(
+        (".tsv",),
+        lambda path, content, columns: TableDocument(path, content, "\t", False, columns),
+    ),
+    "csv": Format(
+        (".csv",), lambda path, content, columns: TableDocument(path, content, ",", True, columns)
+    ),
+    "jsonl": Format((".jsonl",), JsonLinesDocument),
+    "gettext": Format((".po", ".pot"), lambda path, content, columns: PoDocument(path, content)),
+}
+
+
+def format_of(path: str) -> str:
+    """Returns the name of the format of a file, by its suffix.
+
+    Raises:
+        DocumentError: there is no such format.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    for name, one in FORMATS.items():
+        if suffix in one.suffixes:
+            return name
+    known = ", ".join(suffix for one in FORMATS.values() for suffix in one.suffixes)
+    raise DocumentError(
+        f"{path} has no known suffix ({known}): name its format with --format, such as text."
+    )

@@ -1,0 +1,127 @@
+"""`verbatim translate`: files in, files out."""
+
+import json
+
+import pytest
+
+from pipeline.commands import main
+from tests.serving.shouter import Shouter
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A folder with a model that shouts, of at most 8 words."""
+    folder = tmp_path_factory.mktemp("models") / "shouter"
+    Shouter("").save(folder / "3")
+    return str(folder)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments):
+    return main.main(["translate", *arguments])
+
+
+def test_a_text_file(model, folder, capsys):
+    (folder / "in.txt").write_text("save %s\n\nopen\nopen\n")
+    assert call("in.txt", "--model", model, "--output", "out.txt", "--json", "facts.json") == 0
+    assert (folder / "out.txt").read_text() == "SAVE %s\n\nOPEN\nOPEN\n"
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "out.txt: 3 translated, 1 blank, 0 translated before, 0 refused"
+    )
+    facts = json.loads((folder / "facts.json").read_text())
+    assert (facts["model"], facts["version"]) == ("shouter", 3)
+    assert facts["files"] == [
+        {
+            "input": "in.txt",
+            "output": "out.txt",
+            "format": "text",
+            "texts": 3,
+            "translated": 3,
+            "blank": 1,
+            "translated_before": 0,
+            "refused": [],
+        }
+    ]
+
+
+def test_refused_lines_keep_their_place_and_are_named(model, folder, capsys):
+    (folder / "in.txt").write_text("a\n1 2 3 4 5 6 7 8 9\nb\n")
+    assert call("in.txt", "--model", model, "--output", "out.txt") == 1
+    assert (folder / "out.txt").read_text() == "A\n\nB\n"
+    errors = capsys.readouterr().err
+    assert "verbatim: Line 2 of in.txt: A text has more than 8 tokens" in errors
+    assert "verbatim: 1 place was refused and stays untranslated" in errors
+
+
+def test_several_files_of_several_formats(model, folder):
+    (folder / "a.csv").write_text("source\nx\n")
+    (folder / "b.po").write_text('msgid "y"\nmsgstr ""\n')
+    (folder / "out").mkdir()
+    assert call("a.csv", "b.po", "--model", model, "--output", "out") == 0
+    assert (folder / "out" / "a.csv").read_text() == "source,target\nx,X\n"
+    assert (folder / "out" / "b.po").read_text() == (
+        '# Machine translation: shouter, version 3 (verbatim)\n#, fuzzy\nmsgid "y"\nmsgstr "Y"\n'
+    )
+
+
+def test_a_file_in_place(model, folder):
+    (folder / "a.jsonl").write_text('{"text": "x"}\n')
+    columns = ("--source-column", "text", "--target-column", "translation")
+    assert call("a.jsonl", "--model", model, "--output", "a.jsonl", "--force", *columns) == 0
+    assert (folder / "a.jsonl").read_text() == '{"text": "x", "translation": "X"}\n'
+
+
+def test_n_best_scores_and_provenance_are_json_lines(model, folder):
+    (folder / "in.txt").write_text("save %s\n\n1 2 3 4 5 6 7 8 9\n")
+    more = ("--n-best", "--provenance")
+    assert call("in.txt", "--model", model, "--output", "out.jsonl", *more) == 1
+    best, blank, refused = map(json.loads, (folder / "out.jsonl").read_text().splitlines())
+    assert [one["target"] for one in best["outputs"]] == ["SAVE %s", "save %s"]
+    assert best["outputs"][0]["score"] == -2.0
+    assert best["outputs"][0]["tokens"][1]["copied_from"] == 1
+    assert blank == {"line": 2, "source": ""}
+    assert refused["line"] == 3 and "8 tokens" in refused["refused"]
+    assert call("in.txt", "--model", model, "--output", "s.jsonl", "--scores") == 1
+    first = json.loads((folder / "s.jsonl").read_text().splitlines()[0])
+    assert first == {"line": 1, "source": "save %s", "target": "SAVE %s", "score": -2.0}
+
+
+def test_standard_output_has_the_translation_alone(model, folder, capfdbinary):
+    (folder / "in.txt").write_text("a\n")
+    assert call("in.txt", "--model", model, "--output", "-") == 0
+    assert capfdbinary.readouterr().out == b"A\n"
+
+
+def test_its_other_name(model, folder):
+    (folder / "in.txt").write_text("a\n")
+    assert main.main(["predict", "in.txt", "--model", model, "--output", "out.txt"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("in.txt", "--output", "old.txt"), "old.txt exists"),
+        (("in.txt", "--output", "in.txt"), "in.txt exists"),
+        (("in.txt", "--output", "none/out.txt"), "there is no folder"),
+        (("in.txt", "in.txt", "--output", "out.txt"), "no folder out.txt"),
+        (("in.txt", "sub/in.txt", "--output", "empty"), "Two files would be written"),
+        (("none.txt", "--output", "out.txt"), "none.txt does not exist"),
+        (("in.docx", "--output", "out.txt"), "no known suffix"),
+        (("bad.csv", "--output", "out.csv"), "not valid CSV"),
+    ],
+)
+def test_a_call_that_cannot_be_carried_out(refused, folder, model, arguments, sentence):
+    for name in ("in.txt", "old.txt", "in.docx", "sub/in.txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("text\n")
+    (folder / "empty").mkdir()
+    (folder / "bad.csv").write_text('source\n"a" b\n')
+    before = sorted(folder.rglob("*"))
+    assert sentence in refused("translate", *arguments, "--model", model)
+    assert sorted(folder.rglob("*")) == before
+    assert (folder / "old.txt").read_text() == "text\n"

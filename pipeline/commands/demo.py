@@ -22,8 +22,8 @@ from pipeline.runners import local_runner
 
 OUTPUT = pathlib.Path("build/demo")
 RECIPE = "localization_en_fr"
-# 1,060 updates, the same on every machine: the catalogues are pinned. 2 slow cores need less than
-# 12 minutes for everything.
+# 1,060 updates, the same on every machine: the catalogues are pinned. The whole demo is sized for
+# less than 12 minutes on 2 slow cores.
 OVERRIDES = ("training.epochs=5",)
 # The training data hold none of these strings' placeholders and names.
 QUESTIONS = (

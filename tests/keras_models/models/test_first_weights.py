@@ -25,7 +25,8 @@ def test_what_each_part_adds_starts_smaller_by_the_depth_of_its_stack():
         ratio = np.unique((second[some] / first[some]).round(4))
         assert len(ratio) <= 1
         for value in ratio:
-            ratios[float(value)] = ratios.get(float(value), 0) + 1
+            key = round(float(value), 4)
+            ratios[key] = ratios.get(key, 0) + 1
     counts = {round(12**-0.5, 4): 12, round(18**-0.5, 4): 18}
     assert {ratio: ratios[ratio] for ratio in counts} == counts and set(ratios) == {1.0, *counts}
     assert scaled.get_config()["depth_scaled"] is True

@@ -9,6 +9,7 @@ from keras_models.models import RecurrentSeq2Seq
 from tests.keras_models.backends import TENSORFLOW, numpy, outputs
 from tests.keras_models.decoder_oracle import stacked_seq2seq
 from tests.keras_models.decoding.fakes import decoded
+from tests.keras_models.decoding.test_beam import assert_same
 from tests.keras_models.models import test_bodies
 from tests.keras_models.models.recurrent_cases import (
     edges,
@@ -93,7 +94,6 @@ HEADS = [
 
 @pytest.mark.parametrize("decoder,head,options", HEADS if TENSORFLOW else HEADS[:3])
 def test_heads_learn_and_searches_decode(decoder, head, options):
-    """A beam's score is the sum of what training gives its tokens: see `test_bodies`."""
     model = test_bodies.make("gru", head, decoder=decoder, **options)
     inputs = test_bodies.pairs()
     model.compile(keras.optimizers.Adam(0.02), loss=losses.negative_log_likelihood)
@@ -101,13 +101,16 @@ def test_heads_learn_and_searches_decode(decoder, head, options):
     before = float(model.evaluate(inputs, labels, verbose=0))
     model.fit(inputs, labels, epochs=12, verbose=0)
     assert float(model.evaluate(inputs, labels, verbose=0)) < before
-    if head in ("span_copy", "pointer_network"):
-        # Spans score otherwise; a pointer network cannot say all words.
-        return
-    found = decoded(
-        model, test_bodies.sources(inputs), beam_size=3, max_length=4, length_penalty=0.0
-    )
-    assert np.isfinite(numpy(found.scores)).all()
+    options = dict(max_length=4, beam_size=3, n_best=2, min_length=1)
+    found = decoded(model, test_bodies.sources(inputs), **options)
+    assert np.isfinite(found.scores).all() and (found.scores[:, 0] > -1e8).all()
+    extended = numpy(inputs["source_extended_ids"])
+    for row, k, t in np.argwhere(found.tokens >= test_bodies.V):
+        surface = extended[row, found.tokens[row, k, t] - test_bodies.V]
+        assert extended[row, found.copied_from[row, k, t]] == surface
+    if TENSORFLOW and head != "span_copy":
+        padded = decoded(model, test_bodies.sources(test_bodies.pairs(padding=2)), **options)
+        assert_same(found, padded, tolerance=1e-4)
 
 
 def test_one_layer_is_the_decoder_of_before():

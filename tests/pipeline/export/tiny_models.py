@@ -122,8 +122,9 @@ def transform_tiny(folder, recipe, rows, source_words, target_words, lexicon=Non
 
     names = ("source", "target", *columns)
     spec = {name: tf.io.FixedLenFeature([1], tf.string) for name in names}
-    # As in a pipeline, the graph has an input that no served text has.
+    # As in a pipeline, the graph has inputs that no served text has.
     spec["line"] = tf.io.FixedLenFeature([1], tf.int64)
+    spec["file"] = tf.io.FixedLenFeature([1], tf.string)
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
     config = {
         **views.transform_settings(recipe),
@@ -132,7 +133,12 @@ def transform_tiny(folder, recipe, rows, source_words, target_words, lexicon=Non
     if lexicon:
         translation_lexicon.write(str(folder), lexicon, {})
     raw = [
-        {**{name: [text.encode()] for name, text in zip(names, row)}, "line": [1]} for row in rows
+        {
+            **{name: [text.encode()] for name, text in zip(names, row)},
+            "line": [1],
+            "file": [b"pairs.tsv"],
+        }
+        for row in rows
     ]
     with tft_beam.Context(temp_dir=str(folder / "tmp")):
         transform_fn = (raw, metadata) | tft_beam.AnalyzeDataset(

@@ -11,21 +11,21 @@ RUSSIAN = "(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>
 
 
 @pytest.mark.parametrize(
-    ("count", "rule", "singular", "plural"),
+    ("count", "rule", "singular", "plural", "only_for_one"),
     [
-        (6, ARABIC, 1, 4),
-        (4, SLOVENIAN, 1, 0),
-        (3, RUSSIAN, 0, 2),
-        (1, "0", 0, 0),
-        (2, "n > 1", 0, 1),
-        (2, "n == 1", 1, 0),
-        (3, "(n == 0 || n == 1) ? 0 : n != 0 && n % 1000000 == 0 ? 1 : 2", 0, 2),
-        (5, "n==1 ? 0 : n==2 ? 1 : n<7 ? 2 : n<11 ? 3 : 4", 0, 4),
+        (6, ARABIC, 1, 4, True),
+        (4, SLOVENIAN, 1, 0, False),
+        (3, RUSSIAN, 0, 2, False),
+        (1, "0", 0, 0, False),
+        (2, "n > 1", 0, 1, False),
+        (2, "n == 1", 1, 0, True),
+        (3, "(n == 0 || n == 1) ? 0 : n != 0 && n % 1000000 == 0 ? 1 : 2", 0, 2, False),
+        (5, "n==1 ? 0 : n==2 ? 1 : n<7 ? 2 : n<11 ? 3 : 4", 0, 4, True),
     ],
 )
-def test_rules(count, rule, singular, plural):
+def test_rules(count, rule, singular, plural, only_for_one):
     header = f"Language: xx\nPlural-Forms:  nplurals={count}; plural={rule};\nX: plural=9;\n"
-    assert plural_forms_of(header) == PluralForms(count, singular, plural)
+    assert plural_forms_of(header) == PluralForms(count, singular, plural, only_for_one)
 
 
 def test_no_rule_and_rules_that_cannot_be_read():

@@ -1,5 +1,6 @@
 """Works off the jobs of a campaign: some at a time, each on cores of its own."""
 
+import contextlib
 import ctypes
 import dataclasses
 import os
@@ -188,6 +189,10 @@ def _in_child(cores: tuple[int, ...], nice: int) -> None:
     """Keeps a new process to its cores; it ends when the campaign does, however that ends."""
     os.sched_setaffinity(0, cores)
     os.nice(nice)
+    # Linux may weigh sessions against each other, and a process only within its session, which is
+    # its own here: then the session has to give way.
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w", encoding="ascii") as file:
+        file.write(str(nice))
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

@@ -106,10 +106,12 @@ class RecipeTuner(base_tuner.BaseTuner):
             or self.recipe.tuning.epochs
             or self.recipe.training.epochs
         )
-        # Several workers make the updates of one; the trials are trained in this process. A trial
+        # Several workers make the updates of one, and what is good for a member is good for its
+        # ensemble; the trials are trained in this process. A trial
         # that `hyperband` continues starts again: its learning rate falls over all of its epochs.
         return views.with_values(
-            self.recipe, {**values, "training.epochs": epochs, "training.workers": 1}
+            self.recipe,
+            {**values, "training.epochs": epochs, "training.workers": 1, "training.ensemble": 1},
         )
 
     def run_trial(self, trial: Trial, fn_args: Any) -> dict[str, float]:

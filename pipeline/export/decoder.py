@@ -18,8 +18,8 @@ from pipeline.features import (
     protected_roles,
     transform_assets,
 )
+from pipeline.features.written_ids import longest_output
 from pipeline.recipes.recipe import Recipe
-from pipeline.recipes.sections import DecodingConfig
 from pipeline.text import characters, tokenization
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
@@ -40,15 +40,6 @@ _SEQUENCES = ("tokens", "copied_from", "copy_probability")
 
 #: The fields of `decoding.Hypotheses` by name.
 Hypotheses = dict[str, tf.Tensor]
-
-
-def longest_output(source_length: tf.Tensor, config: DecodingConfig) -> tf.Tensor:
-    """Returns the longest output, in tokens, of a source padded to `source_length`.
-
-    It is factor * length + offset.
-    """
-    scaled = tf.cast(tf.cast(source_length, tf.float32) * config.max_length_factor, tf.int32)
-    return scaled + config.max_length_offset
 
 
 class Decoder(tf.Module):

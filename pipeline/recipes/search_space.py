@@ -23,6 +23,7 @@ FIXED = {
     "training.select_pairs": "it says how trials are compared",
     "training.max_updates": _CHANGES_COST,
     "training.max_seconds": _CHANGES_COST,
+    "training.ensemble": _CHANGES_COST,
     "training.seed": _CHANGES_COST,
     "training.deterministic": _CHANGES_COST,
     "training.workers": _CHANGES_COST,

@@ -11,6 +11,7 @@ from pipeline.recipes.sections import TrainingConfig
 _NOT_OF_LANGUAGE_MODELS = {
     "workers": "",
     "accumulated_batches": "",
+    "ensemble": "",
     "label_smoothing": ": its perplexity would rise",
     "unknown_word_rate": "",
     "max_updates": ", whose training ends by its epochs",
@@ -42,6 +43,8 @@ def check_training(recipe: RecipeKeys) -> None:
         )
     if training.label_smoothing:
         _check_label_smoothing(recipe)
+    if training.ensemble > 1:
+        _check_ensemble(recipe)
 
 
 def check_language_model_training(training: TrainingConfig) -> None:
@@ -82,6 +85,18 @@ def _check_optimizer(training: TrainingConfig) -> None:
         raise RecipeError(
             "The recipe key 'training.momentum' needs 'training.optimizer' = \"sgd\"."
         )
+
+
+def _check_ensemble(recipe: RecipeKeys) -> None:
+    for key, is_set, reason in (
+        ("training.initialize_from", recipe.training.initialize_from, "its members start apart"),
+        ("decoding.shortlist_size", recipe.decoding.shortlist_size, "it decodes among all words"),
+        ("model.encoder", recipe.model.segments, "it cannot average segmentations"),
+    ):
+        if is_set:
+            raise RecipeError(
+                f"The recipe key 'training.ensemble' must be 1 with this '{key}': {reason}."
+            )
 
 
 def _check_label_smoothing(recipe: RecipeKeys) -> None:

@@ -81,6 +81,12 @@ class Checkpoints:
         self._written = time.monotonic()
         self._took = 0.0
         self._failed = False
+        self._members: list[Checkpoints] = []
+
+    def of_a_member(self) -> "Checkpoints":
+        """Returns those of one training of several, in the same place; `clear` removes them too."""
+        self._members.append(Checkpoints(self._of_all, self._writes))
+        return self._members[-1]
 
     def load(self, digest: str) -> dict[str, Any] | None:
         """Returns the state in the newest complete checkpoint, or None; reports damaged ones.
@@ -157,6 +163,8 @@ class Checkpoints:
 
     def clear(self) -> None:
         """Removes them all: the training has ended and its model is saved."""
+        for member in self._members:
+            member.clear()
         if not self._writes or not self._of_all or not self.directory:
             return
         if tf.io.gfile.isdir(self.directory):

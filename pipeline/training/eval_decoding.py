@@ -10,9 +10,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_models import decoding
-from pipeline.export.answer_writer import AnswerWriter
-from pipeline.export.decoder import longest_output
 from pipeline.features import feature_names
+from pipeline.features.written_ids import IdWriter, longest_output
 from pipeline.metrics import registry
 from pipeline.metrics.scored_texts import Segment
 from pipeline.metrics.scoring_options import ScoringOptions
@@ -41,7 +40,7 @@ class EvalDecoding:
     recipe: Recipe
     pairs: Sequence[Mapping[str, tf.Tensor]]
     references: Sequence[str]
-    writer: AnswerWriter
+    writer: IdWriter
 
     @classmethod
     def of(cls, recipe: Recipe, files: Sequence[str], vocabulary: Sequence[str]) -> "EvalDecoding":
@@ -66,7 +65,7 @@ class EvalDecoding:
 
         drawn = draw_pairs(files, names, config.select_pairs or None, fits)
         rows = sorted(drawn, key=lambda pair: int(tf.size(pair["source_ids"])))
-        writer = AnswerWriter(recipe, tf.constant(list(vocabulary)))
+        writer = IdWriter(recipe, tf.constant(list(vocabulary)))
         batches, references = [], []
         for start in range(0, len(rows), _BATCH):
             part = rows[start : start + _BATCH]
@@ -146,7 +145,7 @@ def _padding_of(name: str, value: tf.Tensor) -> tf.Tensor:
     return tf.constant(feature_names.PADDING.get(name, 0), value.dtype)
 
 
-def _texts(writer: AnswerWriter, ids: tf.RaggedTensor, surfaces: tf.Tensor) -> list[str]:
+def _texts(writer: IdWriter, ids: tf.RaggedTensor, surfaces: tf.Tensor) -> list[str]:
     """Returns the texts of extended ids, `[N, (T)]`, with the surfaces of their sources."""
     texts = writer.texts_of(ids.to_tensor(), tf.cast(ids.row_lengths(), tf.int32), surfaces)
     return [text.decode() for text in texts.numpy().tolist()]

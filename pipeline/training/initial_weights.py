@@ -73,6 +73,11 @@ def check_recipe(recipe: Mapping[str, Any], initial: Mapping[str, Any], path: st
     Raises:
         InitialModelError: they differ in a key that decides what the network is made of.
     """
+    if initial.get("training", {}).get("ensemble", 1) > 1:
+        raise InitialModelError(
+            f"The model {path} of training.initialize_from is an ensemble, whose members' weights "
+            "belong to several networks: name a model with training.ensemble = 1."
+        )
     for key in _NETWORK_KEYS:
         ours, theirs = _value(recipe, key), _value(initial, key)
         if ours != theirs:

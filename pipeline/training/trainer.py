@@ -14,6 +14,7 @@ from pipeline.training import (
 )
 from pipeline.training.checkpointing import Checkpointing, TrainingState, load_state
 from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
+from pipeline.training.ensemble_training import train_members
 from pipeline.training.fitting import Fitting
 from pipeline.training.loaded_split import LoadedSplit
 from pipeline.training.model_building import build_model
@@ -120,9 +121,16 @@ def train_transformed(
     checkpoints: Checkpoints | None = None,
     workers: Workers | None = None,
 ) -> tuple[keras.Model, TrainingFacts]:
-    """Trains on the files of TFX's Trainer; returns what `train` does."""
+    """Trains on the files of TFX's Trainer; returns what `train`, or `train_members`, does."""
     inputs = TrainingInputs.of(recipe, arguments, transform_output)
-    return train(recipe, inputs, checkpoints, workers)
+    if recipe.training.ensemble == 1:
+        return train(recipe, inputs, checkpoints, workers)
+    return train_members(
+        recipe,
+        inputs,
+        checkpoints or Checkpoints(),
+        lambda member, own, kept: train(member, own, kept, workers),
+    )
 
 
 def _begin_with(model: keras.Model, inputs: TrainingInputs) -> InitialFacts | None:

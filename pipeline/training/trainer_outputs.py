@@ -85,6 +85,7 @@ class TrainingFacts(_TrainingFacts, total=False):
         words: of a language model's text, by split.
         validation_perplexity: of a language model, the lowest.
         initialized_from: what was taken from another model.
+        members: of an ensemble, the facts of each member's training.
         tuning: after a search, what `search_space.read_found` gave.
     """
 
@@ -96,6 +97,7 @@ class TrainingFacts(_TrainingFacts, total=False):
     words: dict[str, int]
     validation_perplexity: float
     initialized_from: InitialFacts
+    members: list["TrainingFacts"]
     tuning: Mapping[str, Any]
 
 

@@ -98,6 +98,9 @@ class TrainingConfig:
     # Above 1, small corpora of `data.corpora` are read more often and large ones less: their shares
     # of an epoch, raised to the power 1 / T. The epoch stays as long.
     corpus_temperature: float = number(1.0, low=1.0)
+    # How many networks are trained, one after the other, with seeds from `seed` on. The model
+    # predicts the mean of what they predict.
+    ensemble: int = number(1, low=1, high=16)
     # The seed of first weights, dropout and the order of the pairs.
     seed: int = 1
     # The first weights are those of this model: the folder of a pushed version, of a model or of a

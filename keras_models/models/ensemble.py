@@ -29,6 +29,22 @@ class Ensemble(keras.Model):
 
     References:
         Sutskever, Vinyals, Le 2014, section 3.6
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_models.models import Ensemble, RecurrentSeq2Seq
+    >>> members = [RecurrentSeq2Seq(
+    ...     source_vocabulary_size=20, target_vocabulary_size=10, hidden_size=8, embedding_size=4)
+    ...     for _ in range(2)]
+    >>> log_probs = Ensemble(members)({
+    ...     "source_ids": np.array([[4, 5, 6]]),
+    ...     "source_extended_ids": np.array([[10, 11, 12]]),
+    ...     "target_input_ids": np.array([[2, 7]]),
+    ...     "target_extended_ids": np.array([[7, 3]]),
+    ... })
+    >>> tuple(log_probs.shape)
+    (1, 2)
     """
 
     def __init__(self, members, name=None):

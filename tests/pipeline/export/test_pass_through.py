@@ -57,7 +57,11 @@ def test_a_lexicon_has_its_say():
     features = features_of(["denver 5", "oslo 5"], copies=[["denver:_ci", "5"], ["oslo", "5"]])
     assert PassThrough(make_recipe()).passes(features).numpy().tolist() == [False, True]
     features = features_of(["haus 5", "hut 5"], rows=[[7, 1], [1, 1]])
-    assert PassThrough(make_recipe()).passes(features).numpy().tolist() == [False, True]
+    reading = make_recipe(model={"head": "lexicon_bias"}, lexicon={"kind": "learned"})
+    assert PassThrough(reading).passes(features).numpy().tolist() == [False, True]
+    # A lexicon that taught the attention is not asked when a text is answered.
+    taught = make_recipe(training={"guided_alignment_weight": 0.5}, lexicon={"kind": "learned"})
+    assert PassThrough(taught).passes(features).numpy().tolist() == [True, True]
 
 
 def test_characters_that_units_lack_are_unknown():

@@ -1,7 +1,8 @@
 """A metric of the outputs that a network in training writes for its eval split."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from keras_models import decoding
 from pipeline.features import feature_names
 from pipeline.features.written_ids import IdWriter, longest_output
-from pipeline.metrics import registry
-from pipeline.metrics.scored_texts import Segment
+from pipeline.metrics import scoring
+from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import training_data
@@ -24,7 +25,11 @@ from pipeline.training.selection import Selection
 _BATCH = 64
 
 
-@dataclasses.dataclass(frozen=True)
+#: A greedy search: inputs to tokens `[N, T]` and lengths `[N]`.
+Search = Callable[[Mapping[str, tf.Tensor]], tuple[tf.Tensor, tf.Tensor]]
+
+
+@dataclasses.dataclass
 class EvalDecoding:
     """Decodes pairs of the eval split and measures the outputs.
 
@@ -41,6 +46,8 @@ class EvalDecoding:
     pairs: Sequence[Mapping[str, tf.Tensor]]
     references: Sequence[str]
     writer: IdWriter
+    # The model that was measured last, and its search, which is traced one time for all epochs.
+    _search: tuple[keras.Model, Search] | None = dataclasses.field(default=None, init=False)
 
     @classmethod
     def of(cls, recipe: Recipe, files: Sequence[str], vocabulary: Sequence[str]) -> "EvalDecoding":
@@ -90,15 +97,17 @@ class EvalDecoding:
             tokens, lengths = search({name: batch[name] for name in names})
             ragged = tf.RaggedTensor.from_tensor(tokens, lengths=lengths)
             outputs += _texts(self.writer, ragged, batch[training_data.SURFACES])
-        metric = registry.create_metric(self.metric, ScoringOptions.of(self.recipe))
-        sums = metric.zero()
-        for output, reference in zip(outputs, self.references, strict=True):
-            sums = metric.add(sums, metric.statistics(Segment(output, (reference,))))
-        value = metric.value(sums)
-        return float("nan") if value is None else float(value)
+        texts = ScoredTexts(outputs, self.references)
+        options = ScoringOptions.of(self.recipe, bootstrap_samples=0)
+        value = scoring.score(self.metric, texts, options)[self.metric].value
+        return math.nan if value is None else value
 
-    def _search_of(self, model: keras.Model) -> Any:
-        # Traced anew for each training: the model is another one.
+    def _search_of(self, model: keras.Model) -> Search:
+        if self._search is None or self._search[0] is not model:
+            self._search = model, self._make_search(model)
+        return self._search[1]
+
+    def _make_search(self, model: keras.Model) -> Search:
         config = self.recipe.decoding
 
         @tf.function(reduce_retracing=True, autograph=False)
@@ -113,7 +122,8 @@ class EvalDecoding:
             )
             return found.tokens[:, 0], found.lengths[:, 0]
 
-        return search
+        made: Search = search
+        return made
 
 
 class DecodedMetric(keras.callbacks.Callback):

@@ -9,6 +9,8 @@ import pathlib
 
 import pytest
 
+from tests.docstring_examples import assert_holds, names_with_examples
+
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGES = ("pipeline", "components", "serving", "benchmarks")
 
@@ -34,11 +36,9 @@ def examples():
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_an_example_holds(example):
-    said = []
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert runner.run(example, out=said.append).failed == 0, "".join(said)
+    assert_holds(example)
 
 
 def test_what_others_import_has_an_example():
-    with_examples = {example.name.rpartition(".")[2] for example in examples()}
+    with_examples = names_with_examples(examples())
     assert {"format_answer", "load_recipe", "protected_tokens", "score"} <= with_examples

@@ -194,3 +194,27 @@ def randomize(layer, seed=0, scale=0.5):
     rng = np.random.default_rng(seed)
     for weight in layer.trainable_weights:
         weight.assign(rng.normal(scale=scale, size=weight.shape).astype("float32"))
+
+
+def assert_slopes(layer, gradients, function, rng, atol):
+    """Asserts gradients of a layer's weights by central differences, one number of each weight.
+
+    Args:
+        gradients: what `value_and_gradients` gave for the trainable weights.
+        function: a float64 oracle of the value, which reads the weights as they are.
+        rng: draws the numbers.
+        atol: absolute tolerance.
+    """
+    for weight, gradient in zip(layer.trainable_weights, gradients, strict=True):
+        before = numpy(weight.value)
+        at = tuple(rng.integers(0, size) for size in before.shape)
+        sides, places = [], []
+        for change in (-2e-3, 2e-3):
+            moved = before.copy()
+            moved[at] += change
+            weight.assign(moved)
+            sides.append(function())
+            places.append(float(moved[at]))
+        weight.assign(before)
+        slope = (sides[1] - sides[0]) / (places[1] - places[0])
+        np.testing.assert_allclose(gradient[at], slope, rtol=2e-3, atol=atol, err_msg=weight.path)

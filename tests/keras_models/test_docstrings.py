@@ -10,6 +10,7 @@ import pkgutil
 import pytest
 
 import keras_models
+from tests.docstring_examples import assert_holds, names_with_examples
 
 
 def examples():
@@ -25,13 +26,11 @@ def examples():
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_an_example_holds(example):
-    said = []
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert runner.run(example, out=said.append).failed == 0, "".join(said)
+    assert_holds(example)
 
 
 def test_every_layer_head_body_and_loss_has_an_example():
-    with_examples = {example.name.rpartition(".")[2] for example in examples()}
+    with_examples = names_with_examples(examples())
     names = {
         **vars(keras_models.layers),
         **vars(keras_models.heads),

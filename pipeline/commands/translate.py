@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from pipeline.commands import arguments, model_folders, output
 from pipeline.commands.command_error import CommandError
 from pipeline.common import progress, whole_files
+from pipeline.documents import languages
 from pipeline.documents.columns import ColumnNames
 from pipeline.documents.document import Document
 from pipeline.documents.formats import FORMATS, format_of
+from pipeline.documents.options import Options
 from pipeline.documents.translation import Outcome, answer_texts, choose
 
 if TYPE_CHECKING:
@@ -67,6 +69,12 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         default="target",
         metavar="NAME",
         help="column of the translations (default: target)",
+    )
+    parser.add_argument(
+        "--target-language",
+        metavar="TAG",
+        help="language of the translations, such as pt-BR, for plurals and for files that name it "
+        "(default: by the path of the output, as in values-pt-rBR/ and messages_fr.json)",
     )
     parser.add_argument(
         "--n-best", action="store_true", help="write JSON Lines with all outputs of the beam"
@@ -165,8 +173,19 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
         if name == "auto":
             name = "text" if path == "-" else format_of(path)
         columns = ColumnNames(options.source_column, options.target_column)
-        jobs.append(_Job(path, target, name, FORMATS[name].read(path, _content(path), columns)))
+        language = _language(options.target_language, target)
+        document = FORMATS[name].read(path, _content(path), Options(columns, language))
+        jobs.append(_Job(path, target, name, document))
     return jobs
+
+
+def _language(tag: str | None, target: str) -> str:
+    """Returns the language of the translations: the one that is named, or that of the path."""
+    if tag is None:
+        return languages.language_of_path(os.path.abspath(target))
+    if language := languages.normalize(tag):
+        return language
+    raise CommandError(f"--target-language {tag} is no known language: give a tag such as pt-BR.")
 
 
 def _content(path: str) -> bytes:

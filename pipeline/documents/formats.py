@@ -7,9 +7,10 @@ import dataclasses
 import os
 from collections.abc import Callable
 
-from pipeline.documents.columns import ColumnNames
+from pipeline.documents.android_document import AndroidDocument
 from pipeline.documents.document import Document, DocumentError
 from pipeline.documents.json_lines_document import JsonLinesDocument
+from pipeline.documents.options import Options
 from pipeline.documents.po_document import PoDocument
 from pipeline.documents.table_document import TableDocument
 from pipeline.documents.text_document import TextDocument
@@ -21,25 +22,32 @@ class Format:
 
     Attributes:
         suffixes: those of its files.
-        read: function of a path for messages, the file's content, and the names of columns.
+        read: function of a path for messages, the file's content, and options.
     """
 
     suffixes: tuple[str, ...]
-    read: Callable[[str, bytes, ColumnNames], Document]
+    read: Callable[[str, bytes, Options], Document]
 
 
 #: By the name that a user gives.
 FORMATS = {
-    "text": Format((".txt",), lambda path, content, columns: TextDocument(path, content)),
+    "text": Format((".txt",), lambda path, content, options: TextDocument(path, content)),
     "tsv": Format(
         (".tsv",),
-        lambda path, content, columns: TableDocument(path, content, "\t", False, columns),
+        lambda path, content, options: TableDocument(path, content, "\t", False, options.columns),
     ),
     "csv": Format(
-        (".csv",), lambda path, content, columns: TableDocument(path, content, ",", True, columns)
+        (".csv",),
+        lambda path, content, options: TableDocument(path, content, ",", True, options.columns),
     ),
-    "jsonl": Format((".jsonl",), JsonLinesDocument),
-    "gettext": Format((".po", ".pot"), lambda path, content, columns: PoDocument(path, content)),
+    "jsonl": Format(
+        (".jsonl",),
+        lambda path, content, options: JsonLinesDocument(path, content, options.columns),
+    ),
+    "gettext": Format(
+        (".po", ".pot", ".mo"), lambda path, content, options: PoDocument(path, content)
+    ),
+    "android": Format((".xml",), AndroidDocument),
 }
 
 

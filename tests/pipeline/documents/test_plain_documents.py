@@ -6,16 +6,14 @@ import json
 
 import pytest
 
-from pipeline.documents.columns import ColumnNames
 from pipeline.documents.document import DocumentError, with_ends_of
 from pipeline.documents.formats import FORMATS, format_of
-
-COLUMNS = ColumnNames()
+from pipeline.documents.options import Options
 
 
 def read(name, content):
     content = content if isinstance(content, bytes) else content.encode()
-    return FORMATS[name].read(f"file.{name}", content, COLUMNS)
+    return FORMATS[name].read(f"file.{name}", content, Options())
 
 
 def shouted(document):

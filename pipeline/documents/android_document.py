@@ -1,0 +1,216 @@
+"""Android's string resources: strings.xml."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from pipeline.documents.document import DocumentError, decode
+from pipeline.documents.edits import Place
+from pipeline.documents.inline_text import CLOSE, EMPTY, OPEN, InlineText, Mark, Piece
+from pipeline.documents.options import Options
+from pipeline.documents.resource_document import Node, ResourceDocument, Value
+from pipeline.documents.xml_tree import Element, escape, read_xml, tokens
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.)|$)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "\n": ""}
+_WRITTEN = {"'": r"\'", '"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t"}
+_SPACE = " \t\n\r\f\v"
+# A reference to another resource.
+_REFERENCE = re.compile(r"[@?](?:\+?[\w.]+:)?(?:[\w.]+/)?[\w.]+|@null|@empty")
+_PLACEHOLDER = re.compile(r"%(?:\d+\$)?[-#+ 0,(]*\d*(?:\.\d+)?[a-zA-Z]|\{[^{}\s]*\}")
+_DIALECTS = ("java", "icu", "template")
+
+
+class AndroidDocument(ResourceDocument):
+    """A file of `<string>`, `<plurals>` and `<string-array>`.
+
+    Args:
+        path: its name in messages.
+        content: its bytes.
+        options: the language of the translations, and what is translated already.
+
+    Raises:
+        DocumentError: it is not well-formed, or has no resources.
+    """
+
+    def __init__(self, path: str, content: bytes, options: Options) -> None:
+        self._path = path
+        text, mark = decode(path, content)
+        super().__init__(text, mark, options.language)
+
+    def read(self, text: str) -> list[Node]:
+        """See `ResourceDocument`."""
+        root = read_xml(self._path, text)
+        if root.name != "resources":
+            raise DocumentError(
+                f"{self._path} is not a file of Android's resources: its root is {root.name}."
+            )
+        nodes = []
+        end = root.tag_end
+        for element in root.children:
+            if element.attributes.get("translatable") != "false":
+                nodes += _nodes_of(text, element, (end, element.end))
+            end = element.end
+        return nodes
+
+
+def _nodes_of(text: str, element: Element, chunk: Place) -> list[Node]:
+    attributes = element.attributes
+    name = "/".join(attributes[key] for key in ("name", "product") if key in attributes)
+    line = text.count("\n", 0, element.begin) + 1
+    is_string = element.name == "string" or (
+        element.name == "item" and attributes.get("type") == "string"
+    )
+    node = Node(f"{element.name}/{name}", line, chunk)
+    if is_string:
+        node.value = _value(text, element)
+        return [node]
+    if element.name not in ("plurals", "string-array"):
+        return []
+    node.is_plural, node.inner = element.name == "plurals", element.inner
+    end = element.tag_end
+    for number, item in enumerate(element.children):
+        key = item.attributes.get("quantity", "") if node.is_plural else str(number)
+        line = text.count("\n", 0, item.begin) + 1
+        child = Node(key, line, (end, item.end), _value(text, item))
+        if found := re.search(r"quantity\s*=\s*[\"']([^\"']*)", text[item.begin : item.tag_end]):
+            child.name = item.begin + found.start(1), item.begin + found.end(1)
+        node.children.append(child)
+        end = item.end
+    return [node]
+
+
+def _value(text: str, element: Element) -> Value | None:
+    """Returns the text of an element; None if it refers to another resource."""
+    if element.is_empty:
+        return None
+    begin, end = element.inner
+    raw = text[begin:end]
+    begin += len(raw) - len(raw.lstrip(_SPACE))
+    end -= len(raw) - len(raw.rstrip(_SPACE)) if raw.strip(_SPACE) else 0
+    parts = list(tokens(text, begin, end))
+    in_cdata = len(parts) == 1 and parts[0].kind == "cdata"
+    if _REFERENCE.fullmatch(text[begin:end]):
+        return None
+    if in_cdata:
+        begin, end = begin + len("<![CDATA["), end - len("]]>")
+    reader = _Reader()
+    pieces: list[Piece] = []
+    # The name of the element whose content is not to be translated, and where it begins.
+    closed: tuple[str, int, int] | None = None
+    for token in parts:
+        if closed:
+            name, at, depth = closed
+            depth += (token.kind == OPEN) - (token.kind == CLOSE)
+            closed = (name, at, depth) if depth else None
+            if not depth:
+                pieces.append(_opaque(text[at : token.end], name))
+                reader.after_space = False
+        elif token.kind in ("text", "cdata"):
+            pieces.append(reader.read(token.text))
+        elif token.kind == OPEN and ":" in token.name:
+            closed = token.name, token.begin, 1
+        elif token.kind in (OPEN, CLOSE, EMPTY):
+            pieces.append(Mark(token.raw, token.raw, token.kind, token.name))
+        elif token.kind == "entity":
+            pieces.append(Mark(token.raw, token.raw))
+    write: Callable[[Sequence[Piece]], str] = _write_cdata if in_cdata else _write
+    return Value((begin, end), InlineText(pieces, _DIALECTS), write, _refuse)
+
+
+def _opaque(raw: str, name: str) -> Mark:
+    """Returns the mark of an element whose content is not translated, such as `xliff:g`."""
+    content = "".join(token.text for token in tokens(raw, 0, len(raw)))
+    if _PLACEHOLDER.fullmatch(content):
+        return Mark(raw, content)
+    found = re.match(r"<[^>]*?\sid\s*=\s*(\"[^\"]*\"|'[^']*')", raw)
+    return Mark(raw, f"<{name} id={found[1]}/>" if found else f"<{name}/>")
+
+
+class _Reader:
+    """Reads characters as Android's compiler does: escapes, quotes and white space."""
+
+    def __init__(self) -> None:
+        self._in_quotes = False
+        self.after_space = False
+
+    def read(self, text: str) -> str:
+        """Returns the text of characters; quotes may begin in one call and end in another."""
+        read = []
+        position = 0
+        while position < len(text):
+            letter = text[position]
+            position += 1
+            if letter == "\\":
+                match = _ESCAPE.match(text, position - 1)
+                assert match
+                position = match.end()
+                other = match[2] or ""
+                letter = chr(int(match[1], 16)) if match[1] else _ESCAPED.get(other, other)
+                self.after_space = False
+            elif letter == '"':
+                self._in_quotes = not self._in_quotes
+                continue
+            elif letter in _SPACE and not self._in_quotes:
+                if self.after_space:
+                    continue
+                letter, self.after_space = " ", True
+            else:
+                self.after_space = False
+            read.append(letter)
+        # Escapes can be halves of one character.
+        return "".join(read).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _written(text: str, at_begin: bool, at_end: bool, after_space: bool) -> str:
+    """Returns characters with Android's escapes.
+
+    Args:
+        text: the characters.
+        at_begin, at_end: whether the string begins and ends with them.
+        after_space: whether a blank stands before them.
+    """
+    written = []
+    for number, letter in enumerate(text):
+        first, last = at_begin and number == 0, at_end and number == len(text) - 1
+        if letter == " " and (first or last or after_space):
+            written.append(r"\u0020")
+        elif letter in _WRITTEN:
+            written.append(_WRITTEN[letter])
+        elif letter in "@?" and first:
+            written.append("\\" + letter)
+        elif letter < " " or letter in "\ufffe\uffff":
+            written.append(f"\\u{ord(letter):04x}")
+        else:
+            written.append(letter)
+        after_space = letter == " " and written[-1] == " "
+    return "".join(written)
+
+
+def _has_text(piece: Piece) -> bool:
+    """Whether a piece is characters, or markup that stands for some."""
+    return isinstance(piece, str) or (piece.kind == EMPTY and not piece.raw.endswith("/>"))
+
+
+def _write(pieces: Sequence[Piece]) -> str:
+    written = []
+    after_space = False
+    with_text = [number for number, piece in enumerate(pieces) if _has_text(piece)]
+    for number, piece in enumerate(pieces):
+        if isinstance(piece, Mark):
+            written.append(piece.raw)
+            after_space = after_space and not _has_text(piece)
+            continue
+        part = _written(piece, number == with_text[0], number == with_text[-1], after_space)
+        after_space = part.endswith(" ")
+        written.append(escape(part))
+    return "".join(written)
+
+
+def _write_cdata(pieces: Sequence[Piece]) -> str:
+    text = "".join(piece for piece in pieces if isinstance(piece, str))
+    # What would end the section is cut in two.
+    return _written(text, True, True, False).replace("]]>", "]]]]><![CDATA[>")
+
+
+def _refuse(text: str) -> str:
+    return "Android's strings cannot hold the character U+0000" if "\0" in text else ""

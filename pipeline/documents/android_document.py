@@ -1,7 +1,7 @@
 """Android's string resources: strings.xml."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Place
@@ -113,8 +113,8 @@ def _value(text: str, element: Element) -> Value | None:
             pieces.append(Mark(token.raw, token.raw, token.kind, token.name))
         elif token.kind == "entity":
             pieces.append(Mark(token.raw, token.raw))
-    write: Callable[[Sequence[Piece]], str] = _write_cdata if in_cdata else _write
-    return Value((begin, end), InlineText(pieces, _DIALECTS), write, _refuse)
+    write = _write_cdata if in_cdata else _write
+    return Value((begin, end), [InlineText(pieces, _DIALECTS)], write, _refuse)
 
 
 def _opaque(raw: str, name: str) -> Mark:
@@ -191,7 +191,8 @@ def _has_text(piece: Piece) -> bool:
     return isinstance(piece, str) or (piece.kind == EMPTY and not piece.raw.endswith("/>"))
 
 
-def _write(pieces: Sequence[Piece]) -> str:
+def _write(parts: Sequence[Sequence[Piece]]) -> str:
+    (pieces,) = parts
     written = []
     after_space = False
     with_text = [number for number, piece in enumerate(pieces) if _has_text(piece)]
@@ -206,8 +207,8 @@ def _write(pieces: Sequence[Piece]) -> str:
     return "".join(written)
 
 
-def _write_cdata(pieces: Sequence[Piece]) -> str:
-    text = "".join(piece for piece in pieces if isinstance(piece, str))
+def _write_cdata(parts: Sequence[Sequence[Piece]]) -> str:
+    text = "".join(piece for piece in parts[0] if isinstance(piece, str))
     # What would end the section is cut in two.
     return _written(text, True, True, False).replace("]]>", "]]]]><![CDATA[>")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from pipeline.documents.android_document import AndroidDocument
 from pipeline.documents.document import Document, DocumentError
+from pipeline.documents.i18n_json_document import ArbDocument, I18nJsonDocument
 from pipeline.documents.json_lines_document import JsonLinesDocument
 from pipeline.documents.options import Options
 from pipeline.documents.po_document import PoDocument
@@ -48,6 +49,8 @@ FORMATS = {
         (".po", ".pot", ".mo"), lambda path, content, options: PoDocument(path, content)
     ),
     "android": Format((".xml",), AndroidDocument),
+    "json": Format((".json",), I18nJsonDocument),
+    "arb": Format((".arb",), ArbDocument),
 }
 
 

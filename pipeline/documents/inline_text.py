@@ -7,13 +7,16 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from pipeline.text.placeholders import DIALECTS, syntax_of
+from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
+from pipeline.text.placeholders import syntax_of
 from pipeline.text.placeholders.protected_syntax import BEGIN_MARK, MARKED
 
 OPEN, CLOSE, EMPTY = "open", "close", "empty"
 _MARKED = re.compile(MARKED)
-#: What a text must have as often as its source, in formats of all frameworks.
-_ALL_DIALECTS = tuple(name for name in DIALECTS if name not in ("strftime", "variables", "shell"))
+_TAG = re.compile(
+    r"<(/?)([A-Za-z][\w:.\-]*|[0-9]+)((?:\s+(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)?)(/?)>"
+)
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +40,19 @@ class Mark:
 Piece: TypeAlias = str | Mark
 
 
+def with_tags(text: str) -> list[Piece]:
+    """Returns a text in which tags are characters, with its tags as marks."""
+    pieces: list[Piece] = []
+    end = 0
+    for match in _TAG.finditer(text):
+        pieces.append(text[end : match.start()])
+        is_void = match[4] or match[2].lower() in _VOID
+        kind = CLOSE if match[1] else EMPTY if is_void else OPEN
+        pieces.append(Mark(match[0], match[0], kind, match[2]))
+        end = match.end()
+    return [*pieces, text[end:]]
+
+
 class InlineText:
     """A text with markup.
 
@@ -49,7 +65,9 @@ class InlineText:
         problem: why its markup cannot be told from its characters; empty if it can.
     """
 
-    def __init__(self, pieces: Sequence[Piece], dialects: Sequence[str] = _ALL_DIALECTS) -> None:
+    def __init__(
+        self, pieces: Sequence[Piece], dialects: Sequence[str] = DEFAULT_PLACEHOLDERS
+    ) -> None:
         self._dialects = tuple(dialects)
         pieces = _distinct(list(_joined(pieces)))
         self._marks = {piece.shown: piece for piece in pieces if isinstance(piece, Mark)}
@@ -74,7 +92,7 @@ class InlineText:
         pieces = self.pieces_of(translation)
         if _marks_of(pieces) != _marks_of(self.pieces_of(self.text)):
             return "the model's output has other markup than its source"
-        if not _is_nested(pieces):
+        if not _is_nested(pieces) and _is_nested(self.pieces_of(self.text)):
             return "the markup of the model's output is not well nested"
         if self._placeholders_of(translation) != self.placeholders:
             return "the model's output has other placeholders than its source"

@@ -3,12 +3,20 @@
 import functools
 import os
 import re
+from collections.abc import Mapping
 
 import babel
 from babel.plural import PluralRule
 
+from pipeline.documents.inline_text import InlineText
+
 #: All categories, in the order in which files list them.
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
+
+#: Why a plural cannot be translated.
+UNKNOWN = (
+    "the plural forms of the translations' language are unknown: name it with --target-language"
+)
 
 # `values-pt-rBR` and `values-b+sr+Latn` of Android, `pt-BR.lproj` of Apple.
 _FOLDER = re.compile(r"values-(?P<android>.+)|(?P<apple>.+)\.lproj")
@@ -80,9 +88,30 @@ def _rule(language: str, ordinal: bool) -> PluralRule | None:
 
 
 @functools.cache
-def serves_one(language: str, category: str, ordinal: bool = False) -> tuple[bool, bool]:
+def _serves_one(language: str, category: str, ordinal: bool) -> tuple[bool, bool]:
     """Returns whether a category serves the number 1, and whether it serves no other number."""
     rule = _rule(language, ordinal)
     assert rule
     numbers = [number for number in _NUMBERS if rule(number) == category]
     return 1 in numbers, numbers == [1]
+
+
+def source_category(
+    category: str, texts: Mapping[str, InlineText], language: str, ordinal: bool = False
+) -> str:
+    """Returns the form of the source that a category of the target's language translates.
+
+    Args:
+        category: a category of the language.
+        texts: category of the source's language to text; there is `other`.
+        language: that of the target.
+        ordinal: whether the numbers are ordinal.
+    """
+    if category == "other" or category not in CATEGORIES:
+        return category
+    serves_one, only_one = _serves_one(language, category, ordinal)
+    if "one" in texts and serves_one:
+        # "One file" must not stand for 21 files.
+        names_number = texts["one"].placeholders >= texts["other"].placeholders
+        return "one" if only_one or names_number else "other"
+    return category if category in texts and category != "one" else "other"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pipeline.documents import languages
 from pipeline.documents.document import Document, Segment
 from pipeline.documents.edits import Edit, Place, edited
-from pipeline.documents.inline_text import InlineText, Piece
+from pipeline.documents.inline_text import InlineText, Mark, Piece
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,15 +16,37 @@ class Value:
 
     Attributes:
         place: where it is written, without what surrounds it, such as quotes that stay.
-        inline: the text.
-        write: returns how pieces of a translation are written at the place.
+        parts: the text; several where it holds the forms of a plural itself.
+        write: returns what is written at the place for the pieces of each part's translation.
         refuse: returns why a translation cannot be written; empty if it can.
+        problem: why the text cannot be translated; empty if it can.
     """
 
     place: Place
-    inline: InlineText
-    write: Callable[[Sequence[Piece]], str]
+    parts: Sequence[InlineText]
+    write: Callable[[Sequence[Sequence[Piece]]], str]
     refuse: Callable[[str], str] = lambda text: ""
+    problem: str = ""
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing to translate."""
+        return not self.problem and not any(part.text.strip() for part in self.parts)
+
+
+def one_part(
+    place: Place,
+    pieces: Sequence[Piece],
+    write: Callable[[str], str],
+    refuse: Callable[[str], str] = lambda text: "",
+) -> Value:
+    """Returns the value of a text whose characters need escapes and whose markup needs none."""
+    return Value(
+        place,
+        [InlineText(pieces)],
+        lambda parts: "".join(p.raw if isinstance(p, Mark) else write(p) for p in parts[0]),
+        refuse,
+    )
 
 
 @dataclasses.dataclass
@@ -82,9 +104,10 @@ class ResourceDocument(Document):
         super().__init__()
         self.text, self.mark, self.language = text, mark, language
         self.nodes = self.read(text)
-        self._values: list[Value] = []
-        # Each leaf's segment, and each plural's forms, by the identity of the node.
-        self._segments: dict[int, int] = {}
+        # The text and the value of each segment.
+        self._parts: list[tuple[InlineText, Value]] = []
+        # Each leaf's segments, and each plural's forms, by the identity of the node.
+        self._segments: dict[int, list[int]] = {}
         self._forms: dict[int, list[_Form]] = {}
         for node in self.nodes:
             self._sort(node)
@@ -96,77 +119,71 @@ class ResourceDocument(Document):
     def _sort(self, node: Node) -> None:
         if node.is_plural:
             self._sort_plural(node)
-        elif node.value:
-            if not node.value.inline.text.strip():
+            return
+        if value := node.value:
+            problem = value.problem or next((p.problem for p in value.parts if p.problem), "")
+            if value.is_blank:
                 self.blank.append(node.line)
-            elif problem := node.value.inline.problem:
+            elif problem:
                 self.problems.append((node.line, problem))
             else:
-                self._segments[id(node)] = self._add(node.line, node.value)
-        for child in () if node.is_plural else node.children:
+                self._segments[id(node)] = [self._add(node.line, v, value) for v in value.parts]
+        for child in node.children:
             self._sort(child)
 
-    def _add(self, line: int, value: Value) -> int:
-        self.segments.append(Segment(line, value.inline.text))
-        self._values.append(value)
-        return len(self._values) - 1
+    def _add(self, line: int, part: InlineText, value: Value) -> int:
+        self.segments.append(Segment(line, part.text))
+        self._parts.append((part, value))
+        return len(self._parts) - 1
 
     def _sort_plural(self, node: Node) -> None:
-        of_category = {child.key: child for child in node.children if child.value}
-        values = [child.value for child in of_category.values() if child.value]
-        if not values or not any(value.inline.text.strip() for value in values):
+        children = {child.key: child for child in node.children}
+        values = {child.key: child.value for child in node.children if child.value}
+        problem = next((value.problem for value in values.values() if value.problem), "")
+        if not problem and any(len(value.parts) != 1 for value in values.values()):
+            problem = "a plural in a plural"
+        if problem:
+            self.problems.append((node.line, problem))
+            return
+        texts = {key: value.parts[0] for key, value in values.items()}
+        wanted = languages.categories(self.language, node.ordinal)
+        problem = next((text.problem for text in texts.values() if text.problem), "")
+        if not any(text.text.strip() for text in texts.values()):
             self.blank.append(node.line)
             return
-        other = of_category.get("other")
-        wanted = languages.categories(self.language, node.ordinal)
-        problem = next((v.inline.problem for v in values if v.inline.problem), "")
-        if other is None:
+        if "other" not in texts:
             problem = "a plural without the form other"
         elif not wanted:
-            problem = (
-                "the plural forms of the translations' language are unknown: name it with "
-                "--target-language"
-            )
-        if problem or other is None:
+            problem = languages.UNKNOWN
+        if problem:
             self.problems.append((node.line, problem))
             return
         forms: list[_Form] = []
         added: dict[str, int] = {}
-        # Forms for a number itself, such as =0, belong to no language.
-        exact = [key for key in of_category if key not in languages.CATEGORIES]
-        for category in (*exact, *wanted):
-            source = self._source_of(category, of_category, other, node.ordinal)
+        for category in wanted:
+            chosen = languages.source_category(category, texts, self.language, node.ordinal)
+            source, text = children[chosen], texts[chosen]
             assert source.value
-            text = source.value.inline.text
-            if text not in added:
-                added[text] = self._add(source.line, source.value)
-            forms.append(_Form(category, of_category.get(category, other), added[text]))
+            if text.text not in added:
+                added[text.text] = self._add(source.line, text, source.value)
+            template = children[category if category in texts else "other"]
+            forms.append(_Form(category, template, added[text.text]))
         self._forms[id(node)] = forms
-
-    def _source_of(
-        self, category: str, of_category: Mapping[str, Node], other: Node, ordinal: bool
-    ) -> Node:
-        """Returns the form of the source that a category of the target's language translates."""
-        one = of_category.get("one")
-        if category not in languages.CATEGORIES or category == "other":
-            return of_category[category]
-        serves_one, only_one = languages.serves_one(self.language, category, ordinal)
-        if one and serves_one:
-            assert one.value and other.value
-            # "One file" must not stand for 21 files.
-            names_number = one.value.inline.placeholders >= other.value.inline.placeholders
-            return one if only_one or names_number else other
-        return of_category.get(category, other) if category != "one" else other
 
     def refuse(self, place: int, text: str) -> str:
         """See `Document`."""
-        value = self._values[place]
-        return value.inline.refuse(text) or value.refuse(text)
+        part, value = self._parts[place]
+        return part.refuse(text) or value.refuse(text)
 
     def filled(self, texts: Mapping[int, str], note: str) -> bytes:
         """See `Document`. A text without a translation stays in the source's language."""
-        filled = edited(self.text, self._edits(self.nodes, texts))
+        edits = [*self._edits(self.nodes, texts), *self.extra_edits()]
+        filled = edited(self.text, edits)
         return self.encoded(filled)
+
+    def extra_edits(self) -> list[Edit]:
+        """Returns the edits that a file in another language needs besides its texts."""
+        return []
 
     def encoded(self, text: str) -> bytes:
         """Returns the bytes of a text in the encoding of the file."""
@@ -179,25 +196,23 @@ class ResourceDocument(Document):
                 forms = self._forms[id(node)]
                 if all(form.segment in texts for form in forms):
                     place = node.children[0].chunk[0], node.children[-1].chunk[1]
-                    rendered = (self._rendered(form, texts[form.segment]) for form in forms)
+                    rendered = (self._rendered(form, texts) for form in forms)
                     yield *place, self.separator.join(rendered)
-            elif id(node) in self._segments:
-                segment = self._segments[id(node)]
-                if node.value and segment in texts:
-                    yield self._edit(node.value, texts[segment])
+            elif node.value and id(node) in self._segments:
+                segments = self._segments[id(node)]
+                if all(segment in texts for segment in segments):
+                    written = [self._pieces(segment, texts) for segment in segments]
+                    yield *node.value.place, node.value.write(written)
             if not node.is_plural:
                 yield from self._edits(node.children, texts)
 
-    def _edit(self, value: Value, text: str) -> Edit:
-        return *value.place, value.write(value.inline.pieces_of(text))
+    def _pieces(self, segment: int, texts: Mapping[int, str]) -> Sequence[Piece]:
+        return self._parts[segment][0].pieces_of(texts[segment])
 
-    def _rendered(self, form: _Form, text: str) -> str:
+    def _rendered(self, form: _Form, texts: Mapping[int, str]) -> str:
         """Returns a form of a plural as it is written."""
         node = form.template
         assert node.value and node.name
-        source = self._values[form.segment].inline
-        edits = [
-            (*node.name, form.category),
-            (*node.value.place, node.value.write(source.pieces_of(text))),
-        ]
+        written = node.value.write([self._pieces(form.segment, texts)])
+        edits = [(*node.name, form.category), (*node.value.place, written)]
         return edited(self.text, edits, node.chunk)

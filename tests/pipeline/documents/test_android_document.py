@@ -8,8 +8,10 @@ import hypothesis.strategies as st
 import pytest
 
 from pipeline.documents.android_document import AndroidDocument
-from pipeline.documents.document import DocumentError, with_ends_of
+from pipeline.documents.document import DocumentError
 from pipeline.documents.options import Options
+from tests.pipeline.documents import filling
+from tests.pipeline.documents.filling import shout
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 FILE = (
@@ -45,21 +47,7 @@ def document_of(text, language="fr"):
 
 
 def filled(text, answer, language="fr"):
-    document = document_of(text, language)
-    texts = {}
-    for place, segment in enumerate(document.segments):
-        translation = with_ends_of(segment.text, answer(segment.text))
-        if not document.refuse(place, translation):
-            texts[place] = translation
-    return document.filled(texts, "").decode()
-
-
-def shout(text):
-    return re.sub(
-        r"<[^>]*>|&\w+;|%(?:1\$)?\w|([^<%&]+)",
-        lambda m: (m[1] or m[0]).upper() if m[1] else m[0],
-        text,
-    )
+    return filling.filled(document_of(text, language), answer)
 
 
 def android(element):

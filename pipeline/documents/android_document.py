@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Place
-from pipeline.documents.inline_text import CLOSE, EMPTY, OPEN, InlineText, Mark, Piece
+from pipeline.documents.inline_text import EMPTY, InlineText, Mark, Piece
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, Value
+from pipeline.documents.xml_text import xml_pieces
 from pipeline.documents.xml_tree import Element, escape, read_xml, tokens
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.)|$)", re.DOTALL)
@@ -16,7 +17,6 @@ _WRITTEN = {"'": r"\'", '"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t"}
 _SPACE = " \t\n\r\f\v"
 # A reference to another resource.
 _REFERENCE = re.compile(r"[@?](?:\+?[\w.]+:)?(?:[\w.]+/)?[\w.]+|@null|@empty")
-_PLACEHOLDER = re.compile(r"%(?:\d+\$)?[-#+ 0,(]*\d*(?:\.\d+)?[a-zA-Z]|\{[^{}\s]*\}")
 _DIALECTS = ("java", "icu", "template")
 
 
@@ -87,43 +87,15 @@ def _value(text: str, element: Element) -> Value | None:
     raw = text[begin:end]
     begin += len(raw) - len(raw.lstrip(_SPACE))
     end -= len(raw) - len(raw.rstrip(_SPACE)) if raw.strip(_SPACE) else 0
-    parts = list(tokens(text, begin, end))
-    in_cdata = len(parts) == 1 and parts[0].kind == "cdata"
     if _REFERENCE.fullmatch(text[begin:end]):
         return None
-    if in_cdata:
-        begin, end = begin + len("<![CDATA["), end - len("]]>")
     reader = _Reader()
-    pieces: list[Piece] = []
-    # The name of the element whose content is not to be translated, and where it begins.
-    closed: tuple[str, int, int] | None = None
-    for token in parts:
-        if closed:
-            name, at, depth = closed
-            depth += (token.kind == OPEN) - (token.kind == CLOSE)
-            closed = (name, at, depth) if depth else None
-            if not depth:
-                pieces.append(_opaque(text[at : token.end], name))
-                reader.after_space = False
-        elif token.kind in ("text", "cdata"):
-            pieces.append(reader.read(token.text))
-        elif token.kind == OPEN and ":" in token.name:
-            closed = token.name, token.begin, 1
-        elif token.kind in (OPEN, CLOSE, EMPTY):
-            pieces.append(Mark(token.raw, token.raw, token.kind, token.name))
-        elif token.kind == "entity":
-            pieces.append(Mark(token.raw, token.raw))
-    write = _write_cdata if in_cdata else _write
+    pieces = xml_pieces(text, begin, end, lambda tag: ":" in tag.name, reader.read)
+    write = _write
+    parts = list(tokens(text, begin, end))
+    if len(parts) == 1 and parts[0].kind == "cdata":
+        begin, end, write = begin + len("<![CDATA["), end - len("]]>"), _write_cdata
     return Value((begin, end), [InlineText(pieces, _DIALECTS)], write, _refuse)
-
-
-def _opaque(raw: str, name: str) -> Mark:
-    """Returns the mark of an element whose content is not translated, such as `xliff:g`."""
-    content = "".join(token.text for token in tokens(raw, 0, len(raw)))
-    if _PLACEHOLDER.fullmatch(content):
-        return Mark(raw, content)
-    found = re.match(r"<[^>]*?\sid\s*=\s*(\"[^\"]*\"|'[^']*')", raw)
-    return Mark(raw, f"<{name} id={found[1]}/>" if found else f"<{name}/>")
 
 
 class _Reader:
@@ -134,7 +106,11 @@ class _Reader:
         self.after_space = False
 
     def read(self, text: str) -> str:
-        """Returns the text of characters; quotes may begin in one call and end in another."""
+        """Returns the text of characters; quotes may begin in one call and end in another.
+
+        No characters stand for markup that has text of its own.
+        """
+        self.after_space = self.after_space and bool(text)
         read = []
         position = 0
         while position < len(text):

@@ -15,6 +15,7 @@ from pipeline.documents.options import Options
 from pipeline.documents.po_document import PoDocument
 from pipeline.documents.table_document import TableDocument
 from pipeline.documents.text_document import TextDocument
+from pipeline.documents.xliff_document import XliffDocument
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +50,7 @@ FORMATS = {
         (".po", ".pot", ".mo"), lambda path, content, options: PoDocument(path, content)
     ),
     "android": Format((".xml",), AndroidDocument),
+    "xliff": Format((".xlf", ".xliff"), XliffDocument),
     "json": Format((".json",), I18nJsonDocument),
     "arb": Format((".arb",), ArbDocument),
 }

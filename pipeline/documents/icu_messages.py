@@ -11,7 +11,10 @@ from pipeline.documents.inline_text import InlineText, Mark, Piece, with_tags
 #: A text with an argument: braces that belong to no other framework's placeholder.
 ARGUMENT = re.compile(r"(?<![%$#{\\])\{\s*[\w.-]+\s*[,}](?!\})")
 _SPECIAL = "{}<>#'"
-_HEAD = re.compile(r"\{\s*([^\s{},]+)\s*,\s*(plural|select|selectordinal)\s*,(?:\s*offset:\s*\d+)?")
+#: The begin of an argument that chooses between texts.
+CHOICE = re.compile(
+    r"\{\s*([^\s{},]+)\s*,\s*(plural|select|selectordinal)\s*,(?:\s*offset:\s*\d+)?"
+)
 _ARM = re.compile(r"(\s*)([^\s{}]+)(\s*)\{")
 _MOST_PARTS = 40
 
@@ -240,7 +243,7 @@ def _end_of_quote(text: str, place: int) -> int:
 
 
 def _argument(text: str, begin: int, plural: str | None) -> tuple[_Part, int]:
-    head = _HEAD.match(text, begin)
+    head = CHOICE.match(text, begin)
     if not head:
         depth, place = 0, begin
         while place < len(text):

@@ -104,6 +104,11 @@ def escape(text: str) -> str:
     return text.replace("\r", "&#13;")
 
 
+def xml_attribute(text: str) -> str:
+    """Returns an attribute's value in quotes."""
+    return '"' + escape(text).replace('"', "&quot;") + '"'
+
+
 def not_in_xml(text: str) -> str:
     """Returns why a text cannot stand in XML; empty if it can."""
     found = _NOT_IN_XML.search(text)

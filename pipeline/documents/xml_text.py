@@ -1,0 +1,71 @@
+"""Texts in XML: characters and inline elements."""
+
+import re
+from collections.abc import Callable
+
+from pipeline.documents.inline_text import CLOSE, EMPTY, OPEN, Mark, Piece
+from pipeline.documents.xml_tree import Token, tokens, unescape
+
+_ID = re.compile(r"\s(?:r?id)\s*=\s*(\"[^\"]*\"|'[^']*')")
+_PLACEHOLDER = re.compile(r"%(?:\d+\$)?[-#+ 0,(]*\d*(?:\.\d+)?[a-zA-Z@]|\{[^{}\s]*\}")
+
+
+def xml_pieces(
+    text: str,
+    begin: int,
+    end: int,
+    is_opaque: Callable[[Token], bool],
+    read: Callable[[str], str] = str,
+    opaque: Callable[[str, Token], Mark] | None = None,
+) -> list[Piece]:
+    """Returns the parts of a text in a well-formed XML file.
+
+    Args:
+        text: that of the file.
+        begin, end: the place of the text.
+        is_opaque: whether the content of an element, by its first tag, is not to be translated.
+            Such an element becomes one mark.
+        opaque: returns the mark of an opaque element, of all of it and its first tag.
+        read: returns the text of characters; an opaque element calls it with nothing.
+    """
+    pieces: list[Piece] = []
+    # The first tag of an opaque element, and how many elements are open in it.
+    first: Token | None = None
+    depth = 0
+    for token in tokens(text, begin, end):
+        if first:
+            depth += (token.kind == OPEN) - (token.kind == CLOSE)
+            if not depth:
+                raw = text[first.begin : token.end]
+                pieces += (opaque or opaque_mark)(raw, first), read("")
+                first = None
+        elif token.kind in ("text", "cdata"):
+            pieces.append(read(token.text))
+        elif token.kind == OPEN and is_opaque(token):
+            first, depth = token, 1
+        elif token.kind in (OPEN, CLOSE, EMPTY):
+            pieces.append(Mark(token.raw, token.raw, token.kind, token.name))
+        elif token.kind == "entity":
+            pieces.append(Mark(token.raw, token.raw))
+    return pieces
+
+
+def tag_id(tag: str) -> str:
+    """Returns the attribute `id` or `rid` of a tag, in its quotes, or ""."""
+    found = _ID.search(tag)
+    return found[1] if found else ""
+
+
+def attribute(tag: str, name: str) -> str:
+    """Returns the value of an attribute of a tag, or ""."""
+    found = re.search(rf"\s{name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
+    return unescape(found[1] or found[2] or "") if found else ""
+
+
+def opaque_mark(raw: str, first: Token) -> Mark:
+    """Returns the mark of an element whose content is not translated, such as `xliff:g`."""
+    content = "".join(token.text for token in tokens(raw, 0, len(raw)))
+    if _PLACEHOLDER.fullmatch(content):
+        return Mark(raw, content)
+    identity = tag_id(first.raw)
+    return Mark(raw, f"<{first.name} id={identity}/>" if identity else f"<{first.name}/>")

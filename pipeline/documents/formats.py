@@ -8,11 +8,15 @@ import os
 from collections.abc import Callable
 
 from pipeline.documents.android_document import AndroidDocument
+from pipeline.documents.apple_strings_document import AppleStringsDocument
 from pipeline.documents.document import Document, DocumentError
 from pipeline.documents.i18n_json_document import ArbDocument, I18nJsonDocument
 from pipeline.documents.json_lines_document import JsonLinesDocument
 from pipeline.documents.options import Options
 from pipeline.documents.po_document import PoDocument
+from pipeline.documents.properties_document import PropertiesDocument
+from pipeline.documents.resx_document import ResxDocument
+from pipeline.documents.stringsdict_document import StringsdictDocument
 from pipeline.documents.table_document import TableDocument
 from pipeline.documents.text_document import TextDocument
 from pipeline.documents.xliff_document import XliffDocument
@@ -53,6 +57,10 @@ FORMATS = {
     "xliff": Format((".xlf", ".xliff"), XliffDocument),
     "json": Format((".json",), I18nJsonDocument),
     "arb": Format((".arb",), ArbDocument),
+    "properties": Format((".properties",), PropertiesDocument),
+    "strings": Format((".strings",), AppleStringsDocument),
+    "stringsdict": Format((".stringsdict",), StringsdictDocument),
+    "resx": Format((".resx",), ResxDocument),
 }
 
 

@@ -34,7 +34,6 @@ class I18nJsonDocument(ResourceDocument):
         DocumentError: it is no valid JSON object, or has a key twice.
     """
 
-    separator = ","
     #: Whether keys that begin with `@` are not texts, as in ARB.
     is_arb = False
 
@@ -77,7 +76,9 @@ class I18nJsonDocument(ResourceDocument):
         return nodes
 
     def _node(self, value: JsonValue) -> Node:
-        node = Node(value.key, self._line(value.place[0]), value.chunk, name=value.name)
+        node = Node(
+            value.key, self._line(value.place[0]), value.chunk, name=value.name, separator=","
+        )
         if value.text is not None:
             node.value = self._value(value)
             return node
@@ -165,6 +166,6 @@ def _plural(base: str, children: list[Node]) -> Node:
         assert child.name
         child.name = child.name[1] - len(child.key), child.name[1]
     chunk = children[0].chunk[0], children[-1].chunk[1]
-    node = Node(base, children[0].line, chunk, children=children, is_plural=True)
+    node = Node(base, children[0].line, chunk, children=children, is_plural=True, separator=",")
     node.ordinal = base.endswith(_ORDINAL)
     return node

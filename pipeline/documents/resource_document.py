@@ -63,6 +63,8 @@ class Node:
         is_plural: whether the children's keys are plural categories.
         ordinal: whether these are of ordinal numbers.
         name: the place of the category, of a child of a plural.
+        named: returns what is written there for a category.
+        separator: what stands between its children.
     """
 
     key: str
@@ -74,6 +76,8 @@ class Node:
     is_plural: bool = False
     ordinal: bool = False
     name: Place | None = None
+    named: Callable[[str], str] = str
+    separator: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,9 +100,6 @@ class ResourceDocument(Document):
         mark: its byte order mark, or none.
         language: that of the translations, or "".
     """
-
-    #: What stands between two keys.
-    separator = ""
 
     def __init__(self, text: str, mark: bytes, language: str) -> None:
         super().__init__()
@@ -155,12 +156,19 @@ class ResourceDocument(Document):
             problem = "a plural without the form other"
         elif not wanted:
             problem = languages.UNKNOWN
+        elif any(
+            self.text[one.chunk[1] : two.chunk[0]].strip() != node.separator.strip()
+            for one, two in zip(node.children, node.children[1:])
+        ):
+            problem = "a plural whose forms do not stand together"
         if problem:
             self.problems.append((node.line, problem))
             return
         forms: list[_Form] = []
         added: dict[str, int] = {}
-        for category in wanted:
+        # Forms for a number itself, such as =0, belong to no language.
+        exact = [key for key in texts if key not in languages.CATEGORIES]
+        for category in (*exact, *wanted):
             chosen = languages.source_category(category, texts, self.language, node.ordinal)
             source, text = children[chosen], texts[chosen]
             assert source.value
@@ -197,7 +205,7 @@ class ResourceDocument(Document):
                 if all(form.segment in texts for form in forms):
                     place = node.children[0].chunk[0], node.children[-1].chunk[1]
                     rendered = (self._rendered(form, texts) for form in forms)
-                    yield *place, self.separator.join(rendered)
+                    yield *place, node.separator.join(rendered)
             elif node.value and id(node) in self._segments:
                 segments = self._segments[id(node)]
                 if all(segment in texts for segment in segments):
@@ -214,5 +222,5 @@ class ResourceDocument(Document):
         node = form.template
         assert node.value and node.name
         written = node.value.write([self._pieces(form.segment, texts)])
-        edits = [(*node.name, form.category), (*node.value.place, written)]
+        edits = [(*node.name, node.named(form.category)), (*node.value.place, written)]
         return edited(self.text, edits, node.chunk)

@@ -46,6 +46,10 @@ def test_a_byte_order_mark_stays():
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("content", [b"", b"\n \n", "ab".encode("utf-16"), b"a\n\xff\n"])
 def test_what_is_no_text_is_refused(name, content):
+    if name == "properties" and b"\xff" in content and b"\0" not in content:
+        pytest.skip("ISO 8859-1 is what these files were once written in")
+    if name == "strings" and b"\0" in content:
+        pytest.skip("UTF-16 is what these files were once written in")
     with pytest.raises(DocumentError, match=f"^file.{name} .*\\.$"):
         read(name, content)
 

@@ -32,6 +32,8 @@ class AndroidDocument(ResourceDocument):
         DocumentError: it is not well-formed, or has no resources.
     """
 
+    zero_is_special = False
+
     def __init__(self, path: str, content: bytes, options: Options) -> None:
         self._path = path
         text, mark = decode(path, content)

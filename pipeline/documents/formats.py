@@ -10,9 +10,11 @@ from collections.abc import Callable
 from pipeline.documents.android_document import AndroidDocument
 from pipeline.documents.apple_strings_document import AppleStringsDocument
 from pipeline.documents.document import Document, DocumentError
+from pipeline.documents.fluent_document import FluentDocument
 from pipeline.documents.i18n_json_document import ArbDocument, I18nJsonDocument
 from pipeline.documents.json_lines_document import JsonLinesDocument
 from pipeline.documents.options import Options
+from pipeline.documents.php_document import PhpDocument
 from pipeline.documents.po_document import PoDocument
 from pipeline.documents.properties_document import PropertiesDocument
 from pipeline.documents.resx_document import ResxDocument
@@ -20,6 +22,7 @@ from pipeline.documents.stringsdict_document import StringsdictDocument
 from pipeline.documents.table_document import TableDocument
 from pipeline.documents.text_document import TextDocument
 from pipeline.documents.xliff_document import XliffDocument
+from pipeline.documents.yaml_document import YamlDocument
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +64,9 @@ FORMATS = {
     "strings": Format((".strings",), AppleStringsDocument),
     "stringsdict": Format((".stringsdict",), StringsdictDocument),
     "resx": Format((".resx",), ResxDocument),
+    "yaml": Format((".yml", ".yaml"), YamlDocument),
+    "php": Format((".php",), PhpDocument),
+    "fluent": Format((".ftl",), FluentDocument),
 }
 
 

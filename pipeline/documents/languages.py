@@ -107,7 +107,7 @@ def source_category(
         language: that of the target.
         ordinal: whether the numbers are ordinal.
     """
-    if category == "other" or category not in CATEGORIES:
+    if category == "other" or category not in categories(language, ordinal):
         return category
     serves_one, only_one = _serves_one(language, category, ordinal)
     if "one" in texts and serves_one:

@@ -40,13 +40,12 @@ def one_part(
     write: Callable[[str], str],
     refuse: Callable[[str], str] = lambda text: "",
 ) -> Value:
-    """Returns the value of a text whose characters need escapes and whose markup needs none."""
-    return Value(
-        place,
-        [InlineText(pieces)],
-        lambda parts: "".join(p.raw if isinstance(p, Mark) else write(p) for p in parts[0]),
-        refuse,
-    )
+    """Returns the value of a text whose markup is written with the escapes of all characters."""
+
+    def written(parts: Sequence[Sequence[Piece]]) -> str:
+        return write("".join(p.raw if isinstance(p, Mark) else p for p in parts[0]))
+
+    return Value(place, [InlineText(pieces)], written, refuse)
 
 
 @dataclasses.dataclass
@@ -100,6 +99,9 @@ class ResourceDocument(Document):
         mark: its byte order mark, or none.
         language: that of the translations, or "".
     """
+
+    #: Whether a plural's form for 0 is for the number 0 in every language.
+    zero_is_special = True
 
     def __init__(self, text: str, mark: bytes, language: str) -> None:
         super().__init__()
@@ -168,6 +170,8 @@ class ResourceDocument(Document):
         added: dict[str, int] = {}
         # Forms for a number itself, such as =0, belong to no language.
         exact = [key for key in texts if key not in languages.CATEGORIES]
+        if self.zero_is_special and "zero" in texts and "zero" not in wanted:
+            exact.append("zero")
         for category in (*exact, *wanted):
             chosen = languages.source_category(category, texts, self.language, node.ordinal)
             source, text = children[chosen], texts[chosen]

@@ -139,6 +139,11 @@ def test_what_is_no_catalogue_is_refused(content):
         read(content)
 
 
+def test_tags_of_a_text_have_its_escapes():
+    before = '{"a": "<a href=\\"x\\">Go</a> \\"now\\""}'
+    assert filled(read(before), shout) == before.replace("Go", "GO").replace("now", "NOW")
+
+
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)
 SYNTAX = st.text("{}'#<>a \"\\|", min_size=1)
 

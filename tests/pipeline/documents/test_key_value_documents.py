@@ -53,7 +53,7 @@ RESX = """<?xml version="1.0" encoding="utf-8"?>
 <root>
   <!-- A licence -->
   <resheader name="version"><value>2.0</value></resheader>
-  <data name="title" xml:space="preserve"><value>Open {0} &amp; go</value>
+  <data name="title" xml:space="preserve"><value>Open {0} &amp; &lt;b&gt;go&lt;/b&gt;</value>
     <comment>Not this</comment></data>
   <data name="icon" type="System.Drawing.Bitmap"><value>a.png</value></data>
   <data name="&gt;&gt;label.Name"><value>label</value></data>
@@ -148,8 +148,8 @@ def test_stringsdict():
 
 def test_resx():
     after = filled(read("resx", RESX), shout)
-    assert after == RESX.replace("Open", "OPEN").replace("go<", "GO<")
-    assert read_resx(after)["title"] == "OPEN {0} & GO"
+    assert after == RESX.replace("Open", "OPEN").replace("go&", "GO&")
+    assert read_resx(after)["title"] == "OPEN {0} & <b>GO</b>"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
 """Android's string resources: strings.xml."""
 
+import dataclasses
 import re
 from collections.abc import Sequence
 
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Place
-from pipeline.documents.inline_text import EMPTY, InlineText, Mark, Piece
+from pipeline.documents.inline_text import InlineText, Mark, Piece
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, Value
 from pipeline.documents.xml_text import xml_pieces
@@ -91,13 +92,27 @@ def _value(text: str, element: Element) -> Value | None:
     end -= len(raw) - len(raw.rstrip(_SPACE)) if raw.strip(_SPACE) else 0
     if _REFERENCE.fullmatch(text[begin:end]):
         return None
-    reader = _Reader()
-    pieces = xml_pieces(text, begin, end, lambda tag: ":" in tag.name, reader.read)
     write = _write
+    pieces = _read(xml_pieces(text, begin, end, lambda tag: ":" in tag.name))
     parts = list(tokens(text, begin, end))
     if len(parts) == 1 and parts[0].kind == "cdata":
         begin, end, write = begin + len("<![CDATA["), end - len("]]>"), _write_cdata
     return Value((begin, end), [InlineText(pieces, _DIALECTS)], write, _refuse)
+
+
+def _read(pieces: Sequence[Piece]) -> list[Piece]:
+    """Returns pieces with Android's escapes, quotes and white space resolved."""
+    reader = _Reader()
+    read: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            read.append(reader.read(piece))
+        else:
+            # A tag's quotes are lost in the compiled string, and may be escaped to keep them.
+            shown = re.sub(r"\\([\"'])", r"\1", piece.shown)
+            read.append(dataclasses.replace(piece, shown=shown))
+            reader.after_space = False
+    return read
 
 
 class _Reader:
@@ -108,11 +123,7 @@ class _Reader:
         self.after_space = False
 
     def read(self, text: str) -> str:
-        """Returns the text of characters; quotes may begin in one call and end in another.
-
-        No characters stand for markup that has text of its own.
-        """
-        self.after_space = self.after_space and bool(text)
+        """Returns the text of characters; quotes may begin in one call and end in another."""
         read = []
         position = 0
         while position < len(text):
@@ -139,15 +150,15 @@ class _Reader:
         return "".join(read).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _written(text: str, at_begin: bool, at_end: bool, after_space: bool) -> str:
+def _written(text: str, at_begin: bool, at_end: bool) -> str:
     """Returns characters with Android's escapes.
 
     Args:
         text: the characters.
         at_begin, at_end: whether the string begins and ends with them.
-        after_space: whether a blank stands before them.
     """
-    written = []
+    written: list[str] = []
+    after_space = False
     for number, letter in enumerate(text):
         first, last = at_begin and number == 0, at_end and number == len(text) - 1
         if letter == " " and (first or last or after_space):
@@ -164,31 +175,24 @@ def _written(text: str, at_begin: bool, at_end: bool, after_space: bool) -> str:
     return "".join(written)
 
 
-def _has_text(piece: Piece) -> bool:
-    """Whether a piece is characters, or markup that stands for some."""
-    return isinstance(piece, str) or (piece.kind == EMPTY and not piece.raw.endswith("/>"))
-
-
 def _write(parts: Sequence[Sequence[Piece]]) -> str:
-    (pieces,) = parts
-    written = []
-    after_space = False
-    with_text = [number for number, piece in enumerate(pieces) if _has_text(piece)]
-    for number, piece in enumerate(pieces):
-        if isinstance(piece, Mark):
-            written.append(piece.raw)
-            after_space = after_space and not _has_text(piece)
-            continue
-        part = _written(piece, number == with_text[0], number == with_text[-1], after_space)
-        after_space = part.endswith(" ")
-        written.append(escape(part))
-    return "".join(written)
+    return "".join(
+        piece.raw if isinstance(piece, Mark) else escape(written)
+        for piece, written in zip(parts[0], _all_written(parts[0]))
+    )
 
 
 def _write_cdata(parts: Sequence[Sequence[Piece]]) -> str:
-    text = "".join(piece for piece in parts[0] if isinstance(piece, str))
     # What would end the section is cut in two.
-    return _written(text, True, True, False).replace("]]>", "]]]]><![CDATA[>")
+    return "".join(_all_written(parts[0])).replace("]]>", "]]]]><![CDATA[>")
+
+
+def _all_written(pieces: Sequence[Piece]) -> list[str]:
+    last = len(pieces) - 1
+    return [
+        piece.raw if isinstance(piece, Mark) else _written(piece, number == 0, number == last)
+        for number, piece in enumerate(pieces)
+    ]
 
 
 def _refuse(text: str) -> str:

@@ -28,29 +28,36 @@ class Mark:
         shown: what the model sees instead, a protected token.
         kind: `OPEN`, `CLOSE`, or `EMPTY` if it stands alone.
         name: the name by which an opening and a closing one belong together.
+        in_text: whether it is characters of the text, which the file's syntax does not know.
     """
 
     raw: str
     shown: str
     kind: str = EMPTY
     name: str = ""
+    in_text: bool = False
 
 
 #: A part of a text: characters, or markup.
 Piece: TypeAlias = str | Mark
 
 
+def tags_in(text: str) -> Iterator[tuple[int, int, Mark]]:
+    """Yields begin, end and mark of each tag in a text in which tags are characters."""
+    for match in _TAG.finditer(text):
+        is_void = match[4] or match[2].lower() in _VOID
+        kind = CLOSE if match[1] else EMPTY if is_void else OPEN
+        yield *match.span(), Mark(match[0], match[0], kind, match[2], in_text=True)
+
+
 def with_tags(text: str) -> list[Piece]:
     """Returns a text in which tags are characters, with its tags as marks."""
     pieces: list[Piece] = []
-    end = 0
-    for match in _TAG.finditer(text):
-        pieces.append(text[end : match.start()])
-        is_void = match[4] or match[2].lower() in _VOID
-        kind = CLOSE if match[1] else EMPTY if is_void else OPEN
-        pieces.append(Mark(match[0], match[0], kind, match[2]))
-        end = match.end()
-    return [*pieces, text[end:]]
+    place = 0
+    for begin, end, mark in tags_in(text):
+        pieces += text[place:begin], mark
+        place = end
+    return [*pieces, text[place:]]
 
 
 class InlineText:
@@ -92,7 +99,9 @@ class InlineText:
         pieces = self.pieces_of(translation)
         if _marks_of(pieces) != _marks_of(self.pieces_of(self.text)):
             return "the model's output has other markup than its source"
-        if not _is_nested(pieces) and _is_nested(self.pieces_of(self.text)):
+        # Tags in a text need not be well nested, unless they were.
+        may_cross = not _is_nested(self.pieces_of(self.text), True)
+        if not _is_nested(pieces, False) or not (may_cross or _is_nested(pieces, True)):
             return "the markup of the model's output is not well nested"
         if self._placeholders_of(translation) != self.placeholders:
             return "the model's output has other placeholders than its source"
@@ -158,12 +167,14 @@ def _marks_of(pieces: Sequence[Piece]) -> collections.Counter[Mark]:
     return collections.Counter(piece for piece in pieces if isinstance(piece, Mark))
 
 
-def _is_nested(pieces: Sequence[Piece]) -> bool:
+def _is_nested(pieces: Sequence[Piece], in_text: bool) -> bool:
     opened: list[str] = []
     for piece in pieces:
-        if isinstance(piece, Mark) and piece.kind == OPEN:
+        if isinstance(piece, str) or piece.in_text != in_text:
+            continue
+        if piece.kind == OPEN:
             opened.append(piece.name)
-        elif isinstance(piece, Mark) and piece.kind == CLOSE:
+        elif piece.kind == CLOSE:
             if not opened or opened.pop() != piece.name:
                 return False
     return not opened

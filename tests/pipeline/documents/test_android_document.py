@@ -180,9 +180,7 @@ def test_lost_markup_is_refused(name, old, new):
 
 def test_tags_and_text_that_looks_like_them():
     before = HEAD + '<resources><string name="a"><b>x</b> &lt;b> y</string></resources>'
-    assert filled(before, lambda text: text.replace("x<", "é<")) == (
-        before.replace("x<", "é<").replace("b> y", "b&gt; y")
-    )
+    assert filled(before, lambda text: text.replace("x<", "é<")) == before.replace("x<", "é<")
 
 
 def test_an_entity_of_the_file_stays():

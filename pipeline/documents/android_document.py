@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Place
-from pipeline.documents.inline_text import InlineText, Mark, Piece
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, Value
-from pipeline.documents.xml_text import xml_pieces
-from pipeline.documents.xml_tree import Element, escape, read_xml, tokens
+from pipeline.documents.xml_files import read_xml
+from pipeline.readers.inline_text import InlineText, Mark, Piece
+from pipeline.readers.xml_text import xml_pieces
+from pipeline.readers.xml_tree import Element, escape, tokens
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.)|$)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "\n": ""}

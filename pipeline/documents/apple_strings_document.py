@@ -4,9 +4,9 @@ import codecs
 import re
 
 from pipeline.documents.document import DocumentError, decode
-from pipeline.documents.inline_text import with_tags
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, one_part
+from pipeline.readers.inline_text import with_tags
 
 _TOKEN = re.compile(
     r"""(?P<space>(?:\s+|/\*.*?\*/|//[^\r\n]*)+)

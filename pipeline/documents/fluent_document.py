@@ -7,10 +7,10 @@ from fluent.syntax import FluentParser, ast
 
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Place
-from pipeline.documents.inline_text import InlineText, Mark, Piece, with_tags
 from pipeline.documents.languages import CATEGORIES
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, Value
+from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
 
 _INDENT = re.compile(r"\n([ ]+)(?=[^ \n])")
 _DEFAULT_INDENT = "    "

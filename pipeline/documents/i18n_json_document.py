@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Edit
 from pipeline.documents.icu_messages import ARGUMENT, IcuError, IcuMessage
-from pipeline.documents.inline_text import with_tags
 from pipeline.documents.json_tree import JsonValue, read_json
 from pipeline.documents.languages import CATEGORIES
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, Value, one_part
+from pipeline.readers.inline_text import with_tags
 
 _PLURAL_KEY = re.compile(rf"(.+)_({'|'.join(CATEGORIES)})")
 _ORDINAL = "_ordinal"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from pipeline.documents import languages
-from pipeline.documents.inline_text import InlineText, Mark, Piece, with_tags
+from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
 
 #: A text with an argument: braces that belong to no other framework's placeholder.
 ARGUMENT = re.compile(r"(?<![%$#{\\])\{\s*[\w.-]+\s*[,}](?!\})")

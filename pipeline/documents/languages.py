@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import babel
 from babel.plural import PluralRule
 
-from pipeline.documents.inline_text import InlineText
+from pipeline.readers.inline_text import InlineText
 
 #: All categories, in the order in which files list them.
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")

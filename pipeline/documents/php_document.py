@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from pipeline.documents.document import DocumentError, decode
-from pipeline.documents.inline_text import InlineText, Mark, Piece, with_tags
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, Value
+from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\r\n]*|\#(?!\[)[^\r\n]*|/\*.*?\*/)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Place
 from pipeline.documents.icu_messages import ARGUMENT, IcuError, IcuMessage
-from pipeline.documents.inline_text import with_tags
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, Value, one_part
 from pipeline.readers.files import starts_as_utf16
+from pipeline.readers.inline_text import with_tags
 
 _LINE = re.compile(
     r"(?P<space>[ \t\f]*)(?P<line>(?:[^\\\r\n]|\\(?:\r\n|.)|\\\Z)*)(?:\r\n|\r|\n|\Z)", re.S

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pipeline.documents import languages
 from pipeline.documents.document import Document, Segment
 from pipeline.documents.edits import Edit, Place, edited
-from pipeline.documents.inline_text import InlineText, Mark, Piece
+from pipeline.readers.inline_text import InlineText, Mark, Piece
 
 
 @dataclasses.dataclass(frozen=True)

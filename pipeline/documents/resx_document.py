@@ -1,10 +1,11 @@
 """Resources of .NET: .resx files."""
 
 from pipeline.documents.document import DocumentError, decode
-from pipeline.documents.inline_text import with_tags
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, one_part
-from pipeline.documents.xml_tree import escape, not_in_xml, read_xml, tokens
+from pipeline.documents.xml_files import read_xml
+from pipeline.readers.inline_text import with_tags
+from pipeline.readers.xml_tree import escape, not_in_xml, tokens
 
 
 class ResxDocument(ResourceDocument):

@@ -1,11 +1,12 @@
 """Apple's .stringsdict files: plurals as a property list."""
 
 from pipeline.documents.document import DocumentError, decode
-from pipeline.documents.inline_text import with_tags
 from pipeline.documents.languages import CATEGORIES
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, one_part
-from pipeline.documents.xml_tree import Element, escape, not_in_xml, read_xml, tokens
+from pipeline.documents.xml_files import read_xml
+from pipeline.readers.inline_text import with_tags
+from pipeline.readers.xml_tree import Element, escape, not_in_xml, tokens
 
 # What says how a plural is chosen.
 _KEPT = ("NSStringFormatSpecTypeKey", "NSStringFormatValueTypeKey")

@@ -9,9 +9,9 @@ import yaml
 from pipeline.documents import languages
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Edit
-from pipeline.documents.inline_text import InlineText, Mark, Piece, with_tags
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import Node, ResourceDocument, Value
+from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
 
 _STRING = "tag:yaml.org,2002:str"
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from xml.parsers import expat
 
-from pipeline.documents.document import DocumentError
-from pipeline.documents.inline_text import CLOSE, EMPTY, OPEN
+from pipeline.common.errors import VerbatimError
+from pipeline.readers.inline_text import CLOSE, EMPTY, OPEN
 
 _TOKEN = re.compile(
     r"""
@@ -24,6 +24,10 @@ _ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _KNOWN_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class XmlError(VerbatimError, ValueError):
+    """XML that cannot be read; its message is one sentence that begins with the file's name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +150,7 @@ def read_xml(path: str, text: str) -> Element:
         text: its text, without a byte order mark.
 
     Raises:
-        DocumentError: it is not well-formed, or says that it is not UTF-8.
+        XmlError: it is not well-formed, or says that it is not UTF-8.
     """
     parser = expat.ParserCreate()
     # Entities that the file defines are not resolved: they stay as they are.
@@ -155,11 +159,11 @@ def read_xml(path: str, text: str) -> Element:
         parser.Parse(text.encode("utf-8"), True)
     except expat.ExpatError as error:
         reason = expat.errors.messages[error.code]
-        raise DocumentError(
+        raise XmlError(
             f"{path} is not well-formed XML: see line {error.lineno} ({reason})."
         ) from None
     except ValueError:
-        raise DocumentError(f"{path} names another encoding: convert it to UTF-8.") from None
+        raise XmlError(f"{path} names another encoding: convert it to UTF-8.") from None
     opened: list[Element] = []
     root: Element | None = None
     for match in _TOKEN.finditer(text):
@@ -181,5 +185,5 @@ def read_xml(path: str, text: str) -> Element:
         if not match["empty"]:
             opened.append(element)
     if root is None or opened:
-        raise DocumentError(f"{path} has XML that cannot be edited in place.")
+        raise XmlError(f"{path} has XML that cannot be edited in place.")
     return root

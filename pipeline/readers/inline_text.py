@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
@@ -81,6 +81,11 @@ class InlineText:
         self.text = "".join(p if isinstance(p, str) else p.shown for p in pieces)
         same = self.pieces_of(self.text) == pieces
         self.problem = "" if same else "its markup cannot be told from its text"
+
+    @property
+    def marks(self) -> Collection[Mark]:
+        """Its markup, each once."""
+        return self._marks.values()
 
     def pieces_of(self, text: str) -> list[Piece]:
         """Cuts a text, such as a translation, into characters and this text's markup."""

@@ -4,10 +4,10 @@ import dataclasses
 import re
 from collections.abc import Callable
 
-from pipeline.documents.inline_text import CLOSE, EMPTY, OPEN, Mark, Piece, tags_in
-from pipeline.documents.xml_tree import Token, escape, tokens, unescape
+from pipeline.readers.inline_text import CLOSE, EMPTY, OPEN, Mark, Piece, tags_in
+from pipeline.readers.xml_tree import Token, escape, tokens, unescape
 
-_ID = re.compile(r"\s(?:r?id)\s*=\s*(\"[^\"]*\"|'[^']*')")
+_ID = re.compile(r"\s(?:r?id|i|x)\s*=\s*(\"[^\"]*\"|'[^']*')")
 _PLACEHOLDER = re.compile(r"%(?:\d+\$)?[-#+ 0,(]*\d*(?:\.\d+)?[a-zA-Z@]|\{[^{}\s]*\}")
 
 
@@ -78,7 +78,7 @@ def _with_tags(letters: list[tuple[str, str]]) -> list[Piece]:
 
 
 def tag_id(tag: str) -> str:
-    """Returns the attribute `id` or `rid` of a tag, in its quotes, or ""."""
+    """Returns what numbers a tag (`id`, `rid`, `i` or `x`), in its quotes, or ""."""
     found = _ID.search(tag)
     return found[1] if found else ""
 

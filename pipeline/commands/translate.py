@@ -14,7 +14,7 @@ from pipeline.common import progress, whole_files
 from pipeline.documents import languages
 from pipeline.documents.columns import ColumnNames
 from pipeline.documents.document import Document
-from pipeline.documents.formats import FORMATS, format_of
+from pipeline.documents.formats import FORMATS, Format, format_of
 from pipeline.documents.options import Options
 from pipeline.documents.translation import Outcome, answer_texts, choose
 
@@ -54,6 +54,12 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--force", action="store_true", help="replace files that exist, the input itself too"
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="keep a translated file that exists, and add the texts that it lacks (formats with "
+        "one language in a file)",
     )
     parser.add_argument(
         "--format", default="auto", choices=("auto", *FORMATS), help="default: by the suffix"
@@ -166,17 +172,39 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
             target = os.path.join(options.output, os.path.basename(path))
         if any(os.path.realpath(job.target) == os.path.realpath(target) for job in jobs):
             raise CommandError(f"Two files would be written to {target}: rename one.")
-        if target != "-" and os.path.exists(target) and not options.force:
-            raise CommandError(f"{target} exists: name another file, or replace it with --force.")
-        output.check_writable(target)
         name = options.format
         if name == "auto":
             name = "text" if path == "-" else format_of(path)
+        existing = _existing(path, target, FORMATS[name], options)
+        output.check_writable(target)
         columns = ColumnNames(options.source_column, options.target_column)
         language = _language(options.target_language, target)
-        document = FORMATS[name].read(path, _content(path), Options(columns, language))
+        document = FORMATS[name].read(path, _content(path), Options(columns, language, existing))
         jobs.append(_Job(path, target, name, document))
     return jobs
+
+
+def _existing(
+    path: str, target: str, format_: Format, options: argparse.Namespace
+) -> tuple[str, bytes] | None:
+    """Returns the path and content of a translated file whose texts are kept, or None."""
+    if target == "-" or not os.path.exists(target):
+        return None
+    if options.update and not format_.has_one_language:
+        raise CommandError(
+            f"{path} holds texts and translations, so --update says nothing: fill it in place "
+            "with --output and --force."
+        )
+    if options.update and os.path.realpath(path) == os.path.realpath(target):
+        raise CommandError(f"--update needs two files, and {target} is the input itself.")
+    if options.update:
+        return target, _content(target)
+    if not options.force:
+        update = ", keep its texts with --update" if format_.has_one_language else ""
+        raise CommandError(
+            f"{target} exists: name another file{update}, or replace it with --force."
+        )
+    return None
 
 
 def _language(tag: str | None, target: str) -> str:

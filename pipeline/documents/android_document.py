@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Place
 from pipeline.documents.options import Options
-from pipeline.documents.resource_document import Node, ResourceDocument, Value
+from pipeline.documents.resource_document import ResourceDocument
+from pipeline.documents.resource_nodes import Node, Value
 from pipeline.documents.xml_files import read_xml
 from pipeline.readers.inline_text import InlineText, Mark, Piece
 from pipeline.readers.xml_text import xml_pieces
@@ -39,7 +40,7 @@ class AndroidDocument(ResourceDocument):
     def __init__(self, path: str, content: bytes, options: Options) -> None:
         self._path = path
         text, mark = decode(path, content)
-        super().__init__(text, mark, options.language)
+        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""
@@ -64,7 +65,7 @@ def _nodes_of(text: str, element: Element, chunk: Place) -> list[Node]:
     is_string = element.name == "string" or (
         element.name == "item" and attributes.get("type") == "string"
     )
-    node = Node(f"{element.name}/{name}", line, chunk)
+    node = Node(f"{element.name}/{name}", line, chunk, begin=element.begin)
     if is_string:
         node.value = _value(text, element)
         return [node]
@@ -89,8 +90,9 @@ def _value(text: str, element: Element) -> Value | None:
         return None
     begin, end = element.inner
     raw = text[begin:end]
-    begin += len(raw) - len(raw.lstrip(_SPACE))
-    end -= len(raw) - len(raw.rstrip(_SPACE)) if raw.strip(_SPACE) else 0
+    if raw.strip(_SPACE):
+        begin += len(raw) - len(raw.lstrip(_SPACE))
+        end -= len(raw) - len(raw.rstrip(_SPACE))
     if _REFERENCE.fullmatch(text[begin:end]):
         return None
     write = _write

@@ -5,7 +5,8 @@ import re
 
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.options import Options
-from pipeline.documents.resource_document import Node, ResourceDocument, one_part
+from pipeline.documents.resource_document import ResourceDocument
+from pipeline.documents.resource_nodes import Node, one_part
 from pipeline.readers.inline_text import with_tags
 
 _TOKEN = re.compile(
@@ -46,7 +47,7 @@ class AppleStringsDocument(ResourceDocument):
                 text = content[2:].decode(self._charset)
             except UnicodeDecodeError:
                 raise DocumentError(f"{path} is not valid UTF-16.") from None
-        super().__init__(text, mark, options.language)
+        super().__init__(text, mark, options)
 
     def encoded(self, text: str) -> bytes:
         """See `ResourceDocument`."""
@@ -77,7 +78,7 @@ class AppleStringsDocument(ResourceDocument):
             value = rest[1]
             name = key["word"] or _unescape(key["string"])
             line = text.count("\n", 0, key.start()) + 1
-            node = Node(name, line, (end, rest[2].end()))
+            node = Node(name, line, (end, rest[2].end()), begin=key.start())
             if value["word"] is None:
                 pieces = with_tags(_unescape(value["string"]))
                 node.value = one_part(value.span("string"), pieces, _escaped)

@@ -9,7 +9,8 @@ from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Place
 from pipeline.documents.languages import CATEGORIES
 from pipeline.documents.options import Options
-from pipeline.documents.resource_document import Node, ResourceDocument, Value
+from pipeline.documents.resource_document import ResourceDocument
+from pipeline.documents.resource_nodes import Node, Value
 from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
 
 _INDENT = re.compile(r"\n([ ]+)(?=[^ \n])")
@@ -33,7 +34,7 @@ class FluentDocument(ResourceDocument):
         self._path = path
         text, mark = decode(path, content)
         self._junk: list[int] = []
-        super().__init__(text, mark, options.language)
+        super().__init__(text, mark, options)
         self.problems += ((line, "not valid Fluent syntax") for line in self._junk)
 
     def read(self, text: str) -> list[Node]:
@@ -46,11 +47,16 @@ class FluentDocument(ResourceDocument):
                 self._junk.append(text.count("\n", 0, entry.span.start) + 1)
             elif isinstance(entry, ast.Message):
                 node = self._pattern(text, entry.value, entry.id.name, entry.span.start)
-                node.chunk = end, entry.span.end
-                node.children += (
-                    self._pattern(text, one.value, f".{one.id.name}", one.span.start)
-                    for one in entry.attributes
+                node.chunk, node.begin = (end, entry.span.end), entry.span.start
+                end = (
+                    entry.value.span.end if entry.value else text.index("=", entry.id.span.end) + 1
                 )
+                node.inner = end, end
+                for one in entry.attributes:
+                    child = self._pattern(text, one.value, f".{one.id.name}", one.span.start)
+                    child.chunk = end, one.span.end
+                    end = one.span.end
+                    node.children.append(child)
                 nodes.append(node)
             end = entry.span.end
         if not nodes:

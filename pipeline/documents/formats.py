@@ -32,10 +32,13 @@ class Format:
     Attributes:
         suffixes: those of its files.
         read: function of a path for messages, the file's content, and options.
+        has_one_language: whether a file has the texts of one language, so that translations are a
+            file of their own.
     """
 
     suffixes: tuple[str, ...]
     read: Callable[[str, bytes, Options], Document]
+    has_one_language: bool = False
 
 
 #: By the name that a user gives.
@@ -56,17 +59,17 @@ FORMATS = {
     "gettext": Format(
         (".po", ".pot", ".mo"), lambda path, content, options: PoDocument(path, content)
     ),
-    "android": Format((".xml",), AndroidDocument),
+    "android": Format((".xml",), AndroidDocument, True),
     "xliff": Format((".xlf", ".xliff"), XliffDocument),
-    "json": Format((".json",), I18nJsonDocument),
-    "arb": Format((".arb",), ArbDocument),
-    "properties": Format((".properties",), PropertiesDocument),
-    "strings": Format((".strings",), AppleStringsDocument),
-    "stringsdict": Format((".stringsdict",), StringsdictDocument),
-    "resx": Format((".resx",), ResxDocument),
-    "yaml": Format((".yml", ".yaml"), YamlDocument),
-    "php": Format((".php",), PhpDocument),
-    "fluent": Format((".ftl",), FluentDocument),
+    "json": Format((".json",), I18nJsonDocument, True),
+    "arb": Format((".arb",), ArbDocument, True),
+    "properties": Format((".properties",), PropertiesDocument, True),
+    "strings": Format((".strings",), AppleStringsDocument, True),
+    "stringsdict": Format((".stringsdict",), StringsdictDocument, True),
+    "resx": Format((".resx",), ResxDocument, True),
+    "yaml": Format((".yml", ".yaml"), YamlDocument, True),
+    "php": Format((".php",), PhpDocument, True),
+    "fluent": Format((".ftl",), FluentDocument, True),
 }
 
 

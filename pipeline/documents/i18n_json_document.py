@@ -12,7 +12,8 @@ from pipeline.documents.icu_messages import ARGUMENT, IcuError, IcuMessage
 from pipeline.documents.json_tree import JsonValue, read_json
 from pipeline.documents.languages import CATEGORIES
 from pipeline.documents.options import Options
-from pipeline.documents.resource_document import Node, ResourceDocument, Value, one_part
+from pipeline.documents.resource_document import ResourceDocument
+from pipeline.documents.resource_nodes import Node, Value, one_part
 from pipeline.readers.inline_text import with_tags
 
 _PLURAL_KEY = re.compile(rf"(.+)_({'|'.join(CATEGORIES)})")
@@ -34,6 +35,7 @@ class I18nJsonDocument(ResourceDocument):
         DocumentError: it is no valid JSON object, or has a key twice.
     """
 
+    separator = ","
     #: Whether keys that begin with `@` are not texts, as in ARB.
     is_arb = False
 
@@ -41,7 +43,7 @@ class I18nJsonDocument(ResourceDocument):
         self._path = path
         text, mark = decode(path, content)
         self._escapes_letters = text.isascii() and re.search(r"\\u[0-9a-fA-F]{4}", text) is not None
-        super().__init__(text, mark, options.language)
+        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""
@@ -82,7 +84,7 @@ class I18nJsonDocument(ResourceDocument):
         if value.text is not None:
             node.value = self._value(value)
             return node
-        if value.children:
+        if value.is_object or value.children:
             node.children = self._nodes(value)
             node.inner = value.place[0] + 1, value.place[1] - 1
         keys = {child.key for child in node.children}
@@ -161,11 +163,13 @@ def _with_plurals(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _plural(base: str, children: list[Node]) -> Node:
+    aliases = [child.key for child in children]
     for child in children:
         child.key = child.key[len(base) + 1 :]
         assert child.name
         child.name = child.name[1] - len(child.key), child.name[1]
     chunk = children[0].chunk[0], children[-1].chunk[1]
     node = Node(base, children[0].line, chunk, children=children, is_plural=True, separator=",")
+    node.aliases = aliases
     node.ordinal = base.endswith(_ORDINAL)
     return node

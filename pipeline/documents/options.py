@@ -13,10 +13,10 @@ class Options:
         columns: the names of columns, for tables and JSON Lines.
         language: the language of the translations as a BCP 47 tag, such as `pt-BR`; empty if it is
             unknown.
-        existing: the content of the translated file, for formats with one language in a file: its
-            translations stay. None if there is no such file.
+        existing: (path, content) of the translated file, for formats with one language in a file:
+            its translations stay. None if there is no such file.
     """
 
     columns: ColumnNames = ColumnNames()
     language: str = ""
-    existing: bytes | None = None
+    existing: tuple[str, bytes] | None = None

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.options import Options
-from pipeline.documents.resource_document import Node, ResourceDocument, Value
+from pipeline.documents.resource_document import ResourceDocument
+from pipeline.documents.resource_nodes import Node, Value
 from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
 
 _TOKEN = re.compile(
@@ -60,7 +61,7 @@ class PhpDocument(ResourceDocument):
     def __init__(self, path: str, content: bytes, options: Options) -> None:
         self._path = path
         text, mark = decode(path, content)
-        super().__init__(text, mark, options.language)
+        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""
@@ -68,7 +69,7 @@ class PhpDocument(ResourceDocument):
         if not start:
             raise DocumentError(f"{self._path} is no PHP file: it lacks <?php.")
         self._tokens: list[_Token] = []
-        place = start.end()
+        place = self._start = start.end()
         while place < len(text):
             match = _TOKEN.match(text, place)
             if not match:
@@ -84,6 +85,7 @@ class PhpDocument(ResourceDocument):
             if self._opens_array(number):
                 node, number = self._array(text, number, "", token.begin)
                 nodes += node.children
+                self.separator = ","
             elif token.text == "=" and self._is_assigned(number):
                 node, number = self._assigned(text, number)
                 nodes.append(node)
@@ -122,9 +124,11 @@ class PhpDocument(ResourceDocument):
             begin -= 1
         value = self._tokens[number + 1]
         key = text[self._tokens[begin].begin : self._tokens[number - 1].end]
-        chunk = self._tokens[begin].begin, self._tokens[number + 2].end
-        line = text.count("\n", 0, chunk[0]) + 1
-        return Node(key, line, chunk, _value(value)), number + 2
+        first = self._tokens[begin - 1].end if begin else self._start
+        node = Node(key, 0, (first, self._tokens[number + 2].end), _value(value))
+        node.begin = self._tokens[begin].begin
+        node.line = text.count("\n", 0, node.begin) + 1
+        return node, number + 2
 
     def _array(self, text: str, number: int, key: str, chunk: int) -> tuple[Node, int]:
         """Returns the node of an array, and the number of the token behind it."""
@@ -177,10 +181,11 @@ class PhpDocument(ResourceDocument):
         if self._opens_array(number):
             node, behind = self._array(text, number, key, chunk)
             if behind == end:
+                node.begin = self._tokens[first].begin
                 return node, end
         tokens = self._tokens[number:end]
         line = text.count("\n", 0, tokens[0].begin) + 1
-        node = Node(key, line, (chunk, tokens[-1].end))
+        node = Node(key, line, (chunk, tokens[-1].end), begin=self._tokens[first].begin)
         if len(tokens) == 1 and tokens[0].kind in ("single", "double"):
             node.value = _value(tokens[0])
         elif any(token.kind in ("single", "double", "heredoc") for token in tokens):

@@ -7,7 +7,8 @@ from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Place
 from pipeline.documents.icu_messages import ARGUMENT, IcuError, IcuMessage
 from pipeline.documents.options import Options
-from pipeline.documents.resource_document import Node, ResourceDocument, Value, one_part
+from pipeline.documents.resource_document import ResourceDocument
+from pipeline.documents.resource_nodes import Node, Value, one_part
 from pipeline.readers.files import starts_as_utf16
 from pipeline.readers.inline_text import with_tags
 
@@ -40,6 +41,8 @@ class PropertiesDocument(ResourceDocument):
         DocumentError: it contains no text, or has an escape that is not valid.
     """
 
+    separator = "\n"
+
     def __init__(self, path: str, content: bytes, options: Options) -> None:
         self._path, self._charset = path, "utf-8"
         self._is_ascii = content.isascii()
@@ -48,7 +51,7 @@ class PropertiesDocument(ResourceDocument):
             text, mark = content.decode("latin-1"), b""
         else:
             text, mark = decode(path, content)
-        super().__init__(text, mark, options.language)
+        super().__init__(text, mark, options)
 
     def encoded(self, text: str) -> bytes:
         """See `ResourceDocument`."""
@@ -57,15 +60,16 @@ class PropertiesDocument(ResourceDocument):
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""
         entries = list(self._entries(text))
-        numbered = [_unescape(text[slice(*place)]) for _, place, _, _ in entries]
+        numbered = [_unescape(text[slice(*place)]) for _, place, *_ in entries]
         numbered = [value for value in numbered if _NUMBERED.search(value)]
         self._doubles = not any(map(_PLAIN_APOSTROPHE.search, numbered))
         return [
-            Node(key, line, chunk, self._value(text, place)) for key, place, chunk, line in entries
+            Node(key, line, chunk, self._value(text, place), begin=begin)
+            for key, place, chunk, line, begin in entries
         ]
 
-    def _entries(self, text: str) -> Iterator[tuple[str, Place, Place, int]]:
-        """Yields the key, the place of the value, the chunk and the line of each entry."""
+    def _entries(self, text: str) -> Iterator[tuple[str, Place, Place, int, int]]:
+        """Yields the key, the place of the value, the chunk, the line and the begin of entries."""
         end, line, counted = 0, 1, 0
         for match in _LINE.finditer(text):
             if not match["line"] or match["line"][0] in "#!":
@@ -80,7 +84,7 @@ class PropertiesDocument(ResourceDocument):
                     f"{self._path} has an escape that is not valid: see line {line}."
                 )
             place = begin + key.end(), match.end("line")
-            yield _unescape(key["key"]), place, (end, match.end()), line
+            yield _unescape(key["key"]), place, (end, match.end("line")), line, begin
             end = match.end()
 
     def _value(self, text: str, place: Place) -> Value:

@@ -2,81 +2,14 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.documents import languages
-from pipeline.documents.document import Document, Segment
+from pipeline.documents.document import Document, DocumentError, Segment
 from pipeline.documents.edits import Edit, Place, edited
-from pipeline.readers.inline_text import InlineText, Mark, Piece
-
-
-@dataclasses.dataclass(frozen=True)
-class Value:
-    """The text of a key.
-
-    Attributes:
-        place: where it is written, without what surrounds it, such as quotes that stay.
-        parts: the text; several where it holds the forms of a plural itself.
-        write: returns what is written at the place for the pieces of each part's translation.
-        refuse: returns why a translation cannot be written; empty if it can.
-        problem: why the text cannot be translated; empty if it can.
-    """
-
-    place: Place
-    parts: Sequence[InlineText]
-    write: Callable[[Sequence[Sequence[Piece]]], str]
-    refuse: Callable[[str], str] = lambda text: ""
-    problem: str = ""
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether there is nothing to translate."""
-        return not self.problem and not any(part.text.strip() for part in self.parts)
-
-
-def one_part(
-    place: Place,
-    pieces: Sequence[Piece],
-    write: Callable[[str], str],
-    refuse: Callable[[str], str] = lambda text: "",
-) -> Value:
-    """Returns the value of a text whose markup is written with the escapes of all characters."""
-
-    def written(parts: Sequence[Sequence[Piece]]) -> str:
-        return write("".join(p.raw if isinstance(p, Mark) else p for p in parts[0]))
-
-    return Value(place, [InlineText(pieces)], written, refuse)
-
-
-@dataclasses.dataclass
-class Node:
-    """A key of a file, with its text or with the keys in it.
-
-    Attributes:
-        key: its name among its neighbours.
-        line: counted from 1.
-        chunk: the place of all that belongs to it, with the white space and comments before it.
-        value: its text; None for a group, and for what is not to be translated.
-        children: the keys in it.
-        inner: where children can be inserted, for a group.
-        is_plural: whether the children's keys are plural categories.
-        ordinal: whether these are of ordinal numbers.
-        name: the place of the category, of a child of a plural.
-        named: returns what is written there for a category.
-        separator: what stands between its children.
-    """
-
-    key: str
-    line: int
-    chunk: Place
-    value: Value | None = None
-    children: list["Node"] = dataclasses.field(default_factory=list)
-    inner: Place | None = None
-    is_plural: bool = False
-    ordinal: bool = False
-    name: Place | None = None
-    named: Callable[[str], str] = str
-    separator: str = ""
+from pipeline.documents.options import Options
+from pipeline.documents.resource_nodes import Node, Value, own_begin
+from pipeline.readers.inline_text import InlineText, Piece
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,21 +30,36 @@ class ResourceDocument(Document):
     Args:
         text: the file's text.
         mark: its byte order mark, or none.
-        language: that of the translations, or "".
+        options: the language of the translations, and what is translated already.
+
+    Raises:
+        DocumentError: the translated file has no keys.
     """
 
     #: Whether a plural's form for 0 is for the number 0 in every language.
     zero_is_special = True
+    #: What stands between the keys of the file.
+    separator = ""
 
-    def __init__(self, text: str, mark: bytes, language: str) -> None:
+    def __init__(self, text: str, mark: bytes, options: Options) -> None:
         super().__init__()
-        self.text, self.mark, self.language = text, mark, language
+        self.text, self.mark, self.language = text, mark, options.language
         self.nodes = self.read(text)
         # The text and the value of each segment.
         self._parts: list[tuple[InlineText, Value]] = []
         # Each leaf's segments, and each plural's forms, by the identity of the node.
         self._segments: dict[int, list[int]] = {}
         self._forms: dict[int, list[_Form]] = {}
+        # The file that has some translations, and its node for each node that it has, too.
+        self._existing: ResourceDocument | None = None
+        self._partners: dict[int, Node] = {}
+        if options.existing:
+            path, content = options.existing
+            self._existing = existing = type(self)(path, content, Options(language=self.language))
+            if not existing.nodes:
+                raise DocumentError(f"{path} has no keys yet: replace it with --force.")
+            self._match(self.nodes, existing.nodes, self.separator == existing.separator)
+            return
         for node in self.nodes:
             self._sort(node)
 
@@ -119,10 +67,36 @@ class ResourceDocument(Document):
     def read(self, text: str) -> list[Node]:
         """Returns the keys of a file's text, in its order."""
 
+    def _match(self, nodes: Sequence[Node], existing: Sequence[Node], in_same_style: bool) -> None:
+        """Sorts the keys that the translated file lacks, or has without a text."""
+        by_key = {node.key: node for node in existing}
+        for node in nodes:
+            aliases = (by_key[alias] for alias in node.aliases if alias in by_key)
+            partner = by_key.get(node.key) or next(aliases, None)
+            if partner is None and in_same_style:
+                self._sort(node)
+            elif partner is None and node.is_translated:
+                reason = "the translated file writes what is beside it in another style"
+                self.problems.append((node.line, reason))
+            elif partner:
+                self._partners[id(node)] = partner
+                if node.is_plural or partner.is_plural or partner.value:
+                    self.translated_before += partner.is_translated
+                if partner.value and partner.value.is_blank and not node.is_plural:
+                    self._sort_value(node)
+                if not node.is_plural and not partner.is_plural:
+                    same = node.separator == partner.separator
+                    self._match(node.children, partner.children, same)
+
     def _sort(self, node: Node) -> None:
         if node.is_plural:
             self._sort_plural(node)
             return
+        self._sort_value(node)
+        for child in node.children:
+            self._sort(child)
+
+    def _sort_value(self, node: Node) -> None:
         if value := node.value:
             problem = value.problem or next((p.problem for p in value.parts if p.problem), "")
             if value.is_blank:
@@ -131,8 +105,6 @@ class ResourceDocument(Document):
                 self.problems.append((node.line, problem))
             else:
                 self._segments[id(node)] = [self._add(node.line, v, value) for v in value.parts]
-        for child in node.children:
-            self._sort(child)
 
     def _add(self, line: int, part: InlineText, value: Value) -> int:
         self.segments.append(Segment(line, part.text))
@@ -188,10 +160,87 @@ class ResourceDocument(Document):
         return part.refuse(text) or value.refuse(text)
 
     def filled(self, texts: Mapping[int, str], note: str) -> bytes:
-        """See `Document`. A text without a translation stays in the source's language."""
+        """See `Document`. A text without a translation stays in the source's language.
+
+        If there is a translated file, it stays, and gets the texts that it lacks; those without a
+        translation are left out.
+        """
+        if existing := self._existing:
+            joined: dict[Place, str] = {}
+            for begin, end, added in self._additions(
+                self.nodes, existing.nodes, None, self.separator, texts
+            ):
+                joined[begin, end] = joined.get((begin, end), "") + added
+            return existing.encoded(
+                edited(existing.text, ((*place, added) for place, added in joined.items()))
+            )
         edits = [*self._edits(self.nodes, texts), *self.extra_edits()]
-        filled = edited(self.text, edits)
-        return self.encoded(filled)
+        return self.encoded(edited(self.text, edits))
+
+    def _additions(
+        self,
+        nodes: Sequence[Node],
+        existing: Sequence[Node],
+        inner: Place | None,
+        separator: str,
+        texts: Mapping[int, str],
+    ) -> Iterator[Edit]:
+        """Yields the edits that add what the translated file lacks, in the order of the source.
+
+        Args:
+            nodes: neighbours in the source.
+            existing: those in the translated file.
+            inner: where the first neighbour can be inserted, or None.
+            separator: what stands between neighbours.
+            texts: the translations.
+        """
+        assert self._existing
+        previous: Node | None = None
+        for node in nodes:
+            partner = self._partners.get(id(node))
+            if partner is None:
+                if not self._is_whole(node, texts):
+                    continue
+                begin = own_begin(self.text, node, separator)
+                added = edited(self.text, self._edits([node], texts), (begin, node.chunk[1]))
+                added = self.adapted(added, node, existing[0] if existing else None)
+                if not separator and not added.startswith(("\n", "\r\n")):
+                    added = "\n" + added
+                if previous:
+                    yield previous.chunk[1], previous.chunk[1], separator + added
+                elif existing:
+                    place = own_begin(self._existing.text, existing[0], separator)
+                    yield place, place, added + separator
+                elif inner:
+                    yield inner[0], inner[0], added
+                continue
+            previous = partner
+            segments = self._segments.get(id(node), ())
+            if node.value and partner.value and segments and all(s in texts for s in segments):
+                value = partner.value if len(segments) == 1 else node.value
+                written = value.write([self._pieces(segment, texts) for segment in segments])
+                yield *partner.value.place, written
+            if not node.is_plural:
+                yield from self._additions(
+                    node.children, partner.children, partner.inner, node.separator, texts
+                )
+
+    def _is_whole(self, node: Node, texts: Mapping[int, str]) -> bool:
+        """Whether a key has a text, and all texts of it are translated."""
+        if node.is_plural:
+            forms = self._forms.get(id(node), ())
+            return bool(forms) and all(form.segment in texts for form in forms)
+        if node.value and not node.value.is_blank:
+            segments = self._segments.get(id(node), ())
+            if not segments or not all(segment in texts for segment in segments):
+                return False
+        return node.is_translated and all(
+            self._is_whole(child, texts) for child in node.children if child.is_translated
+        )
+
+    def adapted(self, added: str, node: Node, neighbour: Node | None) -> str:
+        """Returns a key's lines as they are written beside a neighbour in the translated file."""
+        return added
 
     def extra_edits(self) -> list[Edit]:
         """Returns the edits that a file in another language needs besides its texts."""

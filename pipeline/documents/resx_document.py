@@ -2,7 +2,8 @@
 
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.options import Options
-from pipeline.documents.resource_document import Node, ResourceDocument, one_part
+from pipeline.documents.resource_document import ResourceDocument
+from pipeline.documents.resource_nodes import Node, one_part
 from pipeline.documents.xml_files import read_xml
 from pipeline.readers.inline_text import with_tags
 from pipeline.readers.xml_tree import escape, not_in_xml, tokens
@@ -23,7 +24,7 @@ class ResxDocument(ResourceDocument):
     def __init__(self, path: str, content: bytes, options: Options) -> None:
         self._path = path
         text, mark = decode(path, content)
-        super().__init__(text, mark, options.language)
+        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""
@@ -42,7 +43,7 @@ class ResxDocument(ResourceDocument):
             )
             if is_text and value:
                 line = text.count("\n", 0, element.begin) + 1
-                node = Node(name, line, (end, element.end))
+                node = Node(name, line, (end, element.end), begin=element.begin)
                 if not value.is_empty:
                     letters = "".join(token.text for token in tokens(text, *value.inner))
                     node.value = one_part(value.inner, with_tags(letters), escape, not_in_xml)

@@ -3,7 +3,8 @@
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.languages import CATEGORIES
 from pipeline.documents.options import Options
-from pipeline.documents.resource_document import Node, ResourceDocument, one_part
+from pipeline.documents.resource_document import ResourceDocument
+from pipeline.documents.resource_nodes import Node, one_part
 from pipeline.documents.xml_files import read_xml
 from pipeline.readers.inline_text import with_tags
 from pipeline.readers.xml_tree import Element, escape, not_in_xml, tokens
@@ -27,7 +28,7 @@ class StringsdictDocument(ResourceDocument):
     def __init__(self, path: str, content: bytes, options: Options) -> None:
         self._path = path
         text, mark = decode(path, content)
-        super().__init__(text, mark, options.language)
+        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""
@@ -46,6 +47,7 @@ class StringsdictDocument(ResourceDocument):
         for key, value in zip(parts[::2], parts[1::2]):
             name = _letters(text, key)
             node = Node(name, text.count("\n", 0, key.begin) + 1, (end, value.end), name=key.inner)
+            node.begin = key.begin
             if value.name == "dict":
                 node.children, node.inner = self._nodes(text, value), value.inner
                 node.is_plural = any(child.key in CATEGORIES for child in node.children)

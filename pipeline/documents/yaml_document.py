@@ -10,7 +10,8 @@ from pipeline.documents import languages
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Edit
 from pipeline.documents.options import Options
-from pipeline.documents.resource_document import Node, ResourceDocument, Value
+from pipeline.documents.resource_document import ResourceDocument
+from pipeline.documents.resource_nodes import Node, Value
 from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
 
 _STRING = "tag:yaml.org,2002:str"
@@ -36,12 +37,14 @@ class YamlDocument(ResourceDocument):
             translations is unknown.
     """
 
+    separator = "\n"
+
     def __init__(self, path: str, content: bytes, options: Options) -> None:
         self._path = path
         self._rename: list[Edit] = []
         text, mark = decode(path, content)
         self._target = options.language
-        super().__init__(text, mark, options.language)
+        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""
@@ -61,6 +64,20 @@ class YamlDocument(ResourceDocument):
                 self._rename = [(*place, self._target)]
                 root = value
         return self._nodes(text, root)
+
+    def adapted(self, added: str, node: Node, neighbour: Node | None) -> str:
+        """See `ResourceDocument`: lines are indented as the neighbour is."""
+        if neighbour is None or node.begin is None or neighbour.begin is None or not self._existing:
+            return added
+        source, target = self.text, self._existing.text
+        indents = [
+            begin - text.rfind("\n", 0, begin) - 1
+            for text, begin in ((source, node.begin), (target, neighbour.begin))
+        ]
+        more = indents[1] - indents[0]
+        if more > 0:
+            return re.sub(r"^(?=.)", " " * more, added, flags=re.MULTILINE)
+        return re.sub(rf"^ {{,{-more}}}", "", added, flags=re.MULTILINE)
 
     def extra_edits(self) -> list[Edit]:
         """See `ResourceDocument`."""
@@ -92,10 +109,8 @@ class YamlDocument(ResourceDocument):
             names.add(name)
             begin, last = end, self._last(text, value, bool(parent.flow_style))
             if begin < 0:
-                line_begin = text.rfind("\n", 0, start.index) + 1
-                is_first = not text[line_begin : start.index].strip() and not parent.flow_style
-                begin = line_begin if is_first else start.index
-            node = Node(name, start.line + 1, (begin, last))
+                begin = start.index if parent.flow_style else _first_line(text, start.index)
+            node = Node(name, start.line + 1, (begin, last), begin=start.index)
             node.separator = "," if getattr(value, "flow_style", False) else "\n"
             if key:
                 node.name = key.start_mark.index, key.end_mark.index
@@ -136,6 +151,19 @@ class YamlDocument(ResourceDocument):
         content = super().filled(texts, note)
         self._composed(content[len(self.mark) :].decode("utf-8"))
         return content
+
+
+def _first_line(text: str, place: int) -> int:
+    """Returns where the line of a place begins, or the comments directly above it."""
+    begin = text.rfind("\n", 0, place) + 1
+    if text[begin:place].strip():
+        return place
+    while begin:
+        above = text.rfind("\n", 0, begin - 1) + 1
+        if not text[above:begin].lstrip().startswith("#"):
+            break
+        begin = above
+    return begin
 
 
 def _value(text: str, node: yaml.ScalarNode, is_flow: bool) -> Value:

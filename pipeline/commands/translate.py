@@ -8,10 +8,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline.commands import arguments, model_folders, output
+from pipeline.commands import arguments, files, model_folders, output
 from pipeline.commands.command_error import CommandError
-from pipeline.common import progress, whole_files
-from pipeline.documents import languages
+from pipeline.common import progress
 from pipeline.documents.columns import ColumnNames
 from pipeline.documents.document import Document
 from pipeline.documents.formats import FORMATS, Format, format_of
@@ -118,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
         for job, (translations, of_segments) in zip(jobs, chosen)
     ]
     for job, content in zip(jobs, contents):
-        _write(job.target, content)
+        files.write_content(job.target, content)
     facts = [_facts(job, of_segments) for job, (_, of_segments) in zip(jobs, chosen)]
     line = output.printer(options)
     for fact in facts:
@@ -178,8 +177,10 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
         existing = _existing(path, target, FORMATS[name], options)
         output.check_writable(target)
         columns = ColumnNames(options.source_column, options.target_column)
-        language = _language(options.target_language, target)
-        document = FORMATS[name].read(path, _content(path), Options(columns, language, existing))
+        language = files.language_of(options.target_language, target)
+        document = FORMATS[name].read(
+            path, files.content_of(path), Options(columns, language, existing)
+        )
         jobs.append(_Job(path, target, name, document))
     return jobs
 
@@ -198,46 +199,13 @@ def _existing(
     if options.update and os.path.realpath(path) == os.path.realpath(target):
         raise CommandError(f"--update needs two files, and {target} is the input itself.")
     if options.update:
-        return target, _content(target)
+        return target, files.content_of(target)
     if not options.force:
         update = ", keep its texts with --update" if format_.has_one_language else ""
         raise CommandError(
             f"{target} exists: name another file{update}, or replace it with --force."
         )
     return None
-
-
-def _language(tag: str | None, target: str) -> str:
-    """Returns the language of the translations: the one that is named, or that of the path."""
-    if tag is None:
-        return languages.language_of_path(os.path.abspath(target))
-    if language := languages.normalize(tag):
-        return language
-    raise CommandError(f"--target-language {tag} is no known language: give a tag such as pt-BR.")
-
-
-def _content(path: str) -> bytes:
-    if path == "-":
-        return sys.stdin.buffer.read()
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise CommandError(f"The file {path} does not exist.") from None
-    except OSError as error:
-        raise CommandError(f"The file {path} cannot be read: {error.strerror}.") from None
-
-
-def _write(path: str, content: bytes) -> None:
-    if path == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with whole_files.whole_file(path, "wb") as file:
-            file.write(content)
-    except OSError as error:
-        raise CommandError(f"The file {path} cannot be written: {error.strerror}.") from None
 
 
 def _records(document: Document, outcomes: Sequence[Outcome], options: argparse.Namespace) -> bytes:

@@ -48,14 +48,14 @@ def read_json(path: str, text: str) -> JsonValue:
         raise DocumentError(
             f"{path} is not valid JSON: see line {error.lineno} ({error.msg})."
         ) from None
-    except _Repeated as error:
+    except _RepeatedKey as error:
         raise DocumentError(f"{path} has the key '{error}' twice in one object.") from None
     except RecursionError:
         raise DocumentError(f"{path} nests its values too deeply.") from None
     return _value(path, text, 0, "", (0, 0), 0, 0)
 
 
-class _Repeated(Exception):
+class _RepeatedKey(Exception):
     """An object with a key twice; its message is the key."""
 
 
@@ -63,7 +63,7 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
-        raise _Repeated(next(name for name in names if names.count(name) > 1))
+        raise _RepeatedKey(next(name for name in names if names.count(name) > 1))
     return members
 
 

@@ -1,6 +1,6 @@
 """What a recipe can name: tasks, formats, heads, compositions, slices and metrics."""
 
-# The heads that a recipe can name. `softmax` copies nothing. `keras_models.heads.registry` has the
+# The heads that a recipe can name. `softmax` copies nothing. `keras_models.heads.HEADS` has the
 # layers.
 HEADS = (
     "softmax",

@@ -1,27 +1,33 @@
 """The rules of the section `training`."""
 
 import dataclasses
-from typing import Any
 
 from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.sections import TrainingConfig
 
-#: Keys that a language model's training does not have, with the reason.
+#: Keys that a language model's training reads.
+_OF_LANGUAGE_MODELS = (
+    "epochs",
+    "learning_rate",
+    "gradient_clip_norm",
+    "seed",
+    "initialize_from",
+    "deterministic",
+    "mixed_precision",
+    "max_seconds",
+)
+
+#: Why it does not read another key, or what to use instead.
 _NOT_OF_LANGUAGE_MODELS = {
-    "workers": "",
-    "accumulated_batches": "",
-    "ensemble": "",
+    "batch_tokens": ": use 'language_model.batch_size'",
+    "bucket_lengths": ": use 'language_model.window'",
     "label_smoothing": ": its perplexity would rise",
-    "unknown_word_rate": "",
     "max_updates": ", whose training ends by its epochs",
     "select_by": ", which is chosen by its perplexity",
     "patience": ": use 'language_model.patience'",
-    "average": "",
     "optimizer": ": use 'language_model.optimizer'",
-    "weight_decay": "",
-    "gradient_clip_value": "",
-    "schedule": ", whose learning rate is halved after 'language_model.patience'",
+    "schedule": ", whose learning rate is halved after each epoch that is no better",
     "corpus_weights": ": it is one text",
     "corpus_temperature": ": it is one text",
 }
@@ -53,15 +59,13 @@ def check_language_model_training(training: TrainingConfig) -> None:
     Raises:
         RecipeError: keys that a language model's training does not have, or that do not fit.
     """
-    defaults: dict[str, Any] = {
-        field.name: field.default for field in dataclasses.fields(TrainingConfig)
-    }
-    for key, reason in _NOT_OF_LANGUAGE_MODELS.items():
-        if getattr(training, key) != defaults[key]:
-            raise RecipeError(
-                f"The recipe key 'training.{key}' must be {defaults[key]} for a language "
-                f"model{reason}."
-            )
+    for field in dataclasses.fields(TrainingConfig):
+        if field.name in _OF_LANGUAGE_MODELS or getattr(training, field.name) == field.default:
+            continue
+        raise RecipeError(
+            f"The recipe key 'training.{field.name}' must be {field.default!r} for a language "
+            f"model{_NOT_OF_LANGUAGE_MODELS.get(field.name, '')}."
+        )
     _check_learning_rate(training)
 
 

@@ -57,6 +57,9 @@ def test_keys_that_do_not_fit_together(settings, words):
         ('data.corpora=["*"]', "'data.corpora' must be [] for a language model"),
         ("training.corpus_weights=[1]", "must be () for a language model: it is one text"),
         ("training.label_smoothing=0.1", "must be 0.0 for a language model: its perplexity"),
+        ("training.beta_2=0.99", "'training.beta_2' must be 0.999 for a language model."),
+        ("training.average=moving", "'training.average' must be 'none' for a language model."),
+        ("training.batch_tokens=64", "model: use 'language_model.batch_size'."),
     ],
 )
 def test_what_a_language_model_does_not_have(override, words):

@@ -126,6 +126,14 @@ class CopyHead(keras.layers.Layer):
         """Returns tensors computed from the source alone, to be added to `memory`."""
         return {}
 
+    def is_choice(self, targets, labels):
+        """Where the head chooses something: bool `[batch, target_length]`, false at padding.
+
+        Args:
+            targets, labels: those of `target_log_prob`.
+        """
+        return ops.not_equal(targets, 0)
+
     def copy_log_weights(self, state, memory):
         """Where it would copy from, a distribution over the source's positions.
 
@@ -197,7 +205,7 @@ class CopyHead(keras.layers.Layer):
         """
         batch, length = ops.shape(next(iter(state.values())))[:2]
         flat = {
-            key: ops.reshape(value, (batch * length, value.shape[-1]))
+            key: ops.reshape(value, (batch * length, ops.shape(value)[-1]))
             for key, value in state.items()
         }
         repeated = {

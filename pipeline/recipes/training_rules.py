@@ -32,6 +32,17 @@ _NOT_OF_LANGUAGE_MODELS = {
     "corpus_temperature": ": it is one text",
 }
 
+#: What makes two passes over a pair differ.
+_DROPOUTS = (
+    "dropout",
+    "embedding_dropout",
+    "word_dropout",
+    "output_dropout",
+    "recurrent_dropout",
+    "attention_dropout",
+    "feed_forward_dropout",
+)
+
 
 def check_training(recipe: RecipeKeys) -> None:
     """Checks how a sequence-to-sequence network is trained.
@@ -49,6 +60,8 @@ def check_training(recipe: RecipeKeys) -> None:
         )
     if training.label_smoothing:
         _check_label_smoothing(recipe)
+    if training.consistency_weight:
+        _check_consistency(recipe)
     if training.ensemble > 1:
         _check_ensemble(recipe)
 
@@ -116,4 +129,23 @@ def _check_label_smoothing(recipe: RecipeKeys) -> None:
             "The recipe key 'training.label_smoothing' with a 'training.large_vocabulary_size' "
             "needs a 'training.large_vocabulary_drawn' above 0, or it would raise the scores of "
             "words that no softmax runs over."
+        )
+
+
+def _check_consistency(recipe: RecipeKeys) -> None:
+    training, model = recipe.training, recipe.model
+    for key, is_set, reason in (
+        ("training.scheduled_sampling", training.scheduled_sampling != "none", "read other words"),
+        ("training.large_vocabulary_size", training.large_vocabulary_size, "lack most words"),
+        ("model.encoder", model.segments, "cut the source into other words"),
+    ):
+        if is_set:
+            raise RecipeError(
+                f"The recipe key 'training.consistency_weight' must be 0 with this '{key}': the "
+                f"two distributions that it compares would {reason}."
+            )
+    if not any(getattr(model, key) for key in _DROPOUTS):
+        raise RecipeError(
+            "The recipe key 'training.consistency_weight' needs a 'model.dropout' above 0: without "
+            "dropout its two passes are the same."
         )

@@ -27,6 +27,19 @@ from tests.pipeline.recipes.refusals import refusal, tree_of
             },
             "needs a 'training.large_vocabulary_drawn' above 0",
         ),
+        ({"training.consistency_weight": -1.0}, "'training.consistency_weight' must be at least"),
+        (
+            {"training.consistency_weight": 1.0, "training.scheduled_sampling": "linear"},
+            "'training.consistency_weight' must be 0 with this 'training.scheduled_sampling'",
+        ),
+        (
+            {"training.consistency_weight": 1.0, "training.large_vocabulary_size": 1000},
+            "must be 0 with this 'training.large_vocabulary_size'",
+        ),
+        (
+            {"training.consistency_weight": 1.0, "model.dropout": 0.0},
+            "'training.consistency_weight' needs a 'model.dropout' above 0",
+        ),
         ({"training.corpus_weights": [1, 2]}, "'training.corpus_weights' needs 'data.corpora'"),
         ({"training.corpus_temperature": 5}, "'training.corpus_temperature' needs 'data.corpora'"),
         ({"data.corpora": ["a*"]}, "needs 'training.corpus_weights' or a"),

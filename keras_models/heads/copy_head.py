@@ -156,6 +156,14 @@ class CopyHead(keras.layers.Layer):
         """Returns tensors computed from the source alone, to be added to `memory`."""
         return {}
 
+    def is_choice(self, targets, labels):
+        """Where the head chooses something: bool `[batch, target_length]`, false at padding.
+
+        Args:
+            targets, labels: those of `target_log_prob`.
+        """
+        return ops.not_equal(targets, 0)
+
     def copy_log_weights(self, state, memory):
         """Where it would copy from, a distribution over the source's positions.
 

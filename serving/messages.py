@@ -25,6 +25,7 @@ from serving.answers import (
 )
 from serving.caller_texts import Features, Texts
 from serving.errors import RequestError
+from serving.glossary import GlossaryLike
 
 T = TypeVar("T")
 _COUNTED = "counted from 0"
@@ -129,17 +130,25 @@ class Messages:
     # or cannot be sent.
 
     def predict(
-        self, texts: Texts, signature: str, features: Features | None
+        self,
+        texts: Texts,
+        signature: str,
+        features: Features | None,
+        glossary: GlossaryLike | None = None,
     ) -> Iterator[Question[list[Answer]]]:
         """Asks for the best output of each text."""
-        inputs = caller_texts.inputs(texts, features)
+        inputs = caller_texts.inputs(texts, features, glossary)
         return self._on_texts(signature, inputs, responses.ANSWERS)
 
     def n_best(
-        self, texts: Texts, signature: str, features: Features | None
+        self,
+        texts: Texts,
+        signature: str,
+        features: Features | None,
+        glossary: GlossaryLike | None = None,
     ) -> Iterator[Question[list[list[Answer]]]]:
         """Asks for the best outputs of each text."""
-        inputs = caller_texts.inputs(texts, features)
+        inputs = caller_texts.inputs(texts, features, glossary)
         return self._on_texts(signature, inputs, responses.LISTS_OF_ANSWERS)
 
     def score(

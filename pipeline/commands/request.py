@@ -152,6 +152,7 @@ def _print_answers(
 
     A refused text is reported on standard error, by its number.
     """
+    from serving.answers import Answer, answer_record
     from serving.client import RequestError
 
     line = output.printer(options)
@@ -168,7 +169,10 @@ def _print_answers(
             beam = answer if isinstance(answer, list) else [answer]
             for one in beam:
                 line(describe(one))
-            records = [dataclasses.asdict(one) for one in beam]
+            records = [
+                answer_record(one) if isinstance(one, Answer) else dataclasses.asdict(one)
+                for one in beam
+            ]
             written.append(records[0] if options.targets else records)
     except RequestError as error:
         if not written:

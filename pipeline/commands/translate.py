@@ -214,11 +214,13 @@ def _records(document: Document, outcomes: Sequence[Outcome], options: argparse.
 
 
 def _output(answer: "Answer", options: argparse.Namespace) -> dict[str, Any]:
+    from serving.answers import token_record
+
     shown: dict[str, Any] = {"target": answer.text}
     if options.scores or options.n_best:
         shown["score"] = answer.score
     if options.provenance:
-        shown["tokens"] = [dataclasses.asdict(token) for token in answer.tokens]
+        shown["tokens"] = [token_record(token) for token in answer.tokens]
     return shown
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
-from pipeline.text import white_space
+from pipeline.text import terms, white_space
 from pipeline.text.placeholders import syntax_of
 from pipeline.text.placeholders.protected_syntax import (
     BEGIN_MARK,
@@ -90,7 +90,7 @@ class _Piece(NamedTuple):
 def _pieces(text: str, syntax: ProtectedSyntax) -> Iterator[_Piece]:
     """Yields the tokens of a text."""
     text = white_space.replace_pictures(text.replace(JOINER, JOINER_IN_TEXT))
-    marked = syntax.mark(compiled(_CONTROL).sub(" ", text))
+    marked = terms.mark(compiled(_CONTROL).sub(" ", text), syntax)
     word = compiled(_WORD)
     end = -1
     for match in compiled(_TOKEN).finditer(marked):
@@ -112,7 +112,7 @@ def _cut(text: str, syntax: ProtectedSyntax) -> list[str]:
 
 def _split(text: str) -> list[str]:
     """Python's counterpart of `_split_at_white_space`."""
-    return text.replace("\0", " ").split()
+    return terms.split(compiled(_CONTROL).sub(" ", text))
 
 
 def count_tokens(text: str) -> int:
@@ -174,7 +174,7 @@ def tokenize(texts: "tf.Tensor", syntax: ProtectedSyntax | None = None) -> "tf.R
     texts = tf.strings.regex_replace(texts, JOINER, JOINER_IN_TEXT)
     texts = white_space.replace_pictures_in_graph(texts)
     texts = tf.strings.regex_replace(texts, _CONTROL, " ")
-    marked = (syntax or syntax_of()).mark_in_graph(texts)
+    marked = terms.mark_in_graph(texts, syntax or syntax_of())
     cut = tf.strings.regex_replace(marked, f"({_TOKEN})", rf"\1{_BREAK}")
     pieces = tf.strings.split(cut, _BREAK)[:, :-1]
     piece = pieces.flat_values
@@ -235,10 +235,10 @@ def _split_into_characters(texts: "tf.Tensor", syntax: ProtectedSyntax) -> "tf.R
     """Protected tokens and characters of string `[batch]`, without white space."""
     import tensorflow as tf
 
-    packed = tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " ")
+    texts = tf.strings.regex_replace(texts, _CONTROL, " ")
     # White space separates protected tokens; after them it is dropped.
     marked = tf.strings.regex_replace(
-        syntax.mark_in_graph(packed), f"({MARKED}|{CHARACTER})", rf"\1{_BREAK}"
+        terms.mark_in_graph(texts, syntax, pack=True), f"({MARKED}|{CHARACTER})", rf"\1{_BREAK}"
     )
     pieces = tf.strings.split(tf.strings.regex_replace(marked, _MARKS, ""), _BREAK)
     return tf.ragged.boolean_mask(pieces, (pieces != " ") & (pieces != ""))
@@ -247,7 +247,8 @@ def _split_into_characters(texts: "tf.Tensor", syntax: ProtectedSyntax) -> "tf.R
 def _characters(text: str, syntax: ProtectedSyntax) -> Iterator[tuple[str, bool]]:
     """Yields (token, whether it is protected): Python's `_split_into_characters`."""
     pattern = f"{MARKED}|{CHARACTER}".replace(r"\x{200D}", "\u200d")
-    for piece in compiled(pattern).findall(syntax.mark(" ".join(_split(text)))):
+    text = compiled(_CONTROL).sub(" ", text).strip()
+    for piece in compiled(pattern).findall(terms.mark(text, syntax, pack=True)):
         if piece[0] == BEGIN_MARK:
             yield piece[1:-1], True
         elif piece != " ":
@@ -257,8 +258,7 @@ def _characters(text: str, syntax: ProtectedSyntax) -> Iterator[tuple[str, bool]
 def _split_at_white_space(texts: "tf.Tensor") -> "tf.RaggedTensor":
     import tensorflow as tf
 
-    # tf.strings.split knows the white space of ASCII alone.
-    return tf.strings.split(tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " "))
+    return terms.split_in_graph(tf.strings.regex_replace(texts, _CONTROL, " "))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -309,7 +309,9 @@ class Tokenizer:
         if self.lowercase:
             # ASCII first: with Unicode's rules alone, a machine set to Turkish would map `I` to
             # another letter.
-            texts = tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
+            texts = terms.outside_translations_in_graph(
+                texts, lambda text: tf.strings.lower(tf.strings.lower(text), encoding="utf-8")
+            )
         if self.kind == "whitespace":
             return _split_at_white_space(texts)
         cut = {"text": tokenize, "characters": _split_into_characters}[self.kind]
@@ -332,7 +334,7 @@ class Tokenizer:
 
     def normalize(self, text: str) -> str:
         """Returns a text as the graph reads it: in lower case if the recipe asks for it."""
-        return text.lower() if self.lowercase else text
+        return terms.outside_translations(text, str.lower) if self.lowercase else text
 
     def count(self, text: str) -> int:
         """Returns how many tokens `tokenize` makes of a text, single joiners among them."""

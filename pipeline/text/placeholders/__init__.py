@@ -12,7 +12,7 @@ from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
 from pipeline.recipes.own_patterns import portable_pattern
 from pipeline.text.placeholders import braces, markup, printf, sigils
 from pipeline.text.placeholders.protected_syntax import ProtectedSyntax
-from pipeline.text.placeholders.syntax import PLACEHOLDER, Dialect
+from pipeline.text.placeholders.syntax import PLACEHOLDER, TERM, Dialect
 
 #: The dialects by the names that a recipe gives them, in the order in which they are tried. Several
 #: may share a syntax: it counts once.
@@ -85,7 +85,7 @@ def syntax_of(
 
 
 def _joined(parts: tuple[Dialect, ...], own_patterns: tuple[str, ...]) -> ProtectedSyntax:
-    own = Dialect(tuple(map(portable_pattern, own_patterns)))
+    own = Dialect((TERM, *map(portable_pattern, own_patterns)))
     classes: list[tuple[str, str]] = []
     for part in (own, *parts):
         if part.patterns:

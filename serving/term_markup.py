@@ -1,0 +1,44 @@
+"""The markup that carries a glossary's terms inside a text, through raw strings.
+
+Unicode's interlinear annotation characters hold the phrase and its translation:
+
+    Open the ￹homepage￺page d'accueil￻.
+
+A character of the markup that belongs to the text itself is written `￹￺` + character + `￻`. Both
+forms begin with the anchor, and neither can be read as the other.
+"""
+
+import re
+
+ANCHOR, SEPARATOR, TERMINATOR = "\ufff9", "\ufffa", "\ufffb"
+#: The characters of the markup.
+MARKS = ANCHOR + SEPARATOR + TERMINATOR
+#: A term: groups phrase and translation. A pattern for `re`, `regex` and RE2, as are the others.
+TERM = f"{ANCHOR}([^{MARKS}]+){SEPARATOR}([^{MARKS}]+){TERMINATOR}"
+#: A character of the text itself.
+ESCAPED = f"{ANCHOR}{SEPARATOR}([{MARKS}]){TERMINATOR}"
+
+_MARK = re.compile(f"[{MARKS}]")
+_MARKUP = re.compile(f"{TERM}|{ESCAPED}")
+_TERM = re.compile(TERM)
+
+
+def term(phrase: str, translation: str) -> str:
+    """Returns the markup of a term; neither argument contains a character of the markup."""
+    return f"{ANCHOR}{phrase}{SEPARATOR}{translation}{TERMINATOR}"
+
+
+def escape(text: str) -> str:
+    """Returns a text that is read as it is, whatever stands around it."""
+    return _MARK.sub(rf"{ANCHOR}{SEPARATOR}\g<0>{TERMINATOR}", text)
+
+
+def plain(text: str) -> str:
+    """Returns a text without terms so that none are read in it: almost always the text itself."""
+    return escape(text) if _MARKUP.search(text) else text
+
+
+def read_term(token: str) -> tuple[str, str] | None:
+    """Returns phrase and translation of a token that is a term, else None."""
+    match = _TERM.fullmatch(token)
+    return (match[1], match[2]) if match else None

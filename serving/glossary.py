@@ -18,10 +18,10 @@ from serving.errors import RequestError
 
 # The tokenizer cannot keep these: its joiner, and the pictures of white space.
 _NOT_KEPT = "\uffed\u2420\u2409\u240a\u240b\u240c\u240d"
-# Between two letters these do not end a word: `e-mail`, `plone.app`, `fr_CA`.
-_INSIDE_WORDS = ".-_/@:"
-# First and last characters of blocks whose scripts put no blanks between words, by script.
-_UNSPACED = (
+#: Between two letters these do not end a word: `e-mail`, `plone.app`, `fr_CA`.
+INSIDE_WORDS = ".-_/@:"
+#: First and last characters of blocks whose scripts put no blanks between words, by script.
+UNSPACED = (
     (0x0E00, 0x0E7F, "Thai"),
     (0x0E80, 0x0EFF, "Lao"),
     (0x1000, 0x109F, "Myanmar"),
@@ -37,7 +37,10 @@ _UNSPACED = (
     (0xFF66, 0xFF9F, "Katakana"),
     (0x20000, 0x3FFFF, "Han"),
 )
-_STARTS = [first for first, _, _ in _UNSPACED]
+#: Between words of Katakana; no letter, though of that block.
+MIDDLE_DOT = "\u30fb"
+ZERO_WIDTH_JOINER = "\u200d"
+_STARTS = [first for first, _, _ in UNSPACED]
 
 
 class Match(NamedTuple):
@@ -69,10 +72,6 @@ class Glossary:
     def __init__(self, terms: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
         self.terms: dict[str, str] = {}
         pairs = terms.items() if isinstance(terms, Mapping) else terms
-        if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
-            raise RequestError(
-                f"glossary must be a dict from phrases to translations; got {type(terms).__name__}."
-            )
         for source, target in pairs:
             phrase = _checked("phrase", source, source)
             translation = _checked("translation", target, source)
@@ -93,7 +92,13 @@ class Glossary:
         Raises:
             RequestError: as for `Glossary`.
         """
-        return terms if isinstance(terms, Glossary) else cls(terms)
+        if isinstance(terms, Glossary):
+            return terms
+        if not isinstance(terms, Mapping):
+            raise RequestError(
+                f"glossary must be a dict from phrases to translations; got {type(terms).__name__}."
+            )
+        return cls(terms)
 
     def matches(self, text: str) -> Iterator[Match]:
         """Yields the terms of a text from left to right: at each place the longest."""
@@ -141,6 +146,23 @@ class Glossary:
 GlossaryLike = Glossary | Mapping[str, str]
 
 
+def count_in(text: str, translation: str) -> int:
+    """Returns how often a text holds a translation, in whatever case, as whole words.
+
+    Where a script puts no blanks between words, whatever stands beside it counts.
+    """
+    lower, phrase = "".join(map(_lower, text)), "".join(map(_lower, translation))
+    number, start = 0, lower.find(phrase)
+    while start >= 0:
+        end = start + len(phrase)
+        begins = start == 0 or not _is_spaced_word(text[start - 1], text[start])
+        if begins and (end == len(text) or not _is_spaced_word(text[end - 1], text[end])):
+            number, start = number + 1, lower.find(phrase, end)
+        else:
+            start = lower.find(phrase, start + 1)
+    return number
+
+
 def _checked(what: str, value: object, source: object) -> str:
     """Returns a phrase or a translation without the white space around it.
 
@@ -179,9 +201,8 @@ def _is_in_capitals(phrase: str) -> bool:
 def _script(character: str) -> str:
     """Returns a script that puts no blanks between words, "word" for others, "" for no letter."""
     place = bisect.bisect_right(_STARTS, ord(character)) - 1
-    # The mark that lengthens a vowel is a letter of its katakana word; the middle dot is not.
-    if place >= 0 and ord(character) <= _UNSPACED[place][1] and character != "\u30fb":
-        return _UNSPACED[place][2]
+    if place >= 0 and ord(character) <= UNSPACED[place][1] and character != MIDDLE_DOT:
+        return UNSPACED[place][2]
     is_word = character == "_" or unicodedata.category(character)[0] in "LNM"
     return "word" if is_word else ""
 
@@ -193,7 +214,7 @@ def _parts(before: str, behind: str, *, ends: bool) -> bool:
         before, behind: the characters.
         ends: whether a term ends here; else it begins.
     """
-    if unicodedata.category(behind)[0] == "M" or "\u200d" in (before, behind):
+    if unicodedata.category(behind)[0] == "M" or ZERO_WIDTH_JOINER in (before, behind):
         # A mark belongs to its letter.
         return False
     first, second = _script(before), _script(behind)
@@ -207,7 +228,7 @@ def _begins_word(text: str, place: int) -> bool:
     if place == 0:
         return True
     before = text[place - 1]
-    if before in _INSIDE_WORDS and place > 1 and _is_spaced_word(text[place - 2], text[place]):
+    if before in INSIDE_WORDS and place > 1 and _is_spaced_word(text[place - 2], text[place]):
         return False
     return _parts(before, text[place], ends=False)
 
@@ -216,7 +237,7 @@ def _ends_word(text: str, place: int) -> bool:
     if place == len(text):
         return True
     behind = text[place]
-    if behind in _INSIDE_WORDS and place + 1 < len(text):
+    if behind in INSIDE_WORDS and place + 1 < len(text):
         if _is_spaced_word(text[place - 1], text[place + 1]):
             return False
     return _parts(text[place - 1], behind, ends=True)

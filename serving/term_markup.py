@@ -9,6 +9,7 @@ forms begin with the anchor, and neither can be read as the other.
 """
 
 import re
+from collections.abc import Iterable
 
 ANCHOR, SEPARATOR, TERMINATOR = "\ufff9", "\ufffa", "\ufffb"
 #: The characters of the markup.
@@ -18,6 +19,7 @@ TERM = f"{ANCHOR}([^{MARKS}]+){SEPARATOR}([^{MARKS}]+){TERMINATOR}"
 #: A character of the text itself.
 ESCAPED = f"{ANCHOR}{SEPARATOR}([{MARKS}]){TERMINATOR}"
 
+_JOINER = "\uffed"
 _MARK = re.compile(f"[{MARKS}]")
 _MARKUP = re.compile(f"{TERM}|{ESCAPED}")
 _TERM = re.compile(TERM)
@@ -42,3 +44,24 @@ def read_term(token: str) -> tuple[str, str] | None:
     """Returns phrase and translation of a token that is a term, else None."""
     match = _TERM.fullmatch(token)
     return (match[1], match[2]) if match else None
+
+
+def has_term(text: str) -> bool:
+    """Whether a text has the markup of a term."""
+    return _TERM.search(text) is not None
+
+
+def is_unread(text: str, tokens: Iterable[str]) -> bool:
+    """Whether a model took the markup of a text for text.
+
+    Args:
+        text: as it was sent.
+        tokens: the source's tokens that the model returned.
+    """
+    if not has_term(text):
+        return False
+    joined = _TERM.sub("", "".join(tokens).replace(_JOINER, ""))
+    # Units may spell a character in bytes.
+    spelled = "".join(f"<0x{byte:02X}>" for byte in SEPARATOR.encode())
+    read_as_text = joined.count(SEPARATOR) + joined.count(spelled)
+    return read_as_text > text.count(escape(SEPARATOR))

@@ -77,6 +77,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         action="store_true",
         help="write JSON Lines with each token, and where it was copied from",
     )
+    arguments.add_glossary_argument(parser)
     arguments.add_json_argument(parser)
     return parser
 
@@ -87,11 +88,12 @@ def run(options: argparse.Namespace) -> int:
     output.check_writable(options.json)
     if options.output == options.json == "-":
         raise CommandError("--output and --json both name standard output: give --json a file.")
+    glossary = arguments.read_glossary(options)
     jobs = _jobs(options)
     with _loaded(options.model) as model:
         started = time.monotonic()
         texts = [segment.text for job in jobs for segment in job.document.segments]
-        outcomes = answer_texts(model, texts, options.n_best) if texts else {}
+        outcomes = answer_texts(model, texts, options.n_best, glossary) if texts else {}
         seconds = time.monotonic() - started
         metadata = model.metadata()
     note = f"Machine translation: {metadata.name}, version {metadata.version} (verbatim)"

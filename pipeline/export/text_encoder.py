@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 import tensorflow_transform as tft
 
+from pipeline.common import progress
 from pipeline.export import checks, transform_graph
+from pipeline.export.default_glossary import DefaultGlossary
 from pipeline.features import protected_classes, protected_roles, source_features
 from pipeline.recipes.recipe import Recipe
 from pipeline.text import terms, tokenization
+from serving.glossary_files import read_glossary
 
 _NO_TERMS = (
     "This model takes no glossary: its head cannot copy, or its recipe has decoding.keep_protected "
@@ -40,6 +43,14 @@ class TextEncoder(tf.Module):
         self._source_tokenizer = tokenization.Tokenizer.of(recipe.data, "source")
         self._longest = recipe.decoding.length_buckets[-1]
         self._takes_terms = takes_terms
+        self.glossary = None
+        if recipe.decoding.glossary and takes_terms:
+            self.glossary = DefaultGlossary(read_glossary(recipe.decoding.glossary).terms)
+        elif recipe.decoding.glossary:
+            progress.warn(
+                f"The head {recipe.model.head} cannot copy: its model is without the glossary of "
+                "decoding.glossary."
+            )
 
     def of_sources(self, source: tf.Tensor, columns: Sequence[tf.Tensor]) -> Features:
         """Returns the features of sources, after checking that there is at least one and none is
@@ -49,6 +60,8 @@ class TextEncoder(tf.Module):
             source: string `[N]`.
             columns: string `[N]` for each column of tags.
         """
+        if self.glossary:
+            source = self.glossary.mark(source)
         features = self._features(source, tf.zeros_like(source), columns)
         self._check("source text", features["source_ids"].row_lengths())
         if not self._takes_terms:

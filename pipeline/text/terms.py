@@ -5,7 +5,7 @@ is `\0phrase\0translation\0`: no text contains NUL any more there. A term inside
 tag, URL or option is no term.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pipeline.text.placeholders.protected_syntax import (
@@ -90,6 +90,11 @@ def outside_translations(text: str, change: Callable[[str], str]) -> str:
     for number in range(1, len(parts), 3):
         changed[number : number + 2] = [term_markup.term(*changed[number : number + 2]), ""]
     return "".join(changed)
+
+
+def translations(tokens: Iterable[str]) -> list[str]:
+    """Returns the translations of the terms among tokens."""
+    return [token.split("\0")[2] for token in tokens if "\0" in token]
 
 
 def _pieces(text: str, pack: bool) -> list[tuple[str, str]]:
@@ -213,6 +218,14 @@ def with_markup(tokens: "tf.Tensor") -> "tf.Tensor":
     import tensorflow as tf
 
     return tf.strings.regex_replace(tokens, _PARTS, term_markup.term(r"\1", r"\2"))
+
+
+def has_markup(texts: "tf.Tensor") -> "tf.Tensor":
+    """Returns which texts have a marked term, or a character of the markup that is escaped."""
+    import tensorflow as tf
+
+    marked = f"(?s).*(?:{term_markup.TERM}|{term_markup.ESCAPED}).*"
+    return tf.strings.regex_full_match(texts, marked)
 
 
 def without_markup(texts: "tf.Tensor") -> "tf.Tensor":

@@ -34,7 +34,14 @@ from pipeline.text.placeholders.protected_syntax import (
     ProtectedSyntax,
     compiled,
 )
-from pipeline.text.placeholders.syntax import OPTION, PLACEHOLDER, SPACE, TAG, URL
+from pipeline.text.placeholders.syntax import (
+    OPTION,
+    PLACEHOLDER,
+    SPACE,
+    TAG,
+    TERM_CLASS,
+    URL,
+)
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -48,6 +55,8 @@ JOINER_IN_TEXT = "■"
 # Ids 0 to 3 are fixed by the design; the classes of protected tokens follow, then the joiner.
 PAD, UNK, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
 SPECIAL_TOKENS = (PAD, UNK, START, END, PLACEHOLDER, TAG, URL, OPTION, JOINER)
+#: Those, and the one behind them in vocabularies of a training with terms.
+CLASS_TOKENS = (*SPECIAL_TOKENS, TERM_CLASS)
 PAD_ID, UNK_ID, START_ID, END_ID = 0, 1, 2, 3
 
 # Words keep inner hyphens, dots, slashes, @ and colons, so that identifiers such as
@@ -272,12 +281,14 @@ class Tokenizer:
         lowercase: whether texts are lowercased first, by Unicode's rules; protected tokens too.
         dialects: names of the dialects of placeholders, from `placeholders.DIALECTS`.
         own_patterns: further patterns of placeholders.
+        terms: whether terms of a glossary are a class of their own, and no placeholders.
     """
 
     kind: str = "text"
     lowercase: bool = False
     dialects: Sequence[str] = DEFAULT_PLACEHOLDERS
     own_patterns: Sequence[str] = ()
+    terms: bool = False
 
     def __post_init__(self) -> None:
         # JSON has lists.
@@ -293,12 +304,14 @@ class Tokenizer:
             data_config.lowercase,
             data_config.placeholders,
             data_config.placeholder_patterns,
+            data_config.term_share > 0,
         )
 
     @functools.cached_property
     def syntax(self) -> ProtectedSyntax:
         """What is protected."""
-        return syntax_of(tuple(self.dialects), tuple(self.own_patterns))
+        term_class = TERM_CLASS if self.terms else PLACEHOLDER
+        return syntax_of(tuple(self.dialects), tuple(self.own_patterns), term_class)
 
     # In a TensorFlow graph.
 
@@ -307,6 +320,7 @@ class Tokenizer:
         import tensorflow as tf
 
         if self.lowercase:
+            texts = tf.strings.regex_replace(texts, _CONTROL, " ")
             # ASCII first: with Unicode's rules alone, a machine set to Turkish would map `I` to
             # another letter.
             texts = terms.outside_translations_in_graph(

@@ -100,8 +100,6 @@ def test_a_text_that_is_no_markup_is_sent_as_it_is(text):
     ("terms", "sentence"),
     [
         ({}, "The glossary is empty"),
-        ("homepage", "must be a dict from phrases"),
-        (3, "must be a dict from phrases"),
         ({"a": ""}, "The translation of the glossary's term 'a' is blank."),
         ({" \t": "b"}, "The phrase of the glossary's term ' .t' is blank."),
         ({"a": 1}, "The translation of the glossary's term 'a' must be a str; got int."),
@@ -117,6 +115,12 @@ def test_a_text_that_is_no_markup_is_sent_as_it_is(text):
 def test_what_cannot_be_used_is_refused_in_one_sentence(terms, sentence):
     with pytest.raises(RequestError, match=sentence):
         Glossary(terms)
+
+
+@pytest.mark.parametrize("terms", ["homepage", 3, [("a", "b")], None])
+def test_an_argument_of_another_type_is_refused(terms):
+    with pytest.raises(RequestError, match="must be a dict from phrases"):
+        Glossary.of(terms)
 
 
 def test_the_same_term_twice_is_one():

@@ -7,8 +7,9 @@ import dataclasses
 
 #: The classes of protected tokens, as the vocabulary names them.
 PLACEHOLDER, TAG, URL, OPTION = "[PLACEHOLDER]", "[TAG]", "[URL]", "[OPTION]"
-#: A term of a glossary as a token (see `pipeline.text.terms`): phrase and translation. It is one of
-#: the placeholders.
+#: The class of a glossary's terms, where the training had terms; else they are placeholders.
+TERM_CLASS = "[TERM]"
+#: A term as a token (see `pipeline.text.terms`): phrase and translation.
 TERM = r"\x00[^\x00]+\x00[^\x00]+\x00"
 
 # Ranges instead of Unicode's categories: RE2 makes hundreds of instructions of each `\p{L}`, and

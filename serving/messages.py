@@ -266,7 +266,7 @@ class Messages:
             if any(map(term_markup.is_unread, asked, tokens)):
                 raise batch.failure(
                     f"The model at {self._address} takes no glossary: it is of an older version, "
-                    "or no Verbatim model; export it again.",
+                    "or no Verbatim model; run its recipe again with --no-cache.",
                     grpc.StatusCode.FAILED_PRECONDITION,
                 )
             return reading.read(outputs)

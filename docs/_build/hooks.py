@@ -33,6 +33,8 @@ API_PAGES = {
             "serving.model",
             "serving.async_client",
             "serving.answers",
+            "serving.glossary",
+            "serving.glossary_files",
         ),
     ),
 }

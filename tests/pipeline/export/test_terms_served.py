@@ -66,6 +66,21 @@ def test_each_translation_stands_as_often_as_its_term(model, text, translations)
             assert "\0" not in answer.text and "\ufff9h" not in answer.text
 
 
+def test_a_glossary_of_the_model(tmp_path):
+    """It is for texts without terms of a request, in the graph: no client marks anything."""
+    (tmp_path / "terms.csv").write_text("homepage,page d'accueil\n", "utf-8")
+    decoding = {"beam_size": 2, "n_best": 2, "glossary": str(tmp_path / "terms.csv")}
+    folder = exported(tmp_path, ("serving_default", "n_best"), train=False, decoding=decoding)
+    (tmp_path / "terms.csv").unlink()
+    served = ServedModel(folder)
+    texts = ["Homepage of the homepage", "open the file", Glossary({"file": "x"}).mark("a file")]
+    answers = served.predict(texts)
+    assert answers[0]["text"].lower().count("page d'accueil") == 2
+    assert "page d'accueil" not in answers[1]["text"] + answers[2]["text"]
+    assert answers[2]["tokens"].count("x") == 1
+    assert answers[0]["source_tokens"][0] == "\ufff9Homepage\ufffapage d'accueil\ufffb"
+
+
 def test_texts_of_terms_alone_pass_through(model):
     (answer,) = model.predict(" Homepage: %s! ", glossary=TERMS)
     assert answer.text == " Page d'accueil: %s! " and answer.score == 0
@@ -95,6 +110,38 @@ def test_a_model_that_cannot_promise_it_refuses_terms(tmp_path, sections):
     with pytest.raises(ModelError, match="This model takes no glossary"):
         served.predict([marked])
     assert served.predict(["open the page"])
+
+
+def test_a_training_with_terms(tmp_path):
+    """The model learns where the class of terms goes, and never writes its name."""
+    nouns = {f"noun{letter}": f"nom{letter}" for letter in "abcdefghijklmnop"}
+    rows = [
+        (f"delete the {noun} now", f"maintenant supprimer {nom}") for noun, nom in nouns.items()
+    ]
+    sections = {
+        "data": {"tokenization": "text", "term_share": 1.0},
+        "lexicon": {"kind": "learned"},
+        "training": {"epochs": 40},
+    }
+    words = [
+        [*"delete the now".split(), *nouns],
+        [*"maintenant supprimer".split(), *nouns.values()],
+    ]
+    lexicon = {noun: {nom: 1.0} for noun, nom in nouns.items()}
+    path = export_tiny(
+        tmp_path, make_recipe(**sections), rows, *words, ("serving_default",), lexicon
+    )
+    path.rename(tmp_path / "1")
+    with Model(tmp_path) as model:
+        answers = model.predict(
+            ["delete the zebra now", "delete the nounb now", "delete the nounc now"],
+            glossary={"zebra": "le zèbre", "nounc": "autre"},
+        )
+    assert [answer.text for answer in answers] == [
+        "maintenant supprimer le zèbre",
+        "maintenant supprimer nomb",
+        "maintenant supprimer autre",
+    ]
 
 
 @pytest.mark.parametrize(

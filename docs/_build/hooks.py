@@ -37,6 +37,8 @@ API_PAGES = {
             "serving.model",
             "serving.async_client",
             "serving.answers",
+            "serving.glossary",
+            "serving.glossary_files",
         ),
     ),
 }

@@ -68,6 +68,7 @@ METRIC_RANGES = {
     "placeholder_fidelity": 1.0,
     "protected_fidelity": 1.0,
     "tag_validity": 1.0,
+    "term_fidelity": 1.0,
     "copy_rate": 1.0,
     "copy_precision": 1.0,
     "repetition_rate": 1.0,

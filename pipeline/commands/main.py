@@ -12,6 +12,7 @@ from pipeline.commands import (
     compare,
     compile,
     evaluate,
+    fetch,
     output,
     progress_display,
     report,
@@ -27,6 +28,7 @@ from pipeline.common.errors import VerbatimError
 from pipeline.common.own_version import own_version
 
 _COMMANDS = (
+    fetch,
     run,
     evaluate,
     score,
@@ -41,6 +43,7 @@ _COMMANDS = (
 )
 #: Names that other programs have for our commands.
 _ELSEWHERE = {
+    "download": "fetch",
     "fit": "run",
     "test": "evaluate",
     "generate": "request",

@@ -13,6 +13,7 @@ from pipeline.commands import (
     compile,
     evaluate,
     fetch,
+    init,
     output,
     progress_display,
     report,
@@ -28,6 +29,7 @@ from pipeline.common.errors import VerbatimError
 from pipeline.common.own_version import own_version
 
 _COMMANDS = (
+    init,
     fetch,
     run,
     evaluate,
@@ -44,6 +46,7 @@ _COMMANDS = (
 #: Names that other programs have for our commands.
 _ELSEWHERE = {
     "download": "fetch",
+    "new": "init",
     "fit": "run",
     "test": "evaluate",
     "generate": "request",

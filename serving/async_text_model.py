@@ -11,6 +11,7 @@ from serving import asking
 from serving.answers import Answer, Metadata, Score, VersionStatus, WordScore
 from serving.caller_texts import Features, Texts
 from serving.errors import RequestError
+from serving.glossary import GlossaryLike
 from serving.messages import Messages, Question
 
 T = TypeVar("T")
@@ -33,11 +34,12 @@ class AsyncTextModel(abc.ABC):
         signature: str = "serving_default",
         features: Features | None = None,
         *,
+        glossary: GlossaryLike | None = None,
         timeout: float | None = None,
         return_exceptions: bool = False,
     ) -> list[Answer]:
         """As `TextModel.predict`."""
-        questions = self._messages.predict(texts, signature, features)
+        questions = self._messages.predict(texts, signature, features, glossary)
         return await self._ask(questions, timeout, return_exceptions)
 
     async def n_best(
@@ -46,11 +48,12 @@ class AsyncTextModel(abc.ABC):
         signature: str = "n_best",
         features: Features | None = None,
         *,
+        glossary: GlossaryLike | None = None,
         timeout: float | None = None,
         return_exceptions: bool = False,
     ) -> list[list[Answer]]:
         """As `TextModel.n_best`."""
-        questions = self._messages.n_best(texts, signature, features)
+        questions = self._messages.n_best(texts, signature, features, glossary)
         return await self._ask(questions, timeout, return_exceptions)
 
     async def score(

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from serving import term_markup
 from serving.answers import Answer, Score, Token, WordScore
 
 A = TypeVar("A")
@@ -48,7 +49,10 @@ def _answer(outputs: Arrays, index: tuple[int, ...], row: int) -> Answer:
         if text == "":
             continue
         if 0 <= position < len(source_tokens):
-            tokens.append(Token(text, position, source_tokens[position], probability))
+            source_token = source_tokens[position]
+            term = term_markup.read_term(source_token)
+            phrase = term[0] if term else source_token
+            tokens.append(Token(text, position, phrase, probability, is_term=bool(term)))
         else:
             tokens.append(Token(text, copy_probability=probability))
     return Answer(_at(outputs["text"], index), _at(outputs["score"], index), tuple(tokens))

@@ -12,6 +12,8 @@ from pipeline.commands import (
     compare,
     compile,
     evaluate,
+    fetch,
+    init,
     output,
     pairs,
     progress_display,
@@ -28,6 +30,8 @@ from pipeline.common.errors import VerbatimError
 from pipeline.common.own_version import own_version
 
 _COMMANDS = (
+    init,
+    fetch,
     run,
     evaluate,
     score,
@@ -43,6 +47,8 @@ _COMMANDS = (
 )
 #: Names that other programs have for our commands.
 _ELSEWHERE = {
+    "download": "fetch",
+    "new": "init",
     "fit": "run",
     "test": "evaluate",
     "generate": "request",

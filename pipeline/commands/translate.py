@@ -90,6 +90,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         action="store_true",
         help="write JSON Lines with each token, and where it was copied from",
     )
+    arguments.add_glossary_argument(parser)
     arguments.add_json_argument(parser)
     return parser
 
@@ -100,11 +101,12 @@ def run(options: argparse.Namespace) -> int:
     output.check_writable(options.json)
     if options.output == options.json == "-":
         raise CommandError("--output and --json both name standard output: give --json a file.")
+    glossary = arguments.read_glossary(options)
     jobs = _jobs(options)
     with _loaded(options.model) as model:
         started = time.monotonic()
         texts = [segment.text for job in jobs for segment in job.document.segments]
-        outcomes = answer_texts(model, texts, options.n_best) if texts else {}
+        outcomes = answer_texts(model, texts, options.n_best, glossary) if texts else {}
         seconds = time.monotonic() - started
         metadata = model.metadata()
     note = f"Machine translation: {metadata.name}, version {metadata.version} (verbatim)"
@@ -229,11 +231,13 @@ def _records(document: Document, outcomes: Sequence[Outcome], options: argparse.
 
 
 def _output(answer: "Answer", options: argparse.Namespace) -> dict[str, Any]:
+    from serving.answers import token_record
+
     shown: dict[str, Any] = {"target": answer.text}
     if options.scores or options.n_best:
         shown["score"] = answer.score
     if options.provenance:
-        shown["tokens"] = [dataclasses.asdict(token) for token in answer.tokens]
+        shown["tokens"] = [token_record(token) for token in answer.tokens]
     return shown
 
 

@@ -1,5 +1,6 @@
 """Chooses the tokens of a vocabulary from the counted tokens."""
 
+import sys
 from collections.abc import Mapping
 
 from pipeline.features import pointer_labels
@@ -25,12 +26,16 @@ def choose_side(
         settings: how its texts are cut, and how many entities have ids of their own.
         subwords_uri: what Subwords wrote, where words are cut into units.
     """
-    syntax = units.word_tokenizer(settings, side).syntax
+    tokenizer = units.word_tokenizer(settings, side)
+    syntax = tokenizer.syntax
+    if tokenizer.terms:
+        # The first behind the special tokens; see `tokenization.CLASS_TOKENS`.
+        counts = {**counts, tokenization.TERM_CLASS: sys.maxsize}
     if units.cuts(settings, side):
         if subwords_uri is None:
             raise ValueError("Units other than words need the folder of the Subwords artifact.")
         model = units.read_model(subwords_uri, side)
-        touching = units.word_tokenizer(settings, side).kind == "text"
+        touching = tokenizer.kind == "text"
         tokens = choose_units(counts, model, config.protected_min_count, touching, syntax)
     else:
         size = config.source_size if side == "source" else config.target_size

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
-from pipeline.text import white_space
+from pipeline.text import terms, white_space
 from pipeline.text.placeholders import syntax_of
 from pipeline.text.placeholders.protected_syntax import (
     BEGIN_MARK,
@@ -34,7 +34,14 @@ from pipeline.text.placeholders.protected_syntax import (
     ProtectedSyntax,
     compiled,
 )
-from pipeline.text.placeholders.syntax import OPTION, PLACEHOLDER, SPACE, TAG, URL
+from pipeline.text.placeholders.syntax import (
+    OPTION,
+    PLACEHOLDER,
+    SPACE,
+    TAG,
+    TERM_CLASS,
+    URL,
+)
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -48,6 +55,8 @@ JOINER_IN_TEXT = "■"
 # Ids 0 to 3 are fixed by the design; the classes of protected tokens follow, then the joiner.
 PAD, UNK, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
 SPECIAL_TOKENS = (PAD, UNK, START, END, PLACEHOLDER, TAG, URL, OPTION, JOINER)
+#: Those, and the one behind them in vocabularies of a training with terms.
+CLASS_TOKENS = (*SPECIAL_TOKENS, TERM_CLASS)
 PAD_ID, UNK_ID, START_ID, END_ID = 0, 1, 2, 3
 
 # Words keep inner hyphens, dots, slashes, @ and colons, so that identifiers such as
@@ -90,7 +99,7 @@ class _Piece(NamedTuple):
 def _pieces(text: str, syntax: ProtectedSyntax) -> Iterator[_Piece]:
     """Yields the tokens of a text."""
     text = white_space.replace_pictures(text.replace(JOINER, JOINER_IN_TEXT))
-    marked = syntax.mark(compiled(_CONTROL).sub(" ", text))
+    marked = terms.mark(compiled(_CONTROL).sub(" ", text), syntax)
     word = compiled(_WORD)
     end = -1
     for match in compiled(_TOKEN).finditer(marked):
@@ -112,7 +121,7 @@ def _cut(text: str, syntax: ProtectedSyntax) -> list[str]:
 
 def _split(text: str) -> list[str]:
     """Python's counterpart of `_split_at_white_space`."""
-    return text.replace("\0", " ").split()
+    return terms.split(compiled(_CONTROL).sub(" ", text))
 
 
 def count_tokens(text: str) -> int:
@@ -174,7 +183,7 @@ def tokenize(texts: "tf.Tensor", syntax: ProtectedSyntax | None = None) -> "tf.R
     texts = tf.strings.regex_replace(texts, JOINER, JOINER_IN_TEXT)
     texts = white_space.replace_pictures_in_graph(texts)
     texts = tf.strings.regex_replace(texts, _CONTROL, " ")
-    marked = (syntax or syntax_of()).mark_in_graph(texts)
+    marked = terms.mark_in_graph(texts, syntax or syntax_of())
     cut = tf.strings.regex_replace(marked, f"({_TOKEN})", rf"\1{_BREAK}")
     pieces = tf.strings.split(cut, _BREAK)[:, :-1]
     piece = pieces.flat_values
@@ -235,10 +244,10 @@ def _split_into_characters(texts: "tf.Tensor", syntax: ProtectedSyntax) -> "tf.R
     """Protected tokens and characters of string `[batch]`, without white space."""
     import tensorflow as tf
 
-    packed = tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " ")
+    texts = tf.strings.regex_replace(texts, _CONTROL, " ")
     # White space separates protected tokens; after them it is dropped.
     marked = tf.strings.regex_replace(
-        syntax.mark_in_graph(packed), f"({MARKED}|{CHARACTER})", rf"\1{_BREAK}"
+        terms.mark_in_graph(texts, syntax, pack=True), f"({MARKED}|{CHARACTER})", rf"\1{_BREAK}"
     )
     pieces = tf.strings.split(tf.strings.regex_replace(marked, _MARKS, ""), _BREAK)
     return tf.ragged.boolean_mask(pieces, (pieces != " ") & (pieces != ""))
@@ -247,7 +256,8 @@ def _split_into_characters(texts: "tf.Tensor", syntax: ProtectedSyntax) -> "tf.R
 def _characters(text: str, syntax: ProtectedSyntax) -> Iterator[tuple[str, bool]]:
     """Yields (token, whether it is protected): Python's `_split_into_characters`."""
     pattern = f"{MARKED}|{CHARACTER}".replace(r"\x{200D}", "\u200d")
-    for piece in compiled(pattern).findall(syntax.mark(" ".join(_split(text)))):
+    text = compiled(_CONTROL).sub(" ", text).strip()
+    for piece in compiled(pattern).findall(terms.mark(text, syntax, pack=True)):
         if piece[0] == BEGIN_MARK:
             yield piece[1:-1], True
         elif piece != " ":
@@ -257,8 +267,7 @@ def _characters(text: str, syntax: ProtectedSyntax) -> Iterator[tuple[str, bool]
 def _split_at_white_space(texts: "tf.Tensor") -> "tf.RaggedTensor":
     import tensorflow as tf
 
-    # tf.strings.split knows the white space of ASCII alone.
-    return tf.strings.split(tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " "))
+    return terms.split_in_graph(tf.strings.regex_replace(texts, _CONTROL, " "))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,12 +281,14 @@ class Tokenizer:
         lowercase: whether texts are lowercased first, by Unicode's rules; protected tokens too.
         dialects: names of the dialects of placeholders, from `placeholders.DIALECTS`.
         own_patterns: further patterns of placeholders.
+        terms: whether terms of a glossary are a class of their own, and no placeholders.
     """
 
     kind: str = "text"
     lowercase: bool = False
     dialects: Sequence[str] = DEFAULT_PLACEHOLDERS
     own_patterns: Sequence[str] = ()
+    terms: bool = False
 
     def __post_init__(self) -> None:
         # JSON has lists.
@@ -293,12 +304,14 @@ class Tokenizer:
             data_config.lowercase,
             data_config.placeholders,
             data_config.placeholder_patterns,
+            data_config.term_share > 0,
         )
 
     @functools.cached_property
     def syntax(self) -> ProtectedSyntax:
         """What is protected."""
-        return syntax_of(tuple(self.dialects), tuple(self.own_patterns))
+        term_class = TERM_CLASS if self.terms else PLACEHOLDER
+        return syntax_of(tuple(self.dialects), tuple(self.own_patterns), term_class)
 
     # In a TensorFlow graph.
 
@@ -307,9 +320,12 @@ class Tokenizer:
         import tensorflow as tf
 
         if self.lowercase:
+            texts = tf.strings.regex_replace(texts, _CONTROL, " ")
             # ASCII first: with Unicode's rules alone, a machine set to Turkish would map `I` to
             # another letter.
-            texts = tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
+            texts = terms.outside_translations_in_graph(
+                texts, lambda text: tf.strings.lower(tf.strings.lower(text), encoding="utf-8")
+            )
         if self.kind == "whitespace":
             return _split_at_white_space(texts)
         cut = {"text": tokenize, "characters": _split_into_characters}[self.kind]
@@ -332,7 +348,7 @@ class Tokenizer:
 
     def normalize(self, text: str) -> str:
         """Returns a text as the graph reads it: in lower case if the recipe asks for it."""
-        return text.lower() if self.lowercase else text
+        return terms.outside_translations(text, str.lower) if self.lowercase else text
 
     def count(self, text: str) -> int:
         """Returns how many tokens `tokenize` makes of a text, single joiners among them."""

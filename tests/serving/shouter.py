@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from serving import term_markup
+
 MAX_TOKENS = 8
 
 
@@ -9,10 +11,15 @@ class Shouter(tf.Module):
     """Upper-cases words and copies placeholders; the second-best output is lower-cased.
 
     The signature `count` tells how often it was called, so that a test can see a warm-up.
+
+    Args:
+        mark: what stands behind each text.
+        reads_terms: whether it writes the translations of terms; they are without blanks.
     """
 
-    def __init__(self, mark):
+    def __init__(self, mark, reads_terms=False):
         super().__init__()
+        self.reads_terms = reads_terms
         self.mark = tf.constant(mark)
         self.calls = tf.Variable(0, dtype=tf.int32)
 
@@ -29,6 +36,10 @@ class Shouter(tf.Module):
     def _answers(self, tokens, change):
         copied = tf.strings.regex_full_match(tokens, "%.*")
         out = tf.where(copied, tokens, change(tokens))
+        if self.reads_terms:
+            is_term = tf.strings.regex_full_match(tokens, term_markup.TERM)
+            translations = tf.strings.regex_replace(tokens, term_markup.TERM, r"\2")
+            copied, out = copied | is_term, tf.where(is_term, translations, out)
         position = tf.broadcast_to(tf.range(tf.shape(tokens)[1])[None], tf.shape(tokens))
         # Padding is at the end, and joins to spaces.
         text = tf.strings.strip(tf.strings.reduce_join(out, axis=1, separator=" "))

@@ -178,6 +178,12 @@ def test_lost_markup_is_refused(name, old, new):
     assert ElementTree.tostring(after[name]) == ElementTree.tostring(strings(FILE)[name])
 
 
+def test_apostrophes_within_tags():
+    before = HEAD + '<resources><string name="a">of <b>the friend</b> &amp; co</string></resources>'
+    after = filled(before, lambda text: text.replace("of <b>the ", "d'un <b>l'"))
+    assert after == before.replace("of <b>the ", "d\\'un <b>l\\'")
+
+
 def test_tags_and_text_that_looks_like_them():
     before = HEAD + '<resources><string name="a"><b>x</b> &lt;b> y</string></resources>'
     assert filled(before, lambda text: text.replace("x<", "é<")) == before.replace("x<", "é<")

@@ -144,6 +144,11 @@ def test_tags_of_a_text_have_its_escapes():
     assert filled(read(before), shout) == before.replace("Go", "GO").replace("now", "NOW")
 
 
+def test_json_lines_are_pointed_out():
+    with pytest.raises(DocumentError, match="JSON Lines need --format jsonl"):
+        read('{"a": "b"}\n{"a": "c"}\n')
+
+
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)
 SYNTAX = st.text("{}'#<>a \"\\|", min_size=1)
 

@@ -56,11 +56,16 @@ class I18nJsonDocument(ResourceDocument):
             not has_double and any(ARGUMENT.search(one) for one in texts)
         )
         self.locale = next((m for m in root.children if m.key == "@@locale"), None)
+        if self.is_arb and self.locale and not self.language:
+            raise DocumentError(
+                f"{self._path} names its language (@@locale): name that of the translations with "
+                "--target-language."
+            )
         return self._nodes(root)
 
     def extra_edits(self) -> list[Edit]:
         """See `ResourceDocument`."""
-        if self.is_arb and self.locale and self.language:
+        if self.is_arb and self.locale:
             begin, end = self.locale.place
             return [(begin, end, json.dumps(self.language.replace("-", "_")))]
         return []

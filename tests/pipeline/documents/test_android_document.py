@@ -189,6 +189,11 @@ def test_tags_and_text_that_looks_like_them():
     assert filled(before, lambda text: text.replace("x<", "é<")) == before.replace("x<", "é<")
 
 
+def test_a_comment_within_a_text_stays():
+    before = HEAD + '<resources><string name="a">go <!-- <b>\'s --> on</string></resources>'
+    assert filled(before, shout) == before.replace("go", "GO").replace("on<", "ON<")
+
+
 def test_an_entity_of_the_file_stays():
     before = (
         HEAD + '<!DOCTYPE resources [<!ENTITY app "It\'s > [me]">]>\n'

@@ -128,6 +128,8 @@ def test_arb():
     before = '{"@@locale": "en", "a": "Go, {b}", "@a": {"description": "Not this"}}'
     after = filled(read(before, "pt-BR", ArbDocument), shout)
     assert after == before.replace('"en"', '"pt_BR"').replace("Go", "GO")
+    with pytest.raises(DocumentError, match="@@locale.*--target-language"):
+        read(before, "", ArbDocument)
 
 
 @pytest.mark.parametrize(

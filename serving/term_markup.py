@@ -51,6 +51,11 @@ def has_term(text: str) -> bool:
     return _TERM.search(text) is not None
 
 
+def phrase_of(token: str) -> str:
+    """Returns the phrase of a token that is a term, else the token."""
+    return _TERM.sub(r"\1", token)
+
+
 def is_unread(text: str, tokens: Iterable[str]) -> bool:
     """Whether a model took the markup of a text for text.
 

@@ -55,8 +55,9 @@ class TransformerSeq2Seq(Seq2Seq):
             copy scores of the one before.
         head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
             scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings,
-            label_smoothing, embedding_dropout, word_dropout, output_dropout: see `Seq2Seq`.
-            Scheduled sampling takes two passes over the target (Mihaylova and Martins 2019).
+            label_smoothing, embedding_dropout, word_dropout, output_dropout,
+            guided_alignment_weight, consistency_weight: see `Seq2Seq`. Scheduled sampling takes
+            two passes over the target (Mihaylova and Martins 2019).
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -338,6 +339,7 @@ class TransformerSeq2Seq(Seq2Seq):
         return ops.where(chosen, gold, own)
 
     def call(self, inputs, training=False):
+        inputs = self.in_passes(inputs, training)
         memory, _ = self.encode(inputs, training=training)
         positions = ops.arange(ops.shape(inputs["target_input_ids"])[1], dtype="int32")
         ids = inputs["target_input_ids"]

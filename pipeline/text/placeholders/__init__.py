@@ -65,9 +65,10 @@ _ORDER = (
     sigils.DOLLAR,
     sigils.POSITIONS,
     sigils.VARIABLES,
+    sigils.MASKS,
     markup.OPTIONS,
 )
-_ALWAYS = (markup.HTML, markup.URLS, markup.OPTIONS)
+_ALWAYS = (markup.HTML, markup.URLS, sigils.MASKS, markup.OPTIONS)
 
 
 @functools.cache

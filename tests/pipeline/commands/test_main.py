@@ -113,7 +113,7 @@ def test_each_error_type_of_the_project_becomes_a_sentence():
     )
     assert len({error.__name__ for error in found}) == len(found)
     # What never reaches a user: it becomes a rejected record, a part of a sentence, or an answer.
-    within = {"MoError", "PoError", "PatternError", "RequestRefused"}
+    within = {"IcuError", "MoError", "PoError", "PatternError", "RequestRefused", "_RepeatedKey"}
     others = {error.__name__ for error in found if not issubclass(error, VerbatimError)}
     assert others == within
 

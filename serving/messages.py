@@ -262,8 +262,9 @@ class Messages:
                 if lists is None:
                     raise LookupError
                 outputs[name] = lists
-            tokens = outputs.get("source_tokens", [])
-            if any(map(term_markup.is_unread, asked, tokens)):
+            tokens, texts = outputs.get("source_tokens", []), outputs.get("text", [])
+            written = [[text] if isinstance(text, str) else text for text in texts]
+            if any(map(term_markup.is_unread, asked, tokens, written)):
                 raise batch.failure(
                     f"The model at {self._address} takes no glossary: it is of an older version, "
                     "or no Verbatim model; run its recipe again with --no-cache.",

@@ -16,6 +16,7 @@ import grpc
 from serving import caller_texts, protos, responses, tensor_lists, term_markup
 from serving.answers import (
     Answer,
+    Explanation,
     Metadata,
     Score,
     Signature,
@@ -139,6 +140,13 @@ class Messages:
         """Asks for the best output of each text."""
         inputs = caller_texts.inputs(texts, features, glossary)
         return self._on_texts(signature, inputs, responses.ANSWERS)
+
+    def explain(
+        self, texts: Texts, features: Features | None, glossary: GlossaryLike | None = None
+    ) -> Iterator[Question[list[Explanation]]]:
+        """Asks for the best output of each text, with its attention."""
+        inputs = caller_texts.inputs(texts, features, glossary)
+        return self._on_texts("explain", inputs, responses.EXPLANATIONS)
 
     def n_best(
         self,

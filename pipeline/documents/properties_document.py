@@ -15,9 +15,9 @@ from pipeline.readers.inline_text import with_tags
 _LINE = re.compile(
     r"(?P<space>[ \t\f]*)(?P<line>(?:[^\\\r\n]|\\(?:\r\n|.)|\\\Z)*)(?:\r\n|\r|\n|\Z)", re.S
 )
-_KEY = re.compile(
-    r"(?P<key>(?:[^\\ \t\f:=]|\\(?:\r\n|.))*)(?P<separator>[ \t\f]*[:=]?[ \t\f]*)", re.S
-)
+_KEY = re.compile(r"(?:[^\\ \t\f:=]|\\(?:\r\n|\r|\n)[ \t\f]*|\\.)*", re.DOTALL)
+# White space, over lines that go on.
+_GAP = re.compile(r"(?:[ \t\f]|\\(?:\r\n|\r|\n))*")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(\r\n|\r|\n)[ \t\f]*|(.)|\Z)", re.S)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _WRITTEN = {"\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r", "\f": r"\f"}
@@ -77,14 +77,13 @@ class PropertiesDocument(ResourceDocument):
             begin = match.start("line")
             line += text.count("\n", counted, begin)
             counted = begin
-            key = _KEY.match(match["line"])
-            assert key
+            key, behind = _cut(match["line"])
             if _BAD_ESCAPE.search(match["line"]):
                 raise DocumentError(
                     f"{self._path} has an escape that is not valid: see line {line}."
                 )
-            place = begin + key.end(), match.end("line")
-            yield _unescape(key["key"]), place, (end, match.end("line")), line, begin
+            place = begin + behind, match.end("line")
+            yield _unescape(key), place, (end, match.end("line")), line, begin
             end = match.end()
 
     def _value(self, text: str, place: Place) -> Value:
@@ -111,6 +110,21 @@ class PropertiesDocument(ResourceDocument):
             else:
                 written.append(letter)
         return "".join(written)
+
+
+def _cut(line: str) -> tuple[str, int]:
+    """Returns the key of an entry as it is written, and where the value begins."""
+
+    def end_of(pattern: "re.Pattern[str]", place: int) -> int:
+        match = pattern.match(line, place)
+        assert match
+        return match.end()
+
+    key = end_of(_KEY, 0)
+    place = end_of(_GAP, key)
+    if line[place : place + 1] in (":", "="):
+        place = end_of(_GAP, place + 1)
+    return line[:key], place
 
 
 def _is_utf8(content: bytes) -> bool:

@@ -126,7 +126,9 @@ class ResourceDocument(Document):
         if not any(text.text.strip() for text in texts.values()):
             self.blank.append(node.line)
             return
-        if "other" not in texts:
+        if any(child.name is None for child in node.children):
+            problem = "a plural with a form that names no quantity"
+        elif "other" not in texts:
             problem = "a plural without the form other"
         elif not wanted:
             problem = languages.UNKNOWN

@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+_ENCODING = re.compile(r"<\?xml[^>]*?\sencoding\s*=\s*[\"']([\w.-]+)")
 _ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _KNOWN_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
@@ -152,7 +153,10 @@ def read_xml(path: str, text: str) -> Element:
     Raises:
         XmlError: it is not well-formed, or says that it is not UTF-8.
     """
-    parser = expat.ParserCreate()
+    declared = _ENCODING.match(text)
+    if declared and declared[1].lower() not in ("utf-8", "utf8"):
+        raise XmlError(f"{path} names the encoding {declared[1]}: convert it to UTF-8.")
+    parser = expat.ParserCreate("utf-8")
     # Entities that the file defines are not resolved: they stay as they are.
     parser.DefaultHandler = lambda data: None
     try:
@@ -162,8 +166,8 @@ def read_xml(path: str, text: str) -> Element:
         raise XmlError(
             f"{path} is not well-formed XML: see line {error.lineno} ({reason})."
         ) from None
-    except ValueError:
-        raise XmlError(f"{path} names another encoding: convert it to UTF-8.") from None
+    except ValueError as error:
+        raise XmlError(f"{path} is not well-formed XML: {error}.") from None
     opened: list[Element] = []
     root: Element | None = None
     for match in _TOKEN.finditer(text):

@@ -191,6 +191,19 @@ def test_an_entity_of_the_file_stays():
     assert filled(before, shout) == before.replace("Go", "GO")
 
 
+def test_a_plural_that_is_not_valid_is_named():
+    document = document_of(FILE.replace('quantity="one"', 'quantiti="one"'))
+    assert document.problems == [(17, "a plural with a form that names no quantity")]
+    document = document_of(FILE.replace('quantity="other"', 'quantity="few"'))
+    assert document.problems == [(17, "a plural without the form other")]
+
+
+@pytest.mark.parametrize("name", ["ISO-8859-1", "utf-7", "x-none"])
+def test_other_encodings_are_refused(name):
+    with pytest.raises(DocumentError, match=f"names the encoding {name}: convert it to UTF-8"):
+        document_of(FILE.replace("utf-8", name))
+
+
 @pytest.mark.parametrize(
     "content", ["<resources>", "<a/>", "<resources><string></resources>", "", "&"]
 )

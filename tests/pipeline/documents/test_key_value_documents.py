@@ -87,6 +87,14 @@ def test_properties():
     assert read("properties", PROPERTIES).filled({}, "").decode() == PROPERTIES
 
 
+@pytest.mark.parametrize(
+    "line", ["k\\\n  ey=go", "key \\\n  : go", "key=\\\n go", "key\\\n\tgo", "key = = go", "key"]
+)
+def test_keys_and_values_over_several_lines(line):
+    expected = {key: value.upper() for key, value in javaproperties.loads(line).items()}
+    assert javaproperties.loads(filled(read("properties", line), shout)) == expected
+
+
 def test_apostrophes_of_java():
     """MessageFormat reads texts with arguments alone, and drops an apostrophe that stands alone."""
     before = "a=of {0}\nb=of it\n"

@@ -41,6 +41,20 @@ class Answer:
 
 
 @dataclasses.dataclass(frozen=True)
+class Explanation(Answer):
+    """An output text, and where attention lay while it was written.
+
+    Attributes:
+        source_tokens: the source's tokens.
+        attention: for each of `tokens`, the weight of each of `source_tokens`. Weights sum to at
+            most 1: what a gate took is missing.
+    """
+
+    source_tokens: tuple[str, ...] = ()
+    attention: tuple[tuple[float, ...], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class Score:
     """A model's score of a given target.
 

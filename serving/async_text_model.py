@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from serving import asking
-from serving.answers import Answer, Metadata, Score, VersionStatus, WordScore
+from serving.answers import Answer, Explanation, Metadata, Score, VersionStatus, WordScore
 from serving.caller_texts import Features, Texts
 from serving.errors import RequestError
 from serving.glossary import GlossaryLike
@@ -40,6 +40,19 @@ class AsyncTextModel(abc.ABC):
     ) -> list[Answer]:
         """As `TextModel.predict`."""
         questions = self._messages.predict(texts, signature, features, glossary)
+        return await self._ask(questions, timeout, return_exceptions)
+
+    async def explain(
+        self,
+        texts: Texts,
+        features: Features | None = None,
+        *,
+        glossary: GlossaryLike | None = None,
+        timeout: float | None = None,
+        return_exceptions: bool = False,
+    ) -> list[Explanation]:
+        """As `TextModel.explain`."""
+        questions = self._messages.explain(texts, features, glossary)
         return await self._ask(questions, timeout, return_exceptions)
 
     async def n_best(

@@ -16,6 +16,7 @@ import grpc
 from serving import caller_texts, protos, responses, tensor_lists, term_markup
 from serving.answers import (
     Answer,
+    Explanation,
     Metadata,
     Score,
     Signature,
@@ -140,6 +141,13 @@ class Messages:
         inputs = caller_texts.inputs(texts, features, glossary)
         return self._on_texts(signature, inputs, responses.ANSWERS)
 
+    def explain(
+        self, texts: Texts, features: Features | None, glossary: GlossaryLike | None = None
+    ) -> Iterator[Question[list[Explanation]]]:
+        """Asks for the best output of each text, with its attention."""
+        inputs = caller_texts.inputs(texts, features, glossary)
+        return self._on_texts("explain", inputs, responses.EXPLANATIONS)
+
     def n_best(
         self,
         texts: Texts,
@@ -262,8 +270,9 @@ class Messages:
                 if lists is None:
                     raise LookupError
                 outputs[name] = lists
-            tokens = outputs.get("source_tokens", [])
-            if any(map(term_markup.is_unread, asked, tokens)):
+            tokens, texts = outputs.get("source_tokens", []), outputs.get("text", [])
+            written = [[text] if isinstance(text, str) else text for text in texts]
+            if any(map(term_markup.is_unread, asked, tokens, written)):
                 raise batch.failure(
                     f"The model at {self._address} takes no glossary: it is of an older version, "
                     "or no Verbatim model; run its recipe again with --no-cache.",

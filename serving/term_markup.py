@@ -51,15 +51,24 @@ def has_term(text: str) -> bool:
     return _TERM.search(text) is not None
 
 
-def is_unread(text: str, tokens: Iterable[str]) -> bool:
+def phrase_of(token: str) -> str:
+    """Returns the phrase of a token that is a term, else the token."""
+    return _TERM.sub(r"\1", token)
+
+
+def is_unread(text: str, tokens: Iterable[str], outputs: Iterable[str]) -> bool:
     """Whether a model took the markup of a text for text.
 
     Args:
         text: as it was sent.
         tokens: the source's tokens that the model returned.
+        outputs: the texts that it returned.
     """
     if not has_term(text):
         return False
+    marked = {match.group().lower() for match in _TERM.finditer(text)}
+    if any(term in output.lower() for output in outputs for term in marked):
+        return True
     joined = _TERM.sub("", "".join(tokens).replace(_JOINER, ""))
     # Units may spell a character in bytes.
     spelled = "".join(f"<0x{byte:02X}>" for byte in SEPARATOR.encode())

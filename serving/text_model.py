@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from serving import asking
-from serving.answers import Answer, Metadata, Score, VersionStatus, WordScore
+from serving.answers import Answer, Explanation, Metadata, Score, VersionStatus, WordScore
 from serving.caller_texts import Features, Texts
 from serving.errors import RequestError
 from serving.glossary import GlossaryLike
@@ -39,7 +39,7 @@ class TextModel(abc.ABC):
 
         Args:
             texts: a text or any number of them.
-            signature: `serving_default`, `serving_default_no_xla` or `explain`.
+            signature: `serving_default` or `serving_default_no_xla`.
             features: dict from each column of tags that the model takes (`data.source_features`) to
                 as many texts; or None.
             glossary: dict from phrase to translation, or a `Glossary`, which is checked only once:
@@ -58,6 +58,30 @@ class TextModel(abc.ABC):
                 text that is refused, counted from 0.
         """
         questions = self._messages.predict(texts, signature, features, glossary)
+        return self._ask(questions, timeout, return_exceptions)
+
+    def explain(
+        self,
+        texts: Texts,
+        features: Features | None = None,
+        *,
+        glossary: GlossaryLike | None = None,
+        timeout: float | None = None,
+        return_exceptions: bool = False,
+    ) -> list[Explanation]:
+        """Returns the best output of each text, and where attention lay at each of its tokens.
+
+        Args:
+            texts: a text or any number of them.
+            features, glossary, timeout, return_exceptions: as in `predict`.
+
+        Returns:
+            A list of `Explanation`, one per text.
+
+        Raises:
+            RequestError: as in `predict`.
+        """
+        questions = self._messages.explain(texts, features, glossary)
         return self._ask(questions, timeout, return_exceptions)
 
     def n_best(

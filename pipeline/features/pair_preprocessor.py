@@ -21,6 +21,7 @@ from pipeline.features.table import Table
 from pipeline.lexicons import translation_lexicon
 from pipeline.recipes.settings import TransformSettings
 from pipeline.text import characters, scripts, tokenization
+from pipeline.text.placeholders.syntax import PLACEHOLDER, TERM_CLASS
 from pipeline.text.units import GraphTokenizer
 
 
@@ -165,7 +166,7 @@ class PairPreprocessor:
         # A token that reads `[PAD]` is a word of a text that is already tokenized: it is unknown,
         # so it is copied.
         known = tf.where(known < joiner_id, tf.constant(-1, tf.int64), known)
-        if self.tokenizer.syntax.classes[0][0] == tokenization.TERM_CLASS:
+        if self.tokenizer.syntax.classes[0][0] == TERM_CLASS:
             known = tf.where(known == joiner_id + 1, tf.constant(-1, tf.int64), known)
         if table is self.source_table and "entities" in self.settings:
             known = tf.where(known < table.size() - self.settings["entities"], known, -1)
@@ -213,7 +214,7 @@ class PairPreprocessor:
         # Where words are composed of characters, a term looks like a placeholder.
         term, placeholder = (
             tf.constant(tokenization.CLASS_TOKENS.index(name), tf.int64)
-            for name in (tokenization.TERM_CLASS, tokenization.PLACEHOLDER)
+            for name in (TERM_CLASS, PLACEHOLDER)
         )
         classes = tf.where(classes == term, placeholder, classes)
         unknown = self.source_table.lookup(tokens.flat_values) < 0

@@ -8,6 +8,7 @@ from pipeline.recipes.sections import VocabularyConfig
 from pipeline.recipes.settings import VocabularySettings
 from pipeline.text import tokenization, units
 from pipeline.text.placeholders import ProtectedSyntax, syntax_of
+from pipeline.text.placeholders.syntax import TERM_CLASS
 
 
 def choose_side(
@@ -30,7 +31,7 @@ def choose_side(
     syntax = tokenizer.syntax
     if tokenizer.terms:
         # The first behind the special tokens; see `tokenization.CLASS_TOKENS`.
-        counts = {**counts, tokenization.TERM_CLASS: sys.maxsize}
+        counts = {**counts, TERM_CLASS: sys.maxsize}
     if units.cuts(settings, side):
         if subwords_uri is None:
             raise ValueError("Units other than words need the folder of the Subwords artifact.")

@@ -92,6 +92,11 @@ def outside_translations(text: str, change: Callable[[str], str]) -> str:
     return "".join(changed)
 
 
+def phrase_of(token: str) -> str:
+    """Returns the phrase of a token that is a term, else the token."""
+    return token.split("\0")[1] if "\0" in token else token
+
+
 def translations(tokens: Iterable[str]) -> list[str]:
     """Returns the translations of the terms among tokens."""
     return [token.split("\0")[2] for token in tokens if "\0" in token]

@@ -97,8 +97,8 @@ def test_a_term_is_fed_as_its_class_and_labelled_as_a_copy(terms):
     size, known = len(vocabulary), vocabulary.index
     ids = {name: value.to_list()[0] for name, value in features.items() if name != "source_tokens"}
     assert ids["source_ids"] == [known("open"), class_id, class_id, class_id, 1]
-    assert ids["source_feed_ids"] == [1, class_id, class_id, class_id, 1]
-    assert ids["source_extended_ids"] == [size, size + 1, size + 2, size + 1, size + 4]
+    assert ids["source_feed_ids"] == [known("open"), class_id, class_id, class_id, 1]
+    assert ids["source_extended_ids"] == [known("open"), size + 1, size + 2, size + 1, size + 4]
     assert ids["target_extended_ids"] == [known("ouvrir"), size + 1, 3]
     assert ids["target_input_ids"] == [2, known("ouvrir"), class_id]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.edits import Edit
-from pipeline.documents.icu_messages import ARGUMENT, IcuError, IcuMessage
+from pipeline.documents.icu_messages import ARGUMENT, CHOICE, IcuError, IcuMessage
 from pipeline.documents.json_tree import JsonValue, read_json
 from pipeline.documents.languages import CATEGORIES
 from pipeline.documents.options import Options
@@ -18,7 +18,7 @@ from pipeline.readers.line_numbers import line_of
 
 _PLURAL_KEY = re.compile(rf"(.+)_({'|'.join(CATEGORIES)})")
 _ORDINAL = "_ordinal"
-_DOUBLE = "{{"
+_DOUBLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
 class I18nJsonDocument(ResourceDocument):
@@ -51,10 +51,10 @@ class I18nJsonDocument(ResourceDocument):
         if not root.is_object:
             raise DocumentError(f"{self._path} is no JSON object with keys and texts.")
         texts = list(_texts(root))
-        has_double = any(_DOUBLE in one for one in texts)
-        self._is_icu = self.is_arb or (
-            not has_double and any(ARGUMENT.search(one) for one in texts)
-        )
+        is_i18next = any(map(_DOUBLE.search, texts))
+        has_choice, has_argument = (any(map(one.search, texts)) for one in (CHOICE, ARGUMENT))
+        # `{{n} files}` begins a form of a plural in ICU messages.
+        self._is_icu = self.is_arb or has_choice or (has_argument and not is_i18next)
         self.locale = next((m for m in root.children if m.key == "@@locale"), None)
         if self.is_arb and self.locale and not self.language:
             raise DocumentError(

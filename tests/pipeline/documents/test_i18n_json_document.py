@@ -118,6 +118,13 @@ def test_icu_messages():
     assert icu(after["b"]) == ["IT'S {quoted} ", "name", "'S"]
 
 
+def test_a_form_may_begin_with_an_argument():
+    document = read('{"a": "{n, plural, one {{n} file} other {{n}}}"}', "de")
+    assert [segment.text for segment in document.segments] == ["{n} file", "{n}"]
+    document = read('{"a": "{{n}} files {$x}", "b": "d\'{{x}}"}')
+    assert filled(document, shout) == '{"a": "{{n}} FILES {$x}", "b": "D\'{{x}}"}'
+
+
 def test_a_number_in_a_nested_plural_stays_that_of_its_own():
     before = '{"a": "{n, plural, other {# of {m, plural, other {#}}}} {x}"}'
     after = json.loads(filled(read(before, "ja"), shout))

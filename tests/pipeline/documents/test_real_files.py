@@ -48,6 +48,13 @@ def test_every_text_of_a_file_can_be_written(name):
     assert len(changed) <= 3
 
 
+def test_plurals_within_messages_are_texts_of_their_own():
+    _, document = read("zulip_mobile.en.json", language="fr")
+    texts = [segment.text for segment in document.segments]
+    assert "{unreadCount} unread message" in texts
+    assert not any(", plural," in text for text in texts)
+
+
 @pytest.mark.parametrize("name", ["focus_android", "zulip_mobile"])
 def test_translated_files_are_updated(name):
     source, target = (next(one for one in NAMES if f"{name}.{end}" in one) for end in ("en", "fr"))

@@ -128,7 +128,12 @@ def _value(text: str, pattern: ast.Pattern) -> Value:
             placeable = text[element.span.start : element.span.end]
             pieces.append(Mark(placeable, placeable))
     place: Place = begin + len(first), begin + len(raw.rstrip(" "))
-    return Value(place, [InlineText(pieces)], lambda parts: _written(parts[0], indent, is_block))
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    return Value(
+        place,
+        [InlineText(pieces)],
+        lambda parts: _written(parts[0], indent, is_block).replace("\n", line_end),
+    )
 
 
 def _written(pieces: Sequence[Piece], indent: str, is_block: bool) -> str:

@@ -170,12 +170,12 @@ def _value(text: str, node: yaml.ScalarNode, is_flow: bool) -> Value:
     }
     write = writers.get(node.style, _double)
     if node.style in ("|", ">"):
-        end = len(text[:end].rstrip("\n"))
+        end = len(text[:end].rstrip("\r\n"))
         block = _BLOCK.fullmatch(text, begin, end)
         if block:
             found = re.search(r"^( +)\S", block["body"], re.MULTILINE)
-            indent, head = found[1] if found else "", block["rest"]
-            write = lambda t: _block(t, indent, head)  # noqa: E731
+            indent, head, sign = found[1] if found else "", block["rest"], block["sign"]
+            write = lambda t: _block(t, sign, head, indent)  # noqa: E731
 
     def written(parts: Sequence[Sequence[Piece]]) -> str:
         return write("".join(p.raw if isinstance(p, Mark) else p for p in parts[0]))
@@ -209,8 +209,15 @@ def _plain(text: str, is_flow: bool) -> str:
     return text if same == expected and text.lower() not in _WORDS else _double(text)
 
 
-def _block(text: str, indent: str, head: str) -> str:
-    """Returns a text as a block of lines, or in quotes if it cannot be one."""
+def _block(text: str, sign: str, head: str, indent: str) -> str:
+    """Returns a text as a block of lines, or in quotes if it cannot be one.
+
+    Args:
+        text: the text.
+        sign: that of the block, `|` or `>`; several lines are not folded.
+        head: the rest of its first line, with the line's end.
+        indent: what its lines begin with.
+    """
     body = text.removesuffix("\n")
     lines = body.split("\n")
     if (
@@ -223,5 +230,6 @@ def _block(text: str, indent: str, head: str) -> str:
     ):
         return _double(text)
     chomp = "" if text.endswith("\n") else "-"
-    written = "\n".join(indent + line if line else "" for line in lines)
-    return f"|{chomp}{head}{written}"
+    line_end = "\r\n" if head.endswith("\r\n") else "\n"
+    written = line_end.join(indent + line if line else "" for line in lines)
+    return f"{sign if len(lines) == 1 else '|'}{chomp}{head}{written}"

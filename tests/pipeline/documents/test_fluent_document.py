@@ -78,6 +78,12 @@ def test_only_the_texts_change():
     assert read(FILE, "de").filled({}, "").decode() == FILE
 
 
+def test_line_ends_of_windows():
+    after = filled(read(FILE.replace("\n", "\r\n"), "ru"), shout)
+    assert "\n" not in after.replace("\r\n", "")
+    assert after.replace("\r\n", "\n") == filled(read(FILE, "ru"), shout)
+
+
 def test_syntax_errors_are_named():
     document = read(FILE + "junk junk\n", "de")
     assert (27, "not valid Fluent syntax") in document.problems

@@ -88,8 +88,15 @@ def test_only_the_texts_change():
         return shout(text) if "%{" in text or "First" in text else text
 
     after = filled(read(RAILS, "de"), answer).replace("\xe9", "\\u00e9")
-    expected = expected.replace(">-\n    One\n    sentence", "|-\n    One sentence")
+    expected = expected.replace("    One\n    sentence", "    One sentence")
     assert after == expected
+
+
+def test_line_ends_of_windows():
+    before = RAILS.replace("\n", "\r\n")
+    after = filled(read(before, "ru"), shout)
+    assert "\n" not in after.replace("\r\n", "")
+    assert load(after) == load(filled(read(RAILS, "ru"), shout))
 
 
 def test_a_root_without_a_language_stays():

@@ -1,5 +1,9 @@
 """Translated files that exist: what they have stays, and what they lack is added."""
 
+import itertools
+
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
 from pipeline.documents.document import DocumentError
@@ -151,3 +155,44 @@ def test_a_translated_file_that_cannot_be_read():
         read("json", JSON, "{")
     with pytest.raises(DocumentError, match="^fr has no keys yet: replace it with --force.$"):
         read("json", JSON, "{}")
+
+
+# The head, an entry, what stands between entries, and the end of a file.
+LAYOUTS = {
+    "android": ("<resources>", '\n  <string name="{}">{}</string>', "", "\n</resources>\n"),
+    "json": ("{", '\n "{}": "{}"', ",", "\n}\n"),
+    "yaml": ("---\n# Head\n\n", "{}: {}", "\n", "\n"),
+    "properties": ("# Head\n\n", "{} = {}", "\n", ""),
+    "strings": ("/* Head */\n", '\n"{}" = "{}";', "", "\n"),
+    "php": ("<?php\nreturn [", "\n    '{}' => '{}'", ",", ",\n];\n"),
+    "fluent": ("# Head\n\n", "{} = {}", "\n", "\n"),
+    "resx": ("<root>", '\n<data name="{}"><value>{}</value></data>', "", "</root>"),
+}
+KEYS = st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1)
+
+
+def file_of(layout, keys, text):
+    head, entry, separator, end = LAYOUTS[layout]
+    return head + separator.join(entry.format(key, text) for key in keys) + end
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@hypothesis.settings(deadline=None, derandomize=True, max_examples=60)
+@hypothesis.given(keys=KEYS, existing=KEYS)
+def test_any_keys_are_merged(layout, keys, existing):
+    before = file_of(layout, existing, "alt")
+    document = read(layout, file_of(layout, keys, "new"), before)
+    missing = [key for key in keys if key not in existing]
+    assert len(document.segments) == len(missing)
+    after = filled(document, shout)
+    entries = {node.key.rpartition("/")[2]: node for node in read(layout, after, after).nodes}
+    texts = {key: node.value.parts[0].text for key, node in entries.items()}
+    assert texts == dict.fromkeys(existing, "alt") | dict.fromkeys(missing, "NEW")
+    # Neighbours of the source that were both added follow one another.
+    order = [key for key in entries if key in keys]
+    for first, second in itertools.pairwise(keys):
+        if first in missing and second in missing:
+            assert order.index(second) == order.index(first) + 1
+    # All that was there is there, in its order.
+    rest = iter(after)
+    assert all(letter in rest for letter in before)

@@ -17,7 +17,7 @@ def import_keras_hub():
     except ImportError as error:
         raise ImportError(
             "The body 'keras_hub' needs the package keras-hub, which is not installed: "
-            "pip install keras-hub."
+            "pip install 'verbatim-text[hub]'."
         ) from error
     return keras_hub
 
@@ -74,6 +74,10 @@ class BackboneLayers:
 
     def embedding_dropouts(self):
         """Returns the layers that drop units of words' vectors."""
+        raise NotImplementedError
+
+    def stacks(self):
+        """Returns what `Seq2Seq.stacks` does, without words' vectors: `"embeddings"` is flat."""
         raise NotImplementedError
 
     def encode(self, embedded, mask, training):
@@ -154,6 +158,15 @@ class T5Layers(BackboneLayers):
 
     def embedding_dropouts(self):
         return [self.backbone.encoder_embedding_dropout, self.backbone.decoder_embedding_dropout]
+
+    def stacks(self):
+        stacks = {
+            side: [[layer] for layer in layers]
+            for side, layers in (("encoder", self.encoder), ("decoder", self.decoder))
+        }
+        for side, layers in stacks.items():
+            layers[-1].append(getattr(self.backbone, f"{side}_layer_norm"))
+        return {"embeddings": [], **stacks}
 
     def encode(self, embedded, mask, training):
         states = self.backbone.encoder_embedding_dropout(embedded, training=training)
@@ -242,6 +255,18 @@ class BartLayers(BackboneLayers):
 
     def embedding_dropouts(self):
         return [self.backbone.encoder_embeddings_dropout, self.backbone.decoder_embeddings_dropout]
+
+    def stacks(self):
+        placing = [
+            getattr(self.backbone, f"{side}_{name}")
+            for side in ("encoder", "decoder")
+            for name in ("position_embedding", "embeddings_layer_norm")
+        ]
+        return {
+            "embeddings": placing,
+            "encoder": [[layer] for layer in self.encoder],
+            "decoder": [[layer] for layer in self.decoder],
+        }
 
     def _place(self, embedded, positions, side, training):
         part = {

@@ -119,6 +119,10 @@ class KerasHubSeq2Seq(ParallelSeq2Seq):
         self.make_dropouts(self.backbone.dropout, output_dropout=0.0)
         self.build_head(size, size, size, size)
 
+    def stacks(self):
+        stacks = self._layers_run.stacks()
+        return {**stacks, "embeddings": [self.embedding_layers() + stacks["embeddings"]]}
+
     def get_config(self):
         return {**super().get_config(), **self._config}
 
@@ -136,6 +140,11 @@ class KerasHubSeq2Seq(ParallelSeq2Seq):
         """
         if describe(preset) != self._config["backbone"]:
             raise ValueError("The preset is not the one that the body was made for.")
+        if self.tie_embeddings != "none" and not preset.token_embedding.tie_weights:
+            raise ValueError(
+                f"The preset's softmax has weights of its own: tie_embeddings must be 'none', not "
+                f"{self.tie_embeddings!r}."
+            )
         copy_weights(self.backbone, preset)
         vectors = ops.convert_to_numpy(preset.token_embedding.embeddings)
         self._take_vectors("source", vectors, source_ids)

@@ -197,6 +197,19 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
         self.make_dropouts(dropout, output_dropout=0.0)
         self.build_head(hidden_size, hidden_size, embedding_size, hidden_size)
 
+    def stacks(self):
+        def beside(stack, first, last):
+            layers = [[layer] for layer in stack] or [[]]
+            layers[0] += [layer for layer in first if layer is not None]
+            layers[-1] += last
+            return layers
+
+        return {
+            "embeddings": [self.embedding_layers()],
+            "encoder": beside(self.encoder, [self.source_projection], [self.encoder_norm]),
+            "decoder": beside(self.decoder, [self.target_projection], []),
+        }
+
     def get_config(self):
         return {**super().get_config(), **self._config}
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DecodingConfig
-from pipeline.text import tokenization, units
+from pipeline.text import preset_units, tokenization, units
 from pipeline.text.keeping_apart import keep_apart
 
 
@@ -32,6 +32,7 @@ class IdWriter(tf.Module):
         super().__init__(name=name)
         self._vocabulary = vocabulary
         self._tokenizer = tokenization.Tokenizer.of(recipe.data)
+        self._has_marks = recipe.data.units == "preset"
         self.byte_table = units.byte_table() if recipe.data.units != "words" else None
 
     def texts_of(self, tokens: tf.Tensor, lengths: tf.Tensor, copy_tokens: tf.Tensor) -> tf.Tensor:
@@ -72,6 +73,8 @@ class IdWriter(tf.Module):
         """Returns the texts of what `surfaces` returned, string `[N, K]`."""
         flat = tf.reshape(surfaces, [-1, tf.shape(surfaces)[2]])
         ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
+        if self._has_marks:
+            ragged = preset_units.drop_marks(ragged)
         if self.byte_table:
             texts = units.detokenize(ragged, self.byte_table, self._tokenizer)
         else:

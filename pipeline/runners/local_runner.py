@@ -23,6 +23,7 @@ from pipeline.recipes.recipe import Recipe
 from pipeline.runners import run_folder
 from pipeline.runners.run_error import RunError as RunError
 from pipeline.tasks import task_of
+from pipeline.text import presets
 
 if TYPE_CHECKING:
     from pipeline.graph import PipelineSettings
@@ -115,6 +116,7 @@ def _checked_inputs(recipe: Recipe, data_path: str, folder: pathlib.Path) -> _In
     recipe = loading.with_database_path(recipe, resolve_data_path(data_path))
     dictionaries.check(recipe)
     pretrained_vectors.check(recipe)
+    presets.check(recipe)
     if recipe.evaluation.database:
         sql_execution.SqlExecutor(recipe.evaluation.database).close()
     return _Inputs(recipe, data_path, plan, initial)

@@ -60,6 +60,8 @@ _ELISION = r"(?i:(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’])"
 # French high punctuation keeps its no-break space, so that typography survives the round trip.
 _PUNCTUATION = rf"«{_NBSP}|{_NBSP}[»:;!?%]|[^\t-\r \x1c-\x1f]"
 _TOKEN = f"{MARKED}|{_ELISION}|{_WORD}|{_PUNCTUATION}|{white_space.PATTERN}"
+# What stands between white space and protected tokens.
+_PART = f"{MARKED}|[^{BEGIN_MARK}{END_MARK}\t-\r \x1c-\x1f]+|{white_space.PATTERN}"
 
 # A character as a reader takes it: a letter with the marks that belong to it, whatever the script
 # (a grapheme cluster, as far as Unicode's categories tell: marks follow their base, and what a
@@ -159,12 +161,15 @@ def placeholders(text: str) -> list[str]:
     return Tokenizer().placeholders(text)
 
 
-def tokenize(texts: "tf.Tensor", syntax: ProtectedSyntax | None = None) -> "tf.RaggedTensor":
+def tokenize(
+    texts: "tf.Tensor", syntax: ProtectedSyntax | None = None, parts: bool = False
+) -> "tf.RaggedTensor":
     """Cuts texts into tokens, in a TensorFlow graph.
 
     Args:
         texts: string tensor `[batch]`.
         syntax: what is protected, by default what recipes protect by default.
+        parts: cuts at white space and protected tokens alone; joiners stand before parts only.
 
     Returns:
         Ragged string tensor `[batch, (tokens)]`; touching tokens carry the joiner.
@@ -175,7 +180,8 @@ def tokenize(texts: "tf.Tensor", syntax: ProtectedSyntax | None = None) -> "tf.R
     texts = white_space.replace_pictures_in_graph(texts)
     texts = tf.strings.regex_replace(texts, _CONTROL, " ")
     marked = (syntax or syntax_of()).mark_in_graph(texts)
-    cut = tf.strings.regex_replace(marked, f"({_TOKEN})", rf"\1{_BREAK}")
+    pattern = _PART if parts else _TOKEN
+    cut = tf.strings.regex_replace(marked, f"({pattern})", rf"\1{_BREAK}")
     pieces = tf.strings.split(cut, _BREAK)[:, :-1]
     piece = pieces.flat_values
     count = tf.shape(piece)[0]
@@ -185,14 +191,16 @@ def tokenize(texts: "tf.Tensor", syntax: ProtectedSyntax | None = None) -> "tf.R
     is_apart = tf.strings.regex_full_match(piece, "(?s) .*") | is_space
     token = tf.strings.regex_replace(piece, r"\A ", "")
     is_protected = tf.strings.regex_full_match(token, MARKED)
-    clean = is_protected | tf.strings.regex_full_match(token, _WORD)
+    clean = is_protected
+    if not parts:
+        clean |= tf.strings.regex_full_match(token, _WORD)
     token = tf.strings.regex_replace(token, _MARKS, "")
     spaces = white_space.to_tokens_in_graph(tf.where(is_space, piece, ""))
     token = tf.where(is_space, spaces, token)
 
     none = tf.zeros([tf.minimum(count, 1)], tf.bool)
     touches = tf.concat([none, (row[1:] == row[:-1]) & ~is_space[:-1]], axis=0) & ~is_apart
-    clean_before = tf.concat([none, clean[:-1]], axis=0)
+    clean_before = tf.concat([none, tf.ones_like(clean[:-1]) if parts else clean[:-1]], axis=0)
     prefix = touches & ~clean
     suffix_before = touches & clean & ~clean_before
     suffix = tf.concat([suffix_before[1:], none], axis=0)
@@ -302,18 +310,28 @@ class Tokenizer:
 
     # In a TensorFlow graph.
 
-    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`."""
+    def _lowercased(self, texts: "tf.Tensor") -> "tf.Tensor":
         import tensorflow as tf
 
-        if self.lowercase:
-            # ASCII first: with Unicode's rules alone, a machine set to Turkish would map `I` to
-            # another letter.
-            texts = tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
+        if not self.lowercase:
+            return texts
+        # ASCII first: with Unicode's rules alone, a machine set to Turkish would map `I` to another
+        # letter.
+        return tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
+
+    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+        """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`."""
+        texts = self._lowercased(texts)
         if self.kind == "whitespace":
             return _split_at_white_space(texts)
         cut = {"text": tokenize, "characters": _split_into_characters}[self.kind]
         return cut(texts, self.syntax)
+
+    def parts(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+        """Returns what stands between white space and protected tokens, and these; likewise."""
+        if self.kind != "text":
+            return self.tokenize(texts)
+        return tokenize(self._lowercased(texts), self.syntax, parts=True)
 
     def detokenize(self, tokens: "tf.RaggedTensor") -> "tf.Tensor":
         """Returns the texts of ragged tokens, string `[batch]`.

@@ -1,9 +1,20 @@
 """Layers of keras-hub's encoder-decoders, run so that decoding keeps keys and values."""
 
+import contextlib
+import warnings
+
 import keras
 from keras import ops
 
 from keras_models.layers.numerics import LOG_ZERO, rowwise
+
+
+@contextlib.contextmanager
+def without_mask_warnings():
+    """Silences what Keras says of masks while keras-hub's T5 is built: they are its own inputs."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*was passed an input with a mask attached")
+        yield
 
 
 def import_keras_hub():
@@ -368,7 +379,9 @@ def rebuild(description, dropout, dtype):
     if dropout is not None:
         arguments["dropout"] = dropout
     kind = description["kind"]
-    backbone = getattr(import_keras_hub().models, kind)(**arguments, dtype=dtype, name="backbone")
+    make = getattr(import_keras_hub().models, kind)
+    with without_mask_warnings():
+        backbone = make(**arguments, dtype=dtype, name="backbone")
     # Words' vectors are the body's own.
     backbone.token_embedding.trainable = False
     return backbone, KINDS[kind](backbone)

@@ -64,14 +64,15 @@ def load(preset: str, kind: Any) -> Any:
     Raises:
         PresetError: keras-hub is not installed, or the preset cannot be loaded.
     """
-    from keras_models.models.keras_hub_layers import import_keras_hub
+    from keras_models.models.keras_hub_layers import import_keras_hub, without_mask_warnings
 
     try:
         hub = import_keras_hub()
     except ImportError as error:
         raise PresetError(str(error)) from None
     try:
-        return kind(hub).from_preset(preset)
+        with without_mask_warnings():
+            return kind(hub).from_preset(preset)
     # keras-hub raises whatever its download or its files raise.
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

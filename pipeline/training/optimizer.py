@@ -92,7 +92,7 @@ class _SummedClipping(keras.optimizers.Optimizer):
         super().update_step(gradient, variable, self._rate(variable, learning_rate))
 
     def _apply_weight_decay(self, variables: Sequence[keras.Variable]) -> None:
-        whole: float | None = self.weight_decay
+        whole: float | None = self._own["weight_decay"]
         if whole is None or not self._shares:
             super()._apply_weight_decay(variables)
             return

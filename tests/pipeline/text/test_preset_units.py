@@ -81,7 +81,7 @@ def test_joining_gives_the_text_back(kind):
 def test_protected_tokens_stay_whole():
     assert cut(["the%s,%d <b>nation</b>", "%(name)s (%s)"])[1] == [
         ["▁", "￭the", "￭", "%s", "￭,", "￭", "%d", "<b>", "￭nation", "￭", "</b>"],
-        ["%(name)s", "(", "￭", "%s", "￭)"],
+        ["%(name)s", "▁", "￭(", "￭", "%s", "￭)"],
     ]
 
 

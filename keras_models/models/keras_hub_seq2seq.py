@@ -51,6 +51,24 @@ class KerasHubSeq2Seq(ParallelSeq2Seq):
         float32 `[batch, target_length]`, the log-probability of each label; train with
         `losses.negative_log_likelihood`.
 
+    Example:
+
+    >>> import keras_hub
+    >>> import numpy as np
+    >>> from keras_models.models import KerasHubSeq2Seq
+    >>> backbone = keras_hub.models.BartBackbone(
+    ...     vocabulary_size=12, num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8)
+    >>> model = KerasHubSeq2Seq(
+    ...     source_vocabulary_size=20, target_vocabulary_size=10, backbone=backbone)
+    >>> log_probs = model({
+    ...     "source_ids": np.array([[4, 5, 6]]),
+    ...     "source_extended_ids": np.array([[10, 11, 12]]),
+    ...     "target_input_ids": np.array([[2, 7]]),
+    ...     "target_extended_ids": np.array([[7, 3]]),
+    ... })
+    >>> tuple(log_probs.shape)
+    (1, 2)
+
     References:
         Raffel et al. 2020, https://arxiv.org/abs/1910.10683; Lewis et al. 2020,
         https://arxiv.org/abs/1910.13461

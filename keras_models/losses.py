@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_models.layers.numerics import LOG_FLOOR
+
 #: The unit of a loss's mean.
 UNITS = ("token", "sentence")
 
@@ -165,3 +167,20 @@ def coverage_loss(attention, coverage, target_mask):
         A scalar.
     """
     return token_mean(ops.sum(ops.minimum(attention, coverage), axis=-1), target_mask)
+
+
+def symmetric_divergence(first, second):
+    """How far two distributions are apart: the mean of the two Kullback-Leibler divergences.
+
+        1/2 (KL(p || q) + KL(q || p)) = 1/2 sum_k (p_k - q_k) (log p_k - log q_k)
+
+    A probability below 1.2e-38 counts as that, so what one of them rules out costs no infinity.
+
+    Args:
+        first, second: float `[..., number]`, log p and log q.
+
+    Returns:
+        float `[...]`.
+    """
+    first, second = (ops.maximum(logs, LOG_FLOOR) for logs in (first, second))
+    return 0.5 * ops.sum((ops.exp(first) - ops.exp(second)) * (first - second), axis=-1)

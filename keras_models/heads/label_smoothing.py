@@ -1,13 +1,8 @@
 """Label smoothing of heads: the mean log-probability of all that a head can say."""
 
-import math
-
 from keras import ops
 
-from keras_models.layers.numerics import SMALLEST_PROBABILITY, first_places, safe_log
-
-# A probability below the smallest counts as that one, so that a mean of logarithms exists.
-LOG_FLOOR = math.log(SMALLEST_PROBABILITY)
+from keras_models.layers.numerics import LOG_FLOOR, first_places, safe_log
 
 
 def smooth(log_prob, mean, amount):

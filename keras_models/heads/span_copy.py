@@ -238,6 +238,13 @@ class SpanCopy(CopyHead):
 
     # The protocol.
 
+    def is_choice(self, targets, labels):
+        """Where it chooses something: not inside a span."""
+        real = super().is_choice(targets, labels)
+        if SPAN_LENGTHS not in (labels or {}):
+            return real
+        return ops.logical_and(real, labels[SPAN_LENGTHS] >= 0)
+
     def target_log_prob(
         self, state, memory, targets, labels=None, training=False, label_smoothing=0.0
     ):

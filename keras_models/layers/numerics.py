@@ -1,5 +1,7 @@
 """Log-space arithmetic that the heads share."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -10,6 +12,8 @@ LOG_ZERO = -1e9
 # Just above the smallest normal float32. Below it numbers may be flushed to 0, of which log and its
 # gradient are infinite.
 SMALLEST_PROBABILITY = 1.2e-38
+# A probability below the smallest counts as that one, so that a mean of logarithms exists.
+LOG_FLOOR = math.log(SMALLEST_PROBABILITY)
 
 
 def safe_log(probabilities):

@@ -55,6 +55,7 @@ class ParallelSeq2Seq(Seq2Seq):
         return ops.where(chosen, gold, own)
 
     def call(self, inputs, training=False):
+        inputs = self.in_passes(inputs, training)
         memory, _ = self.encode(inputs, training=training)
         positions = ops.arange(ops.shape(inputs["target_input_ids"])[1], dtype="int32")
         ids = inputs["target_input_ids"]

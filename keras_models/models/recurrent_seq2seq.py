@@ -6,20 +6,14 @@ import keras
 from keras import ops
 
 from keras_models import losses
-from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
 from keras_models.layers.numerics import repeat_rows
-from keras_models.layers.recurrent import GRU, LSTM, bidirectional
-from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
-from keras_models.layers.segmenting_encoder import SegmentingEncoder
 from keras_models.models.dropouts import check_rate
-from keras_models.models.recurrent_decoder import RecurrentDecoder
+from keras_models.models.recurrent_encoder import CELLS, RecurrentEncoder
 from keras_models.models.seq2seq import BODY_OPTIONS
-
-_ENCODERS = {"gru": GRU, "lstm": LSTM}
 
 
 @keras.saving.register_keras_serializable("verbatim")
-class RecurrentSeq2Seq(RecurrentDecoder):
+class RecurrentSeq2Seq(RecurrentEncoder):
     """Recurrent, convolutional or segmenting encoder, attentive decoder, copy head.
 
     In formulas, o_{t-1} being fed back (Luong et al. 2015, section 3.3):
@@ -76,7 +70,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             `joint_copy`.
         head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
             scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings,
-            label_smoothing, embedding_dropout, word_dropout, output_dropout: see `Seq2Seq`.
+            label_smoothing, embedding_dropout, word_dropout, output_dropout,
+            guided_alignment_weight, consistency_weight: see `Seq2Seq`.
 
     Raises:
         ValueError: sizes or options that do not fit together.
@@ -159,8 +154,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
             decoder=decoder,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
-        if cell not in _ENCODERS:
-            raise ValueError(f"cell must be one of {', '.join(_ENCODERS)}; got {cell!r}.")
+        if cell not in CELLS:
+            raise ValueError(f"cell must be one of {', '.join(CELLS)}; got {cell!r}.")
         if encoder not in ("rnn", "cnn", "segmenting"):
             raise ValueError(f"encoder must be one of rnn, cnn, segmenting; got {encoder!r}.")
         if encoder == "segmenting" and (head != "softmax" or attention == "none"):
@@ -188,6 +183,11 @@ class RecurrentSeq2Seq(RecurrentDecoder):
                 "guided_alignment_weight needs an attention over tokens, or a head that scores "
                 f"copies itself; got encoder {encoder!r}, attention {attention!r}, head {head!r}."
             )
+        if self.consistency_weight and encoder == "segmenting":
+            raise ValueError(
+                "consistency_weight does not go with encoder 'segmenting': each pass would cut the "
+                "source in another way."
+            )
         if selective_read and not hasattr(self.head, "copy_scores"):
             raise ValueError(
                 f"selective_read needs a head with copy scores, 'joint_copy'; got {head!r}."
@@ -202,7 +202,7 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         )
         self.recurrent_dropout = recurrent_dropout
         check_rate("recurrent_dropout", recurrent_dropout)
-        self._make_encoder(encoder, cell, encoder_layers, kernel_size, dropout, segmentation)
+        self.make_encoder(encoder, cell, encoder_layers, kernel_size, dropout, segmentation)
         self.make_decoder(
             hidden_size,
             cell,
@@ -222,47 +222,6 @@ class RecurrentSeq2Seq(RecurrentDecoder):
         if initial_range:
             self._draw_weights(initial_range)
 
-    def _make_encoder(self, encoder, cell, encoder_layers, kernel_size, dropout, segmentation):
-        """Makes the encoder's layers. See the class for the arguments."""
-        size, policy = self.hidden_size, self.dtype_policy
-        self.convolutional = encoder == "cnn"
-        self.policy = None
-        if encoder == "segmenting":
-            options = dict(segmentation or {})
-            names = ("composes", "residual", "word_buckets")
-            own = {name: options.pop(name) for name in names if name in options}
-            layers = [SegmentingEncoder(size, dropout, dtype=policy, name="encoder", **own)]
-            self.policy = SegmentationPolicy(size, dtype="float32", name="policy", **options)
-            self.policy.build()
-            self.decoding_samples = self.policy.decoding_samples
-        elif self.convolutional:
-            layers = [
-                ConvolutionalEncoder(
-                    size,
-                    encoder_layers,
-                    kernel_size,
-                    dropout=dropout,
-                    dtype=policy,
-                    name="encoder",
-                )
-            ]
-        else:
-            layers = [
-                bidirectional(
-                    _ENCODERS[cell](
-                        size // 2,
-                        state_dropout=self.recurrent_dropout,
-                        return_sequences=True,
-                        return_state=True,
-                        dtype=policy,
-                    ),
-                    dtype=policy,
-                    name=f"encoder_{index}",
-                )
-                for index in range(encoder_layers)
-            ]
-        self.encoder = layers
-
     def _draw_weights(self, initial_range):
         """Draws embeddings and kernels anew, uniformly from [-initial_range, initial_range]."""
         composed = [] if self.composer is None else self.composer.trainable_variables
@@ -278,80 +237,8 @@ class RecurrentSeq2Seq(RecurrentDecoder):
     def get_config(self):
         return {**super().get_config(), **self._config}
 
-    # Encoder.
-
-    def _segment(self, inputs, embedded, mask, training, samples):
-        """Finds words among the characters.
-
-        Returns what `SegmentingEncoder` returns, `samples` rows for each source.
-        """
-
-        def choose(logits, mask):
-            if not training:
-                return self.policy.decode(logits, mask, samples)
-            ends = inputs.get(SCRIPT_ENDS)
-            return self.policy.draw(
-                logits, mask, None if ends is None else repeat_rows(ends, samples)
-            )
-
-        given = {"ids": inputs["source_ids"], "policy_gradient": self.policy.state_gradient()}
-        return self.encoder[0](
-            embedded, mask, choose=choose, samples=samples, training=training, **given
-        )
-
-    def segment(self, inputs):
-        """Where the likeliest segmentation ends words, bool `[batch, source_length]`.
-
-        It is for encoder `"segmenting"`.
-        """
-        mask = ops.not_equal(inputs["source_ids"], 0)
-        return self._segment(inputs, self.embed_source(inputs), mask, False, 1)["ends"]
-
-    def encode(self, inputs, training=False, max_length=None, samples=1):
-        """Reads the source.
-
-        Args:
-            inputs: dict with int `[batch, source_length]` `source_ids`, `source_extended_ids` and,
-                for decoding, `source_feed_ids` (target id fed after a copy of that token).
-            training: whether dropout is on.
-            max_length: unused; other bodies reserve memory for that many steps.
-            samples: segmentations of each source, side by side; of encoder `"segmenting"`.
-
-        Returns:
-            memory: dict of tensors with leading axis `batch`: `states`, `mask`, `extended_ids`,
-                `feed_ids` if given, `keys` of the attention, and what the head prepared;
-                `segmented` in training with encoder `"segmenting"`, what it returned.
-            carry: the decoder's first carry.
-        """
-        source_ids = ops.cast(inputs["source_ids"], "int32")
-        mask = ops.not_equal(source_ids, 0)
-        embedded = self.drop_words(self.embed_source(inputs), training)
-        states = self.drop_embedded(embedded, training)
-        segmented = None
-        if self.policy is not None:
-            segmented = self._segment(inputs, states, mask, training, samples)
-            inputs = repeat_rows(inputs, samples)
-            source_ids, states, mask = inputs["source_ids"], segmented["states"], segmented["ends"]
-            first = self.first_states(segmented["last"])
-        elif self.convolutional:
-            states = self.encoder[0](states, source_mask=mask, training=training)
-            real = ops.cast(ops.expand_dims(mask, -1), states.dtype)
-            mean = ops.sum(states, axis=1) / ops.maximum(ops.sum(real, axis=1), 1)
-            states = self.drop(states, training=training)
-            first = [bridge(mean) for bridge in self.bridges]
-        else:
-            for layer in self.encoder:
-                states, *last = layer(states, mask=mask, training=training)
-                states = self.drop(states, training=training)
-            first = self.first_states(last)
-        memory = self.make_memory(inputs, states, mask)
-        if self.attention is not None:
-            memory["keys"] = self.attention.project_memory(memory["states"])
-        if segmented is not None and training:
-            memory["segmented"] = segmented
-        return memory, self.first_carry(first, source_ids)
-
     def call(self, inputs, training=False):
+        inputs = self.in_passes(inputs, training)
         samples = self.policy.samples if training and self.policy is not None else 1
         memory, carry = self.encode(inputs, training=training, samples=samples)
         inputs = repeat_rows(inputs, samples)

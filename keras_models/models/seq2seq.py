@@ -4,15 +4,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_models import alignment
 from keras_models.decoding.constraints import UNKNOWN_ID
-from keras_models.heads.copy_head import LABEL_FEATURES
 from keras_models.heads.registry import make_head
 from keras_models.layers.numerics import first_places
 from keras_models.layers.shortlist import find
-from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.body_arguments import checked
-from keras_models.models.word_vectors import WordVectors
+from keras_models.models.target_scoring import TargetScoring
 
 # Arguments of every body, which its config keeps.
 BODY_OPTIONS = (
@@ -31,10 +28,11 @@ BODY_OPTIONS = (
     "word_dropout",
     "output_dropout",
     "guided_alignment_weight",
+    "consistency_weight",
 )
 
 
-class Seq2Seq(WordVectors):
+class Seq2Seq(TargetScoring):
     """Base of the bodies.
 
     A body encodes a source, runs a decoder over it, and leaves the distribution to its head.
@@ -83,6 +81,8 @@ class Seq2Seq(WordVectors):
         guided_alignment_weight: of `alignment.guided_alignment_loss` in the training loss, which
             teaches the head's `copy_log_weights` where the target's tokens stand in the source and,
             with a `lexicon_shape`, what they translate (`alignment.teacher_alignment`).
+        consistency_weight: alpha of R-Drop (Liang et al. 2021): a training reads each row twice,
+            with other dropout, and its two distributions are drawn together; see `TargetScoring`.
         embedding_stddev: of the first vectors of features and composed words; a body's own choice.
 
     Raises:
@@ -119,6 +119,7 @@ class Seq2Seq(WordVectors):
         word_dropout=0.0,
         output_dropout=None,
         guided_alignment_weight=0.0,
+        consistency_weight=0.0,
         embedding_stddev=1.0,
         **kwargs,
     ):
@@ -131,9 +132,13 @@ class Seq2Seq(WordVectors):
             large_vocabulary_size = 0
         self.set_dropouts(embedding_dropout, word_dropout, output_dropout)
         self.target_vocabulary_size = target_vocabulary_size
-        self.large_vocabulary_size = large_vocabulary_size
-        self.large_vocabulary_drawn = large_vocabulary_drawn if large_vocabulary_size else 0
-        self.candidates_seed = keras.random.SeedGenerator() if self.large_vocabulary_drawn else None
+        self.set_scoring(
+            large_vocabulary_size,
+            large_vocabulary_drawn,
+            label_smoothing,
+            consistency_weight,
+            scheduled_sampling,
+        )
         self.head_name = head
         self.head = make_head(
             head, target_vocabulary_size, dtype=self.dtype_policy, **(head_options or {})
@@ -146,14 +151,6 @@ class Seq2Seq(WordVectors):
             embedding_stddev,
             tie_embeddings,
         )
-        if not 0.0 <= label_smoothing < 1.0:
-            raise ValueError(f"label_smoothing must be from 0 to below 1; got {label_smoothing}.")
-        if label_smoothing and self.large_vocabulary_size and not large_vocabulary_drawn:
-            raise ValueError(
-                "label_smoothing with a large_vocabulary_size needs a large_vocabulary_drawn above "
-                "0: it would raise the scores of words that no softmax runs over."
-            )
-        self.label_smoothing = label_smoothing
         if self.head.needs_lexicon and lexicon_shape is None:
             raise ValueError(
                 f"The head {head!r} needs a lexicon of translations: give lexicon_shape."
@@ -168,7 +165,6 @@ class Seq2Seq(WordVectors):
             self.lexicon_probabilities = self._add_table(
                 lexicon_shape, "float32", 1 / lexicon_shape[1], "lexicon_probabilities"
             )
-        self.scheduled_sampling = scheduled_sampling
         if scheduled_sampling:
             self.gold_probability = self.add_weight(
                 shape=(),
@@ -323,73 +319,3 @@ class Seq2Seq(WordVectors):
             else actions
         )
         return ops.where(actions < size, words, copied)
-
-    def choose_gold(self, inputs):
-        """Draws which inputs of a training step are the gold ones, the first always.
-
-        Returns bool `[batch, target_length]`.
-
-        Raises:
-            ValueError: the inputs lack what a copy feeds.
-        """
-        if "source_feed_ids" not in inputs:
-            raise ValueError(
-                "Scheduled sampling feeds the model's own copies; the inputs need "
-                "'source_feed_ids'."
-            )
-        shape = ops.shape(inputs["target_input_ids"])
-        drawn = (
-            keras.random.uniform(shape, dtype="float32", seed=self.sampling_seed)
-            < self.gold_probability
-        )
-        return ops.logical_or(
-            drawn, ops.expand_dims(ops.equal(ops.arange(shape[1], dtype="int32"), 0), 0)
-        )
-
-    def likeliest(self, state, memory):
-        """The likeliest action of one step, int32 `[batch]`; no gradient passes through it."""
-        state, memory = keras.tree.map_structure(ops.stop_gradient, (state, memory))
-        return ops.cast(ops.argmax(self.head.step_log_probs(state, memory)[0], axis=-1), "int32")
-
-    def score_targets(self, state, memory, inputs, training, smooths=True):
-        """The head's log-probabilities of the targets, float32 `[batch, target_length]`.
-
-        They are smoothed in training if `smooths` is true.
-        """
-        targets = ops.cast(inputs["target_extended_ids"], "int32")
-        labels = {name: inputs[name] for name in LABEL_FEATURES if name in inputs}
-        if training and self.large_vocabulary_size:
-            sizes = (
-                self.target_vocabulary_size,
-                self.large_vocabulary_size,
-                self.large_vocabulary_drawn,
-            )
-            memory = {
-                **memory,
-                "candidates": softmax_candidates(targets, *sizes, seed=self.candidates_seed),
-            }
-        if training and self.guided_alignment_weight:
-            self.add_loss(
-                self.guided_alignment_weight * self._alignment_loss(state, memory, targets, inputs)
-            )
-        options = {}
-        if training and smooths and self.label_smoothing:
-            options["label_smoothing"] = self.label_smoothing
-        return self.head.target_log_prob(
-            state, memory, targets, labels, training=training, **options
-        )
-
-    def _alignment_loss(self, state, memory, targets, inputs):
-        translations = None
-        if self.guided_by_lexicon:
-            rows = ops.cast(inputs["source_lexicon_rows"], "int32")
-            translations = alignment.translation_probabilities(
-                targets,
-                ops.take(self.lexicon_ids, rows, axis=0),
-                ops.take(self.lexicon_probabilities, rows, axis=0),
-            )
-        teacher = alignment.teacher_alignment(
-            targets, memory["extended_ids"], memory["mask"], translations
-        )
-        log_weights = self.head.copy_log_weights(state, memory)
-        return alignment.guided_alignment_loss(log_weights, teacher, ops.not_equal(targets, 0))

@@ -55,8 +55,9 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
             copy scores of the one before.
         head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
             scheduled_sampling, lexicon_shape, composition, composition_options, tie_embeddings,
-            label_smoothing, embedding_dropout, word_dropout, output_dropout: see `Seq2Seq`.
-            Scheduled sampling takes two passes over the target (Mihaylova and Martins 2019).
+            label_smoothing, embedding_dropout, word_dropout, output_dropout,
+            guided_alignment_weight, consistency_weight: see `Seq2Seq`. Scheduled sampling takes
+            two passes over the target (Mihaylova and Martins 2019).
 
     Raises:
         ValueError: sizes or options that do not fit together.

@@ -13,6 +13,7 @@ from pipeline.features import (
     pointer_labels,
     source_features,
     span_labels,
+    training_terms,
 )
 from pipeline.features.lookup_tables import FeatureTables, needed
 from pipeline.features.protected_classes import is_protected, protected_class_ids
@@ -20,6 +21,7 @@ from pipeline.features.table import Table
 from pipeline.lexicons import translation_lexicon
 from pipeline.recipes.settings import TransformSettings
 from pipeline.text import characters, scripts, tokenization
+from pipeline.text.placeholders.syntax import PLACEHOLDER, TERM_CLASS
 from pipeline.text.units import GraphTokenizer
 
 
@@ -48,7 +50,11 @@ class PairPreprocessor:
     tables: FeatureTables = dataclasses.field(default_factory=FeatureTables)
 
     def features(
-        self, source: tf.Tensor, target: tf.Tensor, tags: Mapping[str, tf.Tensor] | None = None
+        self,
+        source: tf.Tensor,
+        target: tf.Tensor,
+        tags: Mapping[str, tf.Tensor] | None = None,
+        is_training: tf.Tensor | None = None,
     ) -> dict[str, tf.RaggedTensor]:
         """Makes the features of a batch of pairs.
 
@@ -56,6 +62,7 @@ class PairPreprocessor:
             source: string `[batch]`.
             target: string `[batch]`; empty when only the source is known, as in serving.
             tags: from each of the settings' `source_features` to string `[batch]`.
+            is_training: bool `[batch]`, which pairs may get terms; none by default.
 
         Returns:
             Dict of ragged tensors `[batch, (length)]`, one for each name in
@@ -64,6 +71,14 @@ class PairPreprocessor:
         settings, tags = self.settings, tags or {}
         source_tokens = self.tokenizer.tokenize(source)
         target_tokens = (self.target_tokenizer or self.tokenizer).tokenize(target)
+        if settings.get("term_share") and is_training is not None:
+            source_tokens, target_tokens = training_terms.with_terms(
+                source_tokens,
+                target_tokens,
+                needed(self.tables.term_translations).lookup,
+                settings["term_share"],
+                is_training,
+            )
         # What a copy writes: the token, except for phrases of a copy lexicon. The encoder reads the
         # token.
         copy_tokens = source_tokens
@@ -151,6 +166,8 @@ class PairPreprocessor:
         # A token that reads `[PAD]` is a word of a text that is already tokenized: it is unknown,
         # so it is copied.
         known = tf.where(known < joiner_id, tf.constant(-1, tf.int64), known)
+        if self.tokenizer.syntax.classes[0][0] == TERM_CLASS:
+            known = tf.where(known == joiner_id + 1, tf.constant(-1, tf.int64), known)
         if table is self.source_table and "entities" in self.settings:
             known = tf.where(known < table.size() - self.settings["entities"], known, -1)
         classes = protected_class_ids(tokens.flat_values, self.tokenizer.syntax)
@@ -194,6 +211,12 @@ class PairPreprocessor:
     def _characters(self, tokens: tf.RaggedTensor, word_length: int) -> tf.RaggedTensor:
         """Returns the characters of each token, ragged `[batch, (length * word_length)]`."""
         classes = protected_class_ids(tokens.flat_values, self.tokenizer.syntax)
+        # Where words are composed of characters, a term looks like a placeholder.
+        term, placeholder = (
+            tf.constant(tokenization.CLASS_TOKENS.index(name), tf.int64)
+            for name in (TERM_CLASS, PLACEHOLDER)
+        )
+        classes = tf.where(classes == term, placeholder, classes)
         unknown = self.source_table.lookup(tokens.flat_values) < 0
         unseen = unknown & (classes != tokenization.UNK_ID)
         lines = tf.where(unseen, characters.class_lines(classes), 0)

@@ -1,5 +1,6 @@
 """Chooses the tokens of a vocabulary from the counted tokens."""
 
+import sys
 from collections.abc import Mapping
 
 from pipeline.features import pointer_labels
@@ -7,6 +8,7 @@ from pipeline.recipes.sections import VocabularyConfig
 from pipeline.recipes.settings import VocabularySettings
 from pipeline.text import tokenization, units
 from pipeline.text.placeholders import ProtectedSyntax, syntax_of
+from pipeline.text.placeholders.syntax import TERM_CLASS
 from pipeline.text.preset_units import possible_units
 
 
@@ -26,12 +28,16 @@ def choose_side(
         settings: how its texts are cut, and how many entities have ids of their own.
         subwords_uri: what Subwords wrote, where words are cut into units.
     """
-    syntax = units.word_tokenizer(settings, side).syntax
+    tokenizer = units.word_tokenizer(settings, side)
+    syntax = tokenizer.syntax
+    if tokenizer.terms:
+        # The first behind the special tokens; see `tokenization.CLASS_TOKENS`.
+        counts = {**counts, TERM_CLASS: sys.maxsize}
     if units.cuts(settings, side):
         if subwords_uri is None:
             raise ValueError("Units other than words need the folder of the Subwords artifact.")
         model = units.read_model(subwords_uri, side)
-        touching = units.word_tokenizer(settings, side).kind == "text"
+        touching = tokenizer.kind == "text"
         if settings["units"] == "preset":
             tokens = choose_preset_units(counts, model, config, syntax)
         else:

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DecodingConfig
-from pipeline.text import preset_units, tokenization, units
+from pipeline.text import preset_units, terms, tokenization, units
 from pipeline.text.keeping_apart import keep_apart
 
 
@@ -70,13 +70,20 @@ class IdWriter(tf.Module):
         return tf.where(inside, surface, "")
 
     def texts(self, surfaces: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-        """Returns the texts of what `surfaces` returned, string `[N, K]`."""
-        flat = tf.reshape(surfaces, [-1, tf.shape(surfaces)[2]])
-        ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
+        """Returns the texts of what `surfaces` returned, string `[N, K]`; terms are written."""
+        shape = [-1, tf.shape(surfaces)[2]]
+        lengths_of_rows = tf.reshape(lengths, [-1])
+
+        def ragged(values: tf.Tensor) -> tf.RaggedTensor:
+            return tf.RaggedTensor.from_tensor(tf.reshape(values, shape), lengths=lengths_of_rows)
+
+        tokens = ragged(terms.written(surfaces))
+        fixed = ragged(terms.is_term(surfaces)).flat_values
         if self._has_marks:
-            ragged = preset_units.drop_marks(ragged)
+            fixed = tf.boolean_mask(fixed, tokens.flat_values != preset_units.MARK)
+            tokens = preset_units.drop_marks(tokens)
         if self.byte_table:
-            texts = units.detokenize(ragged, self.byte_table, self._tokenizer)
+            texts = units.detokenize(tokens, self.byte_table, self._tokenizer, fixed)
         else:
-            texts = self._tokenizer.detokenize(keep_apart(ragged, self._tokenizer))
+            texts = self._tokenizer.detokenize(keep_apart(tokens, self._tokenizer, fixed))
         return tf.reshape(texts, tf.shape(lengths))

@@ -69,7 +69,7 @@ def load_recipe(name_or_path: str | os.PathLike[str], overrides: Iterable[str] =
 
 
 def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
-    """Returns the recipe with its database and lexicons resolved relative to the data.
+    """Returns the recipe with its database, lexicons and glossary resolved relative to the data.
 
     Their paths become absolute, or addresses.
 
@@ -102,6 +102,7 @@ def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
             source_vectors=beside(model.source_vectors),
             target_vectors=beside(model.target_vectors),
         ),
+        decoding=dataclasses.replace(recipe.decoding, glossary=beside(recipe.decoding.glossary)),
         evaluation=dataclasses.replace(evaluation, database=beside(evaluation.database)),
     )
 

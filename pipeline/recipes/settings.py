@@ -17,11 +17,13 @@ class TokenizerSettings(_TokenizerKind, total=False):
     Attributes:
         kind, lowercase: how texts are cut.
         dialects: the dialects of placeholders, where they are not the default.
+        terms: true where the training has terms of a glossary.
         own_patterns: further patterns of placeholders.
     """
 
     dialects: list[str]
     own_patterns: list[str]
+    terms: bool
 
 
 class _Tokenizers(TypedDict):
@@ -117,6 +119,7 @@ class TransformSettings(TextSettings, total=False):
         source_features: columns of tags.
         surface_features: features that the graph makes of the source's tokens.
         corpora: patterns of the files of each corpus of a mixture.
+        term_share: the share of training pairs with terms of a glossary.
     """
 
     spans: SpanSettings
@@ -131,6 +134,7 @@ class TransformSettings(TextSettings, total=False):
     source_features: list[str]
     surface_features: list[str]
     corpora: list[str]
+    term_share: float
 
 
 class TransformConfig(TransformSettings, total=False):

@@ -1,33 +1,50 @@
 """The rules of the section `training`."""
 
 import dataclasses
-from typing import Any
 
 from pipeline.recipes.choices import PARTS
 from pipeline.recipes.fields import RecipeError, suggestion
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.sections import TrainingConfig
 
-#: Keys that a language model's training does not have, with the reason.
+#: Keys that a language model's training reads.
+_OF_LANGUAGE_MODELS = (
+    "epochs",
+    "learning_rate",
+    "gradient_clip_norm",
+    "seed",
+    "initialize_from",
+    "deterministic",
+    "mixed_precision",
+    "max_seconds",
+)
+
+#: Why it does not read another key, or what to use instead.
 _NOT_OF_LANGUAGE_MODELS = {
-    "workers": "",
-    "accumulated_batches": "",
-    "ensemble": "",
+    "batch_tokens": ": use 'language_model.batch_size'",
+    "bucket_lengths": ": use 'language_model.window'",
     "label_smoothing": ": its perplexity would rise",
-    "unknown_word_rate": "",
     "max_updates": ", whose training ends by its epochs",
     "select_by": ", which is chosen by its perplexity",
     "patience": ": use 'language_model.patience'",
-    "average": "",
     "frozen": "",
     "layer_decay": "",
     "optimizer": ": use 'language_model.optimizer'",
-    "weight_decay": "",
-    "gradient_clip_value": "",
-    "schedule": ", whose learning rate is halved after 'language_model.patience'",
+    "schedule": ", whose learning rate is halved after each epoch that is no better",
     "corpus_weights": ": it is one text",
     "corpus_temperature": ": it is one text",
 }
+
+#: What makes two passes over a pair differ.
+_DROPOUTS = (
+    "dropout",
+    "embedding_dropout",
+    "word_dropout",
+    "output_dropout",
+    "recurrent_dropout",
+    "attention_dropout",
+    "feed_forward_dropout",
+)
 
 
 def check_training(recipe: RecipeKeys) -> None:
@@ -47,6 +64,8 @@ def check_training(recipe: RecipeKeys) -> None:
     _check_parts(recipe)
     if training.label_smoothing:
         _check_label_smoothing(recipe)
+    if training.consistency_weight:
+        _check_consistency(recipe)
     if training.ensemble > 1:
         _check_ensemble(recipe)
 
@@ -57,15 +76,13 @@ def check_language_model_training(training: TrainingConfig) -> None:
     Raises:
         RecipeError: keys that a language model's training does not have, or that do not fit.
     """
-    defaults: dict[str, Any] = {
-        field.name: field.default for field in dataclasses.fields(TrainingConfig)
-    }
-    for key, reason in _NOT_OF_LANGUAGE_MODELS.items():
-        if getattr(training, key) != defaults[key]:
-            raise RecipeError(
-                f"The recipe key 'training.{key}' must be {defaults[key]} for a language "
-                f"model{reason}."
-            )
+    for field in dataclasses.fields(TrainingConfig):
+        if field.name in _OF_LANGUAGE_MODELS or getattr(training, field.name) == field.default:
+            continue
+        raise RecipeError(
+            f"The recipe key 'training.{field.name}' must be {field.default!r} for a language "
+            f"model{_NOT_OF_LANGUAGE_MODELS.get(field.name, '')}."
+        )
     _check_learning_rate(training)
 
 
@@ -135,4 +152,23 @@ def _check_label_smoothing(recipe: RecipeKeys) -> None:
             "The recipe key 'training.label_smoothing' with a 'training.large_vocabulary_size' "
             "needs a 'training.large_vocabulary_drawn' above 0, or it would raise the scores of "
             "words that no softmax runs over."
+        )
+
+
+def _check_consistency(recipe: RecipeKeys) -> None:
+    training, model = recipe.training, recipe.model
+    for key, is_set, reason in (
+        ("training.scheduled_sampling", training.scheduled_sampling != "none", "read other words"),
+        ("training.large_vocabulary_size", training.large_vocabulary_size, "lack most words"),
+        ("model.encoder", model.segments, "cut the source into other words"),
+    ):
+        if is_set:
+            raise RecipeError(
+                f"The recipe key 'training.consistency_weight' must be 0 with this '{key}': the "
+                f"two distributions that it compares would {reason}."
+            )
+    if not any(getattr(model, key) for key in _DROPOUTS):
+        raise RecipeError(
+            "The recipe key 'training.consistency_weight' needs a 'model.dropout' above 0: without "
+            "dropout its two passes are the same."
         )

@@ -40,6 +40,8 @@ def text_settings(recipe: RecipeKeys) -> TextSettings:
         tokenizer["dialects"] = list(data.placeholders)
     if data.placeholder_patterns:
         tokenizer["own_patterns"] = list(data.placeholder_patterns)
+    if data.term_share:
+        tokenizer["terms"] = True
     settings: TextSettings = {"tokenizer": tokenizer, "tokenization": TOKENIZATION_VERSION}
     if data.source_tokenization:
         settings["source_tokenizer"] = {**tokenizer, "kind": data.source_tokenization}
@@ -158,6 +160,7 @@ def reads_lexicon(recipe: RecipeKeys) -> bool:
         recipe.decoding.replace_unknown == "lexicon"
         or reads_lexicon_rows(recipe)
         or guided_by_lexicon(recipe)
+        or recipe.data.term_share > 0
     )
 
 
@@ -213,6 +216,8 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
         settings["source_features"] = list(data.source_features)
     if data.surface_features:
         settings["surface_features"] = list(data.surface_features)
+    if data.term_share:
+        settings["term_share"] = data.term_share
     if data.corpora:
         settings["corpora"] = list(data.corpora)
     return settings

@@ -141,6 +141,7 @@ def detokenize(
     tokens: "tf.RaggedTensor",
     table: "tf.lookup.StaticHashTable",
     tokenizer: tokenization.Tokenizer | None = None,
+    fixed: "tf.Tensor | None" = None,
 ) -> "tf.Tensor":
     """Returns the texts of ragged units, string `[batch]`; it needs no model.
 
@@ -151,11 +152,16 @@ def detokenize(
         table: what `byte_table` gives.
         tokenizer: cuts texts into words. With it, no units make a protected token where they touch;
             see `keeping_apart`.
+        fixed: as for `keep_apart`.
     """
     import tensorflow as tf
 
     units = tokens.flat_values
     in_bytes = table.lookup(units)
+    if fixed is not None:
+        in_bytes = tf.where(fixed, "", in_bytes)
     tokens = tokens.with_flat_values(tf.where(in_bytes == "", units, in_bytes))
-    texts = tokenization.detokenize(keep_apart(tokens, tokenizer) if tokenizer else tokens)
+    if tokenizer:
+        tokens = keep_apart(tokens, tokenizer, fixed)
+    texts = tokenization.detokenize(tokens)
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")

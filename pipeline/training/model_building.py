@@ -66,6 +66,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> Seq2Seq:
         "large_vocabulary_size": training.large_vocabulary_size,
         "large_vocabulary_drawn": training.large_vocabulary_drawn,
         "label_smoothing": training.label_smoothing,
+        "consistency_weight": training.consistency_weight,
         "guided_alignment_weight": training.guided_alignment_weight,
         "scheduled_sampling": training.scheduled_sampling != "none",
         "lexicon_shape": inputs.lexicon[0].shape if inputs.lexicon else None,

@@ -68,6 +68,10 @@ class DataConfig:
     placeholders: tuple[str, ...] = DEFAULT_PLACEHOLDERS
     # Further patterns of placeholders: regular expressions that RE2 understands.
     placeholder_patterns: tuple[str, ...] = ()
+    # In this share of the training pairs words whose translation the lexicon knows become terms, as
+    # a glossary has them, so that the model learns where to put a term. A request can have a
+    # glossary without it, too.
+    term_share: float = number(0.0, low=0.0, high=1.0)
     # Lowercases both sides, in training and in serving.
     lowercase: bool = False
     # A source or target with more characters is rejected, and so is one with more tokens (words

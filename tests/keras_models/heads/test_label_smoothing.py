@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_models.heads import PointerNetwork, SpanCopy
 from keras_models.heads.copy_head import SPAN_LENGTHS, SPAN_STARTS
-from keras_models.heads.label_smoothing import LOG_FLOOR
+from keras_models.layers.numerics import LOG_FLOOR
 from keras_models.layers.vocabulary import Candidates, VocabularySoftmax
 from tests.keras_models.backends import (
     assert_slopes,

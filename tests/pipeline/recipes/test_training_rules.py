@@ -27,6 +27,19 @@ from tests.pipeline.recipes.refusals import refusal, tree_of
             },
             "needs a 'training.large_vocabulary_drawn' above 0",
         ),
+        ({"training.consistency_weight": -1.0}, "'training.consistency_weight' must be at least"),
+        (
+            {"training.consistency_weight": 1.0, "training.scheduled_sampling": "linear"},
+            "'training.consistency_weight' must be 0 with this 'training.scheduled_sampling'",
+        ),
+        (
+            {"training.consistency_weight": 1.0, "training.large_vocabulary_size": 1000},
+            "must be 0 with this 'training.large_vocabulary_size'",
+        ),
+        (
+            {"training.consistency_weight": 1.0, "model.dropout": 0.0},
+            "'training.consistency_weight' needs a 'model.dropout' above 0",
+        ),
         ({"training.corpus_weights": [1, 2]}, "'training.corpus_weights' needs 'data.corpora'"),
         ({"training.corpus_temperature": 5}, "'training.corpus_temperature' needs 'data.corpora'"),
         ({"data.corpora": ["a*"]}, "needs 'training.corpus_weights' or a"),
@@ -57,6 +70,9 @@ def test_keys_that_do_not_fit_together(settings, words):
         ('data.corpora=["*"]', "'data.corpora' must be [] for a language model"),
         ("training.corpus_weights=[1]", "must be () for a language model: it is one text"),
         ("training.label_smoothing=0.1", "must be 0.0 for a language model: its perplexity"),
+        ("training.beta_2=0.99", "'training.beta_2' must be 0.999 for a language model."),
+        ("training.average=moving", "'training.average' must be 'none' for a language model."),
+        ("training.batch_tokens=64", "model: use 'language_model.batch_size'."),
     ],
 )
 def test_what_a_language_model_does_not_have(override, words):

@@ -2,15 +2,18 @@
 the stream put together again, a tiny training, and the perplexity that TFMA sums.
 """
 
+import dataclasses
 import json
 import math
 import random
+import typing
 
 import numpy as np
 import pytest
 
 from pipeline.common import progress
 from pipeline.recipes import sections
+from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe import Recipe
 from tests.pipeline.training.tiny_training import summaries
 
@@ -70,6 +73,55 @@ def test_the_stream_is_put_together_again(tmp_path, context, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["passages.gz"]
     empty = write_passages(tmp_path / "empty.gz", [])
     assert stored_streams.read_stream(empty).tolist() == []
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadKeys(sections.TrainingConfig):
+    """A section that notes in `names` which of its keys are read."""
+
+    names: typing.ClassVar[set[str]] = set()
+
+    def __getattribute__(self, name):
+        if name in sections.TrainingConfig.__dataclass_fields__:
+            ReadKeys.names.add(name)
+        return super().__getattribute__(name)
+
+
+def test_every_training_key_is_read_or_refused(tmp_path, monkeypatch):
+    """What the trainer never reads, a recipe of a language model cannot set."""
+    from pipeline.training import language_model_trainer
+    from pipeline.training.language_model_inputs import LanguageModelInputs
+
+    made = recipe()
+    watched = dataclasses.replace(made, training=ReadKeys(epochs=1))
+    # It has every key, for the digest and for the checks.
+    monkeypatch.setattr(Recipe, "to_dict", lambda self: {})
+    ReadKeys.names.clear()
+    files = write_passages(tmp_path / "passages.gz", np.arange(24) % 9 + 9)
+    language_model_trainer.train(watched, LanguageModelInputs(files, files, V))
+    # What the run reads before its trainer begins.
+    read = ReadKeys.names | {"initialize_from"}
+    assert "learning_rate" in read
+    refused = set()
+    for field in dataclasses.fields(sections.TrainingConfig):
+        training = dataclasses.replace(made.training, **{field.name: another(field)})
+        try:
+            dataclasses.replace(made, training=training)
+        except RecipeError as error:
+            assert f"'training.{field.name}' must be" in str(error)
+            refused.add(field.name)
+    assert refused == {field.name for field in dataclasses.fields(made.training)} - read
+
+
+def another(field):
+    """Another value of a field than its default, of the same type."""
+    if "choices" in field.metadata:
+        return next(value for value in field.metadata["choices"] if value != field.default)
+    if isinstance(field.default, bool):
+        return not field.default
+    if isinstance(field.default, (int, float)):
+        return field.default + 1 if field.default >= 1 else field.default / 2 + 0.25
+    return "other" if isinstance(field.default, str) else (1,)
 
 
 @pytest.mark.slow

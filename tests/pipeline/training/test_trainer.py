@@ -90,15 +90,17 @@ def test_a_training_that_explodes_is_one_sentence(tmp_path):
         )
 
 
-def test_the_eval_loss_is_never_smoothed(tmp_path):
+@pytest.mark.parametrize("option", [{"label_smoothing": 0.5}, {"consistency_weight": 3.0}])
+def test_the_eval_loss_is_the_plain_one(tmp_path, option):
     import tensorflow as tf
 
     from pipeline.training.stored_pairs import StoredPairs
     from pipeline.training.training_data import TrainingBatches
 
     files = write_pairs(tmp_path / "pairs.gz", count=12)
-    made = recipe(epochs=1, label_smoothing=0.5)
-    made = dataclasses.replace(made, model=dataclasses.replace(TINY, coverage=False))
+    drops = dataclasses.replace(TINY, coverage=False, dropout=0.3)
+    made = dataclasses.replace(recipe(epochs=1), model=drops)
+    made = dataclasses.replace(made, training=dataclasses.replace(made.training, **option))
     model, facts = tiny_training.train(made, files, files)
     batches = TrainingBatches(StoredPairs.read(files), (4, 8), 96)
     losses = [

@@ -17,7 +17,7 @@ from keras_models.models.seq2seq import BODY_OPTIONS
 
 @keras.saving.register_keras_serializable("verbatim")
 class TransformerSeq2Seq(ParallelSeq2Seq):
-    """Transformer encoder and decoder, pre-norm, under a copy head.
+    """Transformer encoder and decoder under a copy head.
 
         x_t = sqrt(e) E y_{t-1} + PE(t)            (Vaswani et al. 2017, sections 3.4 and 3.5)
         h   = Norm(EncoderLayers(sqrt(e) E_s x + PE))
@@ -50,6 +50,9 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
         depth_scaled: whether the last kernel of each sub-layer starts smaller, divided by the
             square root of how many sub-layers its stack has (Radford et al. 2019, section 2.3). A
             deep stack's outputs then start with the variance of a shallow one's.
+        norm_first: whether each sub-layer normalises its inputs (pre-norm), or else what it leaves
+            (post-norm, as in Vaswani et al. 2017): the stacks then need no norm behind them, h and
+            s_t are what they leave, and training needs a long warm-up.
         coverage_loss_weight: weight of `losses.coverage_loss` of a_t, added to the training loss.
         selective_read: must be false; it is for the recurrent body, as it feeds each step with the
             copy scores of the one before.
@@ -107,6 +110,7 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
         attention_dropout=0.0,
         feed_forward_dropout=0.0,
         depth_scaled=False,
+        norm_first=True,
         **kwargs,
     ):
         # The Transformer multiplies its embeddings by the square root of their size.
@@ -129,6 +133,7 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
             attention_dropout=attention_dropout,
             feed_forward_dropout=feed_forward_dropout,
             depth_scaled=depth_scaled,
+            norm_first=norm_first,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
         if hidden_size % attention_heads or hidden_size % 2:
@@ -169,6 +174,7 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
                     dropout=dropout,
                     attention_dropout=attention_dropout,
                     feed_forward_dropout=feed_forward_dropout,
+                    norm_first=norm_first,
                     dtype=policy,
                     name=f"{name}_{index}",
                 )
@@ -187,9 +193,9 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
         self.source_projection = projection(embedding_size + self.features_size, "source")
         self.target_projection = projection(embedding_size, "target")
         self.encoder = stack(TransformerEncoderLayer, encoder_layers, "encoder")
-        self.encoder_norm = norm("encoder_norm")
+        self.encoder_norm = norm("encoder_norm") if norm_first else None
         self.decoder = stack(TransformerDecoderLayer, decoder_layers, "decoder")
-        self.query_norm = norm("query_norm")
+        self.query_norm = norm("query_norm") if norm_first else None
         self.attention = SourceAttention("bilinear", dtype=policy, name="attention")
         self.attention.build((None, hidden_size), (None, None, hidden_size))
         self.readout = keras.layers.Dense(hidden_size, use_bias=False, dtype=policy, name="readout")
@@ -254,7 +260,9 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
         )
         for layer in self.encoder:
             states = layer(states, source_mask=mask, training=training)
-        memory = self.make_memory(inputs, self.encoder_norm(states), mask)
+        if self.encoder_norm is not None:
+            states = self.encoder_norm(states)
+        memory = self.make_memory(inputs, states, mask)
         memory["keys"] = self.attention.project_memory(memory["states"])
         for index, layer in enumerate(self.decoder):
             memory[f"keys_{index}"], memory[f"values_{index}"] = layer.project_memory(
@@ -311,7 +319,7 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
             )
             if cache is not None:
                 new[names[0]], new[names[1]] = cache["keys"], cache["values"]
-        query = self.query_norm(states)
+        query = states if self.query_norm is None else self.query_norm(states)
         scale = ops.cast(self.hidden_size**-0.5, query.dtype)
         context, log_weights = self.attention(
             query * scale, memory["states"], mask=memory["mask"], keys=memory["keys"]

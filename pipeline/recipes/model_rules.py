@@ -76,6 +76,10 @@ def check_model(recipe: RecipeKeys) -> None:
         raise RecipeError(
             "The recipe key 'model.depth_scaled' needs 'model.body' = \"transformer\"."
         )
+    if not model.norm_first and model.body != "transformer":
+        raise RecipeError(
+            "The recipe key 'model.norm_first' = false needs 'model.body' = \"transformer\"."
+        )
     _check_vectors(recipe)
     _check_ties(recipe)
     if training.large_vocabulary_size:

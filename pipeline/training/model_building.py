@@ -95,6 +95,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> Seq2Seq:
             attention_dropout=config.attention_dropout,
             feed_forward_dropout=config.feed_forward_dropout,
             depth_scaled=config.depth_scaled,
+            norm_first=config.norm_first,
             **sizes,
             **options,
         )

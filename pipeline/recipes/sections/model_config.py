@@ -42,6 +42,9 @@ class ModelConfig:
     # Body transformer: what each part adds starts smaller, by the square root of how many parts the
     # stack has. It makes deep stacks (6 layers and more) train steadily.
     depth_scaled: bool = False
+    # Body transformer: each sub-layer normalises its inputs (pre-norm), or else what it leaves
+    # (post-norm, as in Vaswani et al. 2017), which needs thousands of `training.warmup_steps`.
+    norm_first: bool = True
     # Body transformer: heads of each multi-head attention.
     attention_heads: int = number(4, low=1, high=64)
     # Body transformer: hidden units of the feed-forward networks.

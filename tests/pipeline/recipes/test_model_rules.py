@@ -57,6 +57,7 @@ SHARED = {"model.tie_embeddings": "all", "vocabulary.joint": True}
             {"model.decoder": "bahdanau", "model.attention": "none", "model.head": "softmax"},
             "'model.decoder' = \"bahdanau\" needs a 'model.attention'",
         ),
+        ({"model.norm_first": False}, "'model.norm_first' = false needs 'model.body' ="),
         ({"model.depth_scaled": True}, "'model.depth_scaled' needs 'model.body' = \"transformer\""),
         (
             {

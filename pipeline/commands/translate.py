@@ -180,9 +180,10 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
         output.check_writable(target)
         columns = ColumnNames(options.source_column, options.target_column)
         language = files.language_of(options.target_language, target)
-        document = FORMATS[name].read(
-            path, files.content_of(path), Options(columns, language, existing)
-        )
+        if FORMATS[name].has_one_language and language and options.target_language is None:
+            progress.say(f"{target} is taken for {language}, by its path.")
+        told = Options(columns, language, existing)
+        document = FORMATS[name].read(path, files.content_of(path), told)
         jobs.append(_Job(path, target, name, document))
     return jobs
 

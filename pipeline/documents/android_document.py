@@ -11,6 +11,7 @@ from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, Value
 from pipeline.documents.xml_files import read_xml
 from pipeline.readers.inline_text import InlineText, Mark, Piece
+from pipeline.readers.line_numbers import line_of
 from pipeline.readers.xml_text import xml_pieces
 from pipeline.readers.xml_tree import Element, escape, tokens
 
@@ -61,7 +62,7 @@ class AndroidDocument(ResourceDocument):
 def _nodes_of(text: str, element: Element, chunk: Place) -> list[Node]:
     attributes = element.attributes
     name = "/".join(attributes[key] for key in ("name", "product") if key in attributes)
-    line = text.count("\n", 0, element.begin) + 1
+    line = line_of(text, element.begin)
     is_string = element.name == "string" or (
         element.name == "item" and attributes.get("type") == "string"
     )
@@ -75,7 +76,7 @@ def _nodes_of(text: str, element: Element, chunk: Place) -> list[Node]:
     end = element.tag_end
     for number, item in enumerate(element.children):
         key = item.attributes.get("quantity", "") if node.is_plural else str(number)
-        line = text.count("\n", 0, item.begin) + 1
+        line = line_of(text, item.begin)
         child = Node(key, line, (end, item.end), _value(text, item))
         if found := re.search(r"quantity\s*=\s*[\"']([^\"']*)", text[item.begin : item.tag_end]):
             child.name = item.begin + found.start(1), item.begin + found.end(1)

@@ -8,6 +8,7 @@ from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, one_part
 from pipeline.readers.inline_text import with_tags
+from pipeline.readers.line_numbers import line_of
 
 _TOKEN = re.compile(
     r"""(?P<space>(?:\s+|/\*.*?\*/|//[^\r\n]*)+)
@@ -77,7 +78,7 @@ class AppleStringsDocument(ResourceDocument):
                 raise self._error(text, key.start())
             value = rest[1]
             name = key["word"] or _unescape(key["string"])
-            line = text.count("\n", 0, key.start()) + 1
+            line = line_of(text, key.start())
             node = Node(name, line, (end, rest[2].end()), begin=key.start())
             if value["word"] is None:
                 pieces = with_tags(_unescape(value["string"]))
@@ -90,7 +91,7 @@ class AppleStringsDocument(ResourceDocument):
         return nodes
 
     def _error(self, text: str, place: int) -> DocumentError:
-        line = text.count("\n", 0, place) + 1
+        line = line_of(text, place)
         return DocumentError(f"{self._path} is no valid .strings file: see line {line}.")
 
 

@@ -12,6 +12,7 @@ from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, Value
 from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
+from pipeline.readers.line_numbers import line_of
 
 _INDENT = re.compile(r"\n([ ]+)(?=[^ \n])")
 _DEFAULT_INDENT = "    "
@@ -44,7 +45,7 @@ class FluentDocument(ResourceDocument):
         entries = FluentParser().parse(text).body
         for entry in entries:
             if isinstance(entry, ast.Junk):
-                self._junk.append(text.count("\n", 0, entry.span.start) + 1)
+                self._junk.append(line_of(text, entry.span.start))
             elif isinstance(entry, ast.Message):
                 node = self._pattern(text, entry.value, entry.id.name, entry.span.start)
                 node.chunk, node.begin = (end, entry.span.end), entry.span.start
@@ -66,7 +67,7 @@ class FluentDocument(ResourceDocument):
     def _pattern(self, text: str, pattern: ast.Pattern | None, key: str, begin: int) -> Node:
         """Returns the node of a pattern, or of the variants that it chooses from."""
         place = (pattern.span.start, pattern.span.end) if pattern else (begin, begin)
-        node = Node(key, text.count("\n", 0, begin) + 1, (begin, place[1]))
+        node = Node(key, line_of(text, begin), (begin, place[1]))
         if not pattern:
             return node
         placeables = [one for one in pattern.elements if isinstance(one, ast.Placeable)]

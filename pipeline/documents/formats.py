@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pipeline.documents.android_document import AndroidDocument
 from pipeline.documents.apple_strings_document import AppleStringsDocument
 from pipeline.documents.document import Document, DocumentError
-from pipeline.documents.fluent_document import FluentDocument
 from pipeline.documents.i18n_json_document import ArbDocument, I18nJsonDocument
 from pipeline.documents.json_lines_document import JsonLinesDocument
 from pipeline.documents.options import Options
@@ -41,6 +40,13 @@ class Format:
     has_one_language: bool = False
 
 
+def _fluent(path: str, content: bytes, options: Options) -> Document:
+    # Its parser is imported only where it is used.
+    from pipeline.documents.fluent_document import FluentDocument
+
+    return FluentDocument(path, content, options)
+
+
 #: By the name that a user gives.
 FORMATS = {
     "text": Format((".txt",), lambda path, content, options: TextDocument(path, content)),
@@ -69,7 +75,7 @@ FORMATS = {
     "resx": Format((".resx",), ResxDocument, True),
     "yaml": Format((".yml", ".yaml"), YamlDocument, True),
     "php": Format((".php",), PhpDocument, True),
-    "fluent": Format((".ftl",), FluentDocument, True),
+    "fluent": Format((".ftl",), _fluent, True),
 }
 
 

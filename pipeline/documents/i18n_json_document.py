@@ -1,6 +1,5 @@
 """JSON with keys and texts: flat or nested, i18next, ICU messages, and ARB."""
 
-import bisect
 import collections
 import json
 import re
@@ -15,6 +14,7 @@ from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, Value, one_part
 from pipeline.readers.inline_text import with_tags
+from pipeline.readers.line_numbers import line_of
 
 _PLURAL_KEY = re.compile(rf"(.+)_({'|'.join(CATEGORIES)})")
 _ORDINAL = "_ordinal"
@@ -55,13 +55,17 @@ class I18nJsonDocument(ResourceDocument):
         self._is_icu = self.is_arb or (
             not has_double and any(ARGUMENT.search(one) for one in texts)
         )
-        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
         self.locale = next((m for m in root.children if m.key == "@@locale"), None)
+        if self.is_arb and self.locale and not self.language:
+            raise DocumentError(
+                f"{self._path} names its language (@@locale): name that of the translations with "
+                "--target-language."
+            )
         return self._nodes(root)
 
     def extra_edits(self) -> list[Edit]:
         """See `ResourceDocument`."""
-        if self.is_arb and self.locale and self.language:
+        if self.is_arb and self.locale:
             begin, end = self.locale.place
             return [(begin, end, json.dumps(self.language.replace("-", "_")))]
         return []
@@ -79,7 +83,11 @@ class I18nJsonDocument(ResourceDocument):
 
     def _node(self, value: JsonValue) -> Node:
         node = Node(
-            value.key, self._line(value.place[0]), value.chunk, name=value.name, separator=","
+            value.key,
+            line_of(self.text, value.place[0]),
+            value.chunk,
+            name=value.name,
+            separator=",",
         )
         if value.text is not None:
             node.value = self._value(value)
@@ -94,9 +102,6 @@ class I18nJsonDocument(ResourceDocument):
             and all(child.value for child in node.children)
         )
         return node
-
-    def _line(self, place: int) -> int:
-        return bisect.bisect_right(self._lines, place)
 
     def _value(self, value: JsonValue) -> Value:
         assert value.text is not None

@@ -45,8 +45,9 @@ def read_json(path: str, text: str) -> JsonValue:
     try:
         json.loads(text, object_pairs_hook=_without_repeats)
     except json.JSONDecodeError as error:
+        lines = " JSON Lines need --format jsonl." if error.msg == "Extra data" else ""
         raise DocumentError(
-            f"{path} is not valid JSON: see line {error.lineno} ({error.msg})."
+            f"{path} is not valid JSON: see line {error.lineno} ({error.msg}).{lines}"
         ) from None
     except _RepeatedKey as error:
         raise DocumentError(f"{path} has the key '{error}' twice in one object.") from None

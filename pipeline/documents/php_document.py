@@ -9,6 +9,7 @@ from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, Value
 from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
+from pipeline.readers.line_numbers import line_of
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\r\n]*|\#(?!\[)[^\r\n]*|/\*.*?\*/)
@@ -96,7 +97,7 @@ class PhpDocument(ResourceDocument):
         return nodes
 
     def _error(self, text: str, place: int, what: str) -> DocumentError:
-        line = text.count("\n", 0, place) + 1
+        line = line_of(text, place)
         return DocumentError(f"{self._path} has {what}: see line {line}.")
 
     def _text(self, number: int) -> str:
@@ -127,14 +128,14 @@ class PhpDocument(ResourceDocument):
         first = self._tokens[begin - 1].end if begin else self._start
         node = Node(key, 0, (first, self._tokens[number + 2].end), _value(value))
         node.begin = self._tokens[begin].begin
-        node.line = text.count("\n", 0, node.begin) + 1
+        node.line = line_of(text, node.begin)
         return node, number + 2
 
     def _array(self, text: str, number: int, key: str, chunk: int) -> tuple[Node, int]:
         """Returns the node of an array, and the number of the token behind it."""
         opening = number + (self._text(number).lower() == "array")
         closing = _CLOSING[self._text(opening)]
-        line = text.count("\n", 0, self._tokens[number].begin) + 1
+        line = line_of(text, self._tokens[number].begin)
         node = Node(key, line, (chunk, 0), separator=",")
         begin = self._tokens[opening].end
         number = opening + 1
@@ -184,7 +185,7 @@ class PhpDocument(ResourceDocument):
                 node.begin = self._tokens[first].begin
                 return node, end
         tokens = self._tokens[number:end]
-        line = text.count("\n", 0, tokens[0].begin) + 1
+        line = line_of(text, tokens[0].begin)
         node = Node(key, line, (chunk, tokens[-1].end), begin=self._tokens[first].begin)
         if len(tokens) == 1 and tokens[0].kind in ("single", "double"):
             node.value = _value(tokens[0])

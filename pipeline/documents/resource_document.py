@@ -173,11 +173,22 @@ class ResourceDocument(Document):
                 self.nodes, existing.nodes, None, self.separator, texts
             ):
                 joined[begin, end] = joined.get((begin, end), "") + added
-            return existing.encoded(
-                edited(existing.text, ((*place, added) for place, added in joined.items()))
-            )
+            edits = [(*place, added) for place, added in joined.items()]
+            return existing.checked(edited(existing.text, edits))
         edits = [*self._edits(self.nodes, texts), *self.extra_edits()]
-        return self.encoded(edited(self.text, edits))
+        return self.checked(edited(self.text, edits))
+
+    def checked(self, text: str) -> bytes:
+        """Returns the bytes of a filled file's text, if it can be read again.
+
+        Raises:
+            DocumentError: it cannot.
+        """
+        try:
+            self.read(text)
+        except DocumentError as error:
+            raise DocumentError(f"The translations would make a file not valid: {error}") from None
+        return self.encoded(text)
 
     def _additions(
         self,

@@ -6,6 +6,7 @@ from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, one_part
 from pipeline.documents.xml_files import read_xml
 from pipeline.readers.inline_text import with_tags
+from pipeline.readers.line_numbers import line_of
 from pipeline.readers.xml_tree import escape, not_in_xml, tokens
 
 
@@ -42,7 +43,7 @@ class ResxDocument(ResourceDocument):
                 and not name.startswith((">>", "$"))
             )
             if is_text and value:
-                line = text.count("\n", 0, element.begin) + 1
+                line = line_of(text, element.begin)
                 node = Node(name, line, (end, element.end), begin=element.begin)
                 if not value.is_empty:
                     letters = "".join(token.text for token in tokens(text, *value.inner))

@@ -7,6 +7,7 @@ from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, one_part
 from pipeline.documents.xml_files import read_xml
 from pipeline.readers.inline_text import with_tags
+from pipeline.readers.line_numbers import line_of
 from pipeline.readers.xml_tree import Element, escape, not_in_xml, tokens
 
 # What says how a plural is chosen.
@@ -42,11 +43,11 @@ class StringsdictDocument(ResourceDocument):
         end = dictionary.tag_end
         parts = dictionary.children
         if len(parts) % 2 or any(key.name != "key" for key in parts[::2]):
-            line = text.count("\n", 0, dictionary.begin) + 1
+            line = line_of(text, dictionary.begin)
             raise DocumentError(f"{self._path} has a key without a value: see line {line}.")
         for key, value in zip(parts[::2], parts[1::2]):
             name = _letters(text, key)
-            node = Node(name, text.count("\n", 0, key.begin) + 1, (end, value.end), name=key.inner)
+            node = Node(name, line_of(text, key.begin), (end, value.end), name=key.inner)
             node.begin = key.begin
             if value.name == "dict":
                 node.children, node.inner = self._nodes(text, value), value.inner

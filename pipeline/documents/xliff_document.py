@@ -46,6 +46,7 @@ class XliffDocument(Document):
 
     def __init__(self, path: str, content: bytes, options: Options) -> None:
         super().__init__()
+        self._path = path
         self._text, self._mark = decode(path, content)
         try:
             self._file = read_xliff_file(path, self._text)
@@ -97,7 +98,12 @@ class XliffDocument(Document):
             edits += self._edits(one.unit, one.text.pieces_of(text))
         if edits:
             edits += self._language_edits()
-        return self._mark + edited(self._text, edits).encode("utf-8")
+        filled = edited(self._text, edits)
+        try:
+            read_xliff_file(self._path, filled)
+        except XmlError as error:
+            raise DocumentError(f"The translations would make a file not valid: {error}") from None
+        return self._mark + filled.encode("utf-8")
 
     def _edits(self, unit: XliffUnit, pieces: Sequence[Piece]) -> list[Edit]:
         inner = "".join(p.raw if isinstance(p, Mark) else escape(p) for p in pieces)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import yaml
 
@@ -145,12 +145,6 @@ class YamlDocument(ResourceDocument):
             return end
         line_end = text.find("\n", end)
         return len(text) if line_end < 0 else line_end
-
-    def filled(self, texts: Mapping[int, str], note: str) -> bytes:
-        """See `Document`."""
-        content = super().filled(texts, note)
-        self._composed(content[len(self.mark) :].decode("utf-8"))
-        return content
 
 
 def _first_line(text: str, place: int) -> int:

@@ -9,7 +9,13 @@ from pipeline.readers import UnreadableFile
 from pipeline.readers.files import BYTE_ORDER_MARK, Files
 from pipeline.readers.inline_text import InlineText, Mark
 from pipeline.readers.input_plan import InputUnit
-from pipeline.readers.records import Record, judge, reject
+from pipeline.readers.records import (
+    NOT_TRANSLATABLE,
+    OTHER_LANGUAGES,
+    Record,
+    judge,
+    reject,
+)
 from pipeline.readers.xliff_units import XliffFile, is_code, mark_of_code, read_xliff_file
 from pipeline.readers.xml_text import xml_pieces
 from pipeline.readers.xml_tree import Element, XmlError, read_xml
@@ -63,7 +69,7 @@ def read_xliff(unit: InputUnit, config: DataConfig, files: Files) -> Iterator[Re
         inner = f"{file.inner(one.source)}\t{file.inner(one.target)}"
         reason = ""
         if not one.is_translatable:
-            reason = "not to be translated"
+            reason = NOT_TRANSLATABLE
         elif not file.inner(one.target).strip():
             reason = "untranslated"
         elif _UNSURE.fullmatch(one.state) or one.holder.attributes.get("subState") == _MACHINE:
@@ -159,6 +165,6 @@ def _record(raw: str, name: str, line: int, config: DataConfig) -> Record:
                 segments.setdefault(wanted, segment)
     for wanted in (config.source_language, config.target_language):
         if wanted not in segments:
-            return reject(name, line, f"no text in this language: {wanted}", raw)
+            return reject(name, line, f"{OTHER_LANGUAGES}: {wanted}", raw)
     source, target = (segments[one] for one in (config.source_language, config.target_language))
     return judge(*_texts(raw, source, target), name, line, config)

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from pipeline.readers.inline_text import CLOSE, EMPTY, OPEN, Mark
+from pipeline.readers.line_numbers import line_of
 from pipeline.readers.xml_text import attribute, opaque_mark, tag_id
 from pipeline.readers.xml_tree import Element, Token, XmlError, read_xml
 
@@ -65,7 +66,7 @@ class XliffFile:
     def _unit(self, holder: Element, is_translatable: bool) -> XliffUnit:
         parts = {child.local_name: child for child in reversed(holder.children)}
         source, target = parts.get("source"), parts.get("target")
-        line = self.text.count("\n", 0, (source or holder).begin) + 1
+        line = line_of(self.text, (source or holder).begin)
         with_state = target if self.version == "1" else holder
         state = with_state.attributes.get("state", "") if with_state else ""
         behind = parts.get("seg-source", source)

@@ -52,7 +52,7 @@ def xml_pieces(
             first, depth = token, 1
         elif token.kind in (OPEN, CLOSE, EMPTY):
             pieces.append(Mark(token.raw, token.raw, token.kind, token.name))
-        elif token.kind == "entity":
+        elif token.kind in ("entity", "comment"):
             pieces.append(Mark(token.raw, token.raw))
     return pieces + _with_tags(letters)
 

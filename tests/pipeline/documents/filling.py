@@ -4,7 +4,9 @@ import re
 
 from pipeline.documents.document import with_ends_of
 
-_KEPT = re.compile(r"<[^>]*>|&\w+;|%(?:1\$)?[a-z@]|%#@\w+@|%?\{+[^{}]*\}+|[^<&%{]+|.", re.DOTALL)
+_KEPT = re.compile(
+    r"<!--.*?-->|<[^>]*>|&\w+;|%(?:1\$)?[a-z@]|%#@\w+@|%?\{+[^{}]*\}+|[^<&%{]+|.", re.DOTALL
+)
 
 
 def shout(text):

@@ -178,9 +178,20 @@ def test_lost_markup_is_refused(name, old, new):
     assert ElementTree.tostring(after[name]) == ElementTree.tostring(strings(FILE)[name])
 
 
+def test_apostrophes_within_tags():
+    before = HEAD + '<resources><string name="a">of <b>the friend</b> &amp; co</string></resources>'
+    after = filled(before, lambda text: text.replace("of <b>the ", "d'un <b>l'"))
+    assert after == before.replace("of <b>the ", "d\\'un <b>l\\'")
+
+
 def test_tags_and_text_that_looks_like_them():
     before = HEAD + '<resources><string name="a"><b>x</b> &lt;b> y</string></resources>'
     assert filled(before, lambda text: text.replace("x<", "é<")) == before.replace("x<", "é<")
+
+
+def test_a_comment_within_a_text_stays():
+    before = HEAD + '<resources><string name="a">go <!-- <b>\'s --> on</string></resources>'
+    assert filled(before, shout) == before.replace("go", "GO").replace("on<", "ON<")
 
 
 def test_an_entity_of_the_file_stays():

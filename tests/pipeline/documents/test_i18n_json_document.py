@@ -128,6 +128,8 @@ def test_arb():
     before = '{"@@locale": "en", "a": "Go, {b}", "@a": {"description": "Not this"}}'
     after = filled(read(before, "pt-BR", ArbDocument), shout)
     assert after == before.replace('"en"', '"pt_BR"').replace("Go", "GO")
+    with pytest.raises(DocumentError, match="@@locale.*--target-language"):
+        read(before, "", ArbDocument)
 
 
 @pytest.mark.parametrize(
@@ -142,6 +144,11 @@ def test_what_is_no_catalogue_is_refused(content):
 def test_tags_of_a_text_have_its_escapes():
     before = '{"a": "<a href=\\"x\\">Go</a> \\"now\\""}'
     assert filled(read(before), shout) == before.replace("Go", "GO").replace("now", "NOW")
+
+
+def test_json_lines_are_pointed_out():
+    with pytest.raises(DocumentError, match="JSON Lines need --format jsonl"):
+        read('{"a": "b"}\n{"a": "c"}\n')
 
 
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)

@@ -1,6 +1,7 @@
 """PHP arrays, read by PHP."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -34,6 +35,22 @@ $x = $lang['a'];
 
 def read(text):
     return PhpDocument("en.php", text.encode(), Options(language="fr"))
+
+
+def literal(written):
+    """Returns what a string of PHP means, by its manual."""
+    if written[0] == "'":
+        return re.sub(r"\\([\\'])", r"\1", written[1:-1])
+    assert not re.search(r"(?<!\\)(?:\\\\)*\$[a-zA-Z_{]", written), "a variable"
+    named = {"n": "\n", "r": "\r", "t": "\t", "v": "\v", "f": "\f", "e": "\x1b"}
+    named |= {letter: letter for letter in '\\$"'}
+
+    def character(match):
+        if match[1]:
+            return chr(int(match[1], 16))
+        return named.get(match[2], match[0])
+
+    return re.sub(r"\\(?:x([0-9a-f]{1,2})|(.))", character, written[1:-1], flags=re.DOTALL)
 
 
 def php(path, text):
@@ -96,4 +113,6 @@ def test_any_text_comes_back(tmp_path_factory, texts):
     lines = "".join(f"  {'x'!r}," if n % 2 else '  "x",' for n in range(len(texts)))
     document = read(f"<?php return [{lines}];")
     after = document.filled(dict(enumerate(texts)), "").decode()
+    found = re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", after, re.DOTALL)
+    assert [literal(written) for written in found] == texts
     assert php(tmp_path_factory.mktemp("php") / "a.php", after) == texts

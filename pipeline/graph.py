@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import tfx.v1 as tfx
+from tfx.dsl.io import fileio
 from tfx.orchestration.data_types import RuntimeParameter
 from tfx.types import BaseChannel
 
@@ -18,6 +19,8 @@ from components.subwords.component import Subwords
 from components.text_example_gen.component import TextExampleGen
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
+from pipeline.lexicons import pretrained_vectors
+from pipeline.readers.fingerprints import fingerprint_of
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.task_rules import compares_with_last_blessed
@@ -285,7 +288,7 @@ def _tuner(
         train_args=tfx.proto.TrainArgs(splits=["train"]),
         eval_args=tfx.proto.EvalArgs(splits=["eval"]),
         base_model=initial,
-        custom_config={"recipe": views.tuning_recipe(recipe).to_json()},
+        custom_config={"recipe": views.tuning_recipe(recipe).to_json(), **_word_vectors(recipe)},
     )
 
 
@@ -316,9 +319,24 @@ def _trainer(
         # Epochs, not steps, end the training: see pipeline.training.trainer.
         train_args=tfx.proto.TrainArgs(splits=["train"]),
         eval_args=tfx.proto.EvalArgs(splits=["eval"]),
-        custom_config={"recipe": views.training_recipe(recipe).to_json(), **checkpoints},
+        custom_config={
+            "recipe": views.training_recipe(recipe).to_json(),
+            **checkpoints,
+            **_word_vectors(recipe),
+        },
     )
     return component.with_id(f"Trainer.{suffix}") if suffix else component
+
+
+def _word_vectors(recipe: Recipe) -> dict[str, str]:
+    """Returns what makes the content of files of word vectors part of a cache key.
+
+    A file that cannot be reached from here has no part in it: a pipeline may be written where its
+    files are not.
+    """
+    paths = [(key, getattr(recipe.model, key)) for key in pretrained_vectors.KEYS]
+    files = [(key, path) for key, path in paths if path and fileio.exists(path)]
+    return {"word_vectors": fingerprint_of(files)} if files else {}
 
 
 def _exporter(

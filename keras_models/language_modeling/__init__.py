@@ -21,6 +21,7 @@ from keras_models.language_modeling.stream_model import perplexity as perplexity
 from keras_models.language_modeling.stream_model import perplexity_of as perplexity_of
 from keras_models.language_modeling.streams import PAD_ID as PAD_ID
 from keras_models.language_modeling.streams import START_ID as START_ID
+from keras_models.language_modeling.streams import Rows as Rows
 from keras_models.language_modeling.streams import rows_of as rows_of
 from keras_models.language_modeling.streams import updates_of as updates_of
 from keras_models.language_modeling.training import FitOptions as FitOptions

@@ -7,6 +7,46 @@ START_ID = 3
 PAD_ID = 0
 
 
+class Rows:
+    """A stream cut into contiguous rows, of which parts are read; the stream is never copied.
+
+    Args:
+        ids: int `[words]`, the stream, such as a file that is mapped into memory.
+        batch_size: number of rows.
+        start_id: the word before the stream's first.
+
+    Attributes:
+        length: words of a row; the last one is padded with 0.
+
+    Raises:
+        ValueError: there are fewer words than rows.
+    """
+
+    def __init__(self, ids, batch_size, start_id=START_ID):
+        self._ids = np.asarray(ids)
+        if len(self._ids) < batch_size:
+            raise ValueError(
+                f"A stream of {len(self._ids)} words cannot be cut into {batch_size} rows: give "
+                "more text."
+            )
+        self._start_id = start_id
+        self.length = -(-len(self._ids) // batch_size)
+        self._starts = np.arange(batch_size)[:, np.newaxis] * self.length
+
+    def targets(self, begin, end):
+        """Returns the words `begin..end - 1` of each row, int32 `[batch_size, end - begin]`."""
+        places = self._starts + np.arange(begin, end)
+        words = self._ids.take(places, mode="clip")
+        return np.where(places < len(self._ids), words, PAD_ID).astype("int32")
+
+    def inputs(self, begin, end):
+        """Returns the word before each of `targets(begin, end)`, in the same form."""
+        places = self._starts + np.arange(begin, end)
+        words = self._ids.take(places - 1, mode="clip")
+        words = np.where(places == 0, self._start_id, words)
+        return np.where(places < len(self._ids), words, PAD_ID).astype("int32")
+
+
 def rows_of(ids, batch_size, start_id=START_ID):
     """Cuts a stream into contiguous rows.
 
@@ -22,17 +62,8 @@ def rows_of(ids, batch_size, start_id=START_ID):
     Raises:
         ValueError: there are fewer words than rows.
     """
-    ids = np.asarray(ids, "int32")
-    if len(ids) < batch_size:
-        raise ValueError(
-            f"A stream of {len(ids)} words cannot be cut into {batch_size} rows: give more text."
-        )
-    length = -(-len(ids) // batch_size)
-    padded = np.zeros(batch_size * length, "int32")
-    inputs = padded.copy()
-    padded[: len(ids)] = ids
-    inputs[: len(ids)] = np.concatenate([[start_id], ids[:-1]])
-    return inputs.reshape(batch_size, length), padded.reshape(batch_size, length)
+    rows = Rows(ids, batch_size, start_id)
+    return rows.inputs(0, rows.length), rows.targets(0, rows.length)
 
 
 def updates_of(length, window, stride, carry):

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_models.language_modeling.halving_schedule import HalvingSchedule
 from keras_models.language_modeling.stream_model import StreamModel, perplexity_of
-from keras_models.language_modeling.streams import rows_of, updates_of
+from keras_models.language_modeling.streams import Rows, updates_of
 from keras_models.losses import negative_log_likelihood
 from keras_models.variables import assign, values_of
 
@@ -99,13 +99,13 @@ def fit(model, train_ids, valid_ids, options=None, on_epoch=None, state=None, ch
     """
     options = options or FitOptions()
     stride = options.stride or model.window
-    inputs, targets = rows_of(train_ids, options.batch_size)
+    rows = Rows(train_ids, options.batch_size)
     if len(valid_ids) < options.evaluation_batch_size:
         raise ValueError(
             f"A validation stream of {len(valid_ids)} words cannot be cut into "
             f"{options.evaluation_batch_size} rows."
         )
-    updates = updates_of(inputs.shape[1], model.window, stride, options.carry)
+    updates = updates_of(rows.length, model.window, stride, options.carry)
     trainer = StreamModel(model, options.batch_size, stride=None if options.carry else stride)
     optimizer = options.make_optimizer()
     trainer.compile(
@@ -155,9 +155,9 @@ def fit(model, train_ids, valid_ids, options=None, on_epoch=None, state=None, ch
             trainer.reset()
         loss = math.nan
         for begin, end, losses in updates[taken:]:
-            labels = targets[:, end - losses : end]
+            labels = rows.targets(end - losses, end)
             loss = trainer.train_on_batch(
-                {"inputs": inputs[:, begin:end], "targets": labels}, labels
+                {"inputs": rows.inputs(begin, end), "targets": labels}, labels
             )
             done += 1
             taken += 1

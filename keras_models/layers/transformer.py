@@ -1,4 +1,4 @@
-"""Layers of a Transformer, pre-norm, with caches for decoding (Vaswani et al. 2017)."""
+"""Layers of a Transformer with caches for decoding (Vaswani et al. 2017), pre-norm or post-norm."""
 
 import math
 
@@ -128,11 +128,11 @@ class MultiHeadAttention(keras.layers.Layer):
 class _TransformerLayer(keras.layers.Layer):
     """Base of encoder and decoder layers: self-attention and feed-forward network.
 
-    Each is x + Drop(f(Norm(x))).
+    Each is x + Drop(f(Norm(x))), or without `norm_first` Norm(x + Drop(f(x))).
 
-    The feed-forward network is max(0, x W_1 + b_1) W_2 + b_2 (eq. 2). Normalisation comes first
-    (pre-norm, Xiong et al. 2020), so that training needs no long warm-up; whoever stacks these
-    layers normalises the last one's output.
+    The feed-forward network is max(0, x W_1 + b_1) W_2 + b_2 (eq. 2). With normalisation first
+    (pre-norm, Xiong et al. 2020) training needs no long warm-up; whoever stacks these layers
+    normalises the last one's output.
     """
 
     def __init__(
@@ -142,9 +142,11 @@ class _TransformerLayer(keras.layers.Layer):
         dropout=0.1,
         attention_dropout=0.0,
         feed_forward_dropout=0.0,
+        norm_first=True,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.norm_first = norm_first
         self.heads = heads
         self.feed_forward_size = feed_forward_size
         self.dropout = dropout
@@ -185,12 +187,21 @@ class _TransformerLayer(keras.layers.Layer):
         """Returns the kernels by which its parts write what they add."""
         return [self.self_attention.output_kernel, self.outer.kernel]
 
+    def _before(self, norm, inputs):
+        """What a part reads."""
+        return norm(inputs) if self.norm_first else inputs
+
+    def _add(self, norm, inputs, outputs, training):
+        """What a part leaves, of its inputs and its outputs."""
+        states = inputs + self.drop(outputs, training=training)
+        return states if self.norm_first else norm(states)
+
     def _feed_forward(self, inputs, training):
         def transform(rows):
             return self.outer(self.inner_drop(self.inner(rows), training=training))
 
-        outputs = rowwise(transform, self.feed_forward_norm(inputs))
-        return inputs + self.drop(outputs, training=training)
+        norm = self.feed_forward_norm
+        return self._add(norm, inputs, rowwise(transform, self._before(norm, inputs)), training)
 
     def get_config(self):
         config = super().get_config()
@@ -200,13 +211,14 @@ class _TransformerLayer(keras.layers.Layer):
             dropout=self.dropout,
             attention_dropout=self.attention_dropout,
             feed_forward_dropout=self.feed_forward_dropout,
+            norm_first=self.norm_first,
         )
         return config
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class TransformerEncoderLayer(_TransformerLayer):
-    """Self-attention and a feed-forward network, pre-norm.
+    """Self-attention and a feed-forward network.
 
     Args:
         heads: attention heads, a divisor of the input's size.
@@ -214,6 +226,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         dropout: share of units dropped on what each part adds.
         attention_dropout: share of attention's weights dropped.
         feed_forward_dropout: share of the feed-forward network's hidden units dropped.
+        norm_first: whether each part normalises its inputs (pre-norm), or else what it leaves
+            (post-norm, as in Vaswani et al. 2017).
 
     Call arguments:
         inputs: `[batch, length, size]`.
@@ -235,7 +249,7 @@ class TransformerEncoderLayer(_TransformerLayer):
     """
 
     def call(self, inputs, source_mask, training=False):
-        normed = self.self_norm(inputs)
+        normed = self._before(self.self_norm, inputs)
         keys, values = self.self_attention.project_memory(normed)
         attended = self.self_attention(
             normed,
@@ -244,14 +258,13 @@ class TransformerEncoderLayer(_TransformerLayer):
             allowed=source_mask[:, None, None, :],
             training=training,
         )
-        return self._feed_forward(inputs + self.drop(attended, training=training), training)
+        states = self._add(self.self_norm, inputs, attended, training)
+        return self._feed_forward(states, training)
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class TransformerDecoderLayer(_TransformerLayer):
     """Self-attention over the output, attention over the source, feed-forward network.
-
-    Norms stand before each of them.
 
     Args:
         heads, feed_forward_size, **kwargs: see `TransformerEncoderLayer`.
@@ -314,7 +327,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         index=None,
         training=False,
     ):
-        normed = self.self_norm(inputs)
+        normed = self._before(self.self_norm, inputs)
         keys, values = self.self_attention.project_memory(normed)
         if cache is None:
             times = ops.arange(ops.shape(inputs)[1], dtype="int32")
@@ -331,13 +344,13 @@ class TransformerDecoderLayer(_TransformerLayer):
         attended = self.self_attention(
             normed, keys=keys, values=values, allowed=allowed[None, None], training=training
         )
-        states = inputs + self.drop(attended, training=training)
+        states = self._add(self.self_norm, inputs, attended, training)
         attended = self.source_attention(
-            self.source_norm(states),
+            self._before(self.source_norm, states),
             keys=source_keys,
             values=source_values,
             allowed=source_mask[:, None, None, :],
             training=training,
         )
-        states = states + self.drop(attended, training=training)
+        states = self._add(self.source_norm, states, attended, training)
         return self._feed_forward(states, training), cache

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DecodingConfig
-from pipeline.text import terms, tokenization, units
+from pipeline.text import preset_units, terms, tokenization, units
 from pipeline.text.keeping_apart import keep_apart
 
 
@@ -32,6 +32,7 @@ class IdWriter(tf.Module):
         super().__init__(name=name)
         self._vocabulary = vocabulary
         self._tokenizer = tokenization.Tokenizer.of(recipe.data)
+        self._has_marks = recipe.data.units == "preset"
         self.byte_table = units.byte_table() if recipe.data.units != "words" else None
 
     def texts_of(self, tokens: tf.Tensor, lengths: tf.Tensor, copy_tokens: tf.Tensor) -> tf.Tensor:
@@ -78,6 +79,9 @@ class IdWriter(tf.Module):
 
         tokens = ragged(terms.written(surfaces))
         fixed = ragged(terms.is_term(surfaces)).flat_values
+        if self._has_marks:
+            fixed = tf.boolean_mask(fixed, tokens.flat_values != preset_units.MARK)
+            tokens = preset_units.drop_marks(tokens)
         if self.byte_table:
             texts = units.detokenize(tokens, self.byte_table, self._tokenizer, fixed)
         else:

@@ -95,5 +95,7 @@ SELECTION_METRICS = (
     "token_accuracy",
 )
 
+#: The parts of a network that `training.frozen` can name.
+PARTS = ("embeddings", "encoder", "decoder")
 #: The value of `training.initialize_from` that names the newest version in the run's own folder.
 LAST_PUSHED = "last pushed"

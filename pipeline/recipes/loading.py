@@ -85,6 +85,11 @@ def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
             path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
         )
 
+    def preset(path: str) -> str:
+        # A name is no folder, and stays.
+        folders = [place for place in (beside(path), path) if path and os.path.isdir(place)]
+        return os.path.abspath(folders[0]) if folders else path
+
     data, evaluation, model = recipe.data, recipe.evaluation, recipe.model
     return dataclasses.replace(
         recipe,
@@ -93,6 +98,7 @@ def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
         ),
         model=dataclasses.replace(
             model,
+            preset=preset(model.preset),
             source_vectors=beside(model.source_vectors),
             target_vectors=beside(model.target_vectors),
         ),

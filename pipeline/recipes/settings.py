@@ -50,13 +50,15 @@ class TextSettings(_Tokenizers, TaskTextSettings, total=False):
         tokenization: the version of the rules by which texts are cut, so that artifacts of other
             rules are not taken from a cache.
         source_tokenizer: cuts those of the source, if it differs.
-        units: what words are cut into: `"characters"` or `"subwords"`.
+        units: what words are cut into: `"characters"`, `"subwords"` or `"preset"`.
+        preset: the pre-trained model whose units they are.
         source_units: `"words"` where the source's words stay whole.
     """
 
     tokenization: int
     source_tokenizer: TokenizerSettings
     units: str
+    preset: str
     source_units: str
 
 

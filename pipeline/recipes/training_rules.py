@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.choices import PARTS
+from pipeline.recipes.fields import RecipeError, suggestion
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.sections import TrainingConfig
 
@@ -26,6 +27,8 @@ _NOT_OF_LANGUAGE_MODELS = {
     "max_updates": ", whose training ends by its epochs",
     "select_by": ", which is chosen by its perplexity",
     "patience": ": use 'language_model.patience'",
+    "frozen": "",
+    "layer_decay": "",
     "optimizer": ": use 'language_model.optimizer'",
     "schedule": ", whose learning rate is halved after each epoch that is no better",
     "corpus_weights": ": it is one text",
@@ -58,6 +61,7 @@ def check_training(recipe: RecipeKeys) -> None:
             "The recipe key 'training.deterministic' needs 'training.workers' = 1: the order in "
             "which several workers add up gradients is not fixed."
         )
+    _check_parts(recipe)
     if training.label_smoothing:
         _check_label_smoothing(recipe)
     if training.consistency_weight:
@@ -102,6 +106,25 @@ def _check_optimizer(training: TrainingConfig) -> None:
         raise RecipeError(
             "The recipe key 'training.momentum' needs 'training.optimizer' = \"sgd\"."
         )
+
+
+def _check_parts(recipe: RecipeKeys) -> None:
+    training = recipe.training
+    for part in training.frozen:
+        if part not in PARTS:
+            raise RecipeError(
+                f"The recipe key 'training.frozen' cannot name {part!r}{suggestion(part, PARTS)} "
+                f"The parts are: {', '.join(PARTS)}."
+            )
+    for key, is_set in (
+        ("frozen", bool(training.frozen)),
+        ("layer_decay", training.layer_decay != 1.0),
+    ):
+        if is_set and recipe.model.body == "rnn":
+            raise RecipeError(
+                f"The recipe key 'training.{key}' needs 'model.body' = \"transformer\" or "
+                '"keras_hub": its layers are trained apart.'
+            )
 
 
 def _check_ensemble(recipe: RecipeKeys) -> None:

@@ -48,6 +48,8 @@ def text_settings(recipe: RecipeKeys) -> TextSettings:
     settings.update(cast(TextSettings, rules_of(recipe).text_settings(recipe)))
     if data.units != "words":
         settings["units"] = data.units
+        if data.units == "preset":
+            settings["preset"] = recipe.model.preset
         if data.source_units:
             settings["source_units"] = data.source_units
     return settings

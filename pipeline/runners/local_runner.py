@@ -23,6 +23,7 @@ from pipeline.recipes.recipe import Recipe
 from pipeline.runners import run_folder
 from pipeline.runners.run_error import RunError as RunError
 from pipeline.tasks import task_of
+from pipeline.text import presets
 from serving import glossary_files
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def _checked_inputs(recipe: Recipe, data_path: str, folder: pathlib.Path) -> _In
     recipe = loading.with_database_path(recipe, resolve_data_path(data_path))
     dictionaries.check(recipe)
     pretrained_vectors.check(recipe)
+    presets.check(recipe)
     if recipe.decoding.glossary:
         glossary_files.read_glossary(recipe.decoding.glossary)
     if recipe.evaluation.database:

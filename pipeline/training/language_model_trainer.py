@@ -196,9 +196,9 @@ def _most_updates(
     Raises:
         ValueError: the text is too short.
     """
-    rows, _ = language_modeling.rows_of(train_ids, options.batch_size)
+    rows = language_modeling.Rows(train_ids, options.batch_size)
     stride = options.stride or model.window
-    walk = language_modeling.updates_of(rows.shape[1], model.window, stride, options.carry)
+    walk = language_modeling.updates_of(rows.length, model.window, stride, options.carry)
     return len(walk) * options.max_epochs
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from pipeline.recipes.sections import TrainingConfig
-from pipeline.training.selection import Selection
+from pipeline.training.best_weights import BestWeights
 
 #: What an epoch that is no better does to the learning rate.
 _FACTORS = {"halving": 0.5, "quartering": 0.25}
@@ -50,7 +50,7 @@ class Schedule(keras.callbacks.Callback):
     Args:
         config: the recipe's training section.
         steps_per_epoch: batches of an epoch.
-        selection: what makes an epoch better than another.
+        best: says whether an epoch was better; it is called before.
 
     Attributes:
         batches: how many were trained on.
@@ -58,19 +58,18 @@ class Schedule(keras.callbacks.Callback):
     """
 
     # By a checkpoint.
-    remembered = ("step", "batches", "factor", "best")
+    remembered = ("step", "batches", "factor")
 
     def __init__(
-        self, config: TrainingConfig, steps_per_epoch: int, selection: Selection | None = None
+        self, config: TrainingConfig, steps_per_epoch: int, best: BestWeights | None = None
     ) -> None:
         super().__init__()
         self.config = config
         self.steps_per_epoch = steps_per_epoch
-        self._selection = selection or Selection()
+        self._best = best
         self.step = 0
         self.batches = 0
         self.factor = 1.0
-        self.best: float | None = None
         self.started = 0.0
 
     @property
@@ -114,8 +113,5 @@ class Schedule(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-        measured = self._selection.of(logs)
-        if self._selection.is_better(measured, self.best):
-            self.best = measured
-        else:
+        if self._best and not self._best.improved:
             self.factor *= _FACTORS.get(self.config.schedule, 1.0)

@@ -62,6 +62,6 @@ class Selection:
         """Whether a value is better than another; any number is better than none."""
         if not math.isfinite(value):
             return False
-        if than is None:
+        if than is None or math.isnan(than):
             return True
         return value < than if self.lower_is_better else value > than

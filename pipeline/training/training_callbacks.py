@@ -53,8 +53,6 @@ class TrainingCallbacks:
         """
         config = recipe.training
         selection = Selection.of_training(config)
-        schedule = Schedule(config, steps_per_epoch, selection)
-        progress = Progress(recipe.model.head if is_chief else None, schedule, selection)
         average = make_average(config)
         decoded = _decoded_metric(recipe, inputs, selection)
 
@@ -70,12 +68,14 @@ class TrainingCallbacks:
             inputs.initial is not None,
             config.average_epochs if config.average == "best" else 0,
         )
+        schedule = Schedule(config, steps_per_epoch, best)
+        progress = Progress(recipe.model.head if is_chief else None, schedule, selection)
         callbacks: list[keras.callbacks.Callback] = [
             *([average] if average else []),
             *([decoded] if decoded else []),
+            best,
             schedule,
             progress,
-            best,
             keras.callbacks.TerminateOnNaN(),
         ]
         if config.scheduled_sampling != "none":

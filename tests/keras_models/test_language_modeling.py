@@ -21,6 +21,13 @@ def test_rows_are_contiguous_and_lose_nothing():
         ValueError, match="A stream of 2 words cannot be cut into 3 rows: give more text"
     ):
         language_modeling.rows_of([4, 5], 3)
+    stream = np.arange(10, 21)
+    rows = language_modeling.Rows(stream, 3)
+    assert rows.length == 4
+    np.testing.assert_array_equal(rows.inputs(1, 4), inputs[:, 1:4])
+    np.testing.assert_array_equal(rows.targets(3, 4), targets[:, 3:4])
+    # A corpus may be larger than the memory.
+    assert all(np.shares_memory(part, stream) for part in vars(rows).values() if np.size(part) > 3)
 
 
 @pytest.mark.parametrize("carry", [True, False])

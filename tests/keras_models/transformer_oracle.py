@@ -58,36 +58,54 @@ def feed_forward(vector, inner, outer):
     return affine(np.array([max(x, 0.0) for x in affine(vector, *inner)]), *outer)
 
 
-def encoder_layer(states, mask, heads, weights):
-    normed = [layer_norm(state, *weights["self_norm"]) for state in states]
-    states = [
-        state + multi_head_attention(normed[i], normed, mask, heads, weights["self_attention"])
-        for i, state in enumerate(states)
-    ]
-    return [
-        state
-        + feed_forward(
-            layer_norm(state, *weights["feed_forward_norm"]), weights["inner"], weights["outer"]
-        )
-        for state in states
-    ]
+def sub_layer(states, norm, norm_first, function):
+    """x + f(Norm(x)) (Xiong et al. 2020), or Norm(x + f(x)) (Vaswani et al. 2017, section 3.1).
+
+    Args:
+        function: what the sub-layer reads of all states, to what it adds to each.
+    """
+    if norm_first:
+        added = function([layer_norm(state, *norm) for state in states])
+        return [state + more for state, more in zip(states, added)]
+    added = function(states)
+    return [layer_norm(state + more, *norm) for state, more in zip(states, added)]
 
 
-def decoder_layer(states, memory, mask, heads, weights):
-    normed = [layer_norm(state, *weights["self_norm"]) for state in states]
-    result = []
-    for t, state in enumerate(states):
-        past = [i <= t for i in range(len(states))]
-        state = state + multi_head_attention(
-            normed[t], normed, past, heads, weights["self_attention"]
-        )
-        query = layer_norm(state, *weights["source_norm"])
-        state = state + multi_head_attention(
-            query, memory, mask, heads, weights["source_attention"]
-        )
-        normalised = layer_norm(state, *weights["feed_forward_norm"])
-        result.append(state + feed_forward(normalised, weights["inner"], weights["outer"]))
-    return result
+def encoder_layer(states, mask, heads, weights, norm_first=True):
+    def attend(read):
+        return [
+            multi_head_attention(query, read, mask, heads, weights["self_attention"])
+            for query in read
+        ]
+
+    def transform(read):
+        return [feed_forward(state, weights["inner"], weights["outer"]) for state in read]
+
+    states = sub_layer(states, weights["self_norm"], norm_first, attend)
+    return sub_layer(states, weights["feed_forward_norm"], norm_first, transform)
+
+
+def decoder_layer(states, memory, mask, heads, weights, norm_first=True):
+    def attend(read):
+        return [
+            multi_head_attention(
+                query, read, [i <= t for i in range(len(read))], heads, weights["self_attention"]
+            )
+            for t, query in enumerate(read)
+        ]
+
+    def attend_to_source(read):
+        return [
+            multi_head_attention(query, memory, mask, heads, weights["source_attention"])
+            for query in read
+        ]
+
+    def transform(read):
+        return [feed_forward(state, weights["inner"], weights["outer"]) for state in read]
+
+    states = sub_layer(states, weights["self_norm"], norm_first, attend)
+    states = sub_layer(states, weights["source_norm"], norm_first, attend_to_source)
+    return sub_layer(states, weights["feed_forward_norm"], norm_first, transform)
 
 
 def embed(ids, table):
@@ -113,8 +131,9 @@ def encode(inputs, weights, heads):
         ]
     states = place(embedded, weights["source_projection"])
     for layer in weights["encoder"]:
-        states = encoder_layer(states, mask, heads, layer)
-    states = [layer_norm(state, *weights["encoder_norm"]) for state in states]
+        states = encoder_layer(states, mask, heads, layer, weights["encoder_norm"] is not None)
+    if weights["encoder_norm"] is not None:
+        states = [layer_norm(state, *weights["encoder_norm"]) for state in states]
     return np.array(
         [state if real else np.zeros(len(state)) for state, real in zip(states, mask)]
     ), mask
@@ -126,7 +145,8 @@ def seq2seq(inputs, weights, vocabulary_size, heads, head):
     Args:
         inputs: dict of `[length]` arrays: `source_ids`, `source_extended_ids`, `target_input_ids`,
             `target_extended_ids`.
-        weights: dict; see `tests/keras_models/models/test_transformer.py`.
+        weights: dict; see `tests/keras_models/models/test_transformer_seq2seq.py`. Without
+            `encoder_norm` and `query_norm` the layers are post-norm.
 
     Returns:
         log-probabilities of the labels `[target_length]`, distributions `[target_length, V +
@@ -136,10 +156,14 @@ def seq2seq(inputs, weights, vocabulary_size, heads, head):
     embedded = embed(inputs["target_input_ids"], weights["target_embedding"])
     states = place(embedded, weights["target_projection"])
     for layer in weights["decoder"]:
-        states = decoder_layer(states, memory, mask, heads, layer)
+        states = decoder_layer(
+            states, memory, mask, heads, layer, weights["query_norm"] is not None
+        )
     log_probs, distributions, attentions = [], [], []
     for t, target in enumerate(inputs["target_extended_ids"]):
-        query = layer_norm(states[t], *weights["query_norm"])
+        query = states[t]
+        if weights["query_norm"] is not None:
+            query = layer_norm(query, *weights["query_norm"])
         a, context = attention(
             "bilinear", query / math.sqrt(len(query)), memory, mask, weights["attention"]
         )

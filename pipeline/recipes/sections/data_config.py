@@ -52,8 +52,9 @@ class DataConfig:
     dictionary: str = ""
     # A lexicon of entities: a copy of a phrase's first token writes the entity.
     copy_lexicon: str = ""
-    # The token unit: a word, or what a model learned from the training text cuts words into.
-    units: str = choice("words", "characters", "subwords", default="words")
+    # The token unit: a word; what a model learned from the training text cuts words into; or what
+    # the tokenizer of `model.preset` does.
+    units: str = choice("words", "characters", "subwords", "preset", default="words")
     # The source's own unit: `words` leaves its words whole where `units` cuts the target's.
     source_units: str = choice("", "words", default="")
     # `text` cuts at words and punctuation; `whitespace` takes text that is already tokenized.

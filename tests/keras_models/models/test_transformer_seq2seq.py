@@ -60,7 +60,7 @@ def weights_of(model):
         return numpy(layer.kernel.value), numpy(layer.bias.value)
 
     def norm(layer):
-        return numpy(layer.gamma.value), numpy(layer.beta.value)
+        return None if layer is None else (numpy(layer.gamma.value), numpy(layer.beta.value))
 
     def kernel(layer):
         return None if layer is None else numpy(layer.kernel.value)
@@ -142,6 +142,7 @@ def forced_steps(model, inputs):
     [
         {},
         {"head": "softmax", "attention_heads": 4, "decoder_layers": 1},
+        {"norm_first": False},
         {"embedding_size": 5, "coverage_loss_weight": 0.7},
         {
             "encoder_layers": 0,

@@ -158,6 +158,8 @@ def _write_units(folder, recipe, rows):
     from pipeline.features.vocabulary_choice import choose_units
     from pipeline.text import tokenization, units
 
+    if recipe.data.units == "preset":
+        return _write_preset_units(folder, recipe, rows)
     sides = [" ".join(row[side] for row in rows) for side in (0, 1)]
     if recipe.vocabulary.joint:
         sides = [" ".join(sides)] * 2
@@ -168,6 +170,25 @@ def _write_units(folder, recipe, rows):
         )
         (folder / units.MODEL_FILES[side]).write_bytes(model)
         chosen.append(choose_units({}, model, 1)[len(tokenization.SPECIAL_TOKENS) :])
+    return chosen
+
+
+def _write_preset_units(folder, recipe, rows):
+    """Writes the model of a preset's tokenizer; returns the units of either side's vocabulary."""
+    import tensorflow as tf
+
+    from pipeline.features.vocabulary_choice import choose_side
+    from pipeline.text import presets, tokenization, units
+
+    model = presets.PresetTokens.read(recipe.model.preset).cutting_model()
+    settings, chosen = views.vocabulary_settings(recipe), []
+    for place, side in enumerate(("source", "target")):
+        (folder / units.MODEL_FILES[side]).write_bytes(model)
+        cutter = units.tokenizer_of(settings, str(folder), side)
+        made = cutter.tokenize(tf.constant([row[place] for row in rows])).flat_values.numpy()
+        counts = collections.Counter(unit.decode() for unit in made)
+        tokens = choose_side(side, counts, recipe.vocabulary, settings, str(folder))
+        chosen.append(tokens[len(tokenization.SPECIAL_TOKENS) :])
     return chosen
 
 

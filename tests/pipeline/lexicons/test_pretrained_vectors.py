@@ -1,6 +1,7 @@
 """First vectors of words, from files of other programs."""
 
 import gzip
+import json
 
 import numpy as np
 import pytest
@@ -90,3 +91,25 @@ def test_sizes_and_places_are_checked_before_anything_runs(tmp_path, name, conte
     path.write_bytes(content)
     with pytest.raises(RecipeError, match="set 'model.embedding_size' to 3"):
         pretrained_vectors.check(recipe(path, size=4, key="target_vectors"))
+
+
+def test_other_vectors_in_the_same_file_train_a_model_again(tmp_path):
+    from pipeline import graph
+    from pipeline.recipes.loading import load_recipe
+
+    path = tmp_path / "vectors.txt"
+
+    def made():
+        changed = load_recipe("localization_en_fr", [f"model.source_vectors={path}"])
+        settings = graph.PipelineSettings("p", "root", "models")
+        pipeline = graph.create_pipeline(changed, "x.tsv", settings)
+        (trainer,) = (part for part in pipeline.components if part.id == "Trainer")
+        return json.loads(trainer.exec_properties["custom_config"])
+
+    # A pipeline may be written where its files are not.
+    assert "word_vectors" not in made()
+    path.write_text("a 1 2 3\n")
+    first = made()["word_vectors"]
+    assert made()["word_vectors"] == first
+    path.write_text("a 1 2 4\n")
+    assert made()["word_vectors"] != first

@@ -127,6 +127,20 @@ def test_patience_counts_epochs_without_a_better_one():
     assert stops == [False] * 5 + [True]
 
 
+def test_an_epoch_without_a_measure_is_never_the_best():
+    """Such as BLEU of outputs that are all empty."""
+    model, history = Model(), drawn(3)
+    best = BestWeights(BLEU, 10)
+    best.set_model(model)
+    best.on_train_begin()
+    for epoch, (values, bleu) in enumerate(zip(history, (float("nan"), 12.0, 11.0))):
+        set_trained(model, values)
+        best.on_epoch_end(epoch, {"val_bleu": bleu})
+    best.on_train_end()
+    assert_close(trained(model), history[1])
+    assert best.best == 12.0 and best.wait == 1
+
+
 def test_a_recipe_names_its_average():
     kinds = {"none": None, "moving": average_weights.MovingAverage, "best": None}
     kinds["last"] = average_weights.MeanOfEpochs

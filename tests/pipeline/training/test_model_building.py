@@ -64,6 +64,7 @@ def test_the_recipe_reaches_the_model():
                 "attention_dropout": 0.1,
                 "feed_forward_dropout": 0.3,
                 "depth_scaled": True,
+                "norm_first": False,
             },
             {"coverage_loss_weight": 0.3, "large_vocabulary_size": 600},
             {
@@ -71,6 +72,7 @@ def test_the_recipe_reaches_the_model():
                 "attention_dropout": 0.1,
                 "feed_forward_dropout": 0.3,
                 "depth_scaled": True,
+                "norm_first": False,
                 "decoder_layers": 2,
                 "attention_heads": 2,
                 "feed_forward_size": 9,

@@ -42,7 +42,7 @@ def test_learning_rate_without_warmup_or_decay():
     assert learning_rate_at(1.0, 1, config) == pytest.approx(0.0)
 
 
-def schedule(monkeypatch, **training):
+def schedule(monkeypatch, best=None, **training):
     """A Schedule of 2 epochs of 10 steps on a fake model, and its clock."""
     import keras
 
@@ -53,7 +53,7 @@ def schedule(monkeypatch, **training):
     config = TrainingConfig(
         epochs=2, warmup_steps=0, final_learning_rate_share=0.0, learning_rate=1.0, **training
     )
-    callback = module.Schedule(config, steps_per_epoch=10)
+    callback = module.Schedule(config, 10, best)
     optimizer = types.SimpleNamespace(learning_rate=keras.Variable(0.5))
     callback.set_model(types.SimpleNamespace(optimizer=optimizer, stop_training=False))
     callback.on_train_begin()
@@ -129,17 +129,28 @@ def test_schedules_after_the_warm_up(kind, steps, shares):
     assert rates == pytest.approx(shares)
 
 
+@pytest.mark.parametrize("first", [None, 2.5, float("nan")])
 @pytest.mark.parametrize("kind, factor", [("halving", 0.5), ("quartering", 0.25), ("constant", 1)])
-def test_an_epoch_that_is_no_better_lowers_the_rate(monkeypatch, kind, factor):
-    callback, _ = schedule(monkeypatch, schedule=kind)
+def test_an_epoch_that_is_no_better_lowers_the_rate(monkeypatch, kind, factor, first):
+    """The weights of `training.initialize_from`, where there are some, are to be beaten, too."""
+    from pipeline.training.best_weights import BestWeights
+    from pipeline.training.selection import Selection
+
+    best = BestWeights(Selection(), 10, lambda: {"val_loss": first}, first_too=first is not None)
+    callback, _ = schedule(monkeypatch, best, schedule=kind)
+    best.set_model(types.SimpleNamespace(get_weights=list, stop_training=False))
+    best.on_train_begin()
     rates = []
     for loss in (3.0, 2.0, 2.5, 2.0, 1.0, float("nan")):
         callback.on_train_batch_begin(0)
         rates.append(rate(callback))
-        callback.on_epoch_end(0, {"val_loss": loss})
+        for each in (best, callback):
+            each.on_epoch_end(0, {"val_loss": loss})
     callback.on_train_batch_begin(0)
     rates.append(rate(callback))
-    assert rates == pytest.approx([factor**power for power in (0, 0, 0, 1, 2, 2, 3)])
+    lower = int(first == 2.5)
+    powers = [0, *(power + lower for power in (0, 0, 1, 2, 2, 3))]
+    assert rates == pytest.approx([factor**power for power in powers])
 
 
 @pytest.mark.parametrize("accumulated, last", [(1, 5), (2, 10)])

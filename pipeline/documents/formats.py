@@ -21,7 +21,6 @@ from pipeline.documents.stringsdict_document import StringsdictDocument
 from pipeline.documents.table_document import TableDocument
 from pipeline.documents.text_document import TextDocument
 from pipeline.documents.xliff_document import XliffDocument
-from pipeline.documents.yaml_document import YamlDocument
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,10 +40,16 @@ class Format:
 
 
 def _fluent(path: str, content: bytes, options: Options) -> Document:
-    # Its parser is imported only where it is used.
+    # The parsers of this format and of YAML are imported only where they are used.
     from pipeline.documents.fluent_document import FluentDocument
 
     return FluentDocument(path, content, options)
+
+
+def _yaml(path: str, content: bytes, options: Options) -> Document:
+    from pipeline.documents.yaml_document import YamlDocument
+
+    return YamlDocument(path, content, options)
 
 
 #: By the name that a user gives.
@@ -73,7 +78,7 @@ FORMATS = {
     "strings": Format((".strings",), AppleStringsDocument, True),
     "stringsdict": Format((".stringsdict",), StringsdictDocument, True),
     "resx": Format((".resx",), ResxDocument, True),
-    "yaml": Format((".yml", ".yaml"), YamlDocument, True),
+    "yaml": Format((".yml", ".yaml"), _yaml, True),
     "php": Format((".php",), PhpDocument, True),
     "fluent": Format((".ftl",), _fluent, True),
 }

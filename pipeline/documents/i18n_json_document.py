@@ -12,7 +12,7 @@ from pipeline.documents.json_tree import JsonValue, read_json
 from pipeline.documents.languages import CATEGORIES
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
-from pipeline.documents.resource_nodes import Node, Value, one_part
+from pipeline.documents.resource_nodes import PIPE, Node, Value, forms_of, one_part
 from pipeline.readers.inline_text import with_tags
 from pipeline.readers.line_numbers import line_of
 
@@ -107,7 +107,13 @@ class I18nJsonDocument(ResourceDocument):
         assert value.text is not None
         place = value.place[0] + 1, value.place[1] - 1
         if not self._is_icu:
-            return one_part(place, with_tags(value.text), self._escaped, refuse)
+            forms = [one_part(place, one, self._escaped) for one in forms_of(with_tags(value.text))]
+            return Value(
+                place,
+                [form.parts[0] for form in forms],
+                lambda parts: PIPE.join(forms[0].write([part]) for part in parts),
+                refuse,
+            )
         try:
             message = IcuMessage(value.text, self.language)
         except IcuError as error:

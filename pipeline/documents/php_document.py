@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pipeline.documents.document import DocumentError, decode
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
-from pipeline.documents.resource_nodes import Node, Value
+from pipeline.documents.resource_nodes import PIPE, Node, Value, forms_of
 from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
 from pipeline.readers.line_numbers import line_of
 
@@ -211,16 +211,20 @@ def _value(token: _Token) -> Value:
                 end = match.end()
         pieces += with_tags(_unescape(raw[end:]))
 
-    def written(parts: Sequence[Sequence[Piece]]) -> str:
+    def written(form: Sequence[Piece]) -> str:
         # Quotes in tags are escaped as all others are.
         return "".join(
             piece.raw
-            if isinstance(piece, Mark) and not piece.raw.startswith("<")
+            if isinstance(piece, Mark) and not piece.in_text
             else write(piece if isinstance(piece, str) else piece.raw)
-            for piece in parts[0]
+            for piece in form
         )
 
-    return Value((token.begin + 1, token.end - 1), [InlineText(pieces)], written)
+    return Value(
+        (token.begin + 1, token.end - 1),
+        [InlineText(form) for form in forms_of(pieces)],
+        lambda parts: PIPE.join(map(written, parts)),
+    )
 
 
 def _single(text: str) -> str:

@@ -48,6 +48,24 @@ def one_part(
     return Value(place, [InlineText(pieces)], written, refuse)
 
 
+#: What stands between the forms of a plural in Laravel's texts.
+PIPE = "|"
+
+
+def forms_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Returns the forms of a text that has several, as Laravel's `apple|apples`; else one."""
+    forms: list[list[Piece]] = [[]]
+    for piece in pieces:
+        if isinstance(piece, Mark):
+            forms[-1].append(piece)
+            continue
+        first, *others = piece.split(PIPE)
+        forms[-1].append(first)
+        forms += ([other] for other in others)
+    is_blank = any(not InlineText(form).text.strip() for form in forms)
+    return [list(pieces)] if is_blank else forms
+
+
 @dataclasses.dataclass
 class Node:
     """A key of a file, with its text or with the keys in it.

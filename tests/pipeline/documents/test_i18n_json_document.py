@@ -153,6 +153,12 @@ def test_tags_of_a_text_have_its_escapes():
     assert filled(read(before), shout) == before.replace("Go", "GO").replace("now", "NOW")
 
 
+def test_forms_between_pipes_are_texts_of_their_own():
+    document = read('{"a": "apple|<b>apples</b>", "b": "|"}')
+    assert [segment.text for segment in document.segments] == ["apple", "<b>apples</b>", "|"]
+    assert filled(document, shout) == '{"a": "APPLE|<b>APPLES</b>", "b": "|"}'
+
+
 def test_json_lines_are_pointed_out():
     with pytest.raises(DocumentError, match="JSON Lines need --format jsonl"):
         read('{"a": "b"}\n{"a": "c"}\n')

@@ -94,6 +94,25 @@ def test_only_the_texts_change(tmp_path):
     assert php(tmp_path / "a.php", after) == {"a": "OPEN", "b": "CLOSE"}
 
 
+def test_forms_between_pipes_are_texts_of_their_own():
+    before = (
+        "<?php return ['a' => '{0} none|[1,*] :n files', 'b' => \"one|<b>$n</b>\", 'c' => 'x|'];"
+    )
+    document = read(before)
+    assert [segment.text for segment in document.segments] == [
+        "{0} none",
+        "[1,*] :n files",
+        "one",
+        "<b>$n</b>",
+        "x|",
+    ]
+    expected = before.replace("none", "NONE").replace("one|<", "ONE|<").replace("x|", "X|")
+    after = filled(
+        document, lambda text: text.upper() if ":" not in text and "$" not in text else text
+    )
+    assert after == expected
+
+
 @pytest.mark.parametrize(
     "content", ["<?php return [", "return [];", "<?php return ['a' => 'b", "<?php echo 1;", ""]
 )

@@ -100,8 +100,9 @@ class PropertiesDocument(ResourceDocument):
     def _escaped(self, text: str) -> str:
         written = []
         for number, letter in enumerate(text):
-            if letter == " " and number == 0:
-                written.append("\\ ")
+            # It would count for what separates the value from its key.
+            if letter in " :=" and number == 0:
+                written.append("\\" + letter)
             elif letter in _WRITTEN:
                 written.append(_WRITTEN[letter])
             elif letter < " " or (self._is_ascii and not letter.isascii()):

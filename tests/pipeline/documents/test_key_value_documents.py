@@ -209,7 +209,10 @@ def value_of(name, text):
 
 
 @hypothesis.settings(deadline=None, derandomize=True)
-@hypothesis.given(text=ANY, before=st.sampled_from(["a=x", "a = x\nb=é\n"]))
+@hypothesis.given(
+    text=ANY | st.text(":= \\#!a\n", min_size=1),
+    before=st.sampled_from(["a=x", "a = x\nb=é\n", "a x"]),
+)
 def test_any_text_comes_back_from_properties(text, before):
     after = value_of("properties", before)(text)
     assert javaproperties.loads(after)["a"] == text

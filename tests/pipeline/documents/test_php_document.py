@@ -134,4 +134,5 @@ def test_any_text_comes_back(tmp_path_factory, texts):
     after = document.filled(dict(enumerate(texts)), "").decode()
     found = re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", after, re.DOTALL)
     assert [literal(written) for written in found] == texts
-    assert php(tmp_path_factory.mktemp("php") / "a.php", after) == texts
+    if shutil.which("php"):
+        assert php(tmp_path_factory.mktemp("php") / "a.php", after) == texts

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pipeline.documents.android_document import AndroidDocument
 from pipeline.documents.apple_strings_document import AppleStringsDocument
 from pipeline.documents.document import Document, DocumentError
-from pipeline.documents.fluent_document import FluentDocument
 from pipeline.documents.i18n_json_document import ArbDocument, I18nJsonDocument
 from pipeline.documents.json_lines_document import JsonLinesDocument
 from pipeline.documents.options import Options
@@ -22,7 +21,6 @@ from pipeline.documents.stringsdict_document import StringsdictDocument
 from pipeline.documents.table_document import TableDocument
 from pipeline.documents.text_document import TextDocument
 from pipeline.documents.xliff_document import XliffDocument
-from pipeline.documents.yaml_document import YamlDocument
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +37,21 @@ class Format:
     suffixes: tuple[str, ...]
     read: Callable[[str, bytes, Options], Document]
     has_one_language: bool = False
+
+
+# These need packages that a client alone does not have, so they are imported when they are used.
+
+
+def _yaml(path: str, content: bytes, options: Options) -> Document:
+    from pipeline.documents.yaml_document import YamlDocument
+
+    return YamlDocument(path, content, options)
+
+
+def _fluent(path: str, content: bytes, options: Options) -> Document:
+    from pipeline.documents.fluent_document import FluentDocument
+
+    return FluentDocument(path, content, options)
 
 
 #: By the name that a user gives.
@@ -67,9 +80,9 @@ FORMATS = {
     "strings": Format((".strings",), AppleStringsDocument, True),
     "stringsdict": Format((".stringsdict",), StringsdictDocument, True),
     "resx": Format((".resx",), ResxDocument, True),
-    "yaml": Format((".yml", ".yaml"), YamlDocument, True),
+    "yaml": Format((".yml", ".yaml"), _yaml, True),
     "php": Format((".php",), PhpDocument, True),
-    "fluent": Format((".ftl",), FluentDocument, True),
+    "fluent": Format((".ftl",), _fluent, True),
 }
 
 

@@ -4,11 +4,13 @@ import functools
 import os
 import re
 from collections.abc import Mapping
-
-import babel
-from babel.plural import PluralRule
+from typing import TYPE_CHECKING
 
 from pipeline.readers.inline_text import InlineText
+
+if TYPE_CHECKING:
+    import babel
+    from babel.plural import PluralRule
 
 #: All categories, in the order in which files list them.
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
@@ -57,7 +59,10 @@ def language_of_path(path: str) -> str:
 
 
 @functools.cache
-def _locale(tag: str) -> babel.Locale | None:
+def _locale(tag: str) -> "babel.Locale | None":
+    # Here, so that the command line loads where only the client is installed.
+    import babel
+
     if not _TAG.fullmatch(tag):
         return None
     # A variant that CLDR lacks has its language's rules.
@@ -80,7 +85,7 @@ def categories(language: str, ordinal: bool = False) -> tuple[str, ...]:
     return tuple(one for one in CATEGORIES if rule and (one in rule.tags or one == "other"))
 
 
-def _rule(language: str, ordinal: bool) -> PluralRule | None:
+def _rule(language: str, ordinal: bool) -> "PluralRule | None":
     locale = _locale(language)
     if locale is None:
         return None

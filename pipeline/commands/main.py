@@ -86,7 +86,8 @@ def _run(options: argparse.Namespace) -> int:
             status: int = options.command.run(options)
             return status
     except KeyboardInterrupt:
-        print("verbatim: interrupted.", file=sys.stderr)
+        resume = " Run the same command again to resume." if options.command is run else ""
+        print(f"verbatim: interrupted.{resume}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         return 141

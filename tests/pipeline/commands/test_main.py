@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from pipeline.commands import main, report
+from pipeline.commands import main, report, run
 from pipeline.commands.command_error import CommandError
 from pipeline.common.errors import VerbatimError
 from pipeline.metrics.base import ScoringError
@@ -142,6 +142,16 @@ def test_how_errors_end(error, status, sentence, monkeypatch, capsys):
     monkeypatch.setattr(report, "run", fail)
     assert main.main(["report", "x"]) == status
     assert capsys.readouterr().err == sentence
+
+
+def test_an_interrupted_run_says_how_to_resume(monkeypatch, capsys):
+    def interrupt(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run", interrupt)
+    assert main.main(["run", "rarest_word", "--output", "runs/x"]) == 130
+    expected = "verbatim: interrupted. Run the same command again to resume.\n"
+    assert capsys.readouterr().err == expected
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ def check_training(recipe: RecipeKeys) -> None:
         )
     if training.label_smoothing:
         _check_label_smoothing(recipe)
+    if training.subword_sampling != "none":
+        _check_subword_sampling(recipe)
     if training.consistency_weight:
         _check_consistency(recipe)
     if training.ensemble > 1:
@@ -148,4 +150,17 @@ def _check_consistency(recipe: RecipeKeys) -> None:
         raise RecipeError(
             "The recipe key 'training.consistency_weight' needs a 'model.dropout' above 0: without "
             "dropout its two passes are the same."
+        )
+
+
+def _check_subword_sampling(recipe: RecipeKeys) -> None:
+    sampling, data = recipe.training.subword_sampling, recipe.data
+    if data.units != "subwords":
+        raise RecipeError(
+            "The recipe key 'training.subword_sampling' needs 'data.units' = \"subwords\"."
+        )
+    if sampling != "target" and data.source_units:
+        raise RecipeError(
+            'The recipe key \'training.subword_sampling\' must be "target" or "none" with '
+            "'data.source_units' = \"words\": no source word is cut."
         )

@@ -213,6 +213,8 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
         settings["surface_features"] = list(data.surface_features)
     if data.corpora:
         settings["corpora"] = list(data.corpora)
+    if recipe.training.subword_sampling != "none":
+        settings["words"] = True
     return settings
 
 

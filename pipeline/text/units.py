@@ -134,8 +134,8 @@ class SegmentingTokenizer:
         name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:32]}"
         self._pieces = tf_text.SentencepieceTokenizer(model=model, out_type="string", name=name)
 
-    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        """Returns the units of string `[batch]`, ragged string `[batch, (units)]`."""
+    def words(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+        """Returns the tokens of string `[batch]` before they are cut, ragged string."""
         import tensorflow as tf
 
         if self._tokenizer.kind != "text":
@@ -143,7 +143,13 @@ class SegmentingTokenizer:
             texts = tf.strings.regex_replace(
                 texts, tokenization.JOINER, tokenization.JOINER_IN_TEXT
             )
-        tokens = self._tokenizer.tokenize(texts)
+        return self._tokenizer.tokenize(texts)
+
+    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+        """Returns the units of string `[batch]`, ragged string `[batch, (units)]`."""
+        import tensorflow as tf
+
+        tokens = self.words(texts)
         units = self._cut(tokens.flat_values)
         splits = tf.gather(units.row_splits, tokens.row_splits)
         return tf.RaggedTensor.from_row_splits(units.flat_values, splits, validate=False)
@@ -180,6 +186,13 @@ class SegmentingTokenizer:
 
 #: A tokenizer in a TensorFlow graph.
 GraphTokenizer: TypeAlias = tokenization.Tokenizer | SegmentingTokenizer
+
+
+def words_of(tokenizer: GraphTokenizer, texts: "tf.Tensor") -> "tf.RaggedTensor":
+    """Returns the tokens of texts before any of them is cut into units."""
+    if isinstance(tokenizer, SegmentingTokenizer):
+        return tokenizer.words(texts)
+    return tokenizer.tokenize(texts)
 
 
 def byte_table() -> "tf.lookup.StaticHashTable":

@@ -57,7 +57,7 @@ def export_tiny(
     if train:
         inputs = ModelInputs.of(recipe, output)
         path = str(folder / "examples.gz")
-        _write_examples(path, output, rows, ("source", "target", *recipe.data.source_features))
+        write_examples(path, output, rows, ("source", "target", *recipe.data.source_features))
         model, _ = trainer.train(recipe, TrainingInputs([path], [path], inputs))
     else:
         model = untrained(recipe, output)
@@ -169,7 +169,7 @@ def _write_units(folder, recipe, rows):
     return chosen
 
 
-def _write_examples(path, output, rows, names):
+def write_examples(path, output, rows, names):
     """Writes the transformed examples of rows whose columns have these names."""
     import tensorflow as tf
 
@@ -185,7 +185,7 @@ def _write_examples(path, output, rows, names):
             feature = {}
             for name, values in made.items():
                 value = values[number]
-                if name in ("source_tokens", "source_copy_tokens"):
+                if value and isinstance(value[0], bytes):
                     feature[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
                 else:
                     feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from serving.async_client import AsyncClient
     from serving.client import Client
     from serving.errors import RequestError
+    from serving.glossary import Glossary
     from serving.model import AsyncModel, Model
 
-__all__ = ["AsyncClient", "AsyncModel", "Client", "Model", "RequestError"]
+__all__ = ["AsyncClient", "AsyncModel", "Client", "Glossary", "Model", "RequestError"]
 
 _MODULES = {
     "AsyncClient": "serving.async_client",
     "AsyncModel": "serving.model",
     "Client": "serving.client",
+    "Glossary": "serving.glossary",
     "Model": "serving.model",
     "RequestError": "serving.errors",
 }

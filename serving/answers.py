@@ -1,6 +1,7 @@
 """The answers of a served model, as plain values."""
 
 import dataclasses
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,12 +15,14 @@ class Token:
             generated.
         source_token: that source token; None if generated.
         copy_probability: the share of the token's probability that comes from copying, 0 to 1.
+        is_term: whether a glossary gave the token as the translation of the source token.
     """
 
     text: str
     copied_from: int | None = None
     source_token: str | None = None
     copy_probability: float = 0.0
+    is_term: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,20 @@ class Answer:
     text: str
     score: float
     tokens: tuple[Token, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation(Answer):
+    """An output text, and where attention lay while it was written.
+
+    Attributes:
+        source_tokens: the source's tokens.
+        attention: for each of `tokens`, the weight of each of `source_tokens`. Weights sum to at
+            most 1: what a gate took is missing.
+    """
+
+    source_tokens: tuple[str, ...] = ()
+    attention: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +125,20 @@ class VersionStatus:
     error: str = ""
 
 
+def token_record(token: Token) -> dict[str, Any]:
+    """Returns a token as JSON has it; `is_term` only where it is true."""
+    record = dataclasses.asdict(token)
+    if not token.is_term:
+        del record["is_term"]
+    return record
+
+
+def answer_record(answer: Answer) -> dict[str, Any]:
+    """Returns an answer as JSON has it."""
+    record = dataclasses.asdict(answer)
+    return {**record, "tokens": [token_record(token) for token in answer.tokens]}
+
+
 def format_answer(answer: Answer) -> str:
     """Returns an answer for the terminal: its text, then a line for each token that was copied.
 
@@ -123,8 +154,7 @@ def format_answer(answer: Answer) -> str:
     lines = [answer.text]
     for token in answer.tokens:
         if token.copied_from is not None:
-            lines.append(
-                f"  {token.text}  <- source token {token.copied_from} '{token.source_token}' "
-                f"(copy probability {token.copy_probability:.2f})"
-            )
+            place = f"source token {token.copied_from} '{token.source_token}'"
+            how = "glossary" if token.is_term else f"copy probability {token.copy_probability:.2f}"
+            lines.append(f"  {token.text}  <- {place} ({how})")
     return "\n".join(lines)

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from serving import asking
-from serving.answers import Answer, Metadata, Score, VersionStatus, WordScore
+from serving.answers import Answer, Explanation, Metadata, Score, VersionStatus, WordScore
 from serving.caller_texts import Features, Texts
 from serving.errors import RequestError
+from serving.glossary import GlossaryLike
 from serving.messages import Messages, Question
 
 T = TypeVar("T")
@@ -33,11 +34,25 @@ class AsyncTextModel(abc.ABC):
         signature: str = "serving_default",
         features: Features | None = None,
         *,
+        glossary: GlossaryLike | None = None,
         timeout: float | None = None,
         return_exceptions: bool = False,
     ) -> list[Answer]:
         """As `TextModel.predict`."""
-        questions = self._messages.predict(texts, signature, features)
+        questions = self._messages.predict(texts, signature, features, glossary)
+        return await self._ask(questions, timeout, return_exceptions)
+
+    async def explain(
+        self,
+        texts: Texts,
+        features: Features | None = None,
+        *,
+        glossary: GlossaryLike | None = None,
+        timeout: float | None = None,
+        return_exceptions: bool = False,
+    ) -> list[Explanation]:
+        """As `TextModel.explain`."""
+        questions = self._messages.explain(texts, features, glossary)
         return await self._ask(questions, timeout, return_exceptions)
 
     async def n_best(
@@ -46,11 +61,12 @@ class AsyncTextModel(abc.ABC):
         signature: str = "n_best",
         features: Features | None = None,
         *,
+        glossary: GlossaryLike | None = None,
         timeout: float | None = None,
         return_exceptions: bool = False,
     ) -> list[list[Answer]]:
         """As `TextModel.n_best`."""
-        questions = self._messages.n_best(texts, signature, features)
+        questions = self._messages.n_best(texts, signature, features, glossary)
         return await self._ask(questions, timeout, return_exceptions)
 
     async def score(

@@ -7,7 +7,9 @@ import numbers
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from serving import term_markup
 from serving.errors import RequestError
+from serving.glossary import Glossary, GlossaryLike
 
 #: A text, or any number of them.
 Texts = str | Iterable[str]
@@ -44,14 +46,24 @@ def as_list(texts: Texts, name: str = "texts") -> list[str]:
     return listed
 
 
-def inputs(texts: Texts, features: Features | None) -> dict[str, list[str]]:
+def inputs(
+    texts: Texts, features: Features | None, glossary: GlossaryLike | None = None
+) -> dict[str, list[str]]:
     """Returns the inputs of a request: the sources, and their tags by column.
 
+    Args:
+        texts: the sources.
+        features: their tags by column; or None.
+        glossary: terms to mark in the sources; or None.
+
     Raises:
-        RequestError: they are not texts, or a column has another number of tags than there are
-            texts.
+        RequestError: they are not texts, a column has another number of tags than there are texts,
+            or the glossary cannot be used.
     """
-    listed = {"source": as_list(texts)}
+    if glossary is not None and features:
+        raise RequestError("A model that takes tags of tokens takes no glossary: leave it out.")
+    mark = term_markup.plain if glossary is None else Glossary.of(glossary).mark
+    listed = {"source": list(map(mark, as_list(texts)))}
     count = len(listed["source"])
     if features is not None and not isinstance(features, Mapping):
         raise RequestError(f"features must be a dict from columns to texts; got {_type(features)}.")
@@ -73,7 +85,7 @@ def pairs(sources: Texts, targets: Texts, features: Features | None) -> dict[str
         RequestError: as for `inputs`, or the numbers of targets and sources differ.
     """
     listed = inputs(as_list(sources, "sources"), features)
-    asked = as_list(targets, "targets")
+    asked = list(map(term_markup.plain, as_list(targets, "targets")))
     if len(listed["source"]) != len(asked):
         raise RequestError(
             f"There must be as many targets as sources; got {len(listed['source'])} sources and "

@@ -13,9 +13,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 import grpc
 
-from serving import caller_texts, protos, responses, tensor_lists
+from serving import caller_texts, protos, responses, tensor_lists, term_markup
 from serving.answers import (
     Answer,
+    Explanation,
     Metadata,
     Score,
     Signature,
@@ -25,6 +26,7 @@ from serving.answers import (
 )
 from serving.caller_texts import Features, Texts
 from serving.errors import RequestError
+from serving.glossary import GlossaryLike
 
 T = TypeVar("T")
 _COUNTED = "counted from 0"
@@ -129,17 +131,32 @@ class Messages:
     # or cannot be sent.
 
     def predict(
-        self, texts: Texts, signature: str, features: Features | None
+        self,
+        texts: Texts,
+        signature: str,
+        features: Features | None,
+        glossary: GlossaryLike | None = None,
     ) -> Iterator[Question[list[Answer]]]:
         """Asks for the best output of each text."""
-        inputs = caller_texts.inputs(texts, features)
+        inputs = caller_texts.inputs(texts, features, glossary)
         return self._on_texts(signature, inputs, responses.ANSWERS)
 
+    def explain(
+        self, texts: Texts, features: Features | None, glossary: GlossaryLike | None = None
+    ) -> Iterator[Question[list[Explanation]]]:
+        """Asks for the best output of each text, with its attention."""
+        inputs = caller_texts.inputs(texts, features, glossary)
+        return self._on_texts("explain", inputs, responses.EXPLANATIONS)
+
     def n_best(
-        self, texts: Texts, signature: str, features: Features | None
+        self,
+        texts: Texts,
+        signature: str,
+        features: Features | None,
+        glossary: GlossaryLike | None = None,
     ) -> Iterator[Question[list[list[Answer]]]]:
         """Asks for the best outputs of each text."""
-        inputs = caller_texts.inputs(texts, features)
+        inputs = caller_texts.inputs(texts, features, glossary)
         return self._on_texts(signature, inputs, responses.LISTS_OF_ANSWERS)
 
     def score(
@@ -189,11 +206,14 @@ class Messages:
         caller_texts.check_name("signature", signature)
         total = len(next(iter(inputs.values())))
         size = self._batch_size or max(total, 1)
+        sources = inputs.get("source", [])
+        has_terms = any(map(term_markup.has_term, sources))
 
         def ask(rows: Sequence[int]) -> Question[list[T]]:
             batch = Batch(rows, total, tuple(inputs), ask)
             make = functools.partial(self._predict_request, signature, inputs, reading, batch)
-            read = functools.partial(self._read_outputs, signature, reading, batch)
+            asked = [sources[row] for row in rows] if has_terms else []
+            read = functools.partial(self._read_outputs, signature, reading, batch, asked)
             return Question("Predict", make, read, batch)
 
         order: Sequence[int] = range(total)
@@ -224,8 +244,22 @@ class Messages:
         return message
 
     def _read_outputs(
-        self, signature: str, reading: responses.Reading[T], batch: Batch, response: Any
+        self,
+        signature: str,
+        reading: responses.Reading[T],
+        batch: Batch,
+        asked: Sequence[str],
+        response: Any,
     ) -> list[T]:
+        """Returns what a response says.
+
+        Args:
+            signature: its name.
+            reading: which outputs to read, and how.
+            batch: the texts.
+            asked: the texts with the markup of terms; empty if none has terms.
+            response: the message.
+        """
         outputs = {}
         name = ""
         try:
@@ -236,6 +270,14 @@ class Messages:
                 if lists is None:
                     raise LookupError
                 outputs[name] = lists
+            tokens, texts = outputs.get("source_tokens", []), outputs.get("text", [])
+            written = [[text] if isinstance(text, str) else text for text in texts]
+            if any(map(term_markup.is_unread, asked, tokens, written)):
+                raise batch.failure(
+                    f"The model at {self._address} takes no glossary: it is of an older version, "
+                    "or no Verbatim model; run its recipe again with --no-cache.",
+                    grpc.StatusCode.FAILED_PRECONDITION,
+                )
             return reading.read(outputs)
         # Raised above, or because lists have different sizes.
         except LookupError:

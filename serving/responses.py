@@ -5,7 +5,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from serving.answers import Answer, Score, Token, WordScore
+from serving import term_markup
+from serving.answers import Answer, Explanation, Score, Token, WordScore
 
 A = TypeVar("A")
 #: Output name to nested lists of strings or numbers.
@@ -48,10 +49,35 @@ def _answer(outputs: Arrays, index: tuple[int, ...], row: int) -> Answer:
         if text == "":
             continue
         if 0 <= position < len(source_tokens):
-            tokens.append(Token(text, position, source_tokens[position], probability))
+            source_token = source_tokens[position]
+            term = term_markup.read_term(source_token)
+            phrase = term[0] if term else source_token
+            tokens.append(Token(text, position, phrase, probability, is_term=bool(term)))
         else:
             tokens.append(Token(text, copy_probability=probability))
     return Answer(_at(outputs["text"], index), _at(outputs["score"], index), tuple(tokens))
+
+
+def _explanations(outputs: Arrays) -> list[Explanation]:
+    return [_explanation(outputs, row) for row in range(len(outputs["text"]))]
+
+
+def _explanation(outputs: Arrays, row: int) -> Explanation:
+    answer = _answer(outputs, (row,), row)
+    source_tokens = [token for token in outputs["source_tokens"][row] if token]
+    attention = tuple(
+        tuple(weights[: len(source_tokens)])
+        for token, weights in zip(outputs["tokens"][row], outputs["attention"][row])
+        if token
+    )
+    phrases = (term_markup.read_term(token) for token in source_tokens)
+    return Explanation(
+        answer.text,
+        answer.score,
+        answer.tokens,
+        tuple(term[0] if term else token for term, token in zip(phrases, source_tokens)),
+        attention,
+    )
 
 
 def _at(values: Any, index: tuple[int, ...]) -> Any:
@@ -95,6 +121,7 @@ def _word_scores(outputs: Arrays) -> list[WordScore]:
 _ANSWER_AXES = {"text": 1, "score": 1, "tokens": 2, "copied_from": 2, "copy_probability": 2}
 
 ANSWERS = Reading({**_ANSWER_AXES, "source_tokens": 2}, _answers)
+EXPLANATIONS = Reading({**_ANSWER_AXES, "source_tokens": 2, "attention": 3}, _explanations)
 LISTS_OF_ANSWERS = Reading(
     {**{name: axes + 1 for name, axes in _ANSWER_AXES.items()}, "source_tokens": 2},
     _lists_of_answers,

@@ -1,7 +1,7 @@
 """TensorFlow Serving's REST paths on a `Registry` of models, and the web page.
 
 The paths are predict, status, metadata, and Prometheus' metrics; `/healthz` and `/metrics` are the
-usual names.
+usual names. LibreTranslate's paths are those of `serving.libre_translate`.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ from aiohttp import web
 from google.protobuf import json_format
 from tensorflow_serving.apis import get_model_metadata_pb2, model_pb2
 
-from serving import grpc_services, json_tensors, page, rest_paths
+from serving import grpc_services, json_tensors, libre_translate, page, rest_paths
+from serving.access import OPEN, Access
 from serving.errors import RequestRefused, ServeError, cancelled
 from serving.limits import Limits
 from serving.observing import REQUEST_ID, Observer, Request
@@ -77,6 +78,7 @@ class RestServer:
         limits: the `Limits` of a request.
         observer: the `Observer` of requests.
         host, port: where to listen; port 0 chooses a free one.
+        access: who may use LibreTranslate's API, and how often.
         max_workers: how many requests run at the same time; more wait.
         ssl_context: for TLS; None is no TLS.
 
@@ -95,6 +97,7 @@ class RestServer:
         host: str,
         port: int,
         *,
+        access: Access = OPEN,
         max_workers: int = 8,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
@@ -112,6 +115,14 @@ class RestServer:
             application.router.add_get(path, self._get_metrics)
         application.router.add_get("/healthz", self._get_health)
         page.add_page(application, registry, self._answer)
+        libre_translate.add_paths(
+            application,
+            registry,
+            limits,
+            access,
+            self._answer,
+            lambda request: functools.partial(_given_up, request),
+        )
         application.router.add_route("*", "/{path:.*}", self._not_found)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(

@@ -5,6 +5,7 @@ It does not deal with folders, changing versions, or the network.
 
 import concurrent.futures
 import functools
+import json
 import logging
 import os
 import pathlib
@@ -27,6 +28,7 @@ from serving.tensor_protos import decode, encode
 
 DEFAULT_SIGNATURE = "serving_default"
 MODEL_FILE = "saved_model.pb"
+FACTS_FILE = os.path.join("assets.extra", "verbatim.json")
 # TensorFlow's error codes for a bad request, to gRPC's.
 _CODES = {
     tf.errors.INVALID_ARGUMENT: grpc.StatusCode.INVALID_ARGUMENT,
@@ -56,6 +58,17 @@ def _open_session(path: str | os.PathLike[str], tags: Iterable[str]) -> tf.compa
     return session
 
 
+def _languages(path: pathlib.Path) -> tuple[str, str] | None:
+    """Returns the languages of the recipe of an exported model, which stands beside the graph."""
+    try:
+        facts = json.loads((path / FACTS_FILE).read_text(encoding="utf-8"))
+        data = facts["recipe"]["data"]
+        found = (data["source_language"], data["target_language"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if all(isinstance(code, str) and code for code in found) else None
+
+
 class Servable:
     """One version of a model in memory, in a session of its own as in TensorFlow Serving.
 
@@ -72,6 +85,7 @@ class Servable:
     Attributes:
         version: its number.
         signature_defs: name to `SignatureDef`, all that the SavedModel declares.
+        languages: the codes of source and target language; None for a model that does not say so.
 
     Raises:
         Exception: whatever TensorFlow raises for a SavedModel that it cannot load.
@@ -90,6 +104,7 @@ class Servable:
             graph for graph in proto.meta_graphs if "serve" in graph.meta_info_def.tags
         ] or proto.meta_graphs
         self.signature_defs: dict[str, meta_graph_pb2.SignatureDef] = dict(graphs[0].signature_def)
+        self.languages = _languages(pathlib.Path(path))
         self._session = _open_session(path, graphs[0].meta_info_def.tags)
         self._signatures = {
             name: sig

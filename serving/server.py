@@ -126,6 +126,7 @@ class ModelServer:
                     self.observer,
                     settings.host,
                     settings.rest_port,
+                    access=settings.access,
                     max_workers=settings.max_workers,
                     ssl_context=settings.tls.ssl_context() if settings.tls else None,
                 )

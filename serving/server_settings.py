@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from serving.access import OPEN, Access
 from serving.batching import Batching
 from serving.errors import ServeError
 from serving.limits import Limits
@@ -20,6 +21,7 @@ class ServerSettings:
         tls: the files of its TLS; None is no TLS.
         poll_seconds: how often the model folders are checked for new versions.
         limits: how much one request may ask for.
+        access: who may use LibreTranslate's API, and how often.
         batching: how requests that arrive together are batched; None answers each by itself.
         max_workers: how many requests are answered at the same time, for gRPC and for REST; more
             wait. With `batching` these are the requests that can come together, so set it high.
@@ -35,6 +37,7 @@ class ServerSettings:
     tls: ServerTls | None = None
     poll_seconds: float = 2.0
     limits: Limits = Limits()
+    access: Access = OPEN
     batching: Batching | None = None
     max_workers: int = 8
     max_waiting: int = 256

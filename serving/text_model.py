@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from serving import asking
-from serving.answers import Answer, Metadata, Score, VersionStatus, WordScore
+from serving.answers import Answer, Explanation, Metadata, Score, VersionStatus, WordScore
 from serving.caller_texts import Features, Texts
 from serving.errors import RequestError
+from serving.glossary import GlossaryLike
 from serving.messages import Messages, Question
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ class TextModel(abc.ABC):
         signature: str = "serving_default",
         features: Features | None = None,
         *,
+        glossary: GlossaryLike | None = None,
         timeout: float | None = None,
         return_exceptions: bool = False,
     ) -> list[Answer]:
@@ -37,9 +39,12 @@ class TextModel(abc.ABC):
 
         Args:
             texts: a text or any number of them.
-            signature: `serving_default`, `serving_default_no_xla` or `explain`.
+            signature: `serving_default` or `serving_default_no_xla`.
             features: dict from each column of tags that the model takes (`data.source_features`) to
                 as many texts; or None.
+            glossary: dict from phrase to translation, or a `Glossary`, which is checked only once:
+                each phrase's translation stands in the output as often as the phrase in the text.
+                None for none.
             timeout: seconds instead of those given at first; None is those.
             return_exceptions: if true, a refused text raises no exception; its `RequestError` takes
                 its place in the list.
@@ -52,7 +57,31 @@ class TextModel(abc.ABC):
                 `answers` has the answers to the other texts, and its `index` the place of the first
                 text that is refused, counted from 0.
         """
-        questions = self._messages.predict(texts, signature, features)
+        questions = self._messages.predict(texts, signature, features, glossary)
+        return self._ask(questions, timeout, return_exceptions)
+
+    def explain(
+        self,
+        texts: Texts,
+        features: Features | None = None,
+        *,
+        glossary: GlossaryLike | None = None,
+        timeout: float | None = None,
+        return_exceptions: bool = False,
+    ) -> list[Explanation]:
+        """Returns the best output of each text, and where attention lay at each of its tokens.
+
+        Args:
+            texts: a text or any number of them.
+            features, glossary, timeout, return_exceptions: as in `predict`.
+
+        Returns:
+            A list of `Explanation`, one per text.
+
+        Raises:
+            RequestError: as in `predict`.
+        """
+        questions = self._messages.explain(texts, features, glossary)
         return self._ask(questions, timeout, return_exceptions)
 
     def n_best(
@@ -61,6 +90,7 @@ class TextModel(abc.ABC):
         signature: str = "n_best",
         features: Features | None = None,
         *,
+        glossary: GlossaryLike | None = None,
         timeout: float | None = None,
         return_exceptions: bool = False,
     ) -> list[list[Answer]]:
@@ -69,7 +99,7 @@ class TextModel(abc.ABC):
         Args:
             texts: a text or any number of them.
             signature: `n_best` or `n_best_no_xla`.
-            features, timeout, return_exceptions: as in `predict`.
+            features, glossary, timeout, return_exceptions: as in `predict`.
 
         Returns:
             A list with one list of `Answer` per text.
@@ -77,7 +107,7 @@ class TextModel(abc.ABC):
         Raises:
             RequestError: as in `predict`.
         """
-        questions = self._messages.n_best(texts, signature, features)
+        questions = self._messages.n_best(texts, signature, features, glossary)
         return self._ask(questions, timeout, return_exceptions)
 
     def score(

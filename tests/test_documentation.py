@@ -76,6 +76,25 @@ def test_the_site_has_every_key_command_and_layer(site):
                 assert re.search(rf"\b{name}\b", text), (page, name)
 
 
+def test_the_front_page_leads_to_every_head(site):
+    from keras_models.heads import HEADS
+
+    front = (site / "index.html").read_text(encoding="utf-8")
+    link = r'<a href="(reference/api/\w+\.html)#([\w.]+)"><code>(\w+)</code></a>'
+    links = re.findall(link, front)
+    assert {name for _, _, name in links} >= {head.__name__ for head in HEADS.values()}
+    for page, anchor, name in links:
+        assert anchor.endswith(f".{name}")
+        assert f'id="{anchor}"' in (site / page).read_text(encoding="utf-8"), anchor
+
+
+def test_code_and_headings_are_not_made_links(site):
+    page = (site / "guides" / "own_head.html").read_text(encoding="utf-8")
+    assert re.search(r'#keras_models\.heads\.CopyHead"><code>CopyHead</code></a>', page)
+    for block in re.findall(r"<pre>.*?</pre>|<h[1-6].*?</h[1-6]>", page, flags=re.DOTALL):
+        assert "reference/api" not in block
+
+
 def test_the_site_has_the_clients(site):
     text = text_of(site / "reference" / "api" / "client.html")
     for name in ("TextModel", "Client", "AsyncClient", "Model", "Answer", "Token", "Score"):

@@ -12,6 +12,7 @@ LAYERS = (
     "serving",
     "keras_models",
     "pipeline.common",
+    "pipeline.public_corpora",
     "pipeline.recipes",
     "pipeline.text",
     "pipeline.readers",

@@ -9,6 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchmarks.records.record import Machine, Origin, RunRecord, Spread, Value
 from pipeline.metrics import registry
 
+#: What a cell of several seeds, or of one, shows beside its value.
+INTERVALS = (
+    "±: standard deviation over seeds. Brackets: 95 % bootstrap interval over the test sentences."
+)
 #: A cell without a figure.
 NOTHING = "–"
 # Metrics that have large values, and those that people give with two digits.
@@ -72,23 +76,27 @@ def number(value: float, metric: str, unit: str) -> str:
     return f"{value:.{_DIGITS.get(metric, 1)}f}"
 
 
-def of_seeds(values: Sequence[Value], metric: str) -> str:
+def of_seeds(values: Sequence[Value], metric: str, with_interval: bool = False) -> str:
     """Returns a metric's cell.
 
     One seed has its value and 95 % bootstrap interval; several have their mean and standard
-    deviation.
+    deviation, and, `with_interval`, the mean of their intervals.
     """
     known = [value.value for value in values if value.value is not None]
     if not known:
         return NOTHING
     unit = values[0].unit
+    shown = number(statistics.fmean(known), metric, unit)
     if len(known) > 1:
-        mean, deviation = statistics.fmean(known), statistics.stdev(known)
-        return f"{number(mean, metric, unit)} ± {number(deviation, metric, unit)}"
-    shown = number(known[0], metric, unit)
-    low, high = values[0].low, values[0].high
-    if low is None or high is None:
+        shown += f" ± {number(statistics.stdev(known), metric, unit)}"
+        if not with_interval:
+            return shown
+    ends = [(value.low, value.high) for value in values]
+    lows = [low for low, high in ends if low is not None and high is not None]
+    highs = [high for low, high in ends if low is not None and high is not None]
+    if not lows:
         return shown
+    low, high = statistics.fmean(lows), statistics.fmean(highs)
     return f"{shown} [{number(low, metric, unit)}, {number(high, metric, unit)}]"
 
 

@@ -97,7 +97,7 @@ def table(summary: Summary, plans: Mapping[str, Table], records: Mapping[str, Ta
     first, *both = summary.titles
     head = [first, "measure", "split", *both, "p", "document", "seeds", "epochs", "converged"]
     text = cells.markdown(head, body) + "\n" if body else ""
-    notes = [cells.origins(origins)] if origins else []
+    notes = [cells.INTERVALS, cells.origins(origins)] if origins else []
     if missing:
         notes.append(f"Not measured yet: {'; '.join(missing)}.")
     return text + cells.wrapped(" ".join(notes))
@@ -115,7 +115,7 @@ def _cells(line: Line, plan: Table, without: RowRecord, with_row: RowRecord) -> 
         line.label,
         cells.label(line.metric, [*values[0], *values[1]]),
         plan.split,
-        *(cells.of_seeds(of_row, line.metric) for of_row in values),
+        *(cells.of_seeds(of_row, line.metric, with_interval=True) for of_row in values),
         tested,
         document,
         cells.span(len({run.seed for run in row.runs}) for row in rows),

@@ -6,11 +6,6 @@ from benchmarks.campaign.plan import Row, Table
 from benchmarks.records.record import RowRecord, RunRecord, TableRecord, Value
 from benchmarks.tables import cells
 
-_INTERVALS = (
-    "±: standard deviation over seeds. Brackets: 95 % bootstrap interval over the test sentences "
-    "of one seed."
-)
-
 
 def table(plan: Table, record: TableRecord | None) -> str:
     """Returns a table and what is to be known about it, as Markdown.
@@ -106,7 +101,7 @@ def notes(plan: Table, rows: dict[str, RowRecord]) -> str:
     tests = [test for row in rows.values() for test in row.tests]
     if tests:
         sentences.append("p: bootstrap over seeds and sentences.")
-    sentences += [_INTERVALS, cells.origins(run.origin for run in runs)]
+    sentences += [cells.INTERVALS, cells.origins(run.origin for run in runs)]
     figures = f"Figures: `benchmarks/results/{plan.name}.json`."
     return cells.wrapped(" ".join([*sentences, figures]))
 

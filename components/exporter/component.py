@@ -14,14 +14,19 @@ from components.artifacts import (
     VOCABULARY_KEY,
 )
 from components.exporter import executor
+from components.file_digests import digest_of
 from pipeline.recipes.recipe import Recipe
+
+GLOSSARY_DIGEST_KEY = "glossary_digest"
 
 
 class ExporterSpec(types.ComponentSpec):
     """A trained network and its Transform graph in, a SavedModel out."""
 
     PARAMETERS: typing.ClassVar[dict[str, component_spec.ExecutionParameter]] = {
-        executor.RECIPE_KEY: component_spec.ExecutionParameter(type=str)
+        executor.RECIPE_KEY: component_spec.ExecutionParameter(type=str),
+        # Nobody reads it: a changed glossary is exported again.
+        GLOSSARY_DIGEST_KEY: component_spec.ExecutionParameter(type=str, optional=True),
     }
     INPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {
         TRAINED_MODEL_KEY: component_spec.ChannelParameter(type=standard_artifacts.Model),
@@ -72,6 +77,7 @@ class Exporter(base_component.BaseComponent):
             hyperparameters: channel of what a Tuner found and the Trainer trained with, if there
                 was one.
         """
+        digest = digest_of(recipe.decoding.glossary)
         super().__init__(
             spec=ExporterSpec(
                 **{
@@ -79,6 +85,7 @@ class Exporter(base_component.BaseComponent):
                     TRANSFORM_GRAPH_KEY: transform_graph,
                     VOCABULARY_KEY: vocabulary,
                     executor.RECIPE_KEY: recipe.to_json(),
+                    **({GLOSSARY_DIGEST_KEY: digest} if digest else {}),
                     **({executor.HYPERPARAMETERS_KEY: hyperparameters} if hyperparameters else {}),
                     MODEL_KEY: types.Channel(type=standard_artifacts.Model),
                 }

@@ -18,7 +18,7 @@ from pipeline.common import whole_files
 from pipeline.readers import DataError
 from pipeline.readers.input_plan import InputPlan
 from pipeline.readers.planning import plan_inputs
-from pipeline.readers.records import LEFT_OUT, REJECT_COLUMNS
+from pipeline.readers.records import NO_ERRORS, REJECT_COLUMNS
 from pipeline.readers.splits import SPLITS
 from pipeline.recipes import sections
 from pipeline.recipes.recipe import section_from_json
@@ -198,13 +198,15 @@ def _check(counts: RecordCounts, config: sections.DataConfig, uri: str) -> None:
     Raises:
         DataError: the problem, and the place of the rejects.
     """
-    # Languages have more plural forms than there are texts to translate by them.
-    left_out = counts["by_reason"].get(LEFT_OUT, 0)
+    # Languages have more plural forms than there are texts to translate by them, for instance.
+    left_out = sum(counts["by_reason"].get(reason, 0) for reason in NO_ERRORS)
     read, rejected = counts["read"] - left_out, counts["rejected"] - left_out
     if not counts["read"]:
         problem = "The data contain no records: check the path given as data"
     elif rejected > config.max_rejected_share * read:
-        reason, count = next(item for item in counts["by_reason"].items() if item[0] != LEFT_OUT)
+        reason, count = next(
+            item for item in counts["by_reason"].items() if item[0] not in NO_ERRORS
+        )
         problem = (
             f"{rejected} of {read} records were rejected ({rejected / read:.1%}, "
             f"most often '{reason}': {count}), above data.max_rejected_share "

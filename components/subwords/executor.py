@@ -4,7 +4,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -17,7 +17,7 @@ from components.count_tokens import CountTokens
 from components.untyped_in_beam import untyped_in_beam
 from pipeline.features.vocabulary_files import SIDES, join_counts
 from pipeline.recipes.settings import SubwordsSettings, TextSettings
-from pipeline.text import tokenization, units, white_space
+from pipeline.text import presets, tokenization, units, white_space
 from pipeline.text.placeholders import ProtectedSyntax, syntax_of
 
 CONFIG_KEY = "subwords_config"
@@ -132,6 +132,10 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         def files(split: str) -> str:
             return os.path.join(artifact_utils.get_split_uri(input_dict[EXAMPLES_KEY], split), "*")
 
+        def write_model(side: str, model: bytes) -> None:
+            with fileio.open(os.path.join(uri, units.MODEL_FILES[side]), "wb") as file:
+                file.write(model)
+
         @untyped_in_beam
         def write(counted: Iterable[tuple[tuple[str, str], int]]) -> None:
             counts: dict[str, dict[str, int]] = {side: {} for side in SIDES}
@@ -140,14 +144,29 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             both = join_counts(list(counts.values()))
             for side in SIDES:
                 chosen = both if settings["joint"] else counts[side]
-                model = train(chosen, settings["units"], settings["pieces"], tokenizer.syntax)
-                with fileio.open(os.path.join(uri, units.MODEL_FILES[side]), "wb") as file:
-                    file.write(model)
+                write_model(
+                    side,
+                    train(chosen, settings["units"], settings["pieces"], tokenizer.syntax),
+                )
 
+        if settings["units"] == "preset":
+            model = presets.PresetTokens.read(settings["preset"]).cutting_model()
+            for side in SIDES:
+                write_model(side, model)
+        else:
+            self._count(files("train"), tokenizer, write)
+        self._check_lengths(files("test"), settings, uri)
+
+    def _count(
+        self,
+        files: str,
+        tokenizer: tokenization.Tokenizer,
+        write: Callable[[Iterable[tuple[tuple[str, str], int]]], None],
+    ) -> None:
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline
-                | "Read" >> beam.io.ReadFromTFRecord(files("train"))
+                | "Read" >> beam.io.ReadFromTFRecord(files)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
                 | "Tokenize" >> beam.ParDo(CountTokens(dict.fromkeys(SIDES, tokenizer)))
                 | "Count" >> beam.combiners.Count.PerElement()
@@ -155,6 +174,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 | "Write" >> beam.Map(write)
             )
 
+    def _check_lengths(self, files: str, settings: SubwordsSettings, uri: str) -> None:
         limit = settings["longest"]
 
         @untyped_in_beam
@@ -170,7 +190,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline
-                | "Read" >> beam.io.ReadFromTFRecord(files("test"))
+                | "Read" >> beam.io.ReadFromTFRecord(files)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
                 | "Cut" >> beam.ParDo(_Lengths(settings, uri))
                 | "Longest"

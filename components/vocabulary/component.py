@@ -10,8 +10,8 @@ from tfx.types import component_spec, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
 from components.artifacts import EXAMPLES_KEY, SUBWORDS_KEY, VOCABULARY_KEY
+from components.file_digests import with_digests
 from components.vocabulary import executor
-from components.vocabulary.lexicon_digests import with_digests
 from pipeline.recipes.sections import VocabularyConfig
 from pipeline.recipes.settings import VocabularySettings
 

@@ -1,16 +1,20 @@
-"""What the documentation site is given by the code: the pages that are generated at each build."""
+"""What the documentation site is given by the code: generated pages, and links to the API."""
 
 import argparse
 import ast
 import contextlib
+import functools
 import io
 import itertools
 import json
 import pathlib
+import posixpath
+import re
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 from pipeline.commands import main
 from pipeline.recipes import key_reference
@@ -33,6 +37,8 @@ API_PAGES = {
             "serving.model",
             "serving.async_client",
             "serving.answers",
+            "serving.glossary",
+            "serving.glossary_files",
         ),
     ),
 }
@@ -49,6 +55,47 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, content in pages.items():
         files.append(File.generated(config, path, content=content))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links what a page names to the API; MkDocs calls it."""
+    folder, name = posixpath.split(page.file.src_uri)
+    if folder == "reference/api" or name == "recipe_keys.md":
+        return markdown
+    return link_names(markdown, folder)
+
+
+#: Code spans, and before them what keeps its text: code blocks, headings and links.
+_CODE = re.compile(
+    r"^ *```.*?^ *```|^#[^\n]*|\[[^\]]*\]\([^)]*\)|`(?:(keras_models(?:\.\w+)*)\.)?([A-Za-z]\w*)`",
+    flags=re.DOTALL | re.MULTILINE,
+)
+
+
+def link_names(markdown: str, folder: str) -> str:
+    """Returns a page whose classes, and functions with their package, are links to the API."""
+    places = api_places()
+
+    def link(match: re.Match[str]) -> str:
+        package, name = match[1], match[2]
+        if name not in places or not (package or name[0].isupper()):
+            return match[0]
+        page, module = places[name]
+        path = posixpath.relpath(f"reference/api/{page}.md", folder or ".")
+        return f"[{match[0]}]({path}#{module}.{name})"
+
+    return _CODE.sub(link, markdown)
+
+
+@functools.cache
+def api_places() -> dict[str, tuple[str, str]]:
+    """Returns the page and the module of each public name of the API."""
+    return {
+        name: (page, module)
+        for page, (_, modules) in API_PAGES.items()
+        for module in modules
+        for name in public_names(module)
+    }
 
 
 def api_page(title: str, modules: tuple[str, ...]) -> str:

@@ -1,7 +1,7 @@
 """Copy mechanisms, one per file.
 
-Each turns a decoder's state into a distribution over the extended vocabulary. `registry` lists
-those that a recipe can name.
+Each turns a decoder's state into a distribution over the extended vocabulary. `HEADS` lists those
+that a recipe can name.
 """
 
 from keras_models.former_paths import restore

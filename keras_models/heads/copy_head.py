@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_models.heads.head_arguments import check_call, checked
+from keras_models.layers.numerics import log_distribution
 
 # Label features beyond the target's ids that some heads learn from;
 # `pipeline.features.preprocessing` makes them.
@@ -57,6 +58,10 @@ class CopyHead(keras.layers.Layer):
     attribute of each head, is the longest copy that is one decision; a step of a head with max_span
     > 1 is over the actions of `keras_models.decoding.actions`.
 
+    A head of one's own defines `target_log_prob` and `step_log_probs`. `call`, by which a model of
+    one's own uses a head, has the arguments of `PointerGenerator`; a head that reads other tensors
+    defines its own.
+
     Args:
         vocabulary_size: V, the number of target vocabulary ids.
     """
@@ -92,6 +97,31 @@ class CopyHead(keras.layers.Layer):
             given = {}
         self.check_arguments(given)
         return super().__call__(*arguments, **keywords)
+
+    def call(
+        self,
+        hidden,
+        context,
+        attention,
+        source_extended_ids,
+        targets=None,
+        inputs=None,
+        decoder_state=None,
+    ):
+        """Returns the log-probabilities of the targets, or without targets all of each step."""
+        state = {
+            "hidden": hidden,
+            "context": context,
+            "attention_log_weights": log_distribution(attention),
+        }
+        if inputs is not None:
+            state["inputs"] = inputs
+        if decoder_state is not None:
+            state["decoder_state"] = decoder_state
+        memory = {"extended_ids": source_extended_ids}
+        if targets is not None:
+            return self.target_log_prob(state, memory, targets)
+        return self.fold_time(state, memory)
 
     def check_arguments(self, arguments):
         """Raises ValueError if the arguments of `call`, a dict, do not fit together."""

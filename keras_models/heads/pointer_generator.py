@@ -10,7 +10,6 @@ from keras_models.layers.numerics import (
     add_copies,
     is_empty,
     log_add,
-    log_distribution,
     project_parts,
 )
 from keras_models.layers.vocabulary import VocabularySoftmax
@@ -80,30 +79,6 @@ class PointerGenerator(CopyHead):
     def compute_mask(self, hidden, previous_mask=None):
         """Returns None: the loss masks padding by the labels."""
         return None
-
-    def call(
-        self,
-        hidden,
-        context,
-        attention,
-        source_extended_ids,
-        targets=None,
-        inputs=None,
-        decoder_state=None,
-    ):
-        state = {
-            "hidden": hidden,
-            "context": context,
-            "attention_log_weights": log_distribution(attention),
-        }
-        if inputs is not None:
-            state["inputs"] = inputs
-        if decoder_state is not None:
-            state["decoder_state"] = decoder_state
-        memory = {"extended_ids": source_extended_ids}
-        if targets is not None:
-            return self.target_log_prob(state, memory, targets)
-        return self.fold_time(state, memory)
 
     def compute_output_shape(
         self,

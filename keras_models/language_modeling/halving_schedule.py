@@ -4,20 +4,21 @@ import math
 
 
 class HalvingSchedule:
-    """Halves the learning rate after a worse epoch, and ends after epochs without gain.
+    """Halves the learning rate after an epoch that is worse than the one before.
 
-    See section 5.2 of Merity et al. 2016.
+    It stops the training when no epoch has improved on the best one for a while. See section 5.2 of
+    Merity et al. 2016.
 
     Args:
-        learning_rate: of the first epoch.
-        patience: epochs without a new best after which training ends.
+        learning_rate: learning rate of the first epoch.
+        patience: number of epochs without a new best after which training stops.
 
     Attributes:
-        learning_rate: of the next epoch.
-        best: lowest perplexity.
-        improved: whether the last epoch was the best.
-        stopped: whether training should end.
-        state: all that it remembers, a dict, for a checkpoint; it can be set.
+        learning_rate: learning rate of the next epoch.
+        best: lowest perplexity so far.
+        improved: whether the last epoch is the best so far.
+        stopped: whether training should stop.
+        state: dict of the schedule's state, for a checkpoint. Assign it to restore the schedule.
     """
 
     def __init__(self, learning_rate, patience=3):
@@ -38,11 +39,11 @@ class HalvingSchedule:
         vars(self).update(state)
 
     def begin_with(self, validation_perplexity):
-        """Records the perplexity before the first epoch, which later ones must beat."""
+        """Records the perplexity before the first epoch, as the best so far."""
         self.best = self._last = validation_perplexity
 
     def update(self, validation_perplexity):
-        """Records an epoch; a perplexity that is not a number counts as worse."""
+        """Records the perplexity of an epoch. NaN counts as worse."""
         if not validation_perplexity <= self._last:
             self.learning_rate /= 2
         self._last = validation_perplexity if not math.isnan(validation_perplexity) else math.inf

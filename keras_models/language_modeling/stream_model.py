@@ -11,17 +11,17 @@ from keras_models.language_modeling.streams import START_ID, rows_of
 
 
 class StreamModel(keras.Model):
-    """A language model that remembers its carry from one call to the next, as variables.
+    """A language model that keeps its carry from one call to the next, in variables.
 
     Keras' compiled steps (`train_on_batch`, `predict_on_batch`) can then walk along a stream, on
     any backend.
 
     Args:
         model: a `LanguageModel`.
-        batch_size: rows.
-        stride: how many steps of a call the carry advances; None is all of them. With a stride the
-            pointer's window is empty at the start of each call, because the call reads its words
-            anew.
+        batch_size: number of rows.
+        stride: by how many words a call advances the carry; None means by all words of the call.
+            With a stride, each call reads the words of the pointer's window itself, so the window
+            is empty at its start.
 
     Call arguments:
         inputs: dict of int `inputs` `[batch, time]` and `targets` `[batch, n]`, the words after the
@@ -56,7 +56,7 @@ class StreamModel(keras.Model):
         """Nothing: the model is built."""
 
     def reset(self):
-        """Begins a text anew."""
+        """Resets the carry, so that the next call begins a new text."""
         for variable in self.carry_variables:
             variable.assign(ops.full_like(variable.value, NO_WORD if _is_int(variable) else 0))
 
@@ -90,19 +90,20 @@ class StreamModel(keras.Model):
         return log_prob
 
     def score(self, ids, chunk=None, start_id=START_ID):
-        """Log-probability of each word of a stream.
+        """Returns the log-probability of each word of a stream.
 
-        It is read from its beginning, in chunks that carry states and window on.
+        Reads the stream from its beginning, in chunks. LSTM states and the pointer's window carry
+        over from one chunk to the next.
 
         Args:
             ids: int `[words]`.
-            chunk: words of a row read at a time; default the model's window. It changes memory and
-                speed, but no value.
+            chunk: number of words of a row in one chunk; the model's window by default. It affects
+                memory and speed, but not the values.
             start_id: the word before the first.
 
         Returns:
-            float32 `[words]`. With more than one row each row begins a text anew, which costs a
-            little probability; exact is `batch_size=1`.
+            float32 `[words]`. The values are exact with `batch_size=1`. With more rows, each row
+            begins without the text before it, which lowers the probabilities slightly.
         """
         chunk = chunk or self.model.window
         inputs, targets = rows_of(ids, self.batch_size, start_id)
@@ -126,7 +127,7 @@ def _is_int(value):
 
 
 def perplexity_of(log_probs):
-    """exp of the mean negative log-probability; infinite where a word is all but impossible."""
+    """Returns exp of the mean negative log-probability; infinite if that mean is 700 or more."""
     nll = -float(np.mean(np.asarray(log_probs, "float64")))
     return math.exp(nll) if nll < 700 else math.inf
 
@@ -137,7 +138,7 @@ def perplexity(model, ids, batch_size=1, chunk=None, start_id=START_ID):
     Args:
         model: a `LanguageModel`.
         ids: int `[words]`.
-        batch_size, chunk, start_id: see `StreamModel.score`; with one row LSTM states and window
-            are carried over the whole stream.
+        batch_size, chunk, start_id: see `StreamModel.score`. With one row, LSTM states and window
+            are carried through the whole stream.
     """
     return perplexity_of(StreamModel(model, batch_size).score(ids, chunk, start_id))

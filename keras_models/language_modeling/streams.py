@@ -67,13 +67,13 @@ def rows_of(ids, batch_size, start_id=START_ID):
 
 
 def updates_of(length, window, stride, carry):
-    """The updates of one walk along rows.
+    """Returns the updates of one walk along rows.
 
     Args:
-        length: words of a row.
-        window: L.
-        stride: s.
-        carry: whether states are carried: see the module.
+        length: number of words of a row.
+        window: L, the model's window.
+        stride: s, the number of words by which an update advances.
+        carry: whether states are carried over; see `FitOptions`.
 
     Returns:
         A list of (begin, end, losses): each update reads the words `begin..end - 1` and takes the

@@ -16,22 +16,27 @@ from keras_models.variables import assign, values_of
 
 @dataclasses.dataclass(frozen=True)
 class FitOptions:
-    """How `fit` trains.
+    """How `fit` trains. "The paper" is Merity et al. 2016.
 
     Attributes:
-        batch_size: rows; 32 in the paper.
-        stride: s; None is the model's window. The paper's is 1.
-        carry: see the module; the paper's is False.
-        optimizer: `"adam"` or `"sgd"`. SGD at a rate of 1 is Zaremba et al.'s; it needs many
+        batch_size: number of rows; 32 in the paper.
+        stride: by how many words an update advances. None means the model's window. The paper's is
+            1.
+        carry: True is truncated backpropagation: an update reads only new words, and states and
+            window carry over from the update before. False, as in the paper: an update reads a
+            whole window again and takes the loss of its last `stride` words.
+        optimizer: `"adam"` or `"sgd"`. SGD with a rate of 1, as in Zaremba et al. 2014, needs many
             epochs.
-        learning_rate: of the first epoch; None is 0.002 for Adam, 1 for SGD.
+        learning_rate: learning rate of the first epoch. None means 0.002 for Adam, 1 for SGD.
         clip_norm: gradients are rescaled if their global norm exceeds it.
-        max_epochs: the most epochs.
-        patience: epochs without a lower validation perplexity after which training ends.
-        evaluation_batch_size: rows of the validation stream.
-        max_seconds: training ends after the update in which this time is over; None is no limit.
-        keep_first: whether the weights that the training begins with are a candidate for the best,
-            as those of an epoch 0: for a model that goes on from another one.
+        max_epochs: the maximum number of epochs.
+        patience: number of epochs without a new lowest validation perplexity after which training
+            stops.
+        evaluation_batch_size: number of rows of the validation stream.
+        max_seconds: training stops after the update in which this time runs out. None means no
+            limit.
+        keep_first: whether the initial weights compete with those of the epochs to be the best; for
+            a model that continues from another one.
         jit_compile: whether steps are compiled by XLA; JAX always does.
     """
 
@@ -54,7 +59,7 @@ class FitOptions:
         """Returns the Keras optimizer.
 
         Raises:
-            ValueError: there is none of that name here.
+            ValueError: the name is neither `"adam"` nor `"sgd"`.
         """
         if self.optimizer not in self.LEARNING_RATES:
             raise ValueError(
@@ -71,18 +76,19 @@ class FitOptions:
 
 
 def fit(model, train_ids, valid_ids, options=None, on_epoch=None, state=None, checkpoint=None):
-    """Trains a language model; its best epoch's weights stay, by validation perplexity.
+    """Trains a language model, and leaves it with the weights of its best epoch.
+
+    The best epoch is the one with the lowest validation perplexity.
 
     Args:
         model: a `LanguageModel`.
         train_ids, valid_ids: int `[words]`, streams.
         options: `FitOptions`.
         on_epoch: called after each epoch with its entry of the history.
-        state: the state that `checkpoint` received in an unfinished training, which this one
-            resumes.
-        checkpoint: called after each update with a function without arguments that returns the
-            training's state (a dict of lists, scalars and arrays), and with whether an epoch has
-            just ended.
+        state: the state of an interrupted training, to resume it; see `checkpoint`.
+        checkpoint: called after each update with two arguments: a function without arguments that
+            returns the training's state (a dict of lists, scalars and arrays), and whether an epoch
+            has just ended.
 
     Returns:
         The history, a list of dicts: `epoch`, `updates` (so far), `loss` (mean over the epoch's

@@ -107,6 +107,22 @@ class WordVectors(Dropouts):
             )
             self.composer.build()
 
+    def embedding_layers(self):
+        """Returns the layers that make words' vectors, each once."""
+        layers = [self.source_embedding, self.composer, *self.feature_embeddings.values()]
+        if self.target_embedding is not self.source_embedding:
+            layers.append(self.target_embedding)
+        return [layer for layer in layers if layer is not None]
+
+    def stacks(self):
+        """The layers that read and write, from the input to the output.
+
+        Returns a dict from `"embeddings"`, `"encoder"` and `"decoder"` to a list, of lists of
+        layers that are equally far from the output; what is in none of them is the head's. It is
+        empty for bodies that do not tell.
+        """
+        return {}
+
     def tie_softmax(self):
         """Makes the target's embeddings the weights of the head's softmax, if they are tied."""
         if self.tie_embeddings != "none":

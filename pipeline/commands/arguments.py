@@ -1,9 +1,12 @@
 """Arguments that several commands share."""
 
 import argparse
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pipeline.recipes import loading
+
+if TYPE_CHECKING:
+    from serving.glossary import Glossary
 
 #: What a command's `add_parser` adds its own parser to.
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -40,3 +43,25 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the results as JSON; - for standard output",
     )
+
+
+def add_glossary_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--glossary`, which `read_glossary` reads."""
+    parser.add_argument(
+        "--glossary",
+        metavar="FILE",
+        help="translations of terms, which outputs must contain: a .csv, .tsv or .tbx file",
+    )
+
+
+def read_glossary(options: argparse.Namespace) -> "Glossary | None":
+    """Returns the glossary that `--glossary` names, if any.
+
+    Raises:
+        RequestError: it cannot be used.
+    """
+    if not options.glossary:
+        return None
+    from serving import glossary_files
+
+    return glossary_files.read_glossary(options.glossary)

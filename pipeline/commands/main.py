@@ -12,7 +12,10 @@ from pipeline.commands import (
     compare,
     compile,
     evaluate,
+    fetch,
+    init,
     output,
+    pairs,
     progress_display,
     report,
     request,
@@ -27,10 +30,13 @@ from pipeline.common.errors import VerbatimError
 from pipeline.common.own_version import own_version
 
 _COMMANDS = (
+    init,
+    fetch,
     run,
     evaluate,
     score,
     translate,
+    pairs,
     serve,
     request,
     segment,
@@ -41,6 +47,8 @@ _COMMANDS = (
 )
 #: Names that other programs have for our commands.
 _ELSEWHERE = {
+    "download": "fetch",
+    "new": "init",
     "fit": "run",
     "test": "evaluate",
     "generate": "request",
@@ -78,7 +86,8 @@ def _run(options: argparse.Namespace) -> int:
             status: int = options.command.run(options)
             return status
     except KeyboardInterrupt:
-        print("verbatim: interrupted.", file=sys.stderr)
+        resume = " Run the same command again to resume." if options.command is run else ""
+        print(f"verbatim: interrupted.{resume}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         return 141

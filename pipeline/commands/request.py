@@ -12,6 +12,7 @@ from pipeline.common import text_lines
 
 if TYPE_CHECKING:
     from serving.client import Client, Score
+    from serving.glossary import Glossary
 
 
 def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
@@ -87,6 +88,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         help="send all texts of a file, one per line; - for standard input",
     )
     parser.add_argument("text", nargs="*")
+    arguments.add_glossary_argument(parser)
     arguments.add_json_argument(parser)
     return parser
 
@@ -99,6 +101,9 @@ def run(options: argparse.Namespace) -> int:
     output.check_writable(options.json)
     texts = _texts_to_ask(options)
     features = _named_tags(options.tags)
+    glossary = arguments.read_glossary(options)
+    if glossary and (options.targets or options.continues):
+        raise CommandError("--glossary is for translations: leave out --targets or --continue.")
     if features and options.continues:
         raise CommandError("--tags are for models of pairs: a language model takes none.")
     files = (options.tls_ca, options.tls_key, options.tls_certificate)
@@ -115,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
         columns = [texts, *features.values()]
         if options.targets:
             columns.append(_lines(options.targets))
-        ask = _asker(client, list(features), options)
+        ask = _asker(client, list(features), glossary, options)
         # The client refuses columns of different lengths by name.
         fit = all(len(column) == len(texts) for column in columns)
         answers = asking.ask_all(ask, columns, options.batch_size) if fit else ask(*columns)
@@ -124,7 +129,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _asker(
-    client: "Client", names: Sequence[str], options: argparse.Namespace
+    client: "Client",
+    names: Sequence[str],
+    glossary: "Glossary | None",
+    options: argparse.Namespace,
 ) -> Callable[..., Sequence[Any]]:
     """Returns the function that asks for the answers to a batch: sources, tags, targets."""
 
@@ -135,8 +143,8 @@ def _asker(
         if options.continues:
             return client.continue_text(sources)
         if options.n_best:
-            return client.n_best(sources, features=tags)
-        return client.predict(sources, features=tags)
+            return client.n_best(sources, features=tags, glossary=glossary)
+        return client.predict(sources, features=tags, glossary=glossary)
 
     return ask
 
@@ -152,6 +160,7 @@ def _print_answers(
 
     A refused text is reported on standard error, by its number.
     """
+    from serving.answers import Answer, answer_record
     from serving.client import RequestError
 
     line = output.printer(options)
@@ -168,7 +177,10 @@ def _print_answers(
             beam = answer if isinstance(answer, list) else [answer]
             for one in beam:
                 line(describe(one))
-            records = [dataclasses.asdict(one) for one in beam]
+            records = [
+                answer_record(one) if isinstance(one, Answer) else dataclasses.asdict(one)
+                for one in beam
+            ]
             written.append(records[0] if options.targets else records)
     except RequestError as error:
         if not written:

@@ -80,6 +80,11 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         "--database", metavar="FILE", help="SQLite file that execution_accuracy runs the texts on"
     )
     parser.add_argument(
+        "--glossary",
+        metavar="FILE",
+        help="glossary for term_fidelity: a .csv, .tsv or .tbx file",
+    )
+    parser.add_argument(
         "--baseline", metavar="FILE", help="outputs of another system to compare with"
     )
     parser.add_argument(
@@ -174,6 +179,7 @@ def _scoring_options(options: argparse.Namespace, test: str) -> "ScoringOptions"
         placeholders=data.placeholders,
         placeholder_patterns=data.placeholder_patterns,
         database=options.database,
+        glossary=options.glossary,
     )
     if options.samples is None:
         return settings

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline.commands import arguments, model_folders, output
+from pipeline.commands import arguments, files, model_folders, output
 from pipeline.commands.command_error import CommandError
-from pipeline.common import progress, whole_files
+from pipeline.common import progress
 from pipeline.documents.columns import ColumnNames
 from pipeline.documents.document import Document
-from pipeline.documents.formats import FORMATS, format_of
+from pipeline.documents.formats import FORMATS, Format, format_of
+from pipeline.documents.options import Options
 from pipeline.documents.translation import Outcome, answer_texts, choose
 
 if TYPE_CHECKING:
@@ -54,6 +55,12 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         "--force", action="store_true", help="replace files that exist, the input itself too"
     )
     parser.add_argument(
+        "--update",
+        action="store_true",
+        help="keep a translated file that exists, and add the texts that it lacks (formats with "
+        "one language in a file)",
+    )
+    parser.add_argument(
         "--format", default="auto", choices=("auto", *FORMATS), help="default: by the suffix"
     )
     parser.add_argument(
@@ -69,6 +76,12 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         help="column of the translations (default: target)",
     )
     parser.add_argument(
+        "--target-language",
+        metavar="TAG",
+        help="language of the translations, such as pt-BR, for plurals and for files that name it "
+        "(default: by the path of the output, as in values-pt-rBR/ and messages_fr.json)",
+    )
+    parser.add_argument(
         "--n-best", action="store_true", help="write JSON Lines with all outputs of the beam"
     )
     parser.add_argument("--scores", action="store_true", help="write JSON Lines with scores")
@@ -77,6 +90,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         action="store_true",
         help="write JSON Lines with each token, and where it was copied from",
     )
+    arguments.add_glossary_argument(parser)
     arguments.add_json_argument(parser)
     return parser
 
@@ -87,11 +101,12 @@ def run(options: argparse.Namespace) -> int:
     output.check_writable(options.json)
     if options.output == options.json == "-":
         raise CommandError("--output and --json both name standard output: give --json a file.")
+    glossary = arguments.read_glossary(options)
     jobs = _jobs(options)
     with _loaded(options.model) as model:
         started = time.monotonic()
         texts = [segment.text for job in jobs for segment in job.document.segments]
-        outcomes = answer_texts(model, texts, options.n_best) if texts else {}
+        outcomes = answer_texts(model, texts, options.n_best, glossary) if texts else {}
         seconds = time.monotonic() - started
         metadata = model.metadata()
     note = f"Machine translation: {metadata.name}, version {metadata.version} (verbatim)"
@@ -104,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
         for job, (translations, of_segments) in zip(jobs, chosen)
     ]
     for job, content in zip(jobs, contents):
-        _write(job.target, content)
+        files.write_content(job.target, content)
     facts = [_facts(job, of_segments) for job, (_, of_segments) in zip(jobs, chosen)]
     line = output.printer(options)
     for fact in facts:
@@ -158,39 +173,42 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
             target = os.path.join(options.output, os.path.basename(path))
         if any(os.path.realpath(job.target) == os.path.realpath(target) for job in jobs):
             raise CommandError(f"Two files would be written to {target}: rename one.")
-        if target != "-" and os.path.exists(target) and not options.force:
-            raise CommandError(f"{target} exists: name another file, or replace it with --force.")
-        output.check_writable(target)
         name = options.format
         if name == "auto":
             name = "text" if path == "-" else format_of(path)
+        existing = _existing(path, target, FORMATS[name], options)
+        output.check_writable(target)
         columns = ColumnNames(options.source_column, options.target_column)
-        jobs.append(_Job(path, target, name, FORMATS[name].read(path, _content(path), columns)))
+        language = files.language_of(options.target_language, target)
+        if FORMATS[name].has_one_language and language and options.target_language is None:
+            progress.say(f"{target} is taken for {language}, by its path.")
+        told = Options(columns, language, existing)
+        document = FORMATS[name].read(path, files.content_of(path), told)
+        jobs.append(_Job(path, target, name, document))
     return jobs
 
 
-def _content(path: str) -> bytes:
-    if path == "-":
-        return sys.stdin.buffer.read()
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise CommandError(f"The file {path} does not exist.") from None
-    except OSError as error:
-        raise CommandError(f"The file {path} cannot be read: {error.strerror}.") from None
-
-
-def _write(path: str, content: bytes) -> None:
-    if path == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with whole_files.whole_file(path, "wb") as file:
-            file.write(content)
-    except OSError as error:
-        raise CommandError(f"The file {path} cannot be written: {error.strerror}.") from None
+def _existing(
+    path: str, target: str, format_: Format, options: argparse.Namespace
+) -> tuple[str, bytes] | None:
+    """Returns the path and content of a translated file whose texts are kept, or None."""
+    if target == "-" or not os.path.exists(target):
+        return None
+    if options.update and not format_.has_one_language:
+        raise CommandError(
+            f"{path} holds texts and translations, so --update says nothing: fill it in place "
+            "with --output and --force."
+        )
+    if options.update and os.path.realpath(path) == os.path.realpath(target):
+        raise CommandError(f"--update needs two files, and {target} is the input itself.")
+    if options.update:
+        return target, files.content_of(target)
+    if not options.force:
+        update = ", keep its texts with --update" if format_.has_one_language else ""
+        raise CommandError(
+            f"{target} exists: name another file{update}, or replace it with --force."
+        )
+    return None
 
 
 def _records(document: Document, outcomes: Sequence[Outcome], options: argparse.Namespace) -> bytes:
@@ -214,11 +232,13 @@ def _records(document: Document, outcomes: Sequence[Outcome], options: argparse.
 
 
 def _output(answer: "Answer", options: argparse.Namespace) -> dict[str, Any]:
+    from serving.answers import token_record
+
     shown: dict[str, Any] = {"target": answer.text}
     if options.scores or options.n_best:
         shown["score"] = answer.score
     if options.provenance:
-        shown["tokens"] = [dataclasses.asdict(token) for token in answer.tokens]
+        shown["tokens"] = [token_record(token) for token in answer.tokens]
     return shown
 
 

@@ -10,6 +10,7 @@ from pipeline.documents.document import Document, with_ends_of
 
 if TYPE_CHECKING:
     from serving.answers import Answer
+    from serving.glossary import Glossary
     from serving.model import Model
 
 _BATCH = 32
@@ -28,13 +29,16 @@ class Outcome:
     reason: str = ""
 
 
-def answer_texts(model: "Model", texts: Sequence[str], n_best: bool) -> dict[str, Outcome]:
+def answer_texts(
+    model: "Model", texts: Sequence[str], n_best: bool, glossary: "Glossary | None" = None
+) -> dict[str, Outcome]:
     """Returns the model's answers to texts; each text is asked once.
 
     Args:
         model: the model.
         texts: the texts; a repeated one costs nothing.
         n_best: whether to return all outputs of the beam.
+        glossary: translations of phrases; or None.
 
     Raises:
         RequestError: the model cannot answer at all.
@@ -46,7 +50,7 @@ def answer_texts(model: "Model", texts: Sequence[str], n_best: bool) -> dict[str
     ask = model.n_best if n_best else model.predict
 
     def answer(part: Sequence[str]) -> Sequence[Any]:
-        return ask(part, return_exceptions=True)
+        return ask(part, glossary=glossary, return_exceptions=True)
 
     outcomes: dict[str, Outcome] = {}
     with (

@@ -136,6 +136,8 @@ def _metric_options(recipe: Recipe) -> dict[str, Any]:
     options = ScoringOptions.of(recipe)
     names = ["language", "tokenization", "database"]
     # Defaults need not be repeated at every metric.
+    if options.glossary:
+        names.append("glossary")
     if options.placeholders != DEFAULT_OPTIONS.placeholders or options.placeholder_patterns:
         names += ["placeholders", "placeholder_patterns"]
     return {name: getattr(options, name) for name in names}

@@ -15,7 +15,7 @@ from pipeline.export.text_encoder import Features
 from pipeline.features import feature_names
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
-from pipeline.text import tokenization
+from pipeline.text import terms, tokenization
 
 _NO_LETTER = r"(?s:[^\p{L}]*)"
 _BYTE = f"{tokenization.JOINER}?<0x[0-9A-F]{{2}}>{tokenization.JOINER}?"
@@ -99,7 +99,7 @@ class PassThrough(tf.Module):
         Each of its `n_best` answers is that copy, with the score 0.
 
         Args:
-            source: string `[N]`, the texts.
+            source: string `[N]`, the texts, with the translations of their terms.
             tokens: ragged string `[N, (tokens)]`, theirs.
             passes: bool `[N]`, which texts.
             answers: the answers of an `AnswerWriter`, and `unknown_not_copied`.
@@ -108,7 +108,7 @@ class PassThrough(tf.Module):
         lengths = tf.cast(tokens.row_lengths(), tf.int32)[:, tf.newaxis]
         longest = tf.reduce_max(tf.where(passes, lengths, 0))
         width = tf.maximum(tf.shape(answers["tokens"])[2], longest)
-        copies = _padded(tokens.to_tensor("")[:, :width], width)
+        copies = _padded(terms.written(tokens.to_tensor(""))[:, :width], width)
         places = tf.range(width)[tf.newaxis]
         inside = places < lengths
         rows = {

@@ -15,6 +15,7 @@ from pipeline.export.loaded_model import read_facts as read_facts
 from pipeline.export.loaded_model import version_directory as version_directory
 from pipeline.export.refusals import TextsRefused as TextsRefused
 from pipeline.export.refusals import answer_each, check_texts, raise_refusals
+from serving import term_markup
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -228,7 +229,9 @@ class ServedModel(LoadedModel):
 
 def _unpad(row: Mapping[str, Any]) -> Answer:
     tokens = [token.decode("utf-8") for token in row["tokens"] if token]
-    source_tokens = [token.decode("utf-8") for token in row["source_tokens"] if token]
+    source_tokens = [
+        term_markup.phrase_of(token.decode("utf-8")) for token in row["source_tokens"] if token
+    ]
     answer: Answer = {
         "text": row["text"].decode("utf-8"),
         "score": float(row["score"]),

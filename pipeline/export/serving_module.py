@@ -39,7 +39,8 @@ class ServingModule(tf.Module):
                 transform_output, vocabulary_files.TARGET_VOCABULARY_FILE
             )
         )
-        self.encoder = TextEncoder(transform_output, recipe)
+        takes_terms = recipe.decoding.keep_protected and model.head.copies
+        self.encoder = TextEncoder(transform_output, recipe, takes_terms)
         self.decoder = Decoder(model, transform_output, recipe, vocabulary)
         self.writer = AnswerWriter(recipe, vocabulary)
         self.pass_through = PassThrough(recipe)
@@ -145,7 +146,8 @@ class ServingModule(tf.Module):
         )
         answers["unknown_not_copied"] = self.pass_through.lost(features, hypotheses)
         passes = self.pass_through.passes(features)
-        return self.pass_through.apply(source, tokens, passes, answers)
+        copied = self.writer.copied_texts(source, tokens)
+        return self.pass_through.apply(copied, tokens, passes, answers)
 
     def _found_words(self, features: Features) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Returns the words that a segmenting encoder finds.

@@ -5,10 +5,18 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 import tensorflow_transform as tft
 
+from pipeline.common import progress
 from pipeline.export import checks, transform_graph
+from pipeline.export.default_glossary import DefaultGlossary
 from pipeline.features import protected_classes, protected_roles, source_features
 from pipeline.recipes.recipe import Recipe
-from pipeline.text import tokenization
+from pipeline.text import terms, tokenization
+from serving.glossary_files import read_glossary
+
+_NO_TERMS = (
+    "This model takes no glossary: its head cannot copy, or its recipe has decoding.keep_protected "
+    "= false."
+)
 
 #: The features of texts: ragged tensors `[N, (tokens)]` by name.
 Features = Mapping[str, tf.RaggedTensor]
@@ -20,17 +28,29 @@ class TextEncoder(tf.Module):
     Args:
         transform_output: the Transform graph.
         recipe: the `Recipe`.
+        takes_terms: whether the search can keep the terms of a glossary.
 
     Attributes:
         columns: columns of tags, which are inputs of every signature after the texts.
     """
 
-    def __init__(self, transform_output: tft.TFTransformOutput, recipe: Recipe) -> None:
+    def __init__(
+        self, transform_output: tft.TFTransformOutput, recipe: Recipe, takes_terms: bool = True
+    ) -> None:
         super().__init__(name="text_encoder")
         self.transform = transform_graph.TransformGraph(transform_output)
         self.columns = recipe.data.source_features
         self._source_tokenizer = tokenization.Tokenizer.of(recipe.data, "source")
         self._longest = recipe.decoding.length_buckets[-1]
+        self._takes_terms = takes_terms
+        self.glossary = None
+        if recipe.decoding.glossary and takes_terms:
+            self.glossary = DefaultGlossary(read_glossary(recipe.decoding.glossary).terms)
+        elif recipe.decoding.glossary:
+            progress.warn(
+                f"The head {recipe.model.head} cannot copy: its model is without the glossary of "
+                "decoding.glossary."
+            )
 
     def of_sources(self, source: tf.Tensor, columns: Sequence[tf.Tensor]) -> Features:
         """Returns the features of sources, after checking that there is at least one and none is
@@ -40,8 +60,13 @@ class TextEncoder(tf.Module):
             source: string `[N]`.
             columns: string `[N]` for each column of tags.
         """
+        if self.glossary:
+            source = self.glossary.mark(source)
         features = self._features(source, tf.zeros_like(source), columns)
         self._check("source text", features["source_ids"].row_lengths())
+        if not self._takes_terms:
+            has_term = tf.reduce_any(terms.is_term(features["source_tokens"].flat_values))
+            checks.check(~has_term, _NO_TERMS)
         return features
 
     def of_pairs(

@@ -28,6 +28,7 @@ class FeatureTables:
         dictionary_sources: from target word to its source words.
         translations: from source word to target word.
         lexicon_rows: from source word to the number of its line.
+        term_translations: from source word to the translation that a term of training has.
         characters: from character to its number.
     """
 
@@ -37,6 +38,7 @@ class FeatureTables:
     dictionary_sources: Table | None = None
     translations: Table | None = None
     lexicon_rows: Table | None = None
+    term_translations: Table | None = None
     characters: Table | None = None
 
 
@@ -121,5 +123,8 @@ def load_tables(folder: str, settings: TransformConfig, load: Load) -> FeatureTa
         else table(translate == "dictionary", dictionaries.TARGETS_FILE, text_table),
         lexicon_rows=lexicon_table(translation_lexicon.ROWS_FILE, key_table)
         if settings.get("lexicon_rows")
+        else None,
+        term_translations=lexicon_table(translation_lexicon.BEST_FILE, text_table)
+        if settings.get("term_share")
         else None,
     )

@@ -14,6 +14,7 @@ from pipeline.features import (
     pointer_labels,
     source_features,
     span_labels,
+    training_terms,
     vocabulary_files,
 )
 from pipeline.features.lookup_tables import (
@@ -28,6 +29,7 @@ from pipeline.features.table import Table
 from pipeline.lexicons import translation_lexicon
 from pipeline.recipes.settings import TransformConfig, TransformSettings
 from pipeline.text import characters, scripts, tokenization, units
+from pipeline.text.placeholders.syntax import PLACEHOLDER, TERM_CLASS
 from pipeline.text.units import GraphTokenizer
 
 
@@ -77,7 +79,11 @@ class PairPreprocessor:
         )
 
     def features(
-        self, source: tf.Tensor, target: tf.Tensor, tags: Mapping[str, tf.Tensor] | None = None
+        self,
+        source: tf.Tensor,
+        target: tf.Tensor,
+        tags: Mapping[str, tf.Tensor] | None = None,
+        is_training: tf.Tensor | None = None,
     ) -> dict[str, tf.RaggedTensor]:
         """Makes the features of a batch of pairs.
 
@@ -85,16 +91,25 @@ class PairPreprocessor:
             source: string `[batch]`.
             target: string `[batch]`; empty when only the source is known, as in serving.
             tags: from each of the settings' `source_features` to string `[batch]`.
+            is_training: bool `[batch]`, which pairs may get terms; none by default.
 
         Returns:
             Dict of ragged tensors `[batch, (length)]`, one for each name in
             `feature_names.FEATURES` and for those that the settings ask for.
         """
-        target_tokenizer = self.target_tokenizer or self.tokenizer
-        features = self.features_of_tokens(
-            self.tokenizer.tokenize(source), target_tokenizer.tokenize(target), tags
-        )
-        if self.settings.get("words"):
+        settings, target_tokenizer = self.settings, self.target_tokenizer or self.tokenizer
+        source_tokens = self.tokenizer.tokenize(source)
+        target_tokens = target_tokenizer.tokenize(target)
+        if settings.get("term_share") and is_training is not None:
+            source_tokens, target_tokens = training_terms.with_terms(
+                source_tokens,
+                target_tokens,
+                needed(self.tables.term_translations).lookup,
+                settings["term_share"],
+                is_training,
+            )
+        features = self.features_of_tokens(source_tokens, target_tokens, tags)
+        if settings.get("words"):
             features[feature_names.WORDS["source"]] = units.words_of(self.tokenizer, source)
             features[feature_names.WORDS["target"]] = units.words_of(target_tokenizer, target)
         return features
@@ -197,6 +212,8 @@ class PairPreprocessor:
         # A token that reads `[PAD]` is a word of a text that is already tokenized: it is unknown,
         # so it is copied.
         known = tf.where(known < joiner_id, tf.constant(-1, tf.int64), known)
+        if self.tokenizer.syntax.classes[0][0] == TERM_CLASS:
+            known = tf.where(known == joiner_id + 1, tf.constant(-1, tf.int64), known)
         if table is self.source_table and "entities" in self.settings:
             known = tf.where(known < table.size() - self.settings["entities"], known, -1)
         classes = protected_class_ids(tokens.flat_values, self.tokenizer.syntax)
@@ -240,6 +257,12 @@ class PairPreprocessor:
     def _characters(self, tokens: tf.RaggedTensor, word_length: int) -> tf.RaggedTensor:
         """Returns the characters of each token, ragged `[batch, (length * word_length)]`."""
         classes = protected_class_ids(tokens.flat_values, self.tokenizer.syntax)
+        # Where words are composed of characters, a term looks like a placeholder.
+        term, placeholder = (
+            tf.constant(tokenization.CLASS_TOKENS.index(name), tf.int64)
+            for name in (TERM_CLASS, PLACEHOLDER)
+        )
+        classes = tf.where(classes == term, placeholder, classes)
         unknown = self.source_table.lookup(tokens.flat_values) < 0
         unseen = unknown & (classes != tokenization.UNK_ID)
         lines = tf.where(unseen, characters.class_lines(classes), 0)

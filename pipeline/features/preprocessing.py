@@ -61,7 +61,11 @@ def preprocessing_fn(
     source, target, *tags = (
         tf.reshape(inputs[name], [-1]) for name in ("source", "target", *columns)
     )
-    features = preprocessor.features(source, target, dict(zip(columns, tags)))
+    is_training = None
+    if custom_config.get("term_share"):
+        # A served text is of no file.
+        is_training = tf.reshape(inputs["file"], [-1]) != ""
+    features = preprocessor.features(source, target, dict(zip(columns, tags)), is_training)
     if custom_config.get("corpora"):
         files = tf.reshape(inputs["file"], [-1])
         features[feature_names.CORPUS] = corpus_numbers(files, custom_config["corpora"])

@@ -16,7 +16,7 @@ def protected_class_ids(tokens: tf.Tensor, syntax: ProtectedSyntax | None = None
     syntax = syntax or syntax_of()
     ids = tf.fill(tf.shape(tokens), tf.constant(tokenization.UNK_ID, tf.int64))
     for name, pattern in reversed(syntax.classes):
-        class_id = tf.constant(tokenization.SPECIAL_TOKENS.index(name), tf.int64)
+        class_id = tf.constant(tokenization.CLASS_TOKENS.index(name), tf.int64)
         ids = tf.where(tf.strings.regex_full_match(tokens, pattern), class_id, ids)
     return ids
 

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_models.decoding import order
-from pipeline.text import token_roles
+from pipeline.text import terms, token_roles
 
 
 def is_blank(tokens: tf.Tensor) -> tf.Tensor:
@@ -74,7 +74,7 @@ def _token_roles(flat: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
     role = tf.fill(tf.shape(flat), token_roles.OTHER)
     for value, pattern in reversed(token_roles.ROLE_PATTERNS):
         role = tf.where(tf.strings.regex_full_match(flat, pattern), value, role)
-    return tf.where(kept, role, token_roles.OTHER)
+    return tf.where(kept & ~terms.is_term(flat), role, token_roles.OTHER)
 
 
 def _names(flat: tf.Tensor) -> tf.Tensor:

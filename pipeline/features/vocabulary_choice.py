@@ -1,5 +1,6 @@
 """Chooses the tokens of a vocabulary from the counted tokens."""
 
+import sys
 from collections.abc import Mapping
 
 from pipeline.features import pointer_labels
@@ -7,6 +8,8 @@ from pipeline.recipes.sections import VocabularyConfig
 from pipeline.recipes.settings import VocabularySettings
 from pipeline.text import tokenization, units
 from pipeline.text.placeholders import ProtectedSyntax, syntax_of
+from pipeline.text.placeholders.syntax import TERM_CLASS
+from pipeline.text.preset_units import possible_units
 
 
 def choose_side(
@@ -25,13 +28,20 @@ def choose_side(
         settings: how its texts are cut, and how many entities have ids of their own.
         subwords_uri: what Subwords wrote, where words are cut into units.
     """
-    syntax = units.word_tokenizer(settings, side).syntax
+    tokenizer = units.word_tokenizer(settings, side)
+    syntax = tokenizer.syntax
+    if tokenizer.terms:
+        # The first behind the special tokens; see `tokenization.CLASS_TOKENS`.
+        counts = {**counts, TERM_CLASS: sys.maxsize}
     if units.cuts(settings, side):
         if subwords_uri is None:
             raise ValueError("Units other than words need the folder of the Subwords artifact.")
         model = units.read_model(subwords_uri, side)
-        touching = units.word_tokenizer(settings, side).kind == "text"
-        tokens = choose_units(counts, model, config.protected_min_count, touching, syntax)
+        touching = tokenizer.kind == "text"
+        if settings["units"] == "preset":
+            tokens = choose_preset_units(counts, model, config, syntax)
+        else:
+            tokens = choose_units(counts, model, config.protected_min_count, touching, syntax)
     else:
         size = config.source_size if side == "source" else config.target_size
         tokens = choose_tokens(counts, size, config.min_count, config.protected_min_count, syntax)
@@ -104,4 +114,28 @@ def choose_units(
     counts = {**dict.fromkeys(units.possible_units(model, touching), 0), **counts}
     return choose_tokens(
         counts, len(tokenization.SPECIAL_TOKENS) + len(counts), 0, protected_min_count, syntax
+    )
+
+
+def choose_preset_units(
+    counts: Mapping[str, int], model: bytes, config: VocabularyConfig, syntax: ProtectedSyntax
+) -> list[str]:
+    """Returns the vocabulary of a side whose texts are cut as a pre-trained model cuts them.
+
+    It has all units of that model, and new ones: characters that the model does not know, white
+    space and protected tokens, if they are frequent.
+
+    Args:
+        counts: from unit to count.
+        model: the side's sentencepiece model.
+        config: the recipe's section `vocabulary`; no size limits it.
+        syntax: what is protected.
+
+    Returns:
+        As `choose_tokens`.
+    """
+    own = {unit: max(counts.get(unit, 0), config.min_count) for unit in possible_units(model)}
+    size = len(tokenization.SPECIAL_TOKENS) + len(counts) + len(own)
+    return choose_tokens(
+        {**counts, **own}, size, config.min_count, config.protected_min_count, syntax
     )

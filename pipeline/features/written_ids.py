@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DecodingConfig
-from pipeline.text import tokenization, units
+from pipeline.text import preset_units, terms, tokenization, units
 from pipeline.text.keeping_apart import keep_apart
 
 
@@ -32,6 +32,7 @@ class IdWriter(tf.Module):
         super().__init__(name=name)
         self._vocabulary = vocabulary
         self._tokenizer = tokenization.Tokenizer.of(recipe.data)
+        self._has_marks = recipe.data.units == "preset"
         self.byte_table = units.byte_table() if recipe.data.units != "words" else None
 
     def texts_of(self, tokens: tf.Tensor, lengths: tf.Tensor, copy_tokens: tf.Tensor) -> tf.Tensor:
@@ -69,11 +70,20 @@ class IdWriter(tf.Module):
         return tf.where(inside, surface, "")
 
     def texts(self, surfaces: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-        """Returns the texts of what `surfaces` returned, string `[N, K]`."""
-        flat = tf.reshape(surfaces, [-1, tf.shape(surfaces)[2]])
-        ragged = tf.RaggedTensor.from_tensor(flat, lengths=tf.reshape(lengths, [-1]))
+        """Returns the texts of what `surfaces` returned, string `[N, K]`; terms are written."""
+        shape = [-1, tf.shape(surfaces)[2]]
+        lengths_of_rows = tf.reshape(lengths, [-1])
+
+        def ragged(values: tf.Tensor) -> tf.RaggedTensor:
+            return tf.RaggedTensor.from_tensor(tf.reshape(values, shape), lengths=lengths_of_rows)
+
+        tokens = ragged(terms.written(surfaces))
+        fixed = ragged(terms.is_term(surfaces)).flat_values
+        if self._has_marks:
+            fixed = tf.boolean_mask(fixed, tokens.flat_values != preset_units.MARK)
+            tokens = preset_units.drop_marks(tokens)
         if self.byte_table:
-            texts = units.detokenize(ragged, self.byte_table, self._tokenizer)
+            texts = units.detokenize(tokens, self.byte_table, self._tokenizer, fixed)
         else:
-            texts = self._tokenizer.detokenize(keep_apart(ragged, self._tokenizer))
+            texts = self._tokenizer.detokenize(keep_apart(tokens, self._tokenizer, fixed))
         return tf.reshape(texts, tf.shape(lengths))

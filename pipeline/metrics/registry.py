@@ -22,6 +22,7 @@ from pipeline.metrics.sacrebleu_metrics import Bleu, BleuByLength, Chrf, Ter
 from pipeline.metrics.scored_texts import TrainingWords
 from pipeline.metrics.scoring_options import DEFAULT_OPTIONS, ScoringOptions
 from pipeline.metrics.tag_validity import TagValidity
+from pipeline.metrics.term_fidelity import TermFidelity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +69,7 @@ _METRICS = {
         "Protected-token fidelity", functools.partial(Fidelity, "protected")
     ),
     "tag_validity": _Entry("Tag validity", TagValidity),
+    "term_fidelity": _Entry("Term fidelity", TermFidelity),
     "copy_rate": _Entry("Copy rate", CopyRate, is_neutral=True),
     "copy_precision": _Entry("Copy precision", CopyPrecision),
     "unseen_copies": _Entry("Unseen words copied", UnseenCopies),

@@ -25,6 +25,7 @@ class ScoringOptions:
             `pipeline.text.placeholders.DIALECTS`.
         placeholder_patterns: further patterns of placeholders.
         database: path of the SQLite file that `execution_accuracy` runs queries on.
+        glossary: path of the glossary that `term_fidelity` looks for.
         bootstrap_samples: resampled test sets behind each interval; 0 for no intervals.
         seed: seed of the resampling; the default is sacrebleu's.
         trials: how often a test by randomisation swaps segments; the default is sacrebleu's.
@@ -36,6 +37,7 @@ class ScoringOptions:
     placeholders: tuple[str, ...] = DEFAULT_PLACEHOLDERS
     placeholder_patterns: tuple[str, ...] = ()
     database: str | None = None
+    glossary: str | None = None
     bootstrap_samples: int = 1000
     seed: int = DEFAULT_SEED
     trials: int = 10000
@@ -63,6 +65,7 @@ class ScoringOptions:
             placeholders=recipe.data.placeholders,
             placeholder_patterns=recipe.data.placeholder_patterns,
             database=recipe.evaluation.database or None,
+            glossary=recipe.decoding.glossary or None,
             bootstrap_samples=bootstrap_samples,
         )
 

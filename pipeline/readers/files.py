@@ -4,12 +4,21 @@ Local files need only Python; addresses with a scheme go through TFX, imported o
 """
 
 import codecs
+import gzip
+import io
 import os
+import zlib
 from collections.abc import Iterator, Sequence
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from pipeline.common.whole_files import is_remote
+from pipeline.readers import DataError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+#: The suffix of a compressed file.
+GZ = ".gz"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLOCK = 1 << 20
 
@@ -59,7 +68,7 @@ class Files(Protocol):
         """Returns the names of the files and folders in a folder."""
 
     def open(self, path: str) -> IO[bytes]:
-        """Opens a file for reading bytes."""
+        """Opens a file for reading bytes, which are unpacked if its name ends in `.gz`."""
 
 
 def files_for(path: str) -> Files:
@@ -84,7 +93,7 @@ class LocalFiles:
 
     def open(self, path: str) -> IO[bytes]:
         """See `Files`."""
-        return open(path, "rb")
+        return _unpacked(path, open(path, "rb"))
 
 
 class RemoteFiles:
@@ -109,8 +118,52 @@ class RemoteFiles:
 
     def open(self, path: str) -> IO[bytes]:
         """See `Files`."""
-        file: IO[bytes] = self._fileio.open(path, "rb")
+        return _unpacked(path, self._fileio.open(path, "rb"))
+
+
+def without_gz(name: str) -> str:
+    """Returns the name of a file without the suffix `.gz`."""
+    return name[: -len(GZ)] if name.lower().endswith(GZ) else name
+
+
+def _unpacked(path: str, file: IO[bytes]) -> IO[bytes]:
+    if without_gz(path) == path:
         return file
+    return io.BufferedReader(_Unpacked(path, file), _BLOCK)
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a gzip file.
+
+    Args:
+        path: its name in messages.
+        file: the file; it is closed with this one.
+    """
+
+    def __init__(self, path: str, file: IO[bytes]) -> None:
+        super().__init__()
+        self._path, self._file = path, file
+        self._content = gzip.GzipFile(fileobj=file)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer).cast("B")
+        try:
+            block = self._content.read(len(view))
+        # EOFError: it ends early.
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+            reason = str(error).rstrip(".")
+            raise DataError(
+                f"{self._path} is no whole gzip file ({reason}): compress it again, or remove it."
+            ) from None
+        view[: len(block)] = block
+        return len(block)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def _absolute(path: str) -> str:

@@ -16,6 +16,7 @@ from pipeline.readers.gettext_catalogues import check_gettext, read_gettext
 from pipeline.readers.input_plan import InputPlan, InputUnit
 from pipeline.readers.json_lines import check_jsonl, read_jsonl
 from pipeline.readers.records import Record
+from pipeline.readers.translation_units import check_tmx, check_xliff, read_tmx, read_xliff
 from pipeline.readers.tsv_files import check_tsv, read_tsv
 from pipeline.recipes.sections import DataConfig
 
@@ -55,6 +56,12 @@ FORMATS = {
         has_columns=False,
         is_utf8=False,
         rejects_files=True,
+    ),
+    "tmx": Format(
+        (".tmx",), check_tmx, read_tmx, has_columns=False, is_utf8=False, rejects_files=True
+    ),
+    "xliff": Format(
+        (".xlf", ".xliff"), check_xliff, read_xliff, has_columns=False, rejects_files=True
     ),
 }
 

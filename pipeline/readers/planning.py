@@ -16,6 +16,7 @@ from pipeline.readers.files import (
     raw_lines,
     resolve_data_path,
     split_base,
+    without_gz,
 )
 from pipeline.readers.formats import FORMATS
 from pipeline.readers.input_plan import InputPlan, InputUnit
@@ -32,7 +33,7 @@ _READABLE = (
     ", ".join(
         f"{suffix} with tabs" if suffix == _WITH_TABS else suffix for suffix in _FORMAT_OF_SUFFIX
     )
-    + ", or two files .{0} and .{1}"
+    + ", or two files .{0} and .{1}; each may be compressed, .gz"
 )
 
 
@@ -42,11 +43,13 @@ def aligned_partners(path: str, data_config: DataConfig) -> tuple[str, ...]:
     `train.en` and `train.fr` both give `("train.en", "train.fr")` for English to French. No file is
     looked up.
     """
-    stem, extension = os.path.splitext(path)
+    name = without_gz(path)
+    stem, extension = os.path.splitext(name)
     extensions = f".{data_config.source_language}", f".{data_config.target_language}"
     if extension not in extensions or extensions[0] == extensions[1]:
         return (path,)
-    return stem + extensions[0], stem + extensions[1]
+    gz = path[len(name) :]
+    return stem + extensions[0] + gz, stem + extensions[1] + gz
 
 
 def plan_inputs(data_path: str | os.PathLike[str], data_config: DataConfig) -> InputPlan:
@@ -126,7 +129,7 @@ def readable_patterns(data_config: DataConfig) -> list[str]:
         languages = dict.fromkeys((data_config.source_language, data_config.target_language))
         if len(languages) == 2:
             patterns += [f".{glob.escape(language)}" for language in languages]
-    return [f"[!.]*{pattern}" for pattern in patterns]
+    return [f"[!.]*{pattern}{gz}" for pattern in patterns for gz in ("", "[.][gG][zZ]")]
 
 
 def _unit(format_: str, base: str, names: Sequence[str], split: str = "") -> InputUnit:
@@ -139,7 +142,7 @@ def _format_of(path: str, config: DataConfig, files: Files) -> str | None:
     """Returns the format by the file's extension, or None if it is unknown."""
     if len(aligned_partners(path, config)) == 2:
         return "lines"
-    extension = os.path.splitext(path)[1].lower()
+    extension = os.path.splitext(without_gz(path))[1].lower()
     format_ = _FORMAT_OF_SUFFIX.get(extension)
     if extension == _WITH_TABS and config.format == "auto" and not _has_tabs(path, files):
         return None

@@ -16,9 +16,15 @@ _REJECT_TEXT_LIMIT = 1000
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _ESCAPED = re.compile(r"[\\\t\n\r]")
 _HELD_BACK = "also in a given "
-#: The kind of reject that is not an error of the data: a plural form that translates neither the
+#: A kind of reject that is not an error of the data: a plural form that translates neither the
 #: singular nor the plural of its entry.
 LEFT_OUT = "plural form left out"
+#: Another: a unit of a memory in other languages than the recipe's.
+OTHER_LANGUAGES = "no text in this language"
+#: Another: a text that is marked as one that stays as it is.
+NOT_TRANSLATABLE = "not to be translated"
+#: All of them.
+NO_ERRORS = frozenset({LEFT_OUT, OTHER_LANGUAGES, NOT_TRANSLATABLE})
 
 
 class Pair(typing.NamedTuple):

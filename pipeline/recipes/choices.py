@@ -1,6 +1,6 @@
 """What a recipe can name: tasks, formats, heads, compositions, slices and metrics."""
 
-# The heads that a recipe can name. `softmax` copies nothing. `keras_models.heads.registry` has the
+# The heads that a recipe can name. `softmax` copies nothing. `keras_models.heads.HEADS` has the
 # layers.
 HEADS = (
     "softmax",
@@ -29,7 +29,7 @@ COMPOSITIONS = (
     *(f"lookup+{name}" for name in CHARACTER_COMPOSITIONS),
 )
 # The formats that `pipeline.readers` reads.
-FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext")
+FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext", "tmx", "xliff")
 # The dialects of placeholders; `pipeline.text.placeholders` has them.
 PLACEHOLDER_DIALECTS = (
     *("template", "icu", "fluent", "javascript", "python-brace", "csharp", "ruby", "symfony"),
@@ -68,6 +68,7 @@ METRIC_RANGES = {
     "placeholder_fidelity": 1.0,
     "protected_fidelity": 1.0,
     "tag_validity": 1.0,
+    "term_fidelity": 1.0,
     "copy_rate": 1.0,
     "copy_precision": 1.0,
     "repetition_rate": 1.0,
@@ -94,5 +95,7 @@ SELECTION_METRICS = (
     "token_accuracy",
 )
 
+#: The parts of a network that `training.frozen` can name.
+PARTS = ("embeddings", "encoder", "decoder")
 #: The value of `training.initialize_from` that names the newest version in the run's own folder.
 LAST_PUSHED = "last pushed"

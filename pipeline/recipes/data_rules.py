@@ -110,6 +110,11 @@ def check_units(recipe: RecipeKeys) -> None:
             "The recipe key 'data.source_units' needs 'data.units' other than \"words\": it keeps "
             "source words whole where target words are cut."
         )
+    if data.units == "preset" and recipe.model.body != "keras_hub":
+        raise RecipeError(
+            "The recipe key 'data.units' = \"preset\" needs 'model.body' = \"keras_hub\": it takes "
+            "the tokens of a pre-trained model."
+        )
     if data.source_units and recipe.vocabulary.joint:
         raise RecipeError(
             "The recipe key 'vocabulary.joint' must be false: 'data.source_units' cuts the two "

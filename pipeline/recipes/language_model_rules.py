@@ -34,6 +34,14 @@ def _check_data(recipe: RecipeKeys) -> None:
             "The recipe key 'lexicon.kind' must be \"none\" for a language model: its text is in "
             "one language."
         )
+    for key, value in (
+        ("decoding.glossary", recipe.decoding.glossary),
+        ("data.term_share", recipe.data.term_share),
+    ):
+        if value:
+            raise RecipeError(
+                f"The recipe key '{key}' must not be set for a language model: it has no source."
+            )
     if recipe.decoding.shortlist_size:
         raise RecipeError(
             "The recipe key 'decoding.shortlist_size' must be 0 for a language model: it needs a "

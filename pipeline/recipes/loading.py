@@ -69,7 +69,7 @@ def load_recipe(name_or_path: str | os.PathLike[str], overrides: Iterable[str] =
 
 
 def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
-    """Returns the recipe with its database and lexicons resolved relative to the data.
+    """Returns the recipe with its database, lexicons and glossary resolved relative to the data.
 
     Their paths become absolute, or addresses.
 
@@ -85,6 +85,11 @@ def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
             path if not path or os.path.isabs(path) or "://" in path else os.path.join(folder, path)
         )
 
+    def preset(path: str) -> str:
+        # A name is no folder, and stays.
+        folders = [place for place in (beside(path), path) if path and os.path.isdir(place)]
+        return os.path.abspath(folders[0]) if folders else path
+
     data, evaluation, model = recipe.data, recipe.evaluation, recipe.model
     return dataclasses.replace(
         recipe,
@@ -93,9 +98,11 @@ def with_database_path(recipe: Recipe, data_path: str) -> Recipe:
         ),
         model=dataclasses.replace(
             model,
+            preset=preset(model.preset),
             source_vectors=beside(model.source_vectors),
             target_vectors=beside(model.target_vectors),
         ),
+        decoding=dataclasses.replace(recipe.decoding, glossary=beside(recipe.decoding.glossary)),
         evaluation=dataclasses.replace(evaluation, database=beside(evaluation.database)),
     )
 

@@ -17,7 +17,7 @@ def check_model(recipe: RecipeKeys) -> None:
             "The recipe key 'model.embedding_size' must be even: 'bilstm' composes words in two "
             "directions."
         )
-    if model.body == "transformer":
+    if model.body in ("transformer", "keras_hub"):
         for key, default in (
             ("attention", "none"),
             ("encoder", "cnn"),
@@ -30,6 +30,9 @@ def check_model(recipe: RecipeKeys) -> None:
                     f"The recipe key 'model.{key}' ({str(default).lower()}) needs 'model.body' = "
                     '"rnn": the transformer has none.'
                 )
+    if model.body == "keras_hub":
+        _check_preset(recipe)
+    elif model.body == "transformer":
         if model.hidden_size % model.attention_heads or model.hidden_size % 2:
             raise RecipeError(
                 f"The recipe key 'model.hidden_size' ({model.hidden_size}) must be even and "
@@ -49,6 +52,8 @@ def check_model(recipe: RecipeKeys) -> None:
             f"The recipe key 'model.initial_range' ({model.initial_range}) needs 'model.body' = "
             '"rnn" and \'model.encoder\' = "rnn": other layers are drawn by sizes of their own.'
         )
+    if model.preset and model.body != "keras_hub":
+        raise RecipeError("The recipe key 'model.preset' needs 'model.body' = \"keras_hub\".")
     for key, head in recipe.heads.items():
         if model.attention == "none" and head in ATTENTIVE_HEADS:
             raise RecipeError(
@@ -89,6 +94,27 @@ def check_model(recipe: RecipeKeys) -> None:
             )
 
 
+def _check_preset(recipe: RecipeKeys) -> None:
+    model, needs = recipe.model, "The recipe key 'model.body' = \"keras_hub\" needs"
+    if not model.preset:
+        raise RecipeError(f"{needs} the name or the folder of a pre-trained model: 'model.preset'.")
+    if recipe.data.units != "preset":
+        raise RecipeError(
+            f"{needs} 'data.units' = \"preset\", the preset's own tokens; got "
+            f"{recipe.data.units!r}."
+        )
+    if recipe.data.source_units:
+        raise RecipeError(f"{needs} 'data.source_units' = \"\": the preset cuts both sides.")
+    if model.composition != "lookup":
+        raise RecipeError(
+            f"{needs} 'model.composition' = \"lookup\", as the preset's words are; got "
+            f"{model.composition!r}."
+        )
+    for key in ("source_vectors", "target_vectors"):
+        if getattr(model, key):
+            raise RecipeError(f"{needs} no 'model.{key}': the preset has vectors of words.")
+
+
 def _check_dropouts(recipe: RecipeKeys) -> None:
     model = recipe.model
     for key, body in (
@@ -120,7 +146,7 @@ def _check_vectors(recipe: RecipeKeys) -> None:
 
 
 def _check_guidance(recipe: RecipeKeys) -> None:
-    if not recipe.training.guided_alignment_weight or recipe.model.body == "transformer":
+    if not recipe.training.guided_alignment_weight or recipe.model.body != "rnn":
         return
     key = "The recipe key 'training.guided_alignment_weight'"
     if recipe.model.segments:

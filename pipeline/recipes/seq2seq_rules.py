@@ -13,6 +13,7 @@ from pipeline.recipes.data_rules import (
 )
 from pipeline.recipes.evaluation_rules import check_evaluation
 from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.glossary_rules import check_glossary
 from pipeline.recipes.lexicon_rules import check_lexicons
 from pipeline.recipes.model_rules import check_model, check_segmentation
 from pipeline.recipes.recipe_keys import RecipeKeys
@@ -66,6 +67,7 @@ def check_together(recipe: RecipeKeys) -> None:
             f"'model.max_span' ({recipe.model.max_span})."
         )
     check_lexicons(recipe)
+    check_glossary(recipe)
     check_source_features(recipe.data)
     check_training(recipe)
     check_mixture(recipe)

@@ -17,11 +17,13 @@ class TokenizerSettings(_TokenizerKind, total=False):
     Attributes:
         kind, lowercase: how texts are cut.
         dialects: the dialects of placeholders, where they are not the default.
+        terms: true where the training has terms of a glossary.
         own_patterns: further patterns of placeholders.
     """
 
     dialects: list[str]
     own_patterns: list[str]
+    terms: bool
 
 
 class _Tokenizers(TypedDict):
@@ -48,13 +50,15 @@ class TextSettings(_Tokenizers, TaskTextSettings, total=False):
         tokenization: the version of the rules by which texts are cut, so that artifacts of other
             rules are not taken from a cache.
         source_tokenizer: cuts those of the source, if it differs.
-        units: what words are cut into: `"characters"` or `"subwords"`.
+        units: what words are cut into: `"characters"`, `"subwords"` or `"preset"`.
+        preset: the pre-trained model whose units they are.
         source_units: `"words"` where the source's words stay whole.
     """
 
     tokenization: int
     source_tokenizer: TokenizerSettings
     units: str
+    preset: str
     source_units: str
 
 
@@ -116,6 +120,7 @@ class TransformSettings(TextSettings, total=False):
         surface_features: features that the graph makes of the source's tokens.
         corpora: patterns of the files of each corpus of a mixture.
         words: true where training cuts words into other units in each epoch.
+        term_share: the share of training pairs with terms of a glossary.
     """
 
     spans: SpanSettings
@@ -131,6 +136,7 @@ class TransformSettings(TextSettings, total=False):
     surface_features: list[str]
     corpora: list[str]
     words: bool
+    term_share: float
 
 
 class TransformConfig(TransformSettings, total=False):

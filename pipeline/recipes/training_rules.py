@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from pipeline.recipes.fields import RecipeError
+from pipeline.recipes.choices import PARTS
+from pipeline.recipes.fields import RecipeError, suggestion
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.recipes.sections import TrainingConfig
 
@@ -58,6 +59,7 @@ def check_training(recipe: RecipeKeys) -> None:
             "The recipe key 'training.deterministic' needs 'training.workers' = 1: the order in "
             "which several workers add up gradients is not fixed."
         )
+    _check_parts(recipe)
     if training.label_smoothing:
         _check_label_smoothing(recipe)
     if training.subword_sampling != "none":
@@ -104,6 +106,25 @@ def _check_optimizer(training: TrainingConfig) -> None:
         raise RecipeError(
             "The recipe key 'training.momentum' needs 'training.optimizer' = \"sgd\"."
         )
+
+
+def _check_parts(recipe: RecipeKeys) -> None:
+    training = recipe.training
+    for part in training.frozen:
+        if part not in PARTS:
+            raise RecipeError(
+                f"The recipe key 'training.frozen' cannot name {part!r}{suggestion(part, PARTS)} "
+                f"The parts are: {', '.join(PARTS)}."
+            )
+    for key, is_set in (
+        ("frozen", bool(training.frozen)),
+        ("layer_decay", training.layer_decay != 1.0),
+    ):
+        if is_set and recipe.model.body == "rnn":
+            raise RecipeError(
+                f"The recipe key 'training.{key}' needs 'model.body' = \"transformer\" or "
+                '"keras_hub": its layers are trained apart.'
+            )
 
 
 def _check_ensemble(recipe: RecipeKeys) -> None:
@@ -158,6 +179,11 @@ def _check_subword_sampling(recipe: RecipeKeys) -> None:
     if data.units != "subwords":
         raise RecipeError(
             "The recipe key 'training.subword_sampling' needs 'data.units' = \"subwords\"."
+        )
+    if data.term_share:
+        raise RecipeError(
+            "The recipe key 'training.subword_sampling' must be \"none\" with a 'data.term_share': "
+            "the words of a training pair's terms are not cut."
         )
     if sampling != "target" and data.source_units:
         raise RecipeError(

@@ -40,12 +40,16 @@ def text_settings(recipe: RecipeKeys) -> TextSettings:
         tokenizer["dialects"] = list(data.placeholders)
     if data.placeholder_patterns:
         tokenizer["own_patterns"] = list(data.placeholder_patterns)
+    if data.term_share:
+        tokenizer["terms"] = True
     settings: TextSettings = {"tokenizer": tokenizer, "tokenization": TOKENIZATION_VERSION}
     if data.source_tokenization:
         settings["source_tokenizer"] = {**tokenizer, "kind": data.source_tokenization}
     settings.update(cast(TextSettings, rules_of(recipe).text_settings(recipe)))
     if data.units != "words":
         settings["units"] = data.units
+        if data.units == "preset":
+            settings["preset"] = recipe.model.preset
         if data.source_units:
             settings["source_units"] = data.source_units
     return settings
@@ -156,6 +160,7 @@ def reads_lexicon(recipe: RecipeKeys) -> bool:
         recipe.decoding.replace_unknown == "lexicon"
         or reads_lexicon_rows(recipe)
         or guided_by_lexicon(recipe)
+        or recipe.data.term_share > 0
     )
 
 
@@ -211,6 +216,8 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
         settings["source_features"] = list(data.source_features)
     if data.surface_features:
         settings["surface_features"] = list(data.surface_features)
+    if data.term_share:
+        settings["term_share"] = data.term_share
     if data.corpora:
         settings["corpora"] = list(data.corpora)
     if recipe.training.subword_sampling != "none":

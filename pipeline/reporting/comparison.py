@@ -214,6 +214,7 @@ def _tested(groups: Sequence[_Group], samples: int) -> RunFacts:
         placeholders=data.get("placeholders", DEFAULT_PLACEHOLDERS),
         placeholder_patterns=data.get("placeholder_patterns", ()),
         database=evaluation.get("database") or None,
+        glossary=recipe.get("decoding", {}).get("glossary") or None,
         bootstrap_samples=samples,
     )
     outputs = [[records or [] for records in group.outputs] for group in groups]
@@ -247,12 +248,13 @@ def _tested(groups: Sequence[_Group], samples: int) -> RunFacts:
 def _testable(name: str, options: ScoringOptions) -> bool:
     """Whether a metric can be measured on the outputs alone.
 
-    It cannot with training text, a model's scores, or a database that is gone.
+    It cannot with training text, a model's scores, or a database or glossary that is gone.
     """
     metric = registry.metric_class(name)
     if name not in registry.METRICS or metric.needs_training_words or metric.needs_scores:
         return False
-    return name != "execution_accuracy" or os.path.isfile(options.database or "")
+    needed = {"execution_accuracy": options.database, "term_fidelity": options.glossary}
+    return name not in needed or os.path.isfile(needed[name] or "")
 
 
 def _recipe_differences(recipes: Sequence[Mapping[str, Any]]) -> list[RecipeDifference]:

@@ -23,6 +23,8 @@ from pipeline.recipes.recipe import Recipe
 from pipeline.runners import run_folder
 from pipeline.runners.run_error import RunError as RunError
 from pipeline.tasks import task_of
+from pipeline.text import presets
+from serving import glossary_files
 
 if TYPE_CHECKING:
     from pipeline.graph import PipelineSettings
@@ -89,6 +91,7 @@ def run(
 
     Raises:
         pipeline.readers.DataError: the data or a lexicon cannot be read; nothing has been written.
+        serving.errors.RequestError: the glossary of `decoding.glossary` cannot be used.
         pipeline.metrics.sql_execution.SqlExecutionError: the same for the database of
             `evaluation.database`.
         RunError: the folder cannot be used, another run is using it, or a component failed.
@@ -115,6 +118,9 @@ def _checked_inputs(recipe: Recipe, data_path: str, folder: pathlib.Path) -> _In
     recipe = loading.with_database_path(recipe, resolve_data_path(data_path))
     dictionaries.check(recipe)
     pretrained_vectors.check(recipe)
+    presets.check(recipe)
+    if recipe.decoding.glossary:
+        glossary_files.read_glossary(recipe.decoding.glossary)
     if recipe.evaluation.database:
         sql_execution.SqlExecutor(recipe.evaluation.database).close()
     return _Inputs(recipe, data_path, plan, initial)

@@ -27,12 +27,15 @@ class _Spans(NamedTuple):
     ends: "tf.Tensor"
 
 
-def keep_apart(tokens: "tf.RaggedTensor", tokenizer: Tokenizer) -> "tf.RaggedTensor":
+def keep_apart(
+    tokens: "tf.RaggedTensor", tokenizer: Tokenizer, fixed: "tf.Tensor | None" = None
+) -> "tf.RaggedTensor":
     """Changes tokens so that their text, cut again, holds their protected tokens and no others.
 
     Args:
         tokens: ragged string `[batch, (tokens)]`, with joiners where they touch.
         tokenizer: what joins them.
+        fixed: bool, over the flat values: tokens that are never dropped; by default none.
 
     Returns:
         Like `tokens`: with fewer joiners where they would make other protected tokens.
@@ -45,24 +48,33 @@ def keep_apart(tokens: "tf.RaggedTensor", tokenizer: Tokenizer) -> "tf.RaggedTen
     spec = tf.TensorShape([None])
 
     def step(
-        values: "tf.Tensor", protected: "tf.Tensor", splits: "tf.Tensor", _: "tf.Tensor"
-    ) -> tuple["tf.Tensor", "tf.Tensor", "tf.Tensor", "tf.Tensor"]:
+        values: "tf.Tensor",
+        protected: "tf.Tensor",
+        fixed: "tf.Tensor",
+        splits: "tf.Tensor",
+        _: "tf.Tensor",
+    ) -> tuple["tf.Tensor", "tf.Tensor", "tf.Tensor", "tf.Tensor", "tf.Tensor"]:
         ragged = tf.RaggedTensor.from_row_splits(values, splits, validate=False)
-        apart, protected, changed = _part(ragged, protected, tokenizer)
-        return apart.flat_values, protected, apart.row_splits, changed
+        apart, keep, changed = _part(ragged, protected, fixed, tokenizer)
+        protected, fixed = tf.boolean_mask(protected, keep), tf.boolean_mask(fixed, keep)
+        changed &= _is_unsafe(apart, protected, tokenizer)
+        return apart.flat_values, protected, fixed, apart.row_splits, changed
 
     # Protected tokens are known now: a punctuation mark without its joiners may look like one.
     protected = tf.strings.regex_full_match(tokens.flat_values, tokenizer.syntax.pattern)
-    values, _, splits, _ = tf.while_loop(
-        lambda values, protected, splits, changed: changed,
+    if fixed is None:
+        fixed = tf.zeros_like(protected)
+    values, _, _, splits, _ = tf.while_loop(
+        lambda values, protected, fixed, splits, changed: changed,
         step,
         (
             tokens.flat_values,
             protected,
+            fixed,
             tokens.row_splits,
             _is_unsafe(tokens, protected, tokenizer),
         ),
-        shape_invariants=(spec, spec, tokens.row_splits.shape, tf.TensorShape([])),
+        shape_invariants=(spec, spec, spec, tokens.row_splits.shape, tf.TensorShape([])),
     )
     return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
 
@@ -113,11 +125,11 @@ def _touches_next(tokens: "tf.RaggedTensor", tokenizer: Tokenizer) -> "tf.Tensor
 
 
 def _part(
-    tokens: "tf.RaggedTensor", protected: "tf.Tensor", tokenizer: Tokenizer
+    tokens: "tf.RaggedTensor", protected: "tf.Tensor", fixed: "tf.Tensor", tokenizer: Tokenizer
 ) -> tuple["tf.RaggedTensor", "tf.Tensor", "tf.Tensor"]:
     """Separates tokens once, where they make other protected ones.
 
-    Returns the tokens, which of them are protected, and whether to look again.
+    Returns the tokens, which of the former ones they are, and whether anything changed.
     """
     import tensorflow as tf
 
@@ -163,16 +175,14 @@ def _part(
         (foreign.begins <= starts[:, tf.newaxis]) & (starts[:, tf.newaxis] < foreign.ends)
     )
     goes = tf.gather(tf.concat([in_foreign, [False]], axis=0), piece) & is_piece & ~protected
-    goes &= tf.strings.regex_full_match(bare, _CAN_GO) & ~parted
+    goes &= tf.strings.regex_full_match(bare, _CAN_GO) & ~parted & ~fixed
     keep = ~(removed | goes)
     kept = tf.RaggedTensor.from_row_splits(
         tf.boolean_mask(new, keep),
         tf.gather(tf.concat([[0], tf.cumsum(tf.cast(keep, tf.int64))], axis=0), tokens.row_splits),
         validate=False,
     )
-    changed = (parted | tf.reduce_any(goes)) & (number > 0)
-    protected = tf.boolean_mask(protected, keep)
-    return kept, protected, changed & _is_unsafe(kept, protected, tokenizer)
+    return kept, keep, (parted | tf.reduce_any(goes)) & (number > 0)
 
 
 def _offsets(texts: "tf.Tensor", mark: str) -> tuple["tf.Tensor", "tf.Tensor"]:

@@ -25,7 +25,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
-from pipeline.text import white_space
+from pipeline.text import character_cut, terms, white_space
+from pipeline.text.character_cut import BREAK, CONTROL, MARKS
+from pipeline.text.character_cut import CHARACTER as CHARACTER
+from pipeline.text.character_cut import split_characters as split_characters
 from pipeline.text.placeholders import syntax_of
 from pipeline.text.placeholders.protected_syntax import (
     BEGIN_MARK,
@@ -34,7 +37,14 @@ from pipeline.text.placeholders.protected_syntax import (
     ProtectedSyntax,
     compiled,
 )
-from pipeline.text.placeholders.syntax import OPTION, PLACEHOLDER, SPACE, TAG, URL
+from pipeline.text.placeholders.syntax import (
+    OPTION,
+    PLACEHOLDER,
+    SPACE,
+    TAG,
+    TERM_CLASS,
+    URL,
+)
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -48,6 +58,8 @@ JOINER_IN_TEXT = "■"
 # Ids 0 to 3 are fixed by the design; the classes of protected tokens follow, then the joiner.
 PAD, UNK, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
 SPECIAL_TOKENS = (PAD, UNK, START, END, PLACEHOLDER, TAG, URL, OPTION, JOINER)
+#: Those, and the one behind them in vocabularies of a training with terms.
+CLASS_TOKENS = (*SPECIAL_TOKENS, TERM_CLASS)
 PAD_ID, UNK_ID, START_ID, END_ID = 0, 1, 2, 3
 
 # Words keep inner hyphens, dots, slashes, @ and colons, so that identifiers such as
@@ -60,15 +72,8 @@ _ELISION = r"(?i:(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’])"
 # French high punctuation keeps its no-break space, so that typography survives the round trip.
 _PUNCTUATION = rf"«{_NBSP}|{_NBSP}[»:;!?%]|[^\t-\r \x1c-\x1f]"
 _TOKEN = f"{MARKED}|{_ELISION}|{_WORD}|{_PUNCTUATION}|{white_space.PATTERN}"
-
-# A character as a reader takes it: a letter with the marks that belong to it, whatever the script
-# (a grapheme cluster, as far as Unicode's categories tell: marks follow their base, and what a
-# zero-width joiner joins is one).
-CHARACTER = r"\P{M}(?:\p{M}|\x{200D}\P{M})*|\p{M}+"
-# Marks the end of a token temporarily; no text contains it.
-_BREAK = "\x1f"
-_CONTROL = r"[\x00\x1c-\x1f]"
-_MARKS = f"[{BEGIN_MARK}{END_MARK}]"
+# What stands between white space and protected tokens.
+_PART = f"{MARKED}|[^{BEGIN_MARK}{END_MARK}\t-\r \x1c-\x1f]+|{white_space.PATTERN}"
 
 
 class _Piece(NamedTuple):
@@ -90,7 +95,7 @@ class _Piece(NamedTuple):
 def _pieces(text: str, syntax: ProtectedSyntax) -> Iterator[_Piece]:
     """Yields the tokens of a text."""
     text = white_space.replace_pictures(text.replace(JOINER, JOINER_IN_TEXT))
-    marked = syntax.mark(compiled(_CONTROL).sub(" ", text))
+    marked = terms.mark(compiled(CONTROL).sub(" ", text), syntax)
     word = compiled(_WORD)
     end = -1
     for match in compiled(_TOKEN).finditer(marked):
@@ -112,7 +117,7 @@ def _cut(text: str, syntax: ProtectedSyntax) -> list[str]:
 
 def _split(text: str) -> list[str]:
     """Python's counterpart of `_split_at_white_space`."""
-    return text.replace("\0", " ").split()
+    return terms.split(compiled(CONTROL).sub(" ", text))
 
 
 def count_tokens(text: str) -> int:
@@ -159,12 +164,15 @@ def placeholders(text: str) -> list[str]:
     return Tokenizer().placeholders(text)
 
 
-def tokenize(texts: "tf.Tensor", syntax: ProtectedSyntax | None = None) -> "tf.RaggedTensor":
+def tokenize(
+    texts: "tf.Tensor", syntax: ProtectedSyntax | None = None, parts: bool = False
+) -> "tf.RaggedTensor":
     """Cuts texts into tokens, in a TensorFlow graph.
 
     Args:
         texts: string tensor `[batch]`.
         syntax: what is protected, by default what recipes protect by default.
+        parts: cuts at white space and protected tokens alone; joiners stand before parts only.
 
     Returns:
         Ragged string tensor `[batch, (tokens)]`; touching tokens carry the joiner.
@@ -173,10 +181,11 @@ def tokenize(texts: "tf.Tensor", syntax: ProtectedSyntax | None = None) -> "tf.R
 
     texts = tf.strings.regex_replace(texts, JOINER, JOINER_IN_TEXT)
     texts = white_space.replace_pictures_in_graph(texts)
-    texts = tf.strings.regex_replace(texts, _CONTROL, " ")
-    marked = (syntax or syntax_of()).mark_in_graph(texts)
-    cut = tf.strings.regex_replace(marked, f"({_TOKEN})", rf"\1{_BREAK}")
-    pieces = tf.strings.split(cut, _BREAK)[:, :-1]
+    texts = tf.strings.regex_replace(texts, CONTROL, " ")
+    marked = terms.mark_in_graph(texts, syntax or syntax_of())
+    pattern = _PART if parts else _TOKEN
+    cut = tf.strings.regex_replace(marked, f"({pattern})", rf"\1{BREAK}")
+    pieces = tf.strings.split(cut, BREAK)[:, :-1]
     piece = pieces.flat_values
     count = tf.shape(piece)[0]
     row = tf.cast(pieces.value_rowids(), tf.int32)
@@ -185,14 +194,16 @@ def tokenize(texts: "tf.Tensor", syntax: ProtectedSyntax | None = None) -> "tf.R
     is_apart = tf.strings.regex_full_match(piece, "(?s) .*") | is_space
     token = tf.strings.regex_replace(piece, r"\A ", "")
     is_protected = tf.strings.regex_full_match(token, MARKED)
-    clean = is_protected | tf.strings.regex_full_match(token, _WORD)
-    token = tf.strings.regex_replace(token, _MARKS, "")
+    clean = is_protected
+    if not parts:
+        clean |= tf.strings.regex_full_match(token, _WORD)
+    token = tf.strings.regex_replace(token, MARKS, "")
     spaces = white_space.to_tokens_in_graph(tf.where(is_space, piece, ""))
     token = tf.where(is_space, spaces, token)
 
     none = tf.zeros([tf.minimum(count, 1)], tf.bool)
     touches = tf.concat([none, (row[1:] == row[:-1]) & ~is_space[:-1]], axis=0) & ~is_apart
-    clean_before = tf.concat([none, clean[:-1]], axis=0)
+    clean_before = tf.concat([none, tf.ones_like(clean[:-1]) if parts else clean[:-1]], axis=0)
     prefix = touches & ~clean
     suffix_before = touches & clean & ~clean_before
     suffix = tf.concat([suffix_before[1:], none], axis=0)
@@ -225,40 +236,10 @@ def detokenize(tokens: "tf.RaggedTensor") -> "tf.Tensor":
     return white_space.to_texts_in_graph(tf.strings.regex_replace(joined, f" ?{JOINER} ?", ""))
 
 
-def split_characters(text: str) -> list[str]:
-    """Returns the characters of a text."""
-    characters: list[str] = compiled(CHARACTER.replace(r"\x{200D}", "\u200d")).findall(text)
-    return characters
-
-
-def _split_into_characters(texts: "tf.Tensor", syntax: ProtectedSyntax) -> "tf.RaggedTensor":
-    """Protected tokens and characters of string `[batch]`, without white space."""
-    import tensorflow as tf
-
-    packed = tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " ")
-    # White space separates protected tokens; after them it is dropped.
-    marked = tf.strings.regex_replace(
-        syntax.mark_in_graph(packed), f"({MARKED}|{CHARACTER})", rf"\1{_BREAK}"
-    )
-    pieces = tf.strings.split(tf.strings.regex_replace(marked, _MARKS, ""), _BREAK)
-    return tf.ragged.boolean_mask(pieces, (pieces != " ") & (pieces != ""))
-
-
-def _characters(text: str, syntax: ProtectedSyntax) -> Iterator[tuple[str, bool]]:
-    """Yields (token, whether it is protected): Python's `_split_into_characters`."""
-    pattern = f"{MARKED}|{CHARACTER}".replace(r"\x{200D}", "\u200d")
-    for piece in compiled(pattern).findall(syntax.mark(" ".join(_split(text)))):
-        if piece[0] == BEGIN_MARK:
-            yield piece[1:-1], True
-        elif piece != " ":
-            yield piece, False
-
-
 def _split_at_white_space(texts: "tf.Tensor") -> "tf.RaggedTensor":
     import tensorflow as tf
 
-    # tf.strings.split knows the white space of ASCII alone.
-    return tf.strings.split(tf.strings.regex_replace(texts, rf"{_WHITE_SPACE}|\x00", " "))
+    return terms.split_in_graph(tf.strings.regex_replace(texts, CONTROL, " "))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,12 +253,14 @@ class Tokenizer:
         lowercase: whether texts are lowercased first, by Unicode's rules; protected tokens too.
         dialects: names of the dialects of placeholders, from `placeholders.DIALECTS`.
         own_patterns: further patterns of placeholders.
+        terms: whether terms of a glossary are a class of their own, and no placeholders.
     """
 
     kind: str = "text"
     lowercase: bool = False
     dialects: Sequence[str] = DEFAULT_PLACEHOLDERS
     own_patterns: Sequence[str] = ()
+    terms: bool = False
 
     def __post_init__(self) -> None:
         # JSON has lists.
@@ -293,27 +276,42 @@ class Tokenizer:
             data_config.lowercase,
             data_config.placeholders,
             data_config.placeholder_patterns,
+            data_config.term_share > 0,
         )
 
     @functools.cached_property
     def syntax(self) -> ProtectedSyntax:
         """What is protected."""
-        return syntax_of(tuple(self.dialects), tuple(self.own_patterns))
+        term_class = TERM_CLASS if self.terms else PLACEHOLDER
+        return syntax_of(tuple(self.dialects), tuple(self.own_patterns), term_class)
 
     # In a TensorFlow graph.
 
-    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`."""
+    def _lowercased(self, texts: "tf.Tensor") -> "tf.Tensor":
         import tensorflow as tf
 
-        if self.lowercase:
-            # ASCII first: with Unicode's rules alone, a machine set to Turkish would map `I` to
-            # another letter.
-            texts = tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
+        if not self.lowercase:
+            return texts
+        texts = tf.strings.regex_replace(texts, CONTROL, " ")
+        # ASCII first: with Unicode's rules alone, a machine set to Turkish would map `I` to another
+        # letter.
+        return terms.outside_translations_in_graph(
+            texts, lambda text: tf.strings.lower(tf.strings.lower(text), encoding="utf-8")
+        )
+
+    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+        """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`."""
+        texts = self._lowercased(texts)
         if self.kind == "whitespace":
             return _split_at_white_space(texts)
-        cut = {"text": tokenize, "characters": _split_into_characters}[self.kind]
+        cut = {"text": tokenize, "characters": character_cut.cut_in_graph}[self.kind]
         return cut(texts, self.syntax)
+
+    def parts(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+        """Returns what stands between white space and protected tokens, and these; likewise."""
+        if self.kind != "text":
+            return self.tokenize(texts)
+        return tokenize(self._lowercased(texts), self.syntax, parts=True)
 
     def detokenize(self, tokens: "tf.RaggedTensor") -> "tf.Tensor":
         """Returns the texts of ragged tokens, string `[batch]`.
@@ -332,7 +330,7 @@ class Tokenizer:
 
     def normalize(self, text: str) -> str:
         """Returns a text as the graph reads it: in lower case if the recipe asks for it."""
-        return text.lower() if self.lowercase else text
+        return terms.outside_translations(text, str.lower) if self.lowercase else text
 
     def count(self, text: str) -> int:
         """Returns how many tokens `tokenize` makes of a text, single joiners among them."""
@@ -349,7 +347,7 @@ class Tokenizer:
         if self.kind == "whitespace":
             return _split(text)
         if self.kind == "characters":
-            return [token for token, _ in _characters(text, self.syntax)]
+            return [token for token, _ in character_cut.cut(text, self.syntax)]
         return _cut(text, self.syntax)
 
     def words(self, text: str) -> list[str]:
@@ -366,7 +364,7 @@ class Tokenizer:
         if self.kind == "whitespace":
             return [token for token in _split(text) if self.syntax.is_protected(token)]
         if self.kind == "characters":
-            return [token for token, kept in _characters(text, self.syntax) if kept]
+            return [token for token, kept in character_cut.cut(text, self.syntax) if kept]
         return [piece.token for piece in _pieces(text, self.syntax) if piece.is_protected]
 
     def marked_tokens(self, text: str) -> list[tuple[str, bool]]:
@@ -374,7 +372,7 @@ class Tokenizer:
         if self.kind == "whitespace":
             return [(token, self.syntax.is_protected(token)) for token in _split(text)]
         if self.kind == "characters":
-            return list(_characters(text, self.syntax))
+            return list(character_cut.cut(text, self.syntax))
         return [(piece.token, piece.is_protected) for piece in _pieces(text, self.syntax)]
 
     def placeholders(self, text: str) -> list[str]:

@@ -8,15 +8,16 @@ what is before it, so it carries the joiner as punctuation does: `Zanzibar` may 
 are never cut. A copied unit keeps its joiner, so a copied word is spelled as in the source.
 """
 
-import hashlib
 import os
 from typing import TYPE_CHECKING, TypeAlias
 
 import regex
 
 from pipeline.recipes.settings import TextSettings
-from pipeline.text import tokenization, white_space
+from pipeline.text import tokenization
 from pipeline.text.keeping_apart import keep_apart
+from pipeline.text.preset_units import PresetTokenizer
+from pipeline.text.segmenting_tokenizer import SegmentingTokenizer as SegmentingTokenizer
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -109,79 +110,9 @@ def tokenizer_of(settings: TextSettings, folder: str | None, side: str) -> "Grap
         return tokenizer
     if folder is None:
         raise ValueError("Units other than words need the folder of the Subwords artifact.")
+    if settings["units"] == "preset":
+        return PresetTokenizer(tokenizer, read_model(folder, side))
     return SegmentingTokenizer(tokenizer, read_model(folder, side))
-
-
-class SegmentingTokenizer:
-    """A `tokenization.Tokenizer` whose words are cut into units, in a TensorFlow graph.
-
-    Args:
-        tokenizer: cuts texts into words.
-        model: the bytes of a sentencepiece model.
-
-    Attributes:
-        syntax: what is protected, hence never cut.
-    """
-
-    def __init__(self, tokenizer: tokenization.Tokenizer, model: bytes) -> None:
-        import tensorflow_text as tf_text
-
-        self._tokenizer = tokenizer
-        self.syntax = tokenizer.syntax
-        # Once a graph is saved and loaded, the model is found by the name of its node among all
-        # loaded graphs of a process. Without a name of its own, the model that was loaded first
-        # would be used by all of them.
-        name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:32]}"
-        self._pieces = tf_text.SentencepieceTokenizer(model=model, out_type="string", name=name)
-
-    def words(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        """Returns the tokens of string `[batch]` before they are cut, ragged string."""
-        import tensorflow as tf
-
-        if self._tokenizer.kind != "text":
-            # A joiner of the text itself; kind `text` replaces it itself.
-            texts = tf.strings.regex_replace(
-                texts, tokenization.JOINER, tokenization.JOINER_IN_TEXT
-            )
-        return self._tokenizer.tokenize(texts)
-
-    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        """Returns the units of string `[batch]`, ragged string `[batch, (units)]`."""
-        import tensorflow as tf
-
-        tokens = self.words(texts)
-        units = self._cut(tokens.flat_values)
-        splits = tf.gather(units.row_splits, tokens.row_splits)
-        return tf.RaggedTensor.from_row_splits(units.flat_values, splits, validate=False)
-
-    def _cut(self, tokens: "tf.Tensor") -> "tf.RaggedTensor":
-        """string `[tokens]` to ragged string `[tokens, (units)]`."""
-        import tensorflow as tf
-
-        joiner = tokenization.JOINER
-        alone = tf.equal(tokens, joiner)
-        before = tf.strings.regex_full_match(tokens, f"{joiner}(?s:.*)") & ~alone
-        behind = tf.strings.regex_full_match(tokens, f"(?s:.*){joiner}") & ~alone
-        bare = tf.strings.regex_replace(tokens, f"^{joiner}|{joiner}$", "")
-        protected = tf.strings.regex_full_match(tokens, self.syntax.pattern)
-        protected |= white_space.is_white_space_in_graph(tokens)
-        pieces = self._pieces.tokenize(tf.where(protected | alone, "", bare))
-        # A token that sentencepiece cuts into nothing stays as it is.
-        whole = pieces.row_lengths() == 0
-        unchanged = tf.RaggedTensor.from_row_lengths(
-            tf.boolean_mask(tf.where(alone | protected, tokens, bare), whole),
-            tf.cast(whole, tf.int64),
-            validate=False,
-        )
-        units = tf.concat([unchanged, pieces], axis=1)
-        rows = units.value_rowids()
-        places = tf.range(tf.size(rows, tf.int64))
-        first = places == tf.gather(units.row_starts(), rows)
-        last = places == tf.gather(units.row_limits(), rows) - 1
-        flat = units.flat_values
-        flat = tf.where(~first | tf.gather(before, rows), joiner + flat, flat)
-        flat = tf.where(last & tf.gather(behind, rows), flat + joiner, flat)
-        return units.with_flat_values(flat)
 
 
 #: A tokenizer in a TensorFlow graph.
@@ -217,6 +148,7 @@ def detokenize(
     tokens: "tf.RaggedTensor",
     table: "tf.lookup.StaticHashTable",
     tokenizer: tokenization.Tokenizer | None = None,
+    fixed: "tf.Tensor | None" = None,
 ) -> "tf.Tensor":
     """Returns the texts of ragged units, string `[batch]`; it needs no model.
 
@@ -227,11 +159,16 @@ def detokenize(
         table: what `byte_table` gives.
         tokenizer: cuts texts into words. With it, no units make a protected token where they touch;
             see `keeping_apart`.
+        fixed: as for `keep_apart`.
     """
     import tensorflow as tf
 
     units = tokens.flat_values
     in_bytes = table.lookup(units)
+    if fixed is not None:
+        in_bytes = tf.where(fixed, "", in_bytes)
     tokens = tokens.with_flat_values(tf.where(in_bytes == "", units, in_bytes))
-    texts = tokenization.detokenize(keep_apart(tokens, tokenizer) if tokenizer else tokens)
+    if tokenizer:
+        tokens = keep_apart(tokens, tokenizer, fixed)
+    texts = tokenization.detokenize(tokens)
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")

@@ -9,6 +9,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_models import decoding
+from pipeline.text import terms
 from pipeline.training import heat_maps, training_data
 from pipeline.training.drawn_pairs import draw_pairs
 
@@ -66,7 +67,7 @@ class AttentionPictures(keras.callbacks.Callback):
         super().__init__()
         self._writer = tf.summary.create_file_writer(directory)
         self._inputs = inputs
-        self._sources = sources
+        self._sources = [list(map(terms.phrase_of, source)) for source in sources]
         self._vocabulary = vocabulary
         self._decode: Callable[[Mapping[str, tf.Tensor]], dict[str, tf.Tensor]] | None = None
 

@@ -56,7 +56,7 @@ _NETWORK_KEYS = (
     *("model.feature_size", "data.units", "data.source_units", "data.tokenization"),
     *("data.source_tokenization", "data.lowercase", "data.source_features"),
     *("data.surface_features", "language_model.recurrent_layers", "language_model.tie_weights"),
-    *("model.tie_embeddings", "model.decoder", "model.norm_first"),
+    *("model.tie_embeddings", "model.decoder", "model.preset", "model.norm_first"),
 )
 # What a recipe has that was written before there was such a key.
 _DEFAULTS: Mapping[str, Any] = dataclasses.asdict(RecipeKeys(name="defaults"))
@@ -183,7 +183,7 @@ def _by_word(
 
 def _plain(name: str) -> str:
     """Returns a weight's name without the numbers that Keras gives to layers of the same kind."""
-    return re.sub(r"(gru|lstm|rnn)_\d+(?=/)", r"\1", name)
+    return re.sub(r"(gru|lstm|rnn|t5_layer_norm)_\d+(?=/)", r"\1", name)
 
 
 def _value(recipe: Mapping[str, Any], key: str) -> Any:

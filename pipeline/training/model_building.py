@@ -1,13 +1,17 @@
-"""The untrained network that a recipe describes."""
+"""The network that a recipe describes."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
-from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
+from keras_models.models import KerasHubSeq2Seq, RecurrentSeq2Seq, TransformerSeq2Seq
+from keras_models.models.seq2seq import Seq2Seq
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import SegmentationConfig
+from pipeline.text import presets
 from pipeline.training.model_inputs import ModelInputs
+from pipeline.training.preset_words import PresetWords
 
 
 def head_options(recipe: Recipe) -> dict[str, Any]:
@@ -36,12 +40,15 @@ def segmentation_options(config: SegmentationConfig) -> dict[str, Any]:
     }
 
 
-def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | TransformerSeq2Seq:
-    """Builds the untrained network that a recipe describes.
+def build_model(recipe: Recipe, inputs: ModelInputs) -> Seq2Seq:
+    """Builds the network that a recipe describes, untrained or with a preset's weights.
 
     Args:
         recipe: a `Recipe`.
         inputs: what the network must know of its data.
+
+    Raises:
+        PresetError: the recipe's preset cannot be used.
     """
     config, training = recipe.model, recipe.training
     options: dict[str, Any] = {
@@ -51,10 +58,6 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
         "head_options": head_options(recipe),
         "source_features": inputs.source_features,
         "feature_size": config.feature_size,
-        "embedding_size": config.embedding_size,
-        "hidden_size": config.hidden_size,
-        "encoder_layers": config.encoder_layers,
-        "decoder_layers": config.decoder_layers,
         "dropout": config.dropout,
         "embedding_dropout": config.embedding_dropout,
         "word_dropout": config.word_dropout,
@@ -76,7 +79,16 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
         "tie_embeddings": config.tie_embeddings,
         "dtype": "mixed_bfloat16" if training.mixed_precision else "float32",
     }
-    if config.body == "transformer":
+    sizes = {
+        "embedding_size": config.embedding_size,
+        "hidden_size": config.hidden_size,
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+    }
+    model: Seq2Seq
+    if config.body == "keras_hub":
+        model = _pretrained(config.preset, inputs.preset, options)
+    elif config.body == "transformer":
         model = TransformerSeq2Seq(
             attention_heads=config.attention_heads,
             feed_forward_size=config.feed_forward_size,
@@ -84,6 +96,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
             feed_forward_dropout=config.feed_forward_dropout,
             depth_scaled=config.depth_scaled,
             norm_first=config.norm_first,
+            **sizes,
             **options,
         )
     else:
@@ -100,10 +113,34 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> RecurrentSeq2Seq | Trans
             recurrent_dropout=config.recurrent_dropout,
             coverage=config.coverage,
             segmentation=segmentation,
+            **sizes,
             **options,
         )
     if inputs.lexicon:
         model.set_lexicon(*inputs.lexicon)
     for side, vectors in inputs.vectors.items():
         model.set_word_vectors(side, vectors.ids, vectors.values)
+    return model
+
+
+def _pretrained(
+    preset: str, words: PresetWords | None, options: Mapping[str, Any]
+) -> KerasHubSeq2Seq:
+    """Returns a network with the weights of a preset.
+
+    Args:
+        preset: `model.preset`.
+        words: which words the preset knows.
+        options: the network's arguments.
+    """
+    if words is None:
+        raise ValueError("A pre-trained network needs to know which words its preset knows.")
+    backbone = presets.load(preset, lambda hub: hub.models.Backbone)
+    try:
+        model = KerasHubSeq2Seq(backbone=backbone, **options)
+        model.take_preset(backbone, words.source, words.target)
+    except ValueError as error:
+        raise presets.PresetError(
+            f"The preset {preset} of model.preset cannot be used: {error}"
+        ) from error
     return model

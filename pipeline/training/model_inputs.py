@@ -15,6 +15,7 @@ from pipeline.recipes import views
 from pipeline.recipes.choices import LEXICON_HEADS
 from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe import Recipe
+from pipeline.training.preset_words import PresetWords
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +27,7 @@ class ModelInputs:
         source_features: what `transform_assets.encoder_feature_sizes` gives, or None.
         lexicon: what `transform_assets.read_lexicon` gives, for heads and guided alignment.
         characters: number of character ids, where words are composed of them.
+        preset: which words a pre-trained model knows, where the network is one.
         vectors: from `"source"` or `"target"` to the first vectors of that side's words.
     """
 
@@ -34,12 +36,14 @@ class ModelInputs:
     source_features: Mapping[str, int] | None = None
     lexicon: tuple[NDArray[np.int32], NDArray[np.float32]] | None = None
     characters: int = 0
+    preset: PresetWords | None = None
     vectors: Mapping[str, PretrainedVectors] = dataclasses.field(default_factory=dict)
 
     def arrays(self) -> list[NDArray[Any]]:
         """Returns the tables that the first weights depend on."""
         vectors = [part for side in self.vectors.values() for part in (side.ids, side.values)]
-        return [*(self.lexicon or ()), *vectors]
+        known = (self.preset.source, self.preset.target) if self.preset else ()
+        return [*(self.lexicon or ()), *vectors, *known]
 
     @classmethod
     def of(cls, recipe: Recipe, transform_output: tft.TFTransformOutput) -> "ModelInputs":
@@ -48,6 +52,7 @@ class ModelInputs:
         Raises:
             RecipeError: source and target are to share their embeddings, and have other words; or
                 a file of vectors cannot be used.
+            PresetError: the recipe's preset cannot be used.
         """
         source, target = (
             transform_assets.read_vocabulary(transform_output, name)
@@ -73,4 +78,7 @@ class ModelInputs:
             for key, side in pretrained_vectors.KEYS.items()
             if getattr(recipe.model, key)
         }
-        return cls(len(source), len(target), features, lexicon, characters, vectors)
+        preset = None
+        if recipe.model.body == "keras_hub":
+            preset = PresetWords.read(recipe.model.preset, source, target)
+        return cls(len(source), len(target), features, lexicon, characters, preset, vectors)

@@ -1,6 +1,6 @@
 """The optimizers of trainings by Keras: one that a recipe names, clipped over all replicas."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -67,8 +67,40 @@ class _SummedClipping(keras.optimizers.Optimizer):
             **options,
         }
         self._clip_norm, self._clip_value = clip_norm, clip_value
+        self._shares: Mapping[str, float] = {}
         if weight_decay:
             self.exclude_from_weight_decay(var_names=_NO_DECAY)
+
+    def slow_down(self, shares: Mapping[str, float]) -> None:
+        """Gives weights a share of the learning rate.
+
+        Args:
+            shares: from the path of a weight to its share; others have 1.
+        """
+        self._shares = shares
+
+    def _share(self, variable: keras.Variable | tf.Variable) -> float:
+        path = self._trainable_variables[self._get_variable_index(variable)].path
+        return self._shares.get(path, 1.0)
+
+    def _rate(self, variable: tf.Variable, learning_rate: tf.Tensor) -> tf.Tensor:
+        return learning_rate * self._share(variable) if self._shares else learning_rate
+
+    def update_step(
+        self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor
+    ) -> None:
+        super().update_step(gradient, variable, self._rate(variable, learning_rate))
+
+    def _apply_weight_decay(self, variables: Sequence[keras.Variable]) -> None:
+        whole: float | None = self._own["weight_decay"]
+        if whole is None or not self._shares:
+            super()._apply_weight_decay(variables)
+            return
+        # Keras multiplies one decay by one learning rate.
+        for variable in variables:
+            self.weight_decay = whole * self._share(variable)
+            super()._apply_weight_decay([variable])
+        self.weight_decay = whole
 
     def apply(
         self,
@@ -131,6 +163,7 @@ class Adam(_SummedClipping, keras.optimizers.Adam):
             super().update_step(gradient, variable, learning_rate)
             return
         index = self._get_variable_index(variable)
+        rate = self._rate(variable, learning_rate)
         # Keras gives TensorFlow's own variable, whose moments are Keras'.
         weights, momentum, velocity = (
             variable,
@@ -140,7 +173,7 @@ class Adam(_SummedClipping, keras.optimizers.Adam):
         step = keras.ops.cast(self.iterations + 1, weights.dtype)
         beta_1, beta_2, rate, epsilon = (
             tf.cast(number, weights.dtype)
-            for number in (self.beta_1, self.beta_2, learning_rate, self.epsilon)
+            for number in (self.beta_1, self.beta_2, rate, self.epsilon)
         )
         tf.raw_ops.ResourceApplyAdam(
             var=weights.handle,

@@ -4,8 +4,10 @@ import keras
 import tensorflow as tf
 import tensorflow_transform as tft
 
+from keras_models.models.seq2seq import Seq2Seq
 from pipeline.common import progress
 from pipeline.recipes.recipe import Recipe
+from pipeline.recipes.sections import TrainingConfig
 from pipeline.training import (
     data_parallel,
     determinism,
@@ -16,9 +18,9 @@ from pipeline.training.checkpointing import Checkpointing, TrainingState, load_s
 from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
 from pipeline.training.ensemble_training import train_members
 from pipeline.training.fitting import Fitting
+from pipeline.training.learning_shares import freeze, shares
 from pipeline.training.loaded_split import LoadedSplit
 from pipeline.training.model_building import build_model
-from pipeline.training.model_inputs import ModelInputs
 from pipeline.training.optimizer import make_optimizer
 from pipeline.training.trainer_arguments import TrainerArguments
 from pipeline.training.trainer_outputs import InitialFacts, TrainingFacts
@@ -68,8 +70,9 @@ def train(
     # Several workers have plain variables: see `data_parallel`.
     strategy = tf.distribute.get_strategy() if workers else replicas.strategy()
     with strategy.scope():
-        model = _compiled_model(recipe, inputs.model, strategy.num_replicas_in_sync)
+        model = build_model(recipe, inputs.model)
         initial = _begin_with(model, inputs)
+        _compile(model, config, strategy.num_replicas_in_sync)
     is_chief = workers is None or workers.is_chief
     callbacks = TrainingCallbacks.of(recipe, inputs, steps_per_epoch, is_chief, eval_batches)
     count = workers.count if workers else strategy.num_replicas_in_sync
@@ -140,19 +143,20 @@ def _begin_with(model: keras.Model, inputs: TrainingInputs) -> InitialFacts | No
     return initial_weights.take(model, inputs.initial, inputs.words) if inputs.initial else None
 
 
-def _compiled_model(recipe: Recipe, inputs: ModelInputs, replica_count: int) -> keras.Model:
-    config = recipe.training
-    model = build_model(recipe, inputs)
+def _compile(model: Seq2Seq, config: TrainingConfig, replica_count: int) -> None:
+    freeze(model, config.frozen)
+    optimizer = make_optimizer(config)
+    if config.layer_decay != 1.0:
+        optimizer.slow_down(shares(model, config.layer_decay))
     model.compile(
-        optimizer=make_optimizer(config),
+        optimizer=optimizer,
         loss=replicas.loss(replica_count),
         # XLA on a CPU gains nothing here, and compiles each of the many bucket shapes anew.
         jit_compile=False,
     )
     # With all variables there, the first step's graph is made one time; TensorFlow makes one that
     # creates variables twice.
-    model.optimizer.build(model.trainable_variables)
-    return model
+    optimizer.build(model.trainable_variables)
 
 
 def _updates_done(state: TrainingState | None, accumulated_batches: int) -> int:

@@ -50,8 +50,11 @@ export function bestWay(signatures) {
 // {source: [word], best: [{text, score, words: [{text, copiedFrom, probability}]}]}.
 // copiedFrom is null, or a place among the source's words and, after these, the answer's own.
 
+// A term of a glossary as its phrase, without the markup.
+const phrase = (token) => token.replace(/^\ufff9([^\ufff9-\ufffb]+)\ufffa[^\ufff9-\ufffb]+\ufffb$/, "$1");
+
 function readBest(outputs) {
-  const source = unpadded(outputs.source_tokens[0]);
+  const source = unpadded(outputs.source_tokens[0]).map(phrase);
   const best = outputs.text[0].map((text, rank) => {
     const [score, tokens, from, probability] = [
       "score", "tokens", "copied_from", "copy_probability",

@@ -19,7 +19,7 @@ from components.parallel_text_example_gen import component, executor
 from pipeline.readers import DataError
 from pipeline.readers.files import LocalFiles, RemoteFiles, count_lines, raw_lines
 from pipeline.readers.input_plan import InputPlan
-from pipeline.readers.records import LEFT_OUT
+from pipeline.readers.records import LEFT_OUT, NOT_TRANSLATABLE, OTHER_LANGUAGES
 from pipeline.readers.splits import SPLITS, split_of
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DataConfig, TrainingConfig
@@ -243,7 +243,7 @@ def test_too_many_rejects_stop_the_run_and_stay_readable(tmp_path):
 
 def test_plural_forms_that_are_left_out_count_for_no_limit(ingested):
     (_, _, counts), folder = ingested
-    by_reason = {LEFT_OUT: 40, "fuzzy": 5}
+    by_reason = {LEFT_OUT: 30, "fuzzy": 5, OTHER_LANGUAGES: 6, NOT_TRANSLATABLE: 4}
     counts = {**counts, "read": 100, "kept": 55, "rejected": 45, "by_reason": by_reason}
     executor._check(counts, DataConfig(max_rejected_share=0.1), str(folder / "rejects"))
     with pytest.raises(DataError, match=r"5 of 60 records were rejected \(8\.3%, .*'fuzzy': 5"):

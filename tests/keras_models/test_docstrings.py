@@ -26,6 +26,8 @@ def examples():
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_an_example_holds(example):
+    if "keras_hub" in example.docstring:
+        pytest.importorskip("keras_hub", exc_type=ImportError)
     assert_holds(example)
 
 

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from serving import term_markup
+
 MAX_TOKENS = 8
 
 
@@ -9,10 +11,15 @@ class Shouter(tf.Module):
     """Upper-cases words and copies placeholders; the second-best output is lower-cased.
 
     The signature `count` tells how often it was called, so that a test can see a warm-up.
+
+    Args:
+        mark: what stands behind each text.
+        reads_terms: whether it writes the translations of terms; they are without blanks.
     """
 
-    def __init__(self, mark):
+    def __init__(self, mark, reads_terms=False):
         super().__init__()
+        self.reads_terms = reads_terms
         self.mark = tf.constant(mark)
         self.calls = tf.Variable(0, dtype=tf.int32)
 
@@ -29,6 +36,10 @@ class Shouter(tf.Module):
     def _answers(self, tokens, change):
         copied = tf.strings.regex_full_match(tokens, "%.*")
         out = tf.where(copied, tokens, change(tokens))
+        if self.reads_terms:
+            is_term = tf.strings.regex_full_match(tokens, term_markup.TERM)
+            translations = tf.strings.regex_replace(tokens, term_markup.TERM, r"\2")
+            copied, out = copied | is_term, tf.where(is_term, translations, out)
         position = tf.broadcast_to(tf.range(tf.shape(tokens)[1])[None], tf.shape(tokens))
         # Padding is at the end, and joins to spaces.
         text = tf.strings.strip(tf.strings.reduce_join(out, axis=1, separator=" "))
@@ -43,6 +54,12 @@ class Shouter(tf.Module):
     def best(self, source):
         tokens = self._cut(source)
         return {**self._answers(tokens, tf.strings.upper), "source_tokens": tokens}
+
+    def explain(self, source):
+        """Each token attends to the one at its own place, with three quarters of its weight."""
+        tokens = self._cut(source)
+        weights = 0.75 * tf.eye(tf.shape(tokens)[1], batch_shape=[tf.shape(tokens)[0]])
+        return {**self.best(source), "attention": weights}
 
     def n_best(self, source):
         tokens = self._cut(source)
@@ -63,7 +80,10 @@ class Shouter(tf.Module):
     def save(self, path):
         """Writes the SavedModel with its signatures."""
         text = tf.TensorSpec([None], tf.string, name="source")
-        one = {name: tf.function(getattr(self, name)) for name in ("best", "n_best", "count")}
+        one = {
+            name: tf.function(getattr(self, name))
+            for name in ("best", "explain", "n_best", "count")
+        }
         signatures = {name: function.get_concrete_function(text) for name, function in one.items()}
         signatures["serving_default"] = signatures.pop("best")
         target = tf.TensorSpec([None], tf.string, name="target")

@@ -52,6 +52,14 @@ def test_predict_takes_one_text_or_any_sequence(client):
     assert client.predict([]) == client.n_best([]) == client.score([], []) == []
 
 
+def test_explain(client):
+    padded, _ = client.explain(["save %s", "a b c"])
+    assert padded.text == "SAVE %s" and padded.tokens == client.predict("save %s")[0].tokens
+    assert padded.source_tokens == ("save", "%s")
+    # Without the padding of the longer text beside it.
+    assert padded.attention == ((0.75, 0.0), (0.0, 0.75))
+
+
 def test_n_best(client):
     lists = client.n_best(["Ab %s c", "d"])
     assert [[answer.text for answer in answers] for answers in lists] == [

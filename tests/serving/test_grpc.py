@@ -197,7 +197,7 @@ def two_sizes():
     [
         (
             request(signature="sing"),
-            'Serving signature key "sing" not found; this model has "count", "n_best",',
+            'Serving signature key "sing" not found; this model has "count", "explain",',
         ),
         (request(signature="s" * 9000), 'Serving signature key "sssss'),
         (

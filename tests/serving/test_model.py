@@ -61,6 +61,8 @@ def described(value):
         lambda one: one.predict(b"bytes"),
         lambda one: one.predict("a", timeout=-1),
         lambda one: one.n_best(["save %s", "a", "b"]),
+        lambda one: one.explain(["save %s", "a", "b c d"]),
+        lambda one: one.explain(MIXED, return_exceptions=True),
         lambda one: one.score(["a b", "c", "d"], ["a", "b c", "d e f"]),
         lambda one: one.score(["a b", "c"], ["a"]),
         lambda one: one.metadata(),

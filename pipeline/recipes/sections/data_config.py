@@ -52,8 +52,9 @@ class DataConfig:
     dictionary: str = ""
     # A lexicon of entities: a copy of a phrase's first token writes the entity.
     copy_lexicon: str = ""
-    # The token unit: a word, or what a model learned from the training text cuts words into.
-    units: str = choice("words", "characters", "subwords", default="words")
+    # The token unit: a word; what a model learned from the training text cuts words into; or what
+    # the tokenizer of `model.preset` does.
+    units: str = choice("words", "characters", "subwords", "preset", default="words")
     # The source's own unit: `words` leaves its words whole where `units` cuts the target's.
     source_units: str = choice("", "words", default="")
     # `text` cuts at words and punctuation; `whitespace` takes text that is already tokenized.
@@ -67,6 +68,10 @@ class DataConfig:
     placeholders: tuple[str, ...] = DEFAULT_PLACEHOLDERS
     # Further patterns of placeholders: regular expressions that RE2 understands.
     placeholder_patterns: tuple[str, ...] = ()
+    # In this share of the training pairs words whose translation the lexicon knows become terms, as
+    # a glossary has them, so that the model learns where to put a term. A request can have a
+    # glossary without it, too.
+    term_share: float = number(0.0, low=0.0, high=1.0)
     # Lowercases both sides, in training and in serving.
     lowercase: bool = False
     # A source or target with more characters is rejected, and so is one with more tokens (words

@@ -47,6 +47,10 @@ class DecodingConfig:
     # An output has each placeholder, tag, URL and option as often as its source, as far as the head
     # can output it.
     keep_protected: bool = True
+    # A glossary for all texts whose request has none, relative to the data folder: a .csv or .tsv
+    # file with phrases and translations, or .tbx. Each translation stands in the output as often as
+    # its phrase in the source.
+    glossary: str = ""
     # A text of numbers, punctuation, protected tokens and words that the model does not know comes
     # back as it is. Switch it off where such texts are not copied, as in sorting or parsing.
     pass_through: bool = True

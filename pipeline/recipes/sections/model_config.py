@@ -12,8 +12,12 @@ class ModelConfig:
 
     # The copy mechanism; `softmax` has none.
     head: str = choice(*HEADS, default="pointer_generator")
-    # The network around the head: recurrent, or a Transformer.
-    body: str = choice("rnn", "transformer", default="rnn")
+    # The network around the head: recurrent, a Transformer, or a pre-trained encoder-decoder of
+    # keras-hub, which `preset` names (it needs the extra `hub`).
+    body: str = choice("rnn", "transformer", "keras_hub", default="rnn")
+    # Body keras_hub: a preset of T5, by its name in keras-hub ("t5_1.1_small") or by its folder.
+    # Its sizes stand for those of this section. Set `data.units` to "preset".
+    preset: str = ""
     # Body rnn: the cell of the decoder and of the rnn encoder.
     cell: str = choice("gru", "lstm", default="gru")
     # Body rnn: `segmenting` is described by the section segmentation.

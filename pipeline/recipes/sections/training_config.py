@@ -118,6 +118,13 @@ class TrainingConfig:
     # The first weights are those of this model: the folder of a pushed version, of a model or of a
     # run; or "last pushed", the newest version in the run's own folder.
     initialize_from: str = ""
+    # The parts that training leaves as they begin: "embeddings", "encoder", "decoder". They suit a
+    # model that begins with `model.preset` or `initialize_from`. Bodies transformer and keras_hub.
+    frozen: tuple[str, ...] = ()
+    # Below 1, the layers of encoder and decoder learn more slowly the nearer they are to the input:
+    # the last ones at this share of the learning rate, those before them at its square, and so on;
+    # embeddings slowest. Bodies transformer and keras_hub.
+    layer_decay: float = number(1.0, low=0.01, high=1.0)
     # The same weights each time, to the last bit on a CPU; half as fast on 2 cores.
     deterministic: bool = False
     # Computes in bfloat16 and keeps weights in float32.

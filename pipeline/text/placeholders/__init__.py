@@ -12,7 +12,7 @@ from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
 from pipeline.recipes.own_patterns import portable_pattern
 from pipeline.text.placeholders import braces, markup, printf, sigils
 from pipeline.text.placeholders.protected_syntax import ProtectedSyntax
-from pipeline.text.placeholders.syntax import PLACEHOLDER, Dialect
+from pipeline.text.placeholders.syntax import PLACEHOLDER, TERM, Dialect
 
 #: The dialects by the names that a recipe gives them, in the order in which they are tried. Several
 #: may share a syntax: it counts once.
@@ -65,29 +65,37 @@ _ORDER = (
     sigils.DOLLAR,
     sigils.POSITIONS,
     sigils.VARIABLES,
+    sigils.MASKS,
     markup.OPTIONS,
 )
-_ALWAYS = (markup.HTML, markup.URLS, markup.OPTIONS)
+_ALWAYS = (markup.HTML, markup.URLS, sigils.MASKS, markup.OPTIONS)
 
 
 @functools.cache
 def syntax_of(
-    dialects: tuple[str, ...] = DEFAULT_PLACEHOLDERS, own_patterns: tuple[str, ...] = ()
+    dialects: tuple[str, ...] = DEFAULT_PLACEHOLDERS,
+    own_patterns: tuple[str, ...] = (),
+    term_class: str = PLACEHOLDER,
 ) -> ProtectedSyntax:
     """Returns the patterns of a recipe's protected tokens.
 
     Args:
         dialects: names from `DIALECTS`.
         own_patterns: further patterns of placeholders, which are tried first.
+        term_class: the class of a glossary's terms: `TERM_CLASS`, or they are placeholders.
     """
     chosen = {part for name in dialects for part in DIALECTS[name]} | set(_ALWAYS)
-    return _joined(tuple(part for part in _ORDER if part in chosen), own_patterns)
+    parts = tuple(part for part in _ORDER if part in chosen)
+    return _joined((Dialect((TERM,), token_class=term_class), _own(own_patterns), *parts))
 
 
-def _joined(parts: tuple[Dialect, ...], own_patterns: tuple[str, ...]) -> ProtectedSyntax:
-    own = Dialect(tuple(map(portable_pattern, own_patterns)))
+def _own(patterns: tuple[str, ...]) -> Dialect:
+    return Dialect(tuple(map(portable_pattern, patterns)))
+
+
+def _joined(parts: tuple[Dialect, ...]) -> ProtectedSyntax:
     classes: list[tuple[str, str]] = []
-    for part in (own, *parts):
+    for part in parts:
         if part.patterns:
             pattern = "|".join(f"(?:{one})" for one in part.patterns)
             if classes and classes[-1][0] == part.token_class:

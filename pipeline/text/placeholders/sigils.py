@@ -28,3 +28,6 @@ VARIABLES = Dialect((rf"\${_NAME}(?:->{_NAME})*",))
 I18NEXT = Dialect(
     (r"\$t\([^()]*\)", "__[a-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*__|__MSG_[A-Za-z0-9_@]+__"),
 )
+
+#: `[X0X]`, which Weblate writes for each placeholder before it asks a machine to translate.
+MASKS = Dialect((r"\[X[0-9]+X\]",))

@@ -7,6 +7,10 @@ import dataclasses
 
 #: The classes of protected tokens, as the vocabulary names them.
 PLACEHOLDER, TAG, URL, OPTION = "[PLACEHOLDER]", "[TAG]", "[URL]", "[OPTION]"
+#: The class of a glossary's terms, where the training had terms; else they are placeholders.
+TERM_CLASS = "[TERM]"
+#: A term as a token (see `pipeline.text.terms`): phrase and translation.
+TERM = r"\x00[^\x00]+\x00[^\x00]+\x00"
 
 # Ranges instead of Unicode's categories: RE2 makes hundreds of instructions of each `\p{L}`, and
 # runs out of memory for patterns with many.

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from pipeline.commands import main, report
+from pipeline.commands import main, report, run
 from pipeline.commands.command_error import CommandError
 from pipeline.common.errors import VerbatimError
 from pipeline.metrics.base import ScoringError
@@ -24,9 +24,11 @@ COMMANDS = (
 RECIPE = "localization_en_fr"
 
 
-def test_help_imports_neither_tensorflow_nor_tfx():
+def test_help_imports_only_two_small_packages():
+    """`docs/guides/serving.md` names them for `verbatim request` beside the client alone."""
     code = f"""
 import contextlib, io, sys
+before = set(sys.modules)
 from pipeline.commands import main
 for arguments in [["--help"], *([command, "--help"] for command in {COMMANDS!r})]:
     out = io.StringIO()
@@ -37,8 +39,10 @@ for arguments in [["--help"], *([command, "--help"] for command in {COMMANDS!r})
             assert end.code == 0, arguments
     assert "usage: verbatim" in out.getvalue(), arguments
     assert all(command in out.getvalue() for command in {COMMANDS!r}) or len(arguments) == 2
-heavy = {{"tensorflow", "tfx", "keras", "numpy", "apache_beam", "grpc", "kfp"}} & set(sys.modules)
-sys.exit(f"imported: {{heavy}}" if heavy else 0)
+imported = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+# tomli: Python 3.10 has no tomllib.
+others = imported - set(sys.stdlib_module_names) - {{"pipeline", "serving", "regex", "tomli"}}
+sys.exit(f"imported: {{others}}" if others else 0)
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
@@ -113,7 +117,7 @@ def test_each_error_type_of_the_project_becomes_a_sentence():
     )
     assert len({error.__name__ for error in found}) == len(found)
     # What never reaches a user: it becomes a rejected record, a part of a sentence, or an answer.
-    within = {"MoError", "PoError", "PatternError", "RequestRefused"}
+    within = {"IcuError", "MoError", "PoError", "PatternError", "RequestRefused", "_RepeatedKey"}
     others = {error.__name__ for error in found if not issubclass(error, VerbatimError)}
     assert others == within
 
@@ -138,6 +142,16 @@ def test_how_errors_end(error, status, sentence, monkeypatch, capsys):
     monkeypatch.setattr(report, "run", fail)
     assert main.main(["report", "x"]) == status
     assert capsys.readouterr().err == sentence
+
+
+def test_an_interrupted_run_says_how_to_resume(monkeypatch, capsys):
+    def interrupt(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run", interrupt)
+    assert main.main(["run", "rarest_word", "--output", "runs/x"]) == 130
+    expected = "verbatim: interrupted. Run the same command again to resume.\n"
+    assert capsys.readouterr().err == expected
 
 
 @pytest.mark.parametrize(

@@ -125,3 +125,45 @@ def test_a_call_that_cannot_be_carried_out(refused, folder, model, arguments, se
     assert sentence in refused("translate", *arguments, "--model", model)
     assert sorted(folder.rglob("*")) == before
     assert (folder / "old.txt").read_text() == "text\n"
+
+
+STRINGS = """<resources>
+    <string name="a">Don\\'t %1$s</string>
+    <plurals name="b"><item quantity="one">%d x</item><item quantity="other">%d xs</item></plurals>
+</resources>
+"""
+
+
+def test_a_translated_file_of_its_own(model, folder, capsys):
+    for name in ("values", "values-ja"):
+        (folder / name).mkdir()
+    (folder / "values" / "strings.xml").write_text(STRINGS)
+    arguments = ("values/strings.xml", "--model", model, "--output", "values-ja/strings.xml")
+    assert call(*arguments) == 0
+    expected = STRINGS.replace("Don\\'t", "DON\\'T").replace("%d xs", "%d XS")
+    expected = expected.replace('<item quantity="one">%d x</item>', "")
+    assert (folder / "values-ja" / "strings.xml").read_text() == expected
+    assert call(*arguments) == 1
+    assert "keep its texts with --update, or replace it" in capsys.readouterr().err
+
+
+def test_a_translated_file_is_updated(model, folder, capsys):
+    (folder / "en.json").write_text('{"a": "x", "b": "y"}')
+    (folder / "fr.json").write_text('{"a": "à nous"}')
+    assert call("en.json", "--model", model, "--output", "fr.json", "--update") == 0
+    assert (folder / "fr.json").read_text() == '{"a": "à nous", "b": "Y"}'
+    assert "1 translated, 0 blank, 1 translated before" in capsys.readouterr().out
+    assert call("en.json", "--model", model, "--output", "en.json", "--update") == 1
+    (folder / "a.txt").write_text("x")
+    (folder / "b.txt").write_text("y")
+    assert call("a.txt", "--model", model, "--output", "b.txt", "--update") == 1
+    assert (folder / "b.txt").read_text() == "y"
+
+
+def test_a_language_that_is_unknown(model, folder, capsys):
+    (folder / "en.json").write_text('{"a_one": "x", "a_other": "y"}')
+    arguments = ("en.json", "--model", model, "--output", "out.json")
+    assert call(*arguments, "--target-language", "xx-YY") == 1
+    assert "--target-language xx-YY is no known language" in capsys.readouterr().err
+    assert call(*arguments) == 1
+    assert "name it with --target-language" in capsys.readouterr().err

@@ -6,16 +6,14 @@ import json
 
 import pytest
 
-from pipeline.documents.columns import ColumnNames
 from pipeline.documents.document import DocumentError, with_ends_of
 from pipeline.documents.formats import FORMATS, format_of
-
-COLUMNS = ColumnNames()
+from pipeline.documents.options import Options
 
 
 def read(name, content):
     content = content if isinstance(content, bytes) else content.encode()
-    return FORMATS[name].read(f"file.{name}", content, COLUMNS)
+    return FORMATS[name].read(f"file.{name}", content, Options())
 
 
 def shouted(document):
@@ -48,6 +46,10 @@ def test_a_byte_order_mark_stays():
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("content", [b"", b"\n \n", "ab".encode("utf-16"), b"a\n\xff\n"])
 def test_what_is_no_text_is_refused(name, content):
+    if name == "properties" and b"\xff" in content and b"\0" not in content:
+        pytest.skip("ISO 8859-1 is what these files were once written in")
+    if name == "strings" and b"\0" in content:
+        pytest.skip("UTF-16 is what these files were once written in")
     with pytest.raises(DocumentError, match=f"^file.{name} .*\\.$"):
         read(name, content)
 

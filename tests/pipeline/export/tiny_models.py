@@ -57,7 +57,8 @@ def export_tiny(
     if train:
         inputs = ModelInputs.of(recipe, output)
         path = str(folder / "examples.gz")
-        write_examples(path, output, rows, ("source", "target", *recipe.data.source_features))
+        names = ("source", "target", *recipe.data.source_features)
+        write_examples(path, output, rows, names, "pairs.tsv" if recipe.data.term_share else "")
         model, _ = trainer.train(recipe, TrainingInputs([path], [path], inputs))
     else:
         model = untrained(recipe, output)
@@ -100,13 +101,14 @@ def transform_tiny(folder, recipe, rows, source_words, target_words, lexicon=Non
     entities = [
         pointer_labels.entity_name(number + 1) for number in range(settings.get("entities", 0))
     ]
+    specials = tokenization.CLASS_TOKENS if recipe.data.term_share else tokenization.SPECIAL_TOKENS
     files = {
         vocabulary_files.SOURCE_VOCABULARY_FILE: [
-            *tokenization.SPECIAL_TOKENS,
+            *specials,
             *source_words,
             *entities,
         ],
-        vocabulary_files.TARGET_VOCABULARY_FILE: [*tokenization.SPECIAL_TOKENS, *target_words],
+        vocabulary_files.TARGET_VOCABULARY_FILE: [*specials, *target_words],
     }
     for place, name in enumerate(columns):
         tags = sorted({tag for row in rows for tag in row[2 + place].split()})
@@ -156,6 +158,8 @@ def _write_units(folder, recipe, rows):
     from pipeline.features.vocabulary_choice import choose_units
     from pipeline.text import tokenization, units
 
+    if recipe.data.units == "preset":
+        return _write_preset_units(folder, recipe, rows)
     sides = [" ".join(row[side] for row in rows) for side in (0, 1)]
     if recipe.vocabulary.joint:
         sides = [" ".join(sides)] * 2
@@ -169,8 +173,27 @@ def _write_units(folder, recipe, rows):
     return chosen
 
 
-def write_examples(path, output, rows, names):
-    """Writes the transformed examples of rows whose columns have these names."""
+def _write_preset_units(folder, recipe, rows):
+    """Writes the model of a preset's tokenizer; returns the units of either side's vocabulary."""
+    import tensorflow as tf
+
+    from pipeline.features.vocabulary_choice import choose_side
+    from pipeline.text import presets, tokenization, units
+
+    model = presets.PresetTokens.read(recipe.model.preset).cutting_model()
+    settings, chosen = views.vocabulary_settings(recipe), []
+    for place, side in enumerate(("source", "target")):
+        (folder / units.MODEL_FILES[side]).write_bytes(model)
+        cutter = units.tokenizer_of(settings, str(folder), side)
+        made = cutter.tokenize(tf.constant([row[place] for row in rows])).flat_values.numpy()
+        counts = collections.Counter(unit.decode() for unit in made)
+        tokens = choose_side(side, counts, recipe.vocabulary, settings, str(folder))
+        chosen.append(tokens[len(tokenization.SPECIAL_TOKENS) :])
+    return chosen
+
+
+def write_examples(path, output, rows, names, file=""):
+    """Writes the transformed examples of rows whose columns have these names, as of a file."""
     import tensorflow as tf
 
     from pipeline.export import transform_graph
@@ -178,6 +201,7 @@ def write_examples(path, output, rows, names):
     columns_of_rows = {
         name: tf.constant([[row[place]] for row in rows]) for place, name in enumerate(names)
     }
+    columns_of_rows["file"] = tf.fill([len(rows), 1], file)
     made = transform_graph.TransformGraph(output)(columns_of_rows)
     made = {name: tf.RaggedTensor.from_sparse(value).to_list() for name, value in made.items()}
     with tf.io.TFRecordWriter(path, options="GZIP") as writer:

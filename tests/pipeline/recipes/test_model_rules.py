@@ -13,6 +13,7 @@ from pipeline.recipes.choices import (
 from pipeline.recipes.recipe import recipe_from_dict
 from tests.pipeline.recipes.refusals import refusal
 
+PRESET = {"model.body": "keras_hub", "model.preset": "t5", "data.units": "preset"}
 SHARED = {"model.tie_embeddings": "all", "vocabulary.joint": True}
 
 
@@ -36,6 +37,18 @@ SHARED = {"model.tie_embeddings": "all", "vocabulary.joint": True}
             },
             "'training.guided_alignment_weight' needs another 'model.encoder'",
         ),
+        ({"training.frozen": ["encoders"]}, "'training.frozen' cannot name 'encoders'"),
+        ({"training.frozen": ["encoder"]}, "'training.frozen' needs 'model.body'"),
+        ({"training.layer_decay": 0.9}, "'training.layer_decay' needs 'model.body'"),
+        ({"model.preset": "t5"}, "'model.preset' needs 'model.body'"),
+        ({"data.units": "preset"}, "'data.units' = \"preset\" needs 'model.body'"),
+        ({"model.body": "keras_hub"}, "the name or the folder of a pre-trained model"),
+        ({"model.body": "keras_hub", "model.preset": "t5"}, "needs 'data.units' = \"preset\""),
+        ({**PRESET, "data.source_units": "words"}, "needs 'data.source_units' = \"\""),
+        ({**PRESET, "model.composition": "lookup+cnn"}, "needs 'model.composition' = \"lookup\""),
+        ({**PRESET, "model.source_vectors": "glove.txt"}, "needs no 'model.source_vectors'"),
+        ({**PRESET, "model.attention": "none"}, "'model.attention' (none) needs 'model.body'"),
+        ({**PRESET, "model.depth_scaled": True}, "'model.depth_scaled' needs 'model.body'"),
         (
             {"model.decoder": "bahdanau", "model.body": "transformer"},
             "'model.decoder' (bahdanau) needs 'model.body' = \"rnn\"",

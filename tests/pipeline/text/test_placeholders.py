@@ -59,7 +59,7 @@ TAGS = (
     ),
     *("<input disabled>", '<x id="1"/>', '<xliff:g id="n">', "<!-- a <b> c -->", "<a {{ y }}>"),
     *("<p\nclass=x>", "<my-tag data-x>", "<b class=%s>", "<![CDATA[", "]]>", "<!DOCTYPE html>"),
-    *("&nbsp;", "&frac12;", "&#39;", "&#x27;", "&#X2F;"),
+    *("&nbsp;", "&frac12;", "&#39;", "&#x27;", "&#X2F;", "[X0X]", "[X120X]"),
 )
 PROSE = (
     *("20%discount", "Wait--this", "x<y or z>w", "10% off", "50% of", "100 % sure", "at 5:30"),
@@ -68,7 +68,17 @@ PROSE = (
     *("a < b > c", "if a<b and c>d", "a <> b", "x<>y", "$5.00 or $5", "AT&T; R&D", "yes.--no"),
     *("<your name>", "Mail <me at home>", "1--2", "été--hiver", "a - b -- c", "100% (about)"),
     *("foo::bar", "50%, 20% and 10%.", "Die 5%ige Lösung", "3:2", "[a]:b", "Price: $ 5"),
-    *("what % of", "Le % d'augmentation", "l'an, 3 % de", "(20%)", "%", "50%/50%", "e.g. {a b}"),
+    *(
+        "[X]",
+        "[0X]",
+        "what % of",
+        "Le % d'augmentation",
+        "l'an, 3 % de",
+        "(20%)",
+        "%",
+        "50%/50%",
+        "e.g. {a b}",
+    ),
 )
 
 
@@ -108,7 +118,7 @@ def test_all_default_dialects_together_keep_them_too(dialect):
 
 
 @pytest.mark.parametrize("tag", TAGS)
-def test_tags_and_references_are_protected_whatever_a_recipe_chooses(tag):
+def test_tags_references_and_masks_are_protected_whatever_a_recipe_chooses(tag):
     for tokenizer in (Tokenizer(), Tokenizer(dialects=())):
         assert tokenizer.protected_tokens(f"a{tag}b 5%{tag}") == [tag, tag]
 

@@ -171,3 +171,28 @@ def test_elements_are_clipped_before_the_norm():
     optimizer.apply([tf.constant(given[0][0])])
     cut = np.array([0.4, -0.1, 0.2])
     np.testing.assert_allclose(variable.numpy(), -RATE * cut * 0.2 / np.linalg.norm(cut), 1e-5)
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {},
+        {"optimizer": "adamw", "weight_decay": 0.3},
+        {"optimizer": "sgd", "momentum": 0.9},
+        {"optimizer": "adadelta"},
+    ],
+)
+def test_a_share_of_the_learning_rate_is_a_smaller_learning_rate(training):
+    given, share = gradients(4), 0.25
+    optimizer = of_recipe(**training)
+    variables = [
+        keras.Variable(value, name=f"weight_{number}")
+        for number, value in enumerate(first_weights())
+    ]
+    optimizer.slow_down({variables[1].path: share})
+    optimizer.build(variables)
+    for grads in given:
+        optimizer.apply([tf.constant(grad) for grad in grads])
+    whole = train(of_recipe(**training), given)[0]
+    slow = train(of_recipe(**{**training, "learning_rate": RATE * share}), given)[0]
+    check_equal([value.numpy() for value in variables], [whole[0], slow[1], whole[2]])

@@ -1,4 +1,4 @@
-"""The contents of lexicon files as part of a cache key."""
+"""The contents of files that a recipe names, as part of a cache key."""
 
 import hashlib
 
@@ -14,14 +14,15 @@ def with_digests(settings: VocabularySettings) -> VocabularySettings:
     pipeline may be written where its files are not.
     """
     with_digest = settings.copy()
-    if digest := _digest(settings.get("dictionary")):
+    if digest := digest_of(settings.get("dictionary")):
         with_digest["dictionary_digest"] = digest
-    if digest := _digest(settings.get("copy_lexicon")):
+    if digest := digest_of(settings.get("copy_lexicon")):
         with_digest["copy_lexicon_digest"] = digest
     return with_digest
 
 
-def _digest(path: str | None) -> str | None:
+def digest_of(path: str | None) -> str | None:
+    """Returns the SHA-256 of a file; None if it cannot be reached from here."""
     if not path or not fileio.exists(path):
         return None
     with fileio.open(path, "rb") as file:

@@ -1,0 +1,1 @@
+"""Public corpora that recipes are for: where each file comes from, and its digest."""

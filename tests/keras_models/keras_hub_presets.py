@@ -1,0 +1,70 @@
+"""Tiny encoder-decoders of keras-hub, of random weights."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_models.models.keras_hub_layers import without_mask_warnings
+
+keras_hub = pytest.importorskip("keras_hub", exc_type=ImportError)
+
+VOCABULARY = 14
+SIZES = {
+    "vocabulary_size": VOCABULARY,
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 12,
+    "dropout": 0.0,
+}
+
+
+def sentencepiece_model(texts, size):
+    """Returns a sentencepiece model with the special pieces of T5, learned from texts."""
+    import io
+
+    import sentencepiece
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts),
+        model_writer=model,
+        vocab_size=size,
+        hard_vocab_limit=False,
+        bos_id=-1,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        pad_piece="<pad>",
+        eos_piece="</s>",
+        minloglevel=2,
+        num_threads=1,
+    )
+    return model.getvalue()
+
+
+def save_t5(folder, texts, size=60, kind="t5_tied", **options):
+    """Saves a preset by keras-hub itself: a T5 of random weights, with a tokenizer of texts."""
+    tokenizer = keras_hub.tokenizers.T5Tokenizer(proto=sentencepiece_model(texts, size))
+    made = backbone(kind, **{"vocabulary_size": tokenizer.vocabulary_size(), **options})
+    made.save_to_preset(str(folder))
+    tokenizer.save_to_preset(str(folder))
+    return str(folder)
+
+
+def backbone(kind, seed=0, scale=0.5, **options):
+    """Returns a backbone: `t5` (gated, an own softmax), `t5_tied` or `bart`."""
+    if kind == "bart":
+        made = keras_hub.models.BartBackbone(**{**SIZES, "max_sequence_length": 16, **options})
+    else:
+        kinds = {
+            "t5": {"use_gated_activation": True, "tie_embedding_weights": False},
+            "t5_tied": {"use_gated_activation": False, "key_value_dim": 3},
+        }
+        with without_mask_warnings():
+            made = keras_hub.models.T5Backbone(**{**SIZES, **kinds[kind], **options})
+    rng = np.random.default_rng(seed)
+    for weight in made.weights:
+        weight.assign(rng.normal(scale=scale, size=weight.shape).astype("float32"))
+    keras.utils.set_random_seed(seed)
+    return made

@@ -207,9 +207,9 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
     def stacks(self):
         def beside(stack, first, last):
             layers = [[layer] for layer in stack] or [[]]
-            layers[0] += [layer for layer in first if layer is not None]
+            layers[0] += first
             layers[-1] += last
-            return layers
+            return [[layer for layer in part if layer is not None] for part in layers]
 
         return {
             "embeddings": [self.embedding_layers()],

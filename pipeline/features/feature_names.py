@@ -15,10 +15,13 @@ FEATURES = (
     "target_input_ids",
     "target_extended_ids",
 )
+LABELS = "target_extended_ids"
 # The features that a model reads in training; `label_features` adds the labels of its head.
 ID_FEATURES = ("source_ids", "source_extended_ids", "target_input_ids", "target_extended_ids")
 # The row of each source token in the lexicon of translations.
 LEXICON_ROWS = "source_lexicon_rows"
+# The words of both sides before they are cut into units, where training draws other cuts.
+WORDS = {"source": "source_words", "target": "target_words"}
 # The number of a pair's corpus in `data.corpora`, where there are some; the trainer alone reads it.
 CORPUS = "corpus"
 # The padding of features in a batch, if it is not 0: no position.

@@ -1,6 +1,7 @@
 """Raw pairs to ids in the extended space."""
 
 import dataclasses
+import os
 from collections.abc import Mapping
 
 import tensorflow as tf
@@ -14,13 +15,20 @@ from pipeline.features import (
     source_features,
     span_labels,
     training_terms,
+    vocabulary_files,
 )
-from pipeline.features.lookup_tables import FeatureTables, needed
+from pipeline.features.lookup_tables import (
+    FeatureTables,
+    Load,
+    load_tables,
+    needed,
+    vocabulary_table,
+)
 from pipeline.features.protected_classes import is_protected, protected_class_ids
 from pipeline.features.table import Table
 from pipeline.lexicons import translation_lexicon
-from pipeline.recipes.settings import TransformSettings
-from pipeline.text import characters, scripts, tokenization
+from pipeline.recipes.settings import TransformConfig, TransformSettings
+from pipeline.text import characters, scripts, tokenization, units
 from pipeline.text.placeholders.syntax import PLACEHOLDER, TERM_CLASS
 from pipeline.text.units import GraphTokenizer
 
@@ -49,6 +57,27 @@ class PairPreprocessor:
     settings: TransformSettings = dataclasses.field(default_factory=_text_settings)
     tables: FeatureTables = dataclasses.field(default_factory=FeatureTables)
 
+    @classmethod
+    def of(
+        cls, config: TransformConfig, tokenizers: Mapping[str, GraphTokenizer], load: Load
+    ) -> "PairPreprocessor":
+        """Returns that of some settings.
+
+        Args:
+            config: the settings, and the folders of what the tables are made of.
+            tokenizers: those of `"source"` and `"target"`.
+            load: loads one table.
+        """
+        folder = config["vocabulary_uri"]
+        source_table, target_table = (
+            load(os.path.join(folder, vocabulary_files.vocabulary_file(side)), vocabulary_table)
+            for side in vocabulary_files.SIDES
+        )
+        tables = load_tables(folder, config, load)
+        return cls(
+            source_table, target_table, tokenizers["source"], tokenizers["target"], config, tables
+        )
+
     def features(
         self,
         source: tf.Tensor,
@@ -68,9 +97,9 @@ class PairPreprocessor:
             Dict of ragged tensors `[batch, (length)]`, one for each name in
             `feature_names.FEATURES` and for those that the settings ask for.
         """
-        settings, tags = self.settings, tags or {}
+        settings, target_tokenizer = self.settings, self.target_tokenizer or self.tokenizer
         source_tokens = self.tokenizer.tokenize(source)
-        target_tokens = (self.target_tokenizer or self.tokenizer).tokenize(target)
+        target_tokens = target_tokenizer.tokenize(target)
         if settings.get("term_share") and is_training is not None:
             source_tokens, target_tokens = training_terms.with_terms(
                 source_tokens,
@@ -79,6 +108,23 @@ class PairPreprocessor:
                 settings["term_share"],
                 is_training,
             )
+        features = self.features_of_tokens(source_tokens, target_tokens, tags)
+        if settings.get("words"):
+            features[feature_names.WORDS["source"]] = units.words_of(self.tokenizer, source)
+            features[feature_names.WORDS["target"]] = units.words_of(target_tokenizer, target)
+        return features
+
+    def features_of_tokens(
+        self,
+        source_tokens: tf.RaggedTensor,
+        target_tokens: tf.RaggedTensor,
+        tags: Mapping[str, tf.Tensor] | None = None,
+    ) -> dict[str, tf.RaggedTensor]:
+        """Makes the features of pairs that are cut already: ragged string `[batch, (length)]`.
+
+        The other arguments, and what is returned, are those of `features`.
+        """
+        settings, tags = self.settings, tags or {}
         # What a copy writes: the token, except for phrases of a copy lexicon. The encoder reads the
         # token.
         copy_tokens = source_tokens

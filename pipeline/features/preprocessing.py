@@ -11,11 +11,9 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from pipeline.features import feature_names
-from pipeline.features.lookup_tables import load_tables, vocabulary_table
+from pipeline.features import feature_names, vocabulary_files
 from pipeline.features.pair_preprocessor import PairPreprocessor
 from pipeline.features.table import Table
-from pipeline.features.vocabulary_files import SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE
 from pipeline.recipes import corpora
 from pipeline.recipes.settings import TransformConfig
 from pipeline.text import units
@@ -51,15 +49,14 @@ def preprocessing_fn(
         tokenizer: units.GraphTokenizer = tft.make_and_track_object(make, name=f"{side} units")
         return tokenizer
 
-    folder = custom_config["vocabulary_uri"]
-    preprocessor = PairPreprocessor(
-        source_table=load(os.path.join(folder, SOURCE_VOCABULARY_FILE), vocabulary_table),
-        target_table=load(os.path.join(folder, TARGET_VOCABULARY_FILE), vocabulary_table),
-        tokenizer=tokenizer_of("source"),
-        target_tokenizer=tokenizer_of("target"),
-        settings=custom_config,
-        tables=load_tables(folder, custom_config, load),
-    )
+    tokenizers = {side: tokenizer_of(side) for side in vocabulary_files.SIDES}
+    preprocessor = PairPreprocessor.of(custom_config, tokenizers, load)
+    if custom_config.get("words"):
+        # For the training, which draws other cuts, among the graph's assets.
+        for side in vocabulary_files.SIDES:
+            if units.cuts(custom_config, side):
+                path = os.path.join(custom_config["subwords_uri"], units.MODEL_FILES[side])
+                tft.make_and_track_object(functools.partial(_File, path), name=f"{side} model")
     columns = custom_config.get("source_features", [])
     source, target, *tags = (
         tf.reshape(inputs[name], [-1]) for name in ("source", "target", *columns)
@@ -73,6 +70,14 @@ def preprocessing_fn(
         files = tf.reshape(inputs["file"], [-1])
         features[feature_names.CORPUS] = corpus_numbers(files, custom_config["corpora"])
     return {name: ragged.to_sparse() for name, ragged in features.items()}
+
+
+class _File(tf.Module):
+    """A file that a graph keeps beside itself."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.asset = tf.saved_model.Asset(path)
 
 
 def corpus_numbers(files: tf.Tensor, patterns: Sequence[str]) -> tf.RaggedTensor:

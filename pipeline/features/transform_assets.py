@@ -69,5 +69,10 @@ def read_lexicon(
     return translation_lexicon.read_rows(path, ids, tokenization.UNK_ID)
 
 
+def folder_of(transform_output: Any) -> str:
+    """Returns the folder of the files that a Transform graph keeps beside itself."""
+    return os.path.join(transform_output.transform_savedmodel_dir, "assets")
+
+
 def _path(transform_output: Any, name: str) -> str:
-    return os.path.join(transform_output.transform_savedmodel_dir, "assets", name)
+    return os.path.join(folder_of(transform_output), name)

@@ -18,6 +18,7 @@ FIXED = {
     "training.coverage_loss_weight": _CHANGES_LOSS,
     "training.bucket_lengths": "it chooses the pairs that the eval loss is measured on",
     "training.corpus_weights": "'training.corpus_temperature' can be searched",
+    "training.subword_sampling": "it changes the features that trials are trained on",
     "training.epochs": "'tuning.epochs' says how long a trial trains",
     "training.select_by": "it says how trials are compared",
     "training.select_pairs": "it says how trials are compared",

@@ -119,6 +119,7 @@ class TransformSettings(TextSettings, total=False):
         source_features: columns of tags.
         surface_features: features that the graph makes of the source's tokens.
         corpora: patterns of the files of each corpus of a mixture.
+        words: true where training cuts words into other units in each epoch.
         term_share: the share of training pairs with terms of a glossary.
     """
 
@@ -134,6 +135,7 @@ class TransformSettings(TextSettings, total=False):
     source_features: list[str]
     surface_features: list[str]
     corpora: list[str]
+    words: bool
     term_share: float
 
 

@@ -27,8 +27,6 @@ _NOT_OF_LANGUAGE_MODELS = {
     "max_updates": ", whose training ends by its epochs",
     "select_by": ", which is chosen by its perplexity",
     "patience": ": use 'language_model.patience'",
-    "frozen": "",
-    "layer_decay": "",
     "optimizer": ": use 'language_model.optimizer'",
     "schedule": ", whose learning rate is halved after each epoch that is no better",
     "corpus_weights": ": it is one text",
@@ -64,6 +62,8 @@ def check_training(recipe: RecipeKeys) -> None:
     _check_parts(recipe)
     if training.label_smoothing:
         _check_label_smoothing(recipe)
+    if training.subword_sampling != "none":
+        _check_subword_sampling(recipe)
     if training.consistency_weight:
         _check_consistency(recipe)
     if training.ensemble > 1:
@@ -171,4 +171,22 @@ def _check_consistency(recipe: RecipeKeys) -> None:
         raise RecipeError(
             "The recipe key 'training.consistency_weight' needs a 'model.dropout' above 0: without "
             "dropout its two passes are the same."
+        )
+
+
+def _check_subword_sampling(recipe: RecipeKeys) -> None:
+    sampling, data = recipe.training.subword_sampling, recipe.data
+    if data.units != "subwords":
+        raise RecipeError(
+            "The recipe key 'training.subword_sampling' needs 'data.units' = \"subwords\"."
+        )
+    if data.term_share:
+        raise RecipeError(
+            "The recipe key 'training.subword_sampling' must be \"none\" with a 'data.term_share': "
+            "the words of a training pair's terms are not cut."
+        )
+    if sampling != "target" and data.source_units:
+        raise RecipeError(
+            'The recipe key \'training.subword_sampling\' must be "target" or "none" with '
+            "'data.source_units' = \"words\": no source word is cut."
         )

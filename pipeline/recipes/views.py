@@ -220,6 +220,8 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
         settings["term_share"] = data.term_share
     if data.corpora:
         settings["corpora"] = list(data.corpora)
+    if recipe.training.subword_sampling != "none":
+        settings["words"] = True
     return settings
 
 

@@ -31,8 +31,8 @@ class SegmentingTokenizer:
         name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:32]}"
         self._pieces = tf_text.SentencepieceTokenizer(model=model, out_type="string", name=name)
 
-    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        """Returns the units of string `[batch]`, ragged string `[batch, (units)]`."""
+    def words(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+        """Returns the tokens of string `[batch]` before they are cut, ragged string."""
         import tensorflow as tf
 
         if self._tokenizer.kind != "text":
@@ -40,7 +40,13 @@ class SegmentingTokenizer:
             texts = tf.strings.regex_replace(
                 texts, tokenization.JOINER, tokenization.JOINER_IN_TEXT
             )
-        tokens = self._tokens(texts)
+        return self._tokens(texts)
+
+    def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+        """Returns the units of string `[batch]`, ragged string `[batch, (units)]`."""
+        import tensorflow as tf
+
+        tokens = self.words(texts)
         units = self._cut(tokens.flat_values)
         splits = tf.gather(units.row_splits, tokens.row_splits)
         return tf.RaggedTensor.from_row_splits(units.flat_values, splits, validate=False)

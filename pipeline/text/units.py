@@ -119,6 +119,13 @@ def tokenizer_of(settings: TextSettings, folder: str | None, side: str) -> "Grap
 GraphTokenizer: TypeAlias = tokenization.Tokenizer | SegmentingTokenizer
 
 
+def words_of(tokenizer: GraphTokenizer, texts: "tf.Tensor") -> "tf.RaggedTensor":
+    """Returns the tokens of texts before any of them is cut into units."""
+    if isinstance(tokenizer, SegmentingTokenizer):
+        return tokenizer.words(texts)
+    return tokenizer.tokenize(texts)
+
+
 def byte_table() -> "tf.lookup.StaticHashTable":
     """Returns the lookup table from units such as `<0xE3>`, with their joiners, to the byte.
 

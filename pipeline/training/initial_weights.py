@@ -56,7 +56,7 @@ _NETWORK_KEYS = (
     *("model.feature_size", "data.units", "data.source_units", "data.tokenization"),
     *("data.source_tokenization", "data.lowercase", "data.source_features"),
     *("data.surface_features", "language_model.recurrent_layers", "language_model.tie_weights"),
-    *("model.tie_embeddings", "model.decoder", "model.preset"),
+    *("model.tie_embeddings", "model.decoder", "model.preset", "model.norm_first"),
 )
 # What a recipe has that was written before there was such a key.
 _DEFAULTS: Mapping[str, Any] = dataclasses.asdict(RecipeKeys(name="defaults"))

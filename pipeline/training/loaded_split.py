@@ -8,6 +8,7 @@ from pipeline.features import feature_names
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import training_data
 from pipeline.training.mixture import Mixture
+from pipeline.training.sampled_units import SampledUnits
 from pipeline.training.stored_pairs import StoredPairs
 from pipeline.training.training_data import TrainingBatches
 from pipeline.training.transformed_files import TrainingDataError
@@ -37,6 +38,7 @@ class LoadedSplit:
         recipe: Recipe,
         seed: int | None = None,
         folder: str | None = None,
+        cutting: SampledUnits | None = None,
     ) -> "LoadedSplit":
         """Reads a split; reports pairs that are left out.
 
@@ -46,6 +48,7 @@ class LoadedSplit:
             recipe: the `Recipe`.
             seed: of the order of the pairs in an epoch; None keeps their own.
             folder: where the pairs stand while they are trained on: see `StoredPairs.read`.
+            cutting: cuts their words anew in each epoch, where that is asked for.
 
         Raises:
             TrainingDataError: no pair fits the buckets, the head cannot output a pair's target, a
@@ -56,8 +59,16 @@ class LoadedSplit:
         features = feature_names.training_features(recipe)
         # The eval split is measured whole, whatever corpora its pairs come from.
         mixture = Mixture.of(recipe) if seed is not None else None
-        pairs = StoredPairs.read(files, features, folder, with_corpora=mixture is not None)
-        batches = TrainingBatches(pairs, config.bucket_lengths, config.batch_tokens, seed, mixture)
+        pairs = StoredPairs.read(
+            files,
+            features,
+            folder,
+            with_corpora=mixture is not None,
+            with_words=cutting is not None,
+        )
+        batches = TrainingBatches(
+            pairs, config.bucket_lengths, config.batch_tokens, seed, mixture, cutting
+        )
         longest = config.bucket_lengths[-1]
         if batches.too_long == len(pairs):
             raise TrainingDataError(

@@ -56,7 +56,9 @@ def train(
     keras.utils.set_random_seed(config.seed)
     checkpoints = checkpoints or Checkpoints()
     folder = checkpoints.scratch()
-    training = LoadedSplit.read(inputs.train_files, "training", recipe, config.seed, folder)
+    training = LoadedSplit.read(
+        inputs.train_files, "training", recipe, config.seed, folder, inputs.cutting
+    )
     held_out = LoadedSplit.read(inputs.eval_files, "eval", recipe, folder=folder)
     steps_per_epoch = training.batches.steps
     eval_batches = held_out.batches.epoch()

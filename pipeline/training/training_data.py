@@ -1,18 +1,20 @@
 """Transformed examples to padded batches of similar length."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from pipeline.features import feature_names
 from pipeline.training.epoch_order import EpochOrder, batch_size, buckets_of, count_batches
 from pipeline.training.mixture import Draws, Mixture
+from pipeline.training.sampled_units import SampledUnits
 from pipeline.training.stored_pairs import StoredPairs
 from pipeline.training.trainer_outputs import CorpusFacts
 from pipeline.training.transformed_files import TrainingDataError, read_batches
 
-LABELS = "target_extended_ids"
+LABELS = feature_names.LABELS
 SURFACES = "source_tokens"
 
 
@@ -25,6 +27,7 @@ class TrainingBatches:
         batch_tokens: source and target tokens of a batch, padding included.
         seed: of the order; None keeps that of the pairs.
         mixture: how often each corpus is read, where the pairs have corpora.
+        cutting: cuts the words of the pairs anew in each epoch; None reads them as they are.
 
     Attributes:
         too_long: how many pairs no bucket holds.
@@ -39,8 +42,10 @@ class TrainingBatches:
         batch_tokens: int,
         seed: int | None = None,
         mixture: Mixture | None = None,
+        cutting: SampledUnits | None = None,
     ) -> None:
         self._stored = pairs
+        self._cutting = cutting
         self._sizes = [batch_size(length, batch_tokens) for length in bucket_lengths]
         self._seed = seed
         self._buckets = buckets_of(pair_lengths(pairs), bucket_lengths)
@@ -88,6 +93,8 @@ class TrainingBatches:
             `[batch, target_length]`; padding is what `feature_names.PADDING` says, else 0.
         """
         order, names = self.order(number), self._stored.names
+        if self._cutting:
+            return _batches(self._cutting.reader(self._stored, order, number), order, first)
 
         def gather(batch: NDArray[np.int64]) -> list[NDArray[np.int32]]:
             made = self._stored.batch(order.batch(int(batch)))
@@ -100,13 +107,22 @@ class TrainingBatches:
             }
             return inputs, inputs[LABELS]
 
-        options = tf.data.Options()
-        # Ending an iterator waits for the autotuner's thread, which sleeps up to a minute between
-        # two looks (TensorFlow 2.16): with two iterators an epoch, training stood still for longer
-        # than it ran.
-        options.autotune.enabled = False
-        numbers = tf.data.Dataset.range(first, len(order))
-        return numbers.map(read).prefetch(8).with_options(options)
+        return _batches(read, order, first)
+
+
+def _batches(
+    read: Callable[[tf.Tensor], tuple[dict[str, tf.Tensor], tf.Tensor]],
+    order: EpochOrder,
+    first: int,
+) -> tf.data.Dataset:
+    """Returns the batches of an epoch from a first one, read by their numbers."""
+    options = tf.data.Options()
+    # Ending an iterator waits for the autotuner's thread, which sleeps up to a minute between
+    # two looks (TensorFlow 2.16): with two iterators an epoch, training stood still for longer
+    # than it ran.
+    options.autotune.enabled = False
+    numbers = tf.data.Dataset.range(first, len(order))
+    return numbers.map(read).prefetch(8).with_options(options)
 
 
 def pair_lengths(pairs: StoredPairs) -> NDArray[np.int32]:

@@ -9,6 +9,7 @@ from pipeline.features import transform_assets, vocabulary_files
 from pipeline.recipes.recipe import Recipe
 from pipeline.training.initial_model import InitialModel
 from pipeline.training.model_inputs import ModelInputs
+from pipeline.training.sampled_units import SampledUnits
 from pipeline.training.trainer_arguments import TrainerArguments
 
 
@@ -23,6 +24,7 @@ class TrainingInputs:
         log_directory: where TensorBoard's logs go; None writes none.
         initial: the model that the training goes on from, or None.
         words: the network's vocabularies, as `InitialModel.words` has them, where there is one.
+        cutting: what cuts the words of the training pairs anew; None keeps them as they are.
     """
 
     train_files: Sequence[str]
@@ -32,6 +34,7 @@ class TrainingInputs:
     log_directory: str | None = None
     initial: InitialModel | None = None
     words: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    cutting: SampledUnits | None = None
 
     @classmethod
     def of(
@@ -55,4 +58,5 @@ class TrainingInputs:
             arguments.model_run_dir,
             initial,
             words,
+            SampledUnits.of(recipe, transform_output),
         )

@@ -63,6 +63,14 @@ class TrainingConfig:
     # The probability that a word that the network reads, of the source or of the target, is
     # replaced by [UNK] in training. A copy still writes the word.
     unknown_word_rate: float = number(0.0, low=0.0, high=0.9)
+    # The sides whose words are cut into other subwords in each epoch, drawn by the unigram model
+    # (Kudo 2018); it needs `data.units = "subwords"`. Decoding and the eval split take the best cut
+    # of each word.
+    subword_sampling: str = choice("none", "source", "target", "both", default="none")
+    # A cut is drawn with its probability, raised to this power: the smaller, the more even.
+    subword_alpha: float = number(0.2, low=0.0, high=10.0)
+    # How many of a word's best cuts are drawn from.
+    subword_nbest: int = number(64, low=2, high=512)
     # The share of the target distribution that is spread evenly over all that the head can say:
     # words and what it can copy. 0 smooths nothing. The eval loss is never smoothed.
     label_smoothing: float = number(0.0, low=0.0, high=0.9)

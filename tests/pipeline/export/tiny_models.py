@@ -58,7 +58,7 @@ def export_tiny(
         inputs = ModelInputs.of(recipe, output)
         path = str(folder / "examples.gz")
         names = ("source", "target", *recipe.data.source_features)
-        _write_examples(path, output, rows, names, "pairs.tsv" if recipe.data.term_share else "")
+        write_examples(path, output, rows, names, "pairs.tsv" if recipe.data.term_share else "")
         model, _ = trainer.train(recipe, TrainingInputs([path], [path], inputs))
     else:
         model = untrained(recipe, output)
@@ -192,7 +192,7 @@ def _write_preset_units(folder, recipe, rows):
     return chosen
 
 
-def _write_examples(path, output, rows, names, file):
+def write_examples(path, output, rows, names, file=""):
     """Writes the transformed examples of rows whose columns have these names, as of a file."""
     import tensorflow as tf
 
@@ -209,7 +209,7 @@ def _write_examples(path, output, rows, names, file):
             feature = {}
             for name, values in made.items():
                 value = values[number]
-                if name in ("source_tokens", "source_copy_tokens"):
+                if value and isinstance(value[0], bytes):
                     feature[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
                 else:
                     feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))

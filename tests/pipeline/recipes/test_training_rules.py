@@ -27,6 +27,19 @@ from tests.pipeline.recipes.refusals import refusal, tree_of
             },
             "needs a 'training.large_vocabulary_drawn' above 0",
         ),
+        (
+            {"training.subword_sampling": "source"},
+            "'training.subword_sampling' needs 'data.units' = \"subwords\"",
+        ),
+        (
+            {
+                "training.subword_sampling": "both",
+                "data.units": "subwords",
+                "data.source_units": "words",
+            },
+            'must be "target" or "none" with \'data.source_units\'',
+        ),
+        ({"training.subword_nbest": 1}, "'training.subword_nbest' must be between 2 and 512"),
         ({"training.consistency_weight": -1.0}, "'training.consistency_weight' must be at least"),
         (
             {"training.consistency_weight": 1.0, "training.scheduled_sampling": "linear"},

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
 from keras_models.models import RecurrentSeq2Seq, TransformerSeq2Seq
 from pipeline.training import learning_shares
@@ -31,8 +32,9 @@ def test_shares_fall_towards_the_input():
     assert {of(layer) for layer in (model.head.vocabulary, model.head.gate)} == {1.0}
 
 
-def test_each_weight_of_a_frozen_part_is_left_out():
-    model = transformer()
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_each_weight_of_a_frozen_part_is_left_out(norm_first):
+    model = transformer(norm_first=norm_first)
     learning_shares.freeze(model, ["encoder"])
     frozen = [weight.path for weight in model.weights if not weight.trainable]
     assert frozen and all(path.startswith("encoder") for path in frozen)

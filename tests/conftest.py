@@ -1,5 +1,7 @@
 """Settings that every test shares. They must be made before Keras or TensorFlow is imported."""
 
+import contextlib
+import ctypes
 import gc
 import os
 import sys
@@ -58,6 +60,13 @@ def quick_collections():
     gc.unfreeze()
     if time.monotonic() - begun > SECONDS_WORTH_A_COLLECTION:
         gc.collect()
+        _return_memory()
+
+
+def _return_memory():
+    """Gives the system what compilers have freed, of which a process would keep gigabytes."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -99,8 +99,13 @@ demo: install ## run the pipeline on real text, serve the model, ask it, and nam
 # put the long ones first, and those together that share a pipeline.
 PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=20
 
+# What trains, exports and serves has processes of its own: TensorFlow keeps every compiled program
+# to the end of its process, and those of all tests together would fill the memory.
+WHOLE := tests/end_to_end tests/pipeline/export tests/serving tests/test_tutorial.py
+
 test: lint ## lint, then every test on TensorFlow, then keras_models' tests on JAX
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL) $(WHOLE)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL) $(addprefix --ignore=,$(WHOLE))
 	KERAS_BACKEND=jax $(BIN)/python -m pytest $(PARALLEL) tests/keras_models
 
 docs: install ## build the documentation site into build/site; a broken link is an error

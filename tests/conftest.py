@@ -34,13 +34,18 @@ hypothesis.settings.load_profile("repeatable")
 
 # What takes longest begins first, so that no process is left alone with it at the end.
 LONG_FOLDERS = ("end_to_end", "export", "serving")
+LONG_FILES = ("test_tutorial.py",)
 # Files that go to the process of another, whose finished pipeline they read too.
 BESIDE = {"tests/end_to_end/test_kubeflow.py": "tests/end_to_end/test_walking_line.py"}
 
 
 def pytest_collection_modifyitems(items):
     """Puts whole pipelines and exports before everything else."""
-    items.sort(key=lambda item: item.path.parent.name not in LONG_FOLDERS)
+
+    def is_short(item):
+        return item.path.parent.name not in LONG_FOLDERS and item.path.name not in LONG_FILES
+
+    items.sort(key=is_short)
 
 
 # All garbage is collected behind a file that took as many seconds, so that no large graph stays.

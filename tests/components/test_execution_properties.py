@@ -77,7 +77,9 @@ def test_parallel_text_example_gen():
     assert json.loads(properties.pop("input_config"))["splits"] == [
         {"name": "pattern_0", "pattern": "data"},
         {"name": "pattern_1", "pattern": "data/[!.]*.[tT][sS][vV]"},
-        {"name": "pattern_2", "pattern": "data/[!.]*.[tT][xX][tT]"},
+        {"name": "pattern_2", "pattern": "data/[!.]*.[tT][sS][vV][.][gG][zZ]"},
+        {"name": "pattern_3", "pattern": "data/[!.]*.[tT][xX][tT]"},
+        {"name": "pattern_4", "pattern": "data/[!.]*.[tT][xX][tT][.][gG][zZ]"},
     ]
     assert properties == {
         "input_base": "/",
@@ -97,8 +99,8 @@ def test_parallel_text_example_gen():
             '"source_language": "en", "source_tokenization": "", '
             '"source_units": "", "split_salt": "verbatim", "surface_features": [], '
             '"synthetic": "", "target_column": "target", "target_language": "fr", '
-            '"test_files": [], "test_share": 0.05, "tokenization": "whitespace", '
-            '"train_files": [], "units": "subwords"}'
+            '"term_share": 0.0, "test_files": [], "test_share": 0.05, '
+            '"tokenization": "whitespace", "train_files": [], "units": "subwords"}'
         ),
     }
 

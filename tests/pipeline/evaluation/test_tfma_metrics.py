@@ -117,8 +117,12 @@ def _write(directory, pairs, shards):
     return str(directory / "data-*")
 
 
-def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, **evaluation_keys):
-    tree = {"name": "test", "evaluation": evaluation_keys}
+def _evaluate(model_directory, tmp_path, pairs=PAIRS, shards=1, glossary="", **evaluation_keys):
+    tree = {
+        "name": "test",
+        "evaluation": evaluation_keys,
+        "decoding": {"glossary": glossary},
+    }
     # The Evaluator stores its config as JSON and fills in defaults: the test goes the same way.
     config = eval_config.build_eval_config(recipe_from_dict(tree))
     from google.protobuf import json_format
@@ -160,16 +164,25 @@ def test_all_metrics_equal_scoring(model_directory, tmp_path):
 
     database = tmp_path / "x.sqlite"
     sqlite3.connect(database).execute("CREATE TABLE x (y)").connection.close()
+    glossary = tmp_path / "terms.csv"
+    glossary.write_text("press,appuyez\n")
     names = sorted(tfma_metrics.CLASSES)
     pairs = [*PAIRS, ("one", "SELECT 1.0", "?"), ("two", "SELECT 2 ;", "?")]
     pairs.append(("Press <b>OK</b>", "Appuyez sur <b>OK</b>", "?"))
     output = _evaluate(
-        model_directory, tmp_path, pairs=pairs, metrics=names, database=str(database)
+        model_directory,
+        tmp_path,
+        pairs=pairs,
+        glossary=str(glossary),
+        metrics=names,
+        database=str(database),
     )
     values = gate.read_metrics(output)
     outputs = [*OUTPUTS, "SELECT 1", "SELECT 3", "?"]
     targets, sources = [pair[1] for pair in pairs], [pair[0] for pair in pairs]
-    options = ScoringOptions(bootstrap_samples=0, database=database, language="fr")
+    options = ScoringOptions(
+        bootstrap_samples=0, database=database, language="fr", glossary=str(glossary)
+    )
     texts = ScoredTexts(outputs, targets, sources, COUNTS, scores_of(pairs))
     expected = scoring.score(names, texts, options)
     assert expected["execution_accuracy"].value == 0.5

@@ -30,7 +30,7 @@ def recipe_of(preset, **sections):
             "data": {"units": "preset", "tokenization": "text", "max_tokens": 15},
             "model": {"body": "keras_hub", "preset": preset, "head": "pointer_generator"},
             "vocabulary": {"min_count": 1, "protected_min_count": 5},
-            "training": {"epochs": 40, "bucket_lengths": [32]},
+            "training": {"epochs": 100, "bucket_lengths": [32]},
             "decoding": {"length_buckets": [32], "beam_size": 2, "n_best": 2},
             **sections,
         }

@@ -4,9 +4,8 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from pipeline.documents.document import DocumentError, decode
+from pipeline.documents.document import DocumentError
 from pipeline.documents.edits import Place
-from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, Value
 from pipeline.documents.xml_files import read_xml
@@ -37,11 +36,6 @@ class AndroidDocument(ResourceDocument):
     """
 
     zero_is_special = False
-
-    def __init__(self, path: str, content: bytes, options: Options) -> None:
-        self._path = path
-        text, mark = decode(path, content)
-        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""

@@ -3,8 +3,7 @@
 import codecs
 import re
 
-from pipeline.documents.document import DocumentError, decode
-from pipeline.documents.options import Options
+from pipeline.documents.document import DocumentError
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, one_part
 from pipeline.readers.inline_text import with_tags
@@ -35,20 +34,17 @@ class AppleStringsDocument(ResourceDocument):
         DocumentError: it is compiled, or not valid.
     """
 
-    def __init__(self, path: str, content: bytes, options: Options) -> None:
-        self._path = path
+    def decoded(self, content: bytes) -> tuple[str, bytes]:
+        """See `ResourceDocument`."""
         if content.startswith(b"bplist"):
-            raise DocumentError(f"{path} is a compiled .strings file: translate its source.")
+            raise DocumentError(f"{self._path} is a compiled .strings file: translate its source.")
         self._charset = _CHARSETS.get(content[:2], "utf-8")
         if self._charset == "utf-8":
-            text, mark = decode(path, content)
-        else:
-            mark = content[:2]
-            try:
-                text = content[2:].decode(self._charset)
-            except UnicodeDecodeError:
-                raise DocumentError(f"{path} is not valid UTF-16.") from None
-        super().__init__(text, mark, options)
+            return super().decoded(content)
+        try:
+            return content[2:].decode(self._charset), content[:2]
+        except UnicodeDecodeError:
+            raise DocumentError(f"{self._path} is not valid UTF-16.") from None
 
     def encoded(self, text: str) -> bytes:
         """See `ResourceDocument`."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from fluent.syntax import FluentParser, ast
 
-from pipeline.documents.document import DocumentError, decode
+from pipeline.documents.document import DocumentError
 from pipeline.documents.edits import Place
 from pipeline.documents.languages import CATEGORIES
 from pipeline.documents.options import Options
@@ -32,10 +32,8 @@ class FluentDocument(ResourceDocument):
     """
 
     def __init__(self, path: str, content: bytes, options: Options) -> None:
-        self._path = path
-        text, mark = decode(path, content)
         self._junk: list[int] = []
-        super().__init__(text, mark, options)
+        super().__init__(path, content, options)
         self.problems += ((line, "not valid Fluent syntax") for line in self._junk)
 
     def read(self, text: str) -> list[Node]:

@@ -5,12 +5,11 @@ import json
 import re
 from collections.abc import Sequence
 
-from pipeline.documents.document import DocumentError, decode
+from pipeline.documents.document import DocumentError
 from pipeline.documents.edits import Edit
 from pipeline.documents.icu_messages import ARGUMENT, CHOICE, IcuError, IcuMessage
 from pipeline.documents.json_tree import JsonValue, read_json
 from pipeline.documents.languages import CATEGORIES
-from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import PIPE, Node, Value, forms_of, one_part
 from pipeline.readers.inline_text import with_tags
@@ -39,14 +38,9 @@ class I18nJsonDocument(ResourceDocument):
     #: Whether keys that begin with `@` are not texts, as in ARB.
     is_arb = False
 
-    def __init__(self, path: str, content: bytes, options: Options) -> None:
-        self._path = path
-        text, mark = decode(path, content)
-        self._escapes_letters = text.isascii() and re.search(r"\\u[0-9a-fA-F]{4}", text) is not None
-        super().__init__(text, mark, options)
-
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""
+        self._escapes_letters = text.isascii() and re.search(r"\\u[0-9a-fA-F]{4}", text) is not None
         root = read_json(self._path, text)
         if not root.is_object:
             raise DocumentError(f"{self._path} is no JSON object with keys and texts.")

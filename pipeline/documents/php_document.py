@@ -4,8 +4,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 
-from pipeline.documents.document import DocumentError, decode
-from pipeline.documents.options import Options
+from pipeline.documents.document import DocumentError
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import PIPE, Node, Value, forms_of
 from pipeline.readers.inline_text import InlineText, Mark, Piece, with_tags
@@ -58,11 +57,6 @@ class PhpDocument(ResourceDocument):
     Raises:
         DocumentError: it has no array of texts, or brackets that are not closed.
     """
-
-    def __init__(self, path: str, content: bytes, options: Options) -> None:
-        self._path = path
-        text, mark = decode(path, content)
-        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""

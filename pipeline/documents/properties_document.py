@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from pipeline.documents.document import DocumentError, decode
+from pipeline.documents.document import DocumentError
 from pipeline.documents.edits import Place
 from pipeline.documents.icu_messages import ARGUMENT, IcuError, IcuMessage
-from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, Value, one_part
 from pipeline.readers.files import starts_as_utf16
@@ -43,15 +42,14 @@ class PropertiesDocument(ResourceDocument):
 
     separator = "\n"
 
-    def __init__(self, path: str, content: bytes, options: Options) -> None:
-        self._path, self._charset = path, "utf-8"
+    def decoded(self, content: bytes) -> tuple[str, bytes]:
+        """See `ResourceDocument`."""
+        self._charset = "utf-8"
         self._is_ascii = content.isascii()
         if not starts_as_utf16(content) and not _is_utf8(content):
             self._charset, self._is_ascii = "latin-1", True
-            text, mark = content.decode("latin-1"), b""
-        else:
-            text, mark = decode(path, content)
-        super().__init__(text, mark, options)
+            return content.decode("latin-1"), b""
+        return super().decoded(content)
 
     def encoded(self, text: str) -> bytes:
         """See `ResourceDocument`."""

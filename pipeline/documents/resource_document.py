@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.documents import languages
-from pipeline.documents.document import Document, DocumentError, Segment
+from pipeline.documents.document import Document, DocumentError, Segment, decode
 from pipeline.documents.edits import Edit, Place, edited
 from pipeline.documents.options import Options
 from pipeline.documents.resource_nodes import Node, Value, own_begin
@@ -28,12 +28,12 @@ class ResourceDocument(Document):
     a translated file has already stay as they are there.
 
     Args:
-        text: the file's text.
-        mark: its byte order mark, or none.
+        path: its name in messages.
+        content: its bytes.
         options: the language of the translations, and what is translated already.
 
     Raises:
-        DocumentError: the translated file has no keys.
+        DocumentError: the file cannot be read, or the translated file has no keys.
     """
 
     #: Whether a plural's form for 0 is for the number 0 in every language.
@@ -41,10 +41,12 @@ class ResourceDocument(Document):
     #: What stands between the keys of the file.
     separator = ""
 
-    def __init__(self, text: str, mark: bytes, options: Options) -> None:
+    def __init__(self, path: str, content: bytes, options: Options) -> None:
         super().__init__()
-        self.text, self.mark, self.language = text, mark, options.language
-        self.nodes = self.read(text)
+        self._path = path
+        self.text, self.mark = self.decoded(content)
+        self.language = options.language
+        self.nodes = self.read(self.text)
         # The text and the value of each segment.
         self._parts: list[tuple[InlineText, Value]] = []
         # Each leaf's segments, and each plural's forms, by the identity of the node.
@@ -258,6 +260,14 @@ class ResourceDocument(Document):
     def extra_edits(self) -> list[Edit]:
         """Returns the edits that a file in another language needs besides its texts."""
         return []
+
+    def decoded(self, content: bytes) -> tuple[str, bytes]:
+        """Returns the file's text, and its byte order mark or none.
+
+        Raises:
+            DocumentError: it is not in the format's encoding.
+        """
+        return decode(self._path, content)
 
     def encoded(self, text: str) -> bytes:
         """Returns the bytes of a text in the encoding of the file."""

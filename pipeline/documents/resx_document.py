@@ -1,7 +1,6 @@
 """Resources of .NET: .resx files."""
 
-from pipeline.documents.document import DocumentError, decode
-from pipeline.documents.options import Options
+from pipeline.documents.document import DocumentError
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, one_part
 from pipeline.documents.xml_files import read_xml
@@ -21,11 +20,6 @@ class ResxDocument(ResourceDocument):
     Raises:
         DocumentError: it is not well-formed, or no .resx file.
     """
-
-    def __init__(self, path: str, content: bytes, options: Options) -> None:
-        self._path = path
-        text, mark = decode(path, content)
-        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""

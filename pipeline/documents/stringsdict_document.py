@@ -1,8 +1,7 @@
 """Apple's .stringsdict files: plurals as a property list."""
 
-from pipeline.documents.document import DocumentError, decode
+from pipeline.documents.document import DocumentError
 from pipeline.documents.languages import CATEGORIES
-from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
 from pipeline.documents.resource_nodes import Node, one_part
 from pipeline.documents.xml_files import read_xml
@@ -25,11 +24,6 @@ class StringsdictDocument(ResourceDocument):
     Raises:
         DocumentError: it is not well-formed, or no property list with a dictionary.
     """
-
-    def __init__(self, path: str, content: bytes, options: Options) -> None:
-        self._path = path
-        text, mark = decode(path, content)
-        super().__init__(text, mark, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""

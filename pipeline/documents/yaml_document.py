@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import yaml
 
 from pipeline.documents import languages
-from pipeline.documents.document import DocumentError, decode
+from pipeline.documents.document import DocumentError
 from pipeline.documents.edits import Edit
 from pipeline.documents.options import Options
 from pipeline.documents.resource_document import ResourceDocument
@@ -40,11 +40,9 @@ class YamlDocument(ResourceDocument):
     separator = "\n"
 
     def __init__(self, path: str, content: bytes, options: Options) -> None:
-        self._path = path
         self._rename: list[Edit] = []
-        text, mark = decode(path, content)
         self._target = options.language
-        super().__init__(text, mark, options)
+        super().__init__(path, content, options)
 
     def read(self, text: str) -> list[Node]:
         """See `ResourceDocument`."""

@@ -12,6 +12,7 @@ from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 
+from components import earlier_attempts
 from components.artifacts import Artifacts
 from components.parallel_text_example_gen.ingest import REJECTED, REJECTED_FROM, Ingest
 from pipeline.common import whole_files
@@ -89,6 +90,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         file_format = example_gen_pb2.FORMAT_TFRECORDS_GZIP
         examples_utils.set_file_format(examples, write_split.to_file_format_str(file_format))
 
+        earlier_attempts.remove(output_dict, standard_component_specs.EXAMPLES_KEY)
         fileio.makedirs(rejects.uri)
         tally_file = os.path.join(rejects.uri, "tally")
         folder = os.path.join(self._get_tmp_dir(), "duplicates")

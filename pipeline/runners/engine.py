@@ -7,8 +7,7 @@ from pipeline.runners.engine_error import EngineError
 
 #: The options that each engine needs besides those that all have.
 ENGINES = {
-    # A task that was lost with its machine is done again.
-    "flink": ("--number_of_execution_retries=2", "--execution_retry_delay=1000"),
+    "flink": (),
     # Otherwise each stage starts Python anew, and imports TensorFlow.
     "spark": ("--environment_cache_millis=600000",),
 }

@@ -156,6 +156,13 @@ def flink(folder: pathlib.Path, network: str = "128m") -> Iterator[tuple[Engine,
         "taskmanager.memory.jvm-metaspace.size": "256m",
         "taskmanager.memory.jvm-overhead.min": "192m",
         "taskmanager.memory.jvm-overhead.max": "192m",
+        # Ingestion branches: with 512 buffers for each exchange, as Flink has it, ten times this
+        # memory would be needed.
+        "taskmanager.network.sort-shuffle.min-buffers": 64,
+        # A task that was lost with its TaskManager or its Python worker is done again.
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": 3,
+        "restart-strategy.fixed-delay.delay": "1 s",
         "io.tmp.dirs": str(folder / "tmp"),
     }
     (folder / "tmp").mkdir(parents=True, exist_ok=True)

@@ -84,7 +84,8 @@ def test_rare_words_are_copied_as_one_token_and_texts_are_composed(tmp_path, mon
     monkeypatch.setattr(decoding, "decode", copy_all)
     recipe = make_recipe(
         data={"tokenization": "text", "rare_words": "whole", "unicode_form": "nfc"},
-        decoding={"length_buckets": [16, 64], "batch_buckets": [4]},
+        # Texts that pass through keep their bytes.
+        decoding={"length_buckets": [16, 64], "batch_buckets": [4], "pass_through": False},
         training={"bucket_lengths": [96]},
     )
     folder = export_tiny(

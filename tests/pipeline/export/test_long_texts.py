@@ -4,8 +4,9 @@ silently.
 
 import pytest
 
+from serving import term_markup
 from tests.pipeline.export.test_units_served import ROWS, copy_all
-from tests.pipeline.export.tiny_models import export_tiny, make_recipe
+from tests.pipeline.export.tiny_models import make_recipe, transform_tiny, untrained
 
 
 def strings(rows):
@@ -62,21 +63,35 @@ def test_the_answers_of_parts_are_joined():
     ]
 
 
-def model(folder, monkeypatch, **decoding_keys):
-    """Returns a `serving.model.Model` that copies at most 16 tokens."""
-    from keras_models import decoding
-    from serving.model import Model
+@pytest.fixture(scope="module")
+def transform_output(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("transform")
+    return transform_tiny(folder, recipe_of(), ROWS, ["greet"], ["and"])
 
-    monkeypatch.setattr(decoding, "decode", copy_all)
-    recipe = make_recipe(
+
+def recipe_of(**decoding_keys):
+    return make_recipe(
         data={"tokenization": "text"},
         decoding={"length_buckets": [16], "pass_through": False, **decoding_keys},
     )
-    signatures = ("serving_default", "n_best")
-    exported = export_tiny(folder, recipe, ROWS, ["greet"], ["and"], signatures, train=False)
-    (folder / "served").mkdir()
-    exported.rename(folder / "served" / "1")
-    return Model(folder / "served", batch_size=4)
+
+
+def model(transform_output, monkeypatch, long_texts):
+    """Returns a function that copies at most 16 tokens of each text."""
+    import tensorflow as tf
+
+    from keras_models import decoding
+    from pipeline.export.serving_module import ServingModule
+
+    monkeypatch.setattr(decoding, "decode", copy_all)
+    recipe = recipe_of(long_texts=long_texts)
+    module = ServingModule(untrained(recipe, transform_output), transform_output, recipe)
+
+    def answer(*texts):
+        outputs = module.serving_default_no_xla(tf.constant(texts))
+        return {name: value.numpy().tolist() for name, value in outputs.items()}
+
+    return answer
 
 
 LONG = (
@@ -86,34 +101,35 @@ LONG = (
 
 @pytest.mark.slow
 def test_a_long_text_is_answered_sentence_by_sentence_and_comes_back_byte_for_byte(
-    tmp_path, monkeypatch
+    transform_output, monkeypatch
 ):
-    from serving.client import RequestError
+    import tensorflow as tf
 
-    too_long = "Short. " + "a " * 17
-    with model(tmp_path, monkeypatch, long_texts="split") as served:
-        answers = served.predict([LONG, "greet  ada. Bob"])
-        assert [answer.text for answer in answers] == [LONG, "greet  ada. Bob"]
-        assert [answer.parts for answer in answers] == [3, 1]
-        for answer in answers:
-            assert [token.copied_from for token in answer.tokens] == list(range(len(answer.tokens)))
-            assert [token.text for token in answer.tokens] == [
-                token.source_token for token in answer.tokens
-            ]
-        assert len(answers[0].tokens) > 16
-        # Translations of terms stand in every sentence.
-        glossed = served.predict(LONG, glossary={"ada": "Eva", "Dr. Who": "Mr. X"})[0]
-        assert glossed.text == LONG.replace("ada", "Eva").replace("Dr. Who", "Mr. X")
-        assert served.n_best(LONG)[0][0] == answers[0]
-        with pytest.raises(RequestError, match="text 1 has 17 tokens in one sentence; this model"):
-            served.predict(["a", too_long])
+    answer = model(transform_output, monkeypatch, "split")
+    ada, who = term_markup.term("ada", "Eva"), term_markup.term("Dr. Who", "Mr. X")
+    # Translations of terms stand in every sentence.
+    glossed = LONG.replace("ada", ada).replace("Dr. Who", who)
+    made = answer(LONG, "greet  ada. Bob", glossed)
+    expected = [LONG, "greet  ada. Bob", LONG.replace("ada", "Eva").replace("Dr. Who", "Mr. X")]
+    assert [text.decode() for text in made["text"]] == expected
+    assert made["parts"] == [3, 1, 3]
+    for tokens, sources, places in zip(made["tokens"], made["source_tokens"], made["copied_from"]):
+        count = sum(token != b"" for token in tokens)
+        assert places[:count] == list(range(count))
+        assert sum(token != b"" for token in sources) == count
+    assert made["tokens"][0] == made["source_tokens"][0]
+    assert made["tokens"][0][16] != b""
+    too_long = "Short. A" + " a" * 16
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="text 1 has 17 tokens in one sentence; this model"
+    ):
+        answer("a", too_long)
 
 
 @pytest.mark.slow
-def test_a_long_text_is_cut_off_and_the_answer_says_so(tmp_path, monkeypatch):
-    tail = " <b>and</b> so on"
-    with model(tmp_path, monkeypatch, long_texts="truncate") as served:
-        first, second = served.predict(["a " * 14 + "b" + tail, "greet ada"])
-    assert first.text == "a " * 14 + "b <b>"
-    assert (first.tokens_dropped, second.tokens_dropped) == (6, 0)
-    assert len(first.tokens) == 16 and second.text == "greet ada"
+def test_a_long_text_is_cut_off_and_the_answer_says_so(transform_output, monkeypatch):
+    long = "a " * 14 + "b <b>and</b> so on"
+    made = model(transform_output, monkeypatch, "truncate")(long, "greet ada")
+    assert made["text"] == [("a " * 14 + "b <b>").encode(), b"greet ada"]
+    assert made["tokens_dropped"] == [6, 0]
+    assert made["source_tokens"][0] == [b"a"] * 14 + [b"b", b"<b>"]

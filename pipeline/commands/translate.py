@@ -123,8 +123,9 @@ def run(options: argparse.Namespace) -> int:
     facts = [_facts(job, of_segments) for job, (_, of_segments) in zip(jobs, chosen)]
     line = output.printer(options)
     for fact in facts:
+        split = f", {len(fact['split'])} of them in sentences" if fact["split"] else ""
         line(
-            f"{fact['output']}: {fact['translated']} translated, {fact['blank']} blank, "
+            f"{fact['output']}: {fact['translated']} translated{split}, {fact['blank']} blank, "
             f"{fact['translated_before']} translated before, {len(fact['refused'])} refused"
         )
     output.write_json(
@@ -232,9 +233,9 @@ def _records(document: Document, outcomes: Sequence[Outcome], options: argparse.
 
 
 def _output(answer: "Answer", options: argparse.Namespace) -> dict[str, Any]:
-    from serving.answers import token_record
+    from serving.answers import long_text_record, token_record
 
-    shown: dict[str, Any] = {"target": answer.text}
+    shown: dict[str, Any] = {"target": answer.text, **long_text_record(answer)}
     if options.scores or options.n_best:
         shown["score"] = answer.score
     if options.provenance:
@@ -245,9 +246,16 @@ def _output(answer: "Answer", options: argparse.Namespace) -> dict[str, Any]:
 def _facts(job: _Job, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     document = job.document
     refused = list(document.problems)
+    split, cut_off = [], []
     for segment, outcome in zip(document.segments, outcomes):
         if outcome.reason:
             refused.append((segment.line, outcome.reason))
+            continue
+        answer = outcome.answers[0]
+        if answer.parts > 1:
+            split.append({"line": segment.line, "parts": answer.parts})
+        if answer.tokens_dropped:
+            cut_off.append({"line": segment.line, "tokens_dropped": answer.tokens_dropped})
     return {
         "input": job.source,
         "output": job.target,
@@ -256,16 +264,27 @@ def _facts(job: _Job, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "translated": sum(not outcome.reason for outcome in outcomes),
         "blank": len(document.blank),
         "translated_before": document.translated_before,
+        "split": split,
+        "cut_off": cut_off,
         "refused": [{"line": line, "reason": reason} for line, reason in sorted(refused)],
     }
 
 
 def _refuse(facts: Sequence[Mapping[str, Any]]) -> None:
-    """Names what was refused.
+    """Names what was cut off or refused.
 
     Raises:
         CommandError: something was.
     """
+    cut_off = [(one, fact["input"]) for fact in facts for one in fact["cut_off"]]
+    for one, path in cut_off[:_MOST_NAMED]:
+        _print_on_standard_error(
+            f"verbatim: Line {one['line']} of {path} is too long for the model: its last "
+            f"{one['tokens_dropped']} tokens are not translated."
+        )
+    if len(cut_off) > _MOST_NAMED:
+        more = len(cut_off) - _MOST_NAMED
+        _print_on_standard_error(f"verbatim: {more} more texts were cut off; --json names them.")
     refused = list(_named(facts))
     for sentence in refused[:_MOST_NAMED]:
         _print_on_standard_error(f"verbatim: {sentence}")

@@ -19,11 +19,15 @@ class TokenizerSettings(_TokenizerKind, total=False):
         dialects: the dialects of placeholders, where they are not the default.
         terms: true where the training has terms of a glossary.
         own_patterns: further patterns of placeholders.
+        whole: true where rare words are one token each.
+        nfc: true where texts are in Unicode's normal form C.
     """
 
     dialects: list[str]
     own_patterns: list[str]
     terms: bool
+    whole: bool
+    nfc: bool
 
 
 class _Tokenizers(TypedDict):
@@ -68,7 +72,7 @@ class VocabularySettings(TextSettings, total=False):
     Attributes:
         source_features: columns whose tags are counted.
         dictionary, copy_lexicon: paths of lexicons.
-        dictionary_digest, copy_lexicon_digest: the SHA-256 of what these files hold.
+        dictionary_digest, copy_lexicon_digest, preset_digest: the SHA-256 of what these hold.
         characters: true where words are composed of them.
         entities: how many of a text's entities have an id of their own.
     """
@@ -78,6 +82,7 @@ class VocabularySettings(TextSettings, total=False):
     copy_lexicon: str
     dictionary_digest: str
     copy_lexicon_digest: str
+    preset_digest: str
     characters: bool
     entities: int
 

@@ -28,7 +28,7 @@ from pipeline.commands import (
 )
 from pipeline.common import native_notes, tensorflow_settings
 from pipeline.common.errors import VerbatimError
-from pipeline.common.own_version import own_version
+from serving.own_version import own_version
 
 _COMMANDS = (
     init,

@@ -52,12 +52,13 @@ export function takesGlossary(way) {
 }
 
 // A term of a glossary, see serving/term_markup.py: its phrase and its translation.
-const TERM = /^\ufff9([^\ufff9-\ufffb]+)\ufffa[^\ufff9-\ufffb]+\ufffb$/;
+const TERM = /\ufff9([^\ufff9-\ufffb]+)\ufffa[^\ufff9-\ufffb]+\ufffb/;
 
 /** Whether a model read the terms of a text as terms, if it has any. */
 export function readsTerms(text, outputs) {
-  const hasTerm = /\ufff9[^\ufff9-\ufffb]+\ufffa/.test(text);
-  return !hasTerm || outputs.source_tokens[0].some((token) => TERM.test(token));
+  if (!TERM.test(text)) return true;
+  const isRead = outputs.source_tokens[0].some((token) => TERM.test(token));
+  return isRead && ![outputs.text[0]].flat().some((output) => TERM.test(output));
 }
 
 // The answer's form, whatever the signature:

@@ -41,8 +41,8 @@ def ask(server, path, fields=None):
         connection.close()
 
 
-def translate(server, name, content, **fields):
-    encoded = base64.b64encode(content.encode()).decode()
+def translate(server, name, text, **fields):
+    encoded = base64.b64encode(text.encode()).decode()
     asked = {"model": "shouter", "name": name, "content": encoded, **fields}
     return ask(server, "/web/translate", asked)
 
@@ -109,7 +109,7 @@ def test_texts_are_translated_by_the_version_that_is_named(page_server):
 
 
 @pytest.mark.parametrize(
-    "name, content, fields, sentence",
+    "name, text, fields, sentence",
     [
         ("a.docx", "a", {}, "a.docx has no known suffix; rename it so that it ends in one of .txt"),
         ("../../a.po", "a", {}, "a.po"),
@@ -127,10 +127,8 @@ def test_texts_are_translated_by_the_version_that_is_named(page_server):
         ),
     ],
 )
-def test_a_file_that_is_not_translated_is_one_sentence(
-    page_server, name, content, fields, sentence
-):
-    error = refusal(translate(page_server, name, content, **fields))
+def test_a_file_that_is_not_translated_is_one_sentence(page_server, name, text, fields, sentence):
+    error = refusal(translate(page_server, name, text, **fields))
     assert sentence in error and ".." not in error
 
 

@@ -1,12 +1,3 @@
 """The version of this package."""
 
-import importlib.metadata
-
-
-def own_version() -> str:
-    """Returns the version that is installed."""
-    try:
-        return importlib.metadata.version("verbatim-text")
-    except importlib.metadata.PackageNotFoundError:
-        # Run from a checkout that is not installed.
-        return "not installed"
+from serving.own_version import own_version as own_version

@@ -68,8 +68,7 @@ def test_extras_hold_what_they_are_for():
 def test_the_client_needs_its_extra_alone():
     code = (
         "import serving\n"
-        "for name in ('Client', 'AsyncClient', 'Glossary', 'RequestError'): getattr(serving, name)\n"
-        "import serving.glossary_files\n"
+        "from serving import AsyncClient, Client, Glossary, RequestError, glossary_files\n"
         "serving.Client('localhost:1').close()\n"
     )
     done = run_with(packages_of("client"), code)
@@ -116,7 +115,7 @@ def test_packages_have_the_installed_version():
     for package in (components, keras_models, pipeline, serving):
         assert package.__version__ == own_version()
         with pytest.raises(AttributeError):
-            package.__absent__
+            _ = package.__absent__
 
 
 @pytest.mark.parametrize("hiding", ["pipeline/__init__.py", "pipeline/configs.py", "pipeline.py"])
@@ -127,8 +126,8 @@ def test_a_package_that_hides_ours_is_named(hiding, tmp_path):
     file.write_text("")
     hidden = file if hiding == "pipeline.py" else file.parent
     sentence = (
-        f"{hidden} hides Verbatim's package 'pipeline' in {ROOT}; rename it, or take {tmp_path} off "
-        "Python's path (PYTHONPATH, or the folder of your script)."
+        f"{hidden} hides Verbatim's package 'pipeline' in {ROOT}; rename it, or take {tmp_path} "
+        "off Python's path (PYTHONPATH, or the folder of your script)."
     )
     # The folder comes first; an empty folder without `__init__.py` hides what is imported by a
     # finder, as an editable installation is.

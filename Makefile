@@ -147,7 +147,7 @@ format: install ## fix what ruff can fix, and format
 	$(BIN)/ruff format .
 
 COMPILE = $(BIN)/uv pip compile --quiet --no-header --no-emit-index-url --generate-hashes \
-	$(if $(UPGRADE),--upgrade) pyproject.toml --extra test --extra docs
+	$(if $(UPGRADE),--upgrade) pyproject.toml $(addprefix --extra ,pipeline test docs)
 lock: $(BIN)/uv ## write the locks again (UPGRADE=1: with the newest versions)
 	@$(uv_settings); \
 	$(COMPILE) --python-version 3.10 --python-platform x86_64-manylinux_2_28 \

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from pipeline.commands import (
+    batch,
     clean,
     compare,
     compile,
@@ -36,6 +37,7 @@ _COMMANDS = (
     evaluate,
     score,
     translate,
+    batch,
     pairs,
     serve,
     request,

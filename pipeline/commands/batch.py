@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         os.makedirs(options.output, exist_ok=True)
     shards = [
         batch_pipeline.Shard(
-            path, batch_pipeline.joined(options.output, path), _format(path, options)
+            path, os.path.join(options.output, os.path.basename(path)), _format(path, options)
         )
         for path in paths
     ]

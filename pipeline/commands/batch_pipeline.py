@@ -11,7 +11,6 @@ import functools
 import gzip
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -91,11 +90,6 @@ class TranslateFile(beam.DoFn):  # type: ignore[misc]
             except (VerbatimError, OSError, EOFError, zlib.error) as failure:
                 error = str(failure)
         _write(shard.facts, _as_bytes({"input": shard.source, "error": error}))
-
-
-def joined(folder: str, path: str) -> str:
-    """Returns the path of the translation of a file in a folder."""
-    return os.path.join(folder, os.path.basename(path))
 
 
 def read(path: str) -> bytes:

@@ -1,13 +1,14 @@
 """The command `batch`: translates many files with a Beam pipeline, a file at a time."""
 
 import argparse
+import glob
 import json
 import os
 from typing import Any
 
-from pipeline.commands import arguments, batch_pipeline, model_folders, output, translated
+from pipeline.commands import arguments, model_folders, output, translated
 from pipeline.commands.command_error import CommandError
-from pipeline.common import progress
+from pipeline.common import progress, whole_files
 from pipeline.documents.formats import FORMATS, format_of
 
 
@@ -63,6 +64,9 @@ def run(options: argparse.Namespace) -> int:
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PipelineOptions
 
+    # It imports Beam, too.
+    from pipeline.commands import batch_pipeline
+
     model_folders.check(options.model)
     output.check_writable(options.json)
     if options.attempts < 1:
@@ -72,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     for path in paths:
         if os.path.realpath(os.path.dirname(path)) == os.path.realpath(options.output):
             raise CommandError(f"--output is the folder of {path}: name another.")
-    if "://" not in options.output:
+    if not whole_files.is_remote(options.output):
         os.makedirs(options.output, exist_ok=True)
     shards = [
         batch_pipeline.Shard(
@@ -101,11 +105,9 @@ def _paths(patterns: list[str]) -> list[str]:
     Raises:
         CommandError: a pattern has no file, or two files have the same name.
     """
-    from apache_beam.io.filesystems import FileSystems
-
     paths: dict[str, str] = {}
     for pattern in patterns:
-        found = [one.path for one in FileSystems.match([pattern])[0].metadata_list]
+        found = _match(pattern)
         if not found:
             raise CommandError(f"No file matches {pattern}.")
         for path in found:
@@ -115,6 +117,15 @@ def _paths(patterns: list[str]) -> list[str]:
                     f"{other} and {path} would be written under the same name: rename one."
                 )
     return sorted(paths.values())
+
+
+def _match(pattern: str) -> list[str]:
+    if not whole_files.is_remote(pattern):
+        return [path for path in glob.glob(pattern) if os.path.isfile(path)]
+    import tensorflow as tf
+
+    found: list[str] = tf.io.gfile.glob(pattern)
+    return found
 
 
 def _format(path: str, options: argparse.Namespace) -> str:

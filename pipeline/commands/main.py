@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from pipeline.commands import (
+    batch,
     clean,
     compare,
     compile,
@@ -37,6 +38,7 @@ _COMMANDS = (
     evaluate,
     score,
     translate,
+    batch,
     pairs,
     serve,
     request,

@@ -132,12 +132,26 @@ class ServingModule(tf.Module):
             "token_count": tf.cast(features["target_extended_ids"].row_lengths(), tf.int32),
         }
 
+    def examples(self, examples: tf.Tensor) -> Outputs:
+        """Returns the best answer of each serialized `tf.Example`, as `serving_default` does.
+
+        Each example has the features `source` and, if the model takes tags, those of its columns.
+        `text` is `[N, 1]`: TFX's BulkInferrer cannot read strings of one axis.
+        """
+        names = ("source", *self.encoder.columns)
+        spec = {name: tf.io.FixedLenFeature([], tf.string) for name in names}
+        read = tf.io.parse_example(examples, spec)
+        outputs = self.serving_default(*(read[name] for name in names))
+        return {**outputs, "text": outputs["text"][:, tf.newaxis]}
+
     def signature(self, name: str) -> Callable[..., Outputs]:
         """Returns the signature of that name.
 
         It is a function of string tensors `[N]`, the columns of tags last.
         """
         specs = self._specs(*(("source", "target") if name == "score" else ("source",)))
+        if name == "examples":
+            specs = [tf.TensorSpec([None], tf.string, name="examples")]
         function: Callable[..., Outputs] = tf.function(
             getattr(self, name), input_signature=specs, autograph=False
         )

@@ -1,5 +1,6 @@
 """`verbatim translate`: files in, files out."""
 
+import csv
 import json
 
 import pytest
@@ -93,6 +94,22 @@ def test_what_was_cut_off_or_split_is_counted_and_named(folder, capsys):
     records = list(map(json.loads, (folder / "s.jsonl").read_text().splitlines()))
     assert [record.get("parts") for record in records] == [3, None, None]
     assert [record.get("tokens_dropped") for record in records] == [None, None, 2]
+
+
+def test_a_review_file_has_the_most_doubtful_first(model, folder):
+    (folder / "in.txt").write_text('a b\n\n1 2 3 4 5 6 7 8 9\n"x", y\nc c c\nd\n')
+    assert call("in.txt", "--model", model, "--output", "out.txt", "--review", "r.csv") == 1
+    header, refused, *rest = csv.reader((folder / "r.csv").read_text().splitlines())
+    assert header == ["file", "line", "source", "target", "score", "note"]
+    assert refused[:5] == ["in.txt", "3", "1 2 3 4 5 6 7 8 9", "", ""] and "8 tokens" in refused[5]
+    assert rest == [
+        ["in.txt", "5", "c c c", "C C C", "-3.0000", ""],
+        ["in.txt", "1", "a b", "A B", "-2.0000", ""],
+        ["in.txt", "4", '"x", y', '"X", Y', "-2.0000", ""],
+        ["in.txt", "6", "d", "D", "-1.0000", ""],
+    ]
+    assert call("in.txt", "--model", model, "--output", "o.txt", "--review", "no/r.csv") == 1
+    assert not (folder / "o.txt").exists()
 
 
 def test_several_files_of_several_formats(model, folder):

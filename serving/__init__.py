@@ -33,10 +33,6 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from serving.own_version import own_version
-
-        return own_version()
     if name not in _MODULES:
         raise AttributeError(f"module 'serving' has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULES[name]), name)

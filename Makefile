@@ -116,7 +116,7 @@ engines: install ## run the pipeline on Flink and Spark, call a model from Java,
 	  echo "make engines: skipped, for it needs Java 17 and Maven"; exit 0; \
 	fi; \
 	$(MAKE) --no-print-directory $(FETCHED)/.fetched && \
-	$(BIN)/python -m tests.engines.run_on_engines $(addprefix --engine ,$(ENGINES))
+	$(BIN)/python -m tests.engines.run_on_engines --java $(addprefix --engine ,$(ENGINES))
 
 $(FETCHED)/.fetched: tests/engines/requirements.txt tests/engines/flink/pom.xml \
   tests/engines/spark/pom.xml tests/engines/java/pom.xml | $(BIN)/uv
@@ -147,7 +147,7 @@ format: install ## fix what ruff can fix, and format
 	$(BIN)/ruff format .
 
 COMPILE = $(BIN)/uv pip compile --quiet --no-header --no-emit-index-url --generate-hashes \
-	$(if $(UPGRADE),--upgrade) pyproject.toml --extra test --extra docs
+	$(if $(UPGRADE),--upgrade) pyproject.toml $(addprefix --extra ,pipeline test docs)
 lock: $(BIN)/uv ## write the locks again (UPGRADE=1: with the newest versions)
 	@$(uv_settings); \
 	$(COMPILE) --python-version 3.10 --python-platform x86_64-manylinux_2_28 \

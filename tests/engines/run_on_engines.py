@@ -8,6 +8,7 @@ python -m tests.engines.run_on_engines [--engine flink] [--keep FOLDER] [--json 
 import argparse
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,8 @@ def main() -> int:
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for all that is written")
     parser.add_argument("--json", type=pathlib.Path, help="a file for the results")
     options = parser.parse_args()
+    # The processes of the engines end with this one, also where it is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ class Limits:
 
     max_batch_size: int = 128
     max_text_bytes: int = 16384
-    max_file_bytes: int = 4 << 20
+    max_file_bytes: int = 4_000_000
 
     def request_bytes(self, spelling: int = 1) -> int:
         """Returns the size of the largest request: a full batch on both inputs of `score`.

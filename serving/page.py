@@ -9,7 +9,7 @@ be asked:
         {"version": "7", "has_card": true, "signatures": {
             "n_best": {"inputs": ["source"], "outputs": ["text", ...]}, ...}}]}],
      "grpc_port": 8500, "needs_key": false,
-     "files": {"suffixes": [".txt", ".po", ...], "max_bytes": 4194304}}
+     "files": {"suffixes": [".txt", ".po", ...], "max_bytes": 4000000}}
 
 `files` is null where none are translated. `serving.page_actions` has the page's other paths.
 

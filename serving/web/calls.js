@@ -66,10 +66,13 @@ function grpcurl(asked, grpcPort) {
   );
 }
 
+// Controls, zero-width characters, and the markup of terms.
+const INVISIBLE = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\ufff9-\ufffb]/g;
+
 /** Returns JSON whose invisible characters are escaped; Python reads it, too. */
 function json(value) {
   const escape = (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return JSON.stringify(value).replace(/[\u007f-\u009f\u200b-\u200f\u2028-\u202e\ufff9-\ufffb]/g, escape);
+  return JSON.stringify(value).replace(INVISIBLE, escape);
 }
 
 /** Returns a text as one word of a shell. */

@@ -104,7 +104,7 @@ function base64(file) {
 }
 
 function megabytes({ max_bytes }) {
-  return Number((max_bytes / 1e6).toFixed(1));
+  return Number((max_bytes / 1e6).toPrecision(2));
 }
 
 function say(sentence) {

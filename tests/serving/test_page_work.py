@@ -23,6 +23,11 @@ def drop(page, name, content, size=0):
     )
 
 
+def words_of(call):
+    """Returns the words of a command as a shell reads them."""
+    return shlex.split(call.replace("\\\n", ""))
+
+
 def shown(page, selector):
     page.wait_for(f"!document.querySelector('{selector}').hidden")
     return texts(page, selector)
@@ -115,13 +120,13 @@ def test_programs_can_ask_what_is_on_the_screen(open_page, page_server):
     marked = "it's a " + term_markup.term("b", "l'accueil") + " ü 😀"
     curl, python, grpcurl = texts(page, "#curl, #python, #grpcurl")
 
-    command, option, body, url = shlex.split(curl)
+    command, option, body, url = words_of(curl)
     path = f"http://{page_server.rest_address}/v1/models/shouter:predict"
     assert [command, option, url] == ["curl", "-d", path]
     assert json.loads(body) == {"signature_name": "n_best", "inputs": {"source": [marked]}}
     assert term_markup.ANCHOR not in curl
 
-    *flags, sent, address, method = shlex.split(grpcurl)
+    *flags, sent, address, method = words_of(grpcurl)
     assert flags == ["grpcurl", "-plaintext", "-d"]
     assert address == page_server.address
     assert method == "tensorflow.serving.PredictionService/Predict"
@@ -142,13 +147,13 @@ def test_the_calls_name_version_and_tags(open_page):
     wait_for_answer(page, "A")
     curl, python, grpcurl = texts(page, "#curl, #python, #grpcurl")
     assert "/v1/models/shouter/labels/stable:predict'" in curl and "version=1)" in python
-    sent = shlex.split(grpcurl)[3]
+    sent = words_of(grpcurl)[3]
     assert json.loads(sent)["model_spec"]["version"] == "1"
     page = open_page(model="tagged", text="a", **{"tags.entity": "O"})
     wait_for_answer(page, "<O>")
     curl, python, grpcurl = texts(page, "#curl, #python, #grpcurl")
     assert 'client.predict(["a"], features={"entity":["O"]})' in python
-    sent = json.loads(shlex.split(grpcurl)[3])
+    sent = json.loads(words_of(grpcurl)[3])
     assert sent["inputs"]["entity"]["string_val"] == [base64.b64encode(b"O").decode()]
     page = open_page(model="continuer", text="one two")
     wait_for_answer(page, "one and one\n")

@@ -111,17 +111,17 @@ test: lint ## lint, then every test on TensorFlow, then keras_models' tests on J
 # Java's parts are fetched into build/engines. What was fetched once stays.
 FETCHED := build/engines
 ENGINES ?= flink spark
-engines: install ## run the pipeline on real Flink and Spark, and compare with a run in memory
+engines: install ## run the pipeline on Flink and Spark, call a model from Java, and compare
 	@if ! command -v java mvn >/dev/null || [ "$$(command -v java mvn | wc -l)" != 2 ]; then \
 	  echo "make engines: skipped, for it needs Java 17 and Maven"; exit 0; \
 	fi; \
 	$(MAKE) --no-print-directory $(FETCHED)/.fetched && \
-	$(BIN)/python -m tests.engines.run_on_engines $(addprefix --engine ,$(ENGINES))
+	$(BIN)/python -m tests.engines.run_on_engines --java $(addprefix --engine ,$(ENGINES))
 
 $(FETCHED)/.fetched: tests/engines/requirements.txt tests/engines/flink/pom.xml \
-  tests/engines/spark/pom.xml | $(BIN)/uv
-	@echo "Fetching Flink, Spark and Beam's job servers (about 800 MB; minutes the first time)"
-	@for engine in flink spark; do \
+  tests/engines/spark/pom.xml tests/engines/java/pom.xml | $(BIN)/uv
+	@echo "Fetching Flink, Spark and Beam's job servers (about 1 GB; minutes the first time)"
+	@for engine in flink spark java; do \
 	  mvn -q -B -f tests/engines/$$engine/pom.xml dependency:copy-dependencies \
 	    -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(FETCHED)/jars/$$engine; \
 	done

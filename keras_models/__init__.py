@@ -1,13 +1,5 @@
 """Text-to-text models that copy: layers, bodies, decoding and losses, with `keras.ops` only."""
 
+from keras_models.own_version import own_version as _own_version
 
-def __getattr__(name):
-    if name == "__version__":
-        # As `serving.own_version`, which is not ours to import: the layers stand alone.
-        import importlib.metadata
-
-        try:
-            return importlib.metadata.version("verbatim-text")
-        except importlib.metadata.PackageNotFoundError:
-            return "not installed"
-    raise AttributeError(f"module 'keras_models' has no attribute {name!r}")
+__version__ = _own_version()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from serving.own_version import own_version
+
 if TYPE_CHECKING:
     from serving.async_client import AsyncClient
     from serving.client import Client
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from serving.model import AsyncModel, Model
 
 __all__ = ["AsyncClient", "AsyncModel", "Client", "Glossary", "Model", "RequestError"]
+
+__version__ = own_version()
 
 _MODULES = {
     "AsyncClient": "serving.async_client",
@@ -29,10 +33,6 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from serving.own_version import own_version
-
-        return own_version()
     if name not in _MODULES:
         raise AttributeError(f"module 'serving' has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULES[name]), name)

@@ -33,11 +33,16 @@ class Answer:
         text: the text.
         score: its length-normalised log-probability.
         tokens: its tokens, without padding.
+        parts: into how many sentences the model cut a text that is too long for it
+            (`decoding.long_texts`), whose outputs are joined here.
+        tokens_dropped: how many tokens of such a text it cut off instead.
     """
 
     text: str
     score: float
     tokens: tuple[Token, ...] = ()
+    parts: int = 1
+    tokens_dropped: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,9 +138,17 @@ def token_record(token: Token) -> dict[str, Any]:
     return record
 
 
+def long_text_record(answer: Answer) -> dict[str, Any]:
+    """Returns what became of a text that is too long for the model, as JSON has it."""
+    record = {"parts": answer.parts} if answer.parts > 1 else {}
+    return {**record, "tokens_dropped": answer.tokens_dropped} if answer.tokens_dropped else record
+
+
 def answer_record(answer: Answer) -> dict[str, Any]:
     """Returns an answer as JSON has it."""
     record = dataclasses.asdict(answer)
+    for name in {"parts", "tokens_dropped"} - set(long_text_record(answer)):
+        del record[name]
     return {**record, "tokens": [token_record(token) for token in answer.tokens]}
 
 
@@ -152,6 +165,10 @@ def format_answer(answer: Answer) -> str:
           %(name)s  <- source token 1 '%(name)s' (copy probability 0.98)
     """
     lines = [answer.text]
+    if answer.parts > 1:
+        lines.append(f"  (translated in {answer.parts} sentences: the text is too long)")
+    if answer.tokens_dropped:
+        lines.append(f"  (without the last {answer.tokens_dropped} source tokens: too long)")
     for token in answer.tokens:
         if token.copied_from is not None:
             place = f"source token {token.copied_from} '{token.source_token}'"

@@ -232,7 +232,9 @@ class Messages:
         message = protos.message("PredictRequest")()
         self._name_model(message.model_spec)
         message.model_spec.signature_name = signature
-        message.output_filter.extend(reading.axes)
+        # A filter may not name outputs that the model lacks.
+        if not reading.optional:
+            message.output_filter.extend(reading.axes)
         for name, texts in inputs.items():
             try:
                 tensor_lists.fill(message.inputs[name], [texts[row] for row in batch.rows])
@@ -267,6 +269,13 @@ class Messages:
                 lists = None
                 if name in response.outputs:
                     lists = tensor_lists.read(response.outputs[name], axes, len(batch.rows))
+                if lists is None:
+                    raise LookupError
+                outputs[name] = lists
+            for name in set(reading.optional) & set(response.outputs):
+                lists = tensor_lists.read(
+                    response.outputs[name], reading.optional[name], len(batch.rows)
+                )
                 if lists is None:
                     raise LookupError
                 outputs[name] = lists

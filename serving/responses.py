@@ -18,12 +18,14 @@ class Reading(Generic[A]):
     """How the outputs of a signature are read.
 
     Attributes:
-        axes: output name to number of axes, the texts' axis included. They are all asked for.
+        axes: output name to number of axes, the texts' axis included.
         read: function of the outputs' lists; returns an answer for each text.
+        optional: the same as `axes`, of outputs that not every model has.
     """
 
     axes: Mapping[str, int]
     read: Callable[[Arrays], list[A]]
+    optional: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def _answers(outputs: Arrays) -> list[Answer]:
@@ -55,7 +57,8 @@ def _answer(outputs: Arrays, index: tuple[int, ...], row: int) -> Answer:
             tokens.append(Token(text, position, phrase, probability, is_term=bool(term)))
         else:
             tokens.append(Token(text, copy_probability=probability))
-    return Answer(_at(outputs["text"], index), _at(outputs["score"], index), tuple(tokens))
+    long = {name: outputs[name][row] for name in _LONG_AXES if name in outputs}
+    return Answer(_at(outputs["text"], index), _at(outputs["score"], index), tuple(tokens), **long)
 
 
 def _explanations(outputs: Arrays) -> list[Explanation]:
@@ -72,11 +75,11 @@ def _explanation(outputs: Arrays, row: int) -> Explanation:
     )
     phrases = (term_markup.read_term(token) for token in source_tokens)
     return Explanation(
-        answer.text,
-        answer.score,
-        answer.tokens,
-        tuple(term[0] if term else token for term, token in zip(phrases, source_tokens)),
-        attention,
+        **{field.name: getattr(answer, field.name) for field in dataclasses.fields(Answer)},
+        source_tokens=tuple(
+            term[0] if term else token for term, token in zip(phrases, source_tokens)
+        ),
+        attention=attention,
     )
 
 
@@ -120,11 +123,17 @@ def _word_scores(outputs: Arrays) -> list[WordScore]:
 
 _ANSWER_AXES = {"text": 1, "score": 1, "tokens": 2, "copied_from": 2, "copy_probability": 2}
 
-ANSWERS = Reading({**_ANSWER_AXES, "source_tokens": 2}, _answers)
-EXPLANATIONS = Reading({**_ANSWER_AXES, "source_tokens": 2, "attention": 3}, _explanations)
+# Only models with `decoding.long_texts` have them.
+_LONG_AXES = {"parts": 1, "tokens_dropped": 1}
+
+ANSWERS = Reading({**_ANSWER_AXES, "source_tokens": 2}, _answers, _LONG_AXES)
+EXPLANATIONS = Reading(
+    {**_ANSWER_AXES, "source_tokens": 2, "attention": 3}, _explanations, _LONG_AXES
+)
 LISTS_OF_ANSWERS = Reading(
     {**{name: axes + 1 for name, axes in _ANSWER_AXES.items()}, "source_tokens": 2},
     _lists_of_answers,
+    _LONG_AXES,
 )
 SCORES = Reading({"log_probability": 1, "token_count": 1}, _scores)
 CONTINUATIONS = Reading(

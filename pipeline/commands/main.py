@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from pipeline.commands import (
+    batch,
     clean,
     compare,
     compile,
@@ -28,7 +29,7 @@ from pipeline.commands import (
 )
 from pipeline.common import native_notes, tensorflow_settings
 from pipeline.common.errors import VerbatimError
-from pipeline.common.own_version import own_version
+from serving.own_version import own_version
 
 _COMMANDS = (
     init,
@@ -37,6 +38,7 @@ _COMMANDS = (
     evaluate,
     score,
     translate,
+    batch,
     pairs,
     serve,
     request,

@@ -3,26 +3,20 @@
 import argparse
 import dataclasses
 import os
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pipeline.commands import arguments, files, model_folders, output
+from pipeline.commands import arguments, files, model_folders, output, translated
 from pipeline.commands.command_error import CommandError
 from pipeline.common import progress
 from pipeline.documents.columns import ColumnNames
 from pipeline.documents.document import Document
 from pipeline.documents.formats import FORMATS, Format, format_of
 from pipeline.documents.options import Options
-from pipeline.documents.translation import Outcome, answer_texts, choose
+from pipeline.documents.translation import answer_texts, choose
 
 if TYPE_CHECKING:
-    from serving.answers import Answer
     from serving.model import Model
-
-# How many refused places are named on standard error; `--json` names all.
-_MOST_NAMED = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +84,11 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         action="store_true",
         help="write JSON Lines with each token, and where it was copied from",
     )
+    parser.add_argument(
+        "--review",
+        metavar="FILE",
+        help="write a CSV table of all texts, those whose translation is most doubtful first",
+    )
     arguments.add_glossary_argument(parser)
     arguments.add_json_argument(parser)
     return parser
@@ -98,7 +97,9 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
     model_folders.check(options.model)
-    output.check_writable(options.json)
+    output.check_writable(options.json, options.review)
+    if options.review == "-":
+        raise CommandError("--review needs a file: name one, such as review.csv.")
     if options.output == options.json == "-":
         raise CommandError("--output and --json both name standard output: give --json a file.")
     glossary = arguments.read_glossary(options)
@@ -110,23 +111,34 @@ def run(options: argparse.Namespace) -> int:
         seconds = time.monotonic() - started
         metadata = model.metadata()
     note = f"Machine translation: {metadata.name}, version {metadata.version} (verbatim)"
+    shown = translated.Shown(options.n_best, options.scores, options.provenance)
     chosen = [choose(job.document, outcomes) for job in jobs]
     # Every content is made before the first file is written.
     contents = [
-        _records(job.document, of_segments, options)
-        if options.n_best or options.scores or options.provenance
+        translated.records(job.document, of_segments, shown)
+        if shown
         else job.document.filled(translations, note)
         for job, (translations, of_segments) in zip(jobs, chosen)
     ]
     for job, content in zip(jobs, contents):
         files.write_content(job.target, content)
-    facts = [_facts(job, of_segments) for job, (_, of_segments) in zip(jobs, chosen)]
+    if options.review:
+        review = translated.review(
+            [(job.source, job.document, of) for job, (_, of) in zip(jobs, chosen)]
+        )
+        files.write_content(options.review, review)
+    facts = [
+        {
+            "input": job.source,
+            "output": job.target,
+            "format": job.format,
+            **translated.facts_of(job.document, of_segments),
+        }
+        for job, (_, of_segments) in zip(jobs, chosen)
+    ]
     line = output.printer(options)
     for fact in facts:
-        line(
-            f"{fact['output']}: {fact['translated']} translated, {fact['blank']} blank, "
-            f"{fact['translated_before']} translated before, {len(fact['refused'])} refused"
-        )
+        line(translated.counts(fact))
     output.write_json(
         options.json,
         {
@@ -136,7 +148,7 @@ def run(options: argparse.Namespace) -> int:
             "files": facts,
         },
     )
-    _refuse(facts)
+    translated.refuse(facts)
     return 0
 
 
@@ -209,79 +221,3 @@ def _existing(
             f"{target} exists: name another file{update}, or replace it with --force."
         )
     return None
-
-
-def _records(document: Document, outcomes: Sequence[Outcome], options: argparse.Namespace) -> bytes:
-    """Returns JSON Lines: an object for each place of a document, in the order of the file."""
-    records: list[dict[str, Any]] = [
-        *({"line": line, "source": ""} for line in document.blank),
-        *({"line": line, "refused": reason} for line, reason in document.problems),
-    ]
-    for segment, outcome in zip(document.segments, outcomes):
-        record: dict[str, Any] = {"line": segment.line, "source": segment.text}
-        if outcome.reason:
-            record["refused"] = outcome.reason
-        outputs = [_output(answer, options) for answer in outcome.answers]
-        if options.n_best:
-            record["outputs"] = outputs
-        elif outputs:
-            record.update(outputs[0])
-        records.append(record)
-    records.sort(key=lambda record: int(record["line"]))
-    return "".join(output.json_line(record) + "\n" for record in records).encode("utf-8")
-
-
-def _output(answer: "Answer", options: argparse.Namespace) -> dict[str, Any]:
-    from serving.answers import token_record
-
-    shown: dict[str, Any] = {"target": answer.text}
-    if options.scores or options.n_best:
-        shown["score"] = answer.score
-    if options.provenance:
-        shown["tokens"] = [token_record(token) for token in answer.tokens]
-    return shown
-
-
-def _facts(job: _Job, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    document = job.document
-    refused = list(document.problems)
-    for segment, outcome in zip(document.segments, outcomes):
-        if outcome.reason:
-            refused.append((segment.line, outcome.reason))
-    return {
-        "input": job.source,
-        "output": job.target,
-        "format": job.format,
-        "texts": len(document.segments),
-        "translated": sum(not outcome.reason for outcome in outcomes),
-        "blank": len(document.blank),
-        "translated_before": document.translated_before,
-        "refused": [{"line": line, "reason": reason} for line, reason in sorted(refused)],
-    }
-
-
-def _refuse(facts: Sequence[Mapping[str, Any]]) -> None:
-    """Names what was refused.
-
-    Raises:
-        CommandError: something was.
-    """
-    refused = list(_named(facts))
-    for sentence in refused[:_MOST_NAMED]:
-        _print_on_standard_error(f"verbatim: {sentence}")
-    if refused:
-        more = len(refused) - _MOST_NAMED
-        others = f" {more} more are named by --json." if more > 0 else ""
-        places = "1 place was" if len(refused) == 1 else f"{len(refused)} places were"
-        stay = "stays" if len(refused) == 1 else "stay"
-        raise CommandError(f"{places} refused and {stay} untranslated.{others}")
-
-
-def _named(facts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for fact in facts:
-        for one in fact["refused"]:
-            yield f"Line {one['line']} of {fact['input']}: {one['reason'].rstrip('.')}."
-
-
-def _print_on_standard_error(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

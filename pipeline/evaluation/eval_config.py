@@ -140,6 +140,8 @@ def _metric_options(recipe: Recipe) -> dict[str, Any]:
         names.append("glossary")
     if options.placeholders != DEFAULT_OPTIONS.placeholders or options.placeholder_patterns:
         names += ["placeholders", "placeholder_patterns"]
+    if options.rare_words != DEFAULT_OPTIONS.rare_words:
+        names.append("rare_words")
     return {name: getattr(options, name) for name in names}
 
 

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from pipeline.export.decoder import Hypotheses
+from pipeline.export.long_texts import OF_TEXTS
 from pipeline.features.written_ids import IdWriter
 from pipeline.recipes.recipe import Recipe
 from pipeline.text import terms, tokenization, units
@@ -66,6 +67,4 @@ class AnswerWriter(IdWriter):
 
 def best(answers: Outputs) -> Outputs:
     """Returns the first of the `n_best` answers of each text."""
-    return {
-        name: value if name == "source_tokens" else value[:, 0] for name, value in answers.items()
-    }
+    return {name: value if name in OF_TEXTS else value[:, 0] for name, value in answers.items()}

@@ -23,6 +23,7 @@ SIGNATURES = (
     "n_best_no_xla",
     "explain",
     "score",
+    "examples",
 )
 
 

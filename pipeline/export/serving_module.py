@@ -1,19 +1,40 @@
 """The served functions of a sequence-to-sequence model."""
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
 
 import keras
 import tensorflow as tf
 import tensorflow_transform as tft
 
+from pipeline.export import long_texts
 from pipeline.export.answer_writer import AnswerWriter, Outputs, best
 from pipeline.export.decoder import Decoder
+from pipeline.export.long_texts import DROPPED, OF_TEXTS
 from pipeline.export.pass_through import PassThrough
 from pipeline.export.text_encoder import Features, TextEncoder
 from pipeline.features import feature_names, transform_assets, vocabulary_files
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.text import tokenization, white_space
+
+
+@dataclasses.dataclass(frozen=True)
+class _Read:
+    """What is answered: M texts, or parts of texts.
+
+    Attributes:
+        source: string `[M]`, without white space at the ends.
+        before, behind: string `[M]`, that white space.
+        features: theirs.
+        splits: int64 `[N + 1]`, the row splits of the parts of N texts; None if they are whole.
+    """
+
+    source: tf.Tensor
+    before: tf.Tensor
+    behind: tf.Tensor
+    features: Features
+    splits: tf.Tensor | None = None
 
 
 class ServingModule(tf.Module):
@@ -44,6 +65,7 @@ class ServingModule(tf.Module):
         self.decoder = Decoder(model, transform_output, recipe, vocabulary)
         self.writer = AnswerWriter(recipe, vocabulary)
         self.pass_through = PassThrough(recipe)
+        self._splits = recipe.decoding.long_texts == "split"
         self._segments = views.segments(recipe)
         self._score_inputs = (
             *feature_names.ID_FEATURES,
@@ -74,19 +96,25 @@ class ServingModule(tf.Module):
 
     def explain(self, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
         """Returns the best answer of each source, and its attention; not compiled."""
-        before, source, behind = white_space.split_outer(source)
-        features = self.encoder.of_sources(source, columns)
+        read = self._read(source, columns)
+        features = read.features
         hypotheses = self.decoder.explain(features)
-        answers = best(_with_outer(self._answers(source, features, hypotheses), before, behind))
+        answers = {
+            name: value if name in OF_TEXTS else value[:, :1]
+            for name, value in self._answers_of_parts(read, hypotheses).items()
+        }
         attention = hypotheses["attention"][:, 0]
         if self._segments:
             words, number = self._found_words(features)
             member = tf.one_hot(number.to_tensor(-1), tf.cast(words.bounding_shape()[1], tf.int32))
             attention = tf.matmul(attention, member)
-        answers["attention"] = self.pass_through.attention(
-            attention, self.pass_through.passes(features), tf.shape(answers["tokens"])[1]
-        )
-        return answers
+        passes, width = self.pass_through.passes(features), tf.shape(answers["tokens"])[2]
+        attention = self.pass_through.attention(attention, passes, width)
+        if read.splits is not None:
+            attention = long_texts.joined_attention(
+                attention, answers["tokens"][:, 0], answers["source_tokens"], read.splits
+            )
+        return {**best(self._joined(read, answers)), "attention": attention}
 
     def score(self, source: tf.Tensor, target: tf.Tensor, *columns: tf.Tensor) -> Outputs:
         """Returns the log-probability of each target, and its number of tokens."""
@@ -104,12 +132,26 @@ class ServingModule(tf.Module):
             "token_count": tf.cast(features["target_extended_ids"].row_lengths(), tf.int32),
         }
 
+    def examples(self, examples: tf.Tensor) -> Outputs:
+        """Returns the best answer of each serialized `tf.Example`, as `serving_default` does.
+
+        Each example has the features `source` and, if the model takes tags, those of its columns.
+        `text` is `[N, 1]`: TFX's BulkInferrer cannot read strings of one axis.
+        """
+        names = ("source", *self.encoder.columns)
+        spec = {name: tf.io.FixedLenFeature([], tf.string) for name in names}
+        read = tf.io.parse_example(examples, spec)
+        outputs = self.serving_default(*(read[name] for name in names))
+        return {**outputs, "text": outputs["text"][:, tf.newaxis]}
+
     def signature(self, name: str) -> Callable[..., Outputs]:
         """Returns the signature of that name.
 
         It is a function of string tensors `[N]`, the columns of tags last.
         """
         specs = self._specs(*(("source", "target") if name == "score" else ("source",)))
+        if name == "examples":
+            specs = [tf.TensorSpec([None], tf.string, name="examples")]
         function: Callable[..., Outputs] = tf.function(
             getattr(self, name), input_signature=specs, autograph=False
         )
@@ -125,11 +167,9 @@ class ServingModule(tf.Module):
         if key not in self._predictions:
 
             def predict(source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
-                before, source, behind = white_space.split_outer(source)
-                features = self.encoder.of_sources(source, columns)
-                hypotheses = self.decoder.decode(features, compiled)
-                answers = self._answers(source, features, hypotheses)
-                return _with_outer(answers, before, behind)
+                read = self._read(source, columns)
+                hypotheses = self.decoder.decode(read.features, compiled)
+                return self._joined(read, self._answers_of_parts(read, hypotheses))
 
             specs = self._specs("source")
             function = tf.function(predict, input_signature=specs, autograph=False)
@@ -137,17 +177,38 @@ class ServingModule(tf.Module):
                 self._predictions[key] = function.get_concrete_function()
         return self._predictions[key](source, *columns)
 
-    def _answers(
-        self, source: tf.Tensor, features: Features, hypotheses: dict[str, tf.Tensor]
-    ) -> Outputs:
+    def _read(self, source: tf.Tensor, columns: Sequence[tf.Tensor]) -> _Read:
+        before, source, behind = white_space.split_outer(source)
+        if not self._splits:
+            return _Read(source, before, behind, self.encoder.of_sources(source, columns))
+        parts, features = self.encoder.of_sentences(source)
+        rows, splits = parts.value_rowids(), parts.row_splits
+        places = tf.range(tf.size(rows, tf.int64))
+        is_first = tf.equal(places, tf.gather(splits[:-1], rows))
+        is_last = tf.equal(places, tf.gather(splits[1:], rows) - 1)
+        own_before, texts, own_behind = white_space.split_outer(parts.flat_values)
+        before = tf.where(is_first, tf.gather(before, rows), "") + own_before
+        behind = own_behind + tf.where(is_last, tf.gather(behind, rows), "")
+        return _Read(texts, before, behind, features, splits)
+
+    def _answers_of_parts(self, read: _Read, hypotheses: dict[str, tf.Tensor]) -> Outputs:
+        """Returns the answers of what was read, with the white space around it."""
+        features = read.features
         tokens = self._found_words(features)[0] if self._segments else features["source_tokens"]
         answers = self.writer.answers(
             hypotheses, tokens.to_tensor(""), features["source_copy_tokens"].to_tensor("")
         )
         answers["unknown_not_copied"] = self.pass_through.lost(features, hypotheses)
+        if DROPPED in features:
+            answers[DROPPED] = features[DROPPED]
         passes = self.pass_through.passes(features)
-        copied = self.writer.copied_texts(source, tokens)
-        return self.pass_through.apply(copied, tokens, passes, answers)
+        copied = self.writer.copied_texts(read.source, tokens)
+        answers = self.pass_through.apply(copied, tokens, passes, answers)
+        return _with_outer(answers, read.before, read.behind)
+
+    def _joined(self, read: _Read, answers: Outputs) -> Outputs:
+        """Returns the answers of whole texts."""
+        return answers if read.splits is None else long_texts.joined(answers, read.splits)
 
     def _found_words(self, features: Features) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Returns the words that a segmenting encoder finds.

@@ -8,9 +8,10 @@ import tensorflow_transform as tft
 from pipeline.common import progress
 from pipeline.export import checks, transform_graph
 from pipeline.export.default_glossary import DefaultGlossary
+from pipeline.export.long_texts import DROPPED
 from pipeline.features import protected_classes, protected_roles, source_features
 from pipeline.recipes.recipe import Recipe
-from pipeline.text import terms, tokenization
+from pipeline.text import characters, sentences, terms, tokenization, white_space
 from serving.glossary_files import read_glossary
 
 _NO_TERMS = (
@@ -42,6 +43,8 @@ class TextEncoder(tf.Module):
         self.columns = recipe.data.source_features
         self._source_tokenizer = tokenization.Tokenizer.of(recipe.data, "source")
         self._longest = recipe.decoding.length_buckets[-1]
+        self._long_texts = recipe.decoding.long_texts
+        self._widths = {characters.FEATURE: recipe.model.word_length}
         self._takes_terms = takes_terms
         self.glossary = None
         if recipe.decoding.glossary and takes_terms:
@@ -63,11 +66,57 @@ class TextEncoder(tf.Module):
         if self.glossary:
             source = self.glossary.mark(source)
         features = self._features(source, tf.zeros_like(source), columns)
+        if self._long_texts == "truncate":
+            features = self._truncated(features)
         self._check("source text", features["source_ids"].row_lengths())
+        self._check_terms(features)
+        return features
+
+    def of_sentences(self, source: tf.Tensor) -> tuple[tf.RaggedTensor, Features]:
+        """Cuts the sources that are too long into sentences; `of_sources` of the others.
+
+        Returns:
+            Ragged string `[N, (parts)]`, and the features of the parts, without the white space
+            around them.
+        """
+        if self.glossary:
+            source = self.glossary.mark(source)
+        lengths = self._features(source, tf.zeros_like(source), ())["source_ids"].row_lengths()
+        is_long = lengths > self._longest
+        cut = sentences.split_in_graph(source, self._source_tokenizer.syntax)
+        whole = tf.RaggedTensor.from_row_lengths(source, tf.ones_like(lengths), validate=False)
+        rows = tf.range(tf.size(source))
+        place = tf.where(is_long, rows + tf.size(source), rows)
+        parts = tf.gather(tf.concat([whole, cut], axis=0), place)
+        _, texts, _ = white_space.split_outer(parts.flat_values)
+        features = self._features(texts, tf.zeros_like(texts), ())
+        longest = tf.reduce_max(
+            parts.with_flat_values(features["source_ids"].row_lengths()), axis=1
+        )
+        note = " in one sentence"
+        checks.check_lengths("source text", "token", longest, self._longest, note)
+        self._check_terms(features)
+        return parts, features
+
+    def _truncated(self, features: Features) -> Features:
+        """Returns features of the first tokens of each source, and how many follow them."""
+        lengths = features["source_ids"].row_lengths()
+        cut = {
+            name: value[:, : self._longest * self._widths.get(name, 1)]
+            for name, value in features.items()
+            if name.startswith("source_")
+        }
+        cut[DROPPED] = tf.cast(tf.maximum(lengths - self._longest, 0), tf.int32)
+        # What closes a pair of tags may be cut off.
+        cut["source_roles"], cut["source_links"] = protected_roles.roles_and_links(
+            cut["source_copy_tokens"], cut["source_protected"]
+        )
+        return {**features, **cut}
+
+    def _check_terms(self, features: Features) -> None:
         if not self._takes_terms:
             has_term = tf.reduce_any(terms.is_term(features["source_tokens"].flat_values))
             checks.check(~has_term, _NO_TERMS)
-        return features
 
     def of_pairs(
         self, source: tf.Tensor, target: tf.Tensor, columns: Sequence[tf.Tensor]

@@ -24,6 +24,7 @@ class ScoringOptions:
         placeholders: the dialects of placeholders that must be kept, from
             `pipeline.text.placeholders.DIALECTS`.
         placeholder_patterns: further patterns of placeholders.
+        rare_words: `whole` if rare words such as `AT&T` are one word each, as in `data.rare_words`.
         database: path of the SQLite file that `execution_accuracy` runs queries on.
         glossary: path of the glossary that `term_fidelity` looks for.
         bootstrap_samples: resampled test sets behind each interval; 0 for no intervals.
@@ -36,6 +37,7 @@ class ScoringOptions:
     tokenization: str = "text"
     placeholders: tuple[str, ...] = DEFAULT_PLACEHOLDERS
     placeholder_patterns: tuple[str, ...] = ()
+    rare_words: str = "cut"
     database: str | None = None
     glossary: str | None = None
     bootstrap_samples: int = 1000
@@ -54,6 +56,7 @@ class ScoringOptions:
             self.tokenization,
             dialects=self.placeholders,
             own_patterns=self.placeholder_patterns,
+            whole=self.rare_words == "whole",
         )
 
     @classmethod
@@ -64,6 +67,7 @@ class ScoringOptions:
             tokenization=recipe.data.tokenization,
             placeholders=recipe.data.placeholders,
             placeholder_patterns=recipe.data.placeholder_patterns,
+            rare_words=recipe.data.rare_words,
             database=recipe.evaluation.database or None,
             glossary=recipe.decoding.glossary or None,
             bootstrap_samples=bootstrap_samples,

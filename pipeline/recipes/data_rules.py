@@ -105,6 +105,11 @@ def check_units(recipe: RecipeKeys) -> None:
         RecipeError: keys do not fit together.
     """
     data = recipe.data
+    if data.rare_words == "whole" and (data.tokenization != "text" or data.units == "preset"):
+        raise RecipeError(
+            "The recipe key 'data.rare_words' = \"whole\" needs 'data.tokenization' = \"text\" and "
+            "'data.units' other than \"preset\": nothing else cuts texts at punctuation."
+        )
     if data.source_units and data.units == "words":
         raise RecipeError(
             "The recipe key 'data.source_units' needs 'data.units' other than \"words\": it keeps "

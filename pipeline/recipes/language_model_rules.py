@@ -42,6 +42,11 @@ def _check_data(recipe: RecipeKeys) -> None:
             raise RecipeError(
                 f"The recipe key '{key}' must not be set for a language model: it has no source."
             )
+    if recipe.decoding.long_texts != "refuse":
+        raise RecipeError(
+            "The recipe key 'decoding.long_texts' must be \"refuse\" for a language model: it has "
+            "no sentences to translate."
+        )
     if recipe.decoding.shortlist_size:
         raise RecipeError(
             "The recipe key 'decoding.shortlist_size' must be 0 for a language model: it needs a "

@@ -59,6 +59,11 @@ def check_together(recipe: RecipeKeys) -> None:
             f"The recipe key 'decoding.n_best' ({recipe.decoding.n_best}) cannot exceed "
             f"'decoding.beam_size' ({recipe.decoding.beam_size})."
         )
+    if recipe.decoding.long_texts == "split" and recipe.data.source_features:
+        raise RecipeError(
+            "The recipe key 'decoding.long_texts' = \"split\" must not be set where "
+            "'data.source_features' names tags: nothing says which tags a sentence has."
+        )
     check_model(recipe)
     check_segmentation(recipe)
     if recipe.model.min_span > recipe.model.max_span:

@@ -24,7 +24,7 @@ from pipeline.recipes.settings import (
 from pipeline.recipes.task_rules import rules_of
 
 #: Increase it when you change how texts are cut: what is protected, or what is a token.
-TOKENIZATION_VERSION = 2
+TOKENIZATION_VERSION = 3
 
 _Recipe = TypeVar("_Recipe", bound=RecipeKeys)
 
@@ -42,6 +42,10 @@ def text_settings(recipe: RecipeKeys) -> TextSettings:
         tokenizer["own_patterns"] = list(data.placeholder_patterns)
     if data.term_share:
         tokenizer["terms"] = True
+    if data.rare_words == "whole":
+        tokenizer["whole"] = True
+    if data.unicode_form == "nfc":
+        tokenizer["nfc"] = True
     settings: TextSettings = {"tokenizer": tokenizer, "tokenization": TOKENIZATION_VERSION}
     if data.source_tokenization:
         settings["source_tokenizer"] = {**tokenizer, "kind": data.source_tokenization}

@@ -213,6 +213,7 @@ def _tested(groups: Sequence[_Group], samples: int) -> RunFacts:
         tokenization=data.get("tokenization", "text"),
         placeholders=data.get("placeholders", DEFAULT_PLACEHOLDERS),
         placeholder_patterns=data.get("placeholder_patterns", ()),
+        rare_words=data.get("rare_words", "cut"),
         database=evaluation.get("database") or None,
         glossary=recipe.get("decoding", {}).get("glossary") or None,
         bootstrap_samples=samples,

@@ -169,7 +169,7 @@ def versions() -> dict[str, str]:
     import tensorflow as tf
     import tfx.v1 as tfx
 
-    from pipeline.common.own_version import own_version
+    from serving.own_version import own_version
 
     return {
         "verbatim-text": own_version(),

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
-from pipeline.text import character_cut, terms, white_space
+from pipeline.text import character_cut, normalization, terms, white_space
 from pipeline.text.character_cut import BREAK, CONTROL, MARKS
 from pipeline.text.character_cut import CHARACTER as CHARACTER
 from pipeline.text.character_cut import split_characters as split_characters
@@ -40,11 +40,11 @@ from pipeline.text.placeholders.protected_syntax import (
 from pipeline.text.placeholders.syntax import (
     OPTION,
     PLACEHOLDER,
-    SPACE,
     TAG,
     TERM_CLASS,
     URL,
 )
+from pipeline.text.word_patterns import PLAIN, WHOLE, WordPatterns
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -62,18 +62,16 @@ SPECIAL_TOKENS = (PAD, UNK, START, END, PLACEHOLDER, TAG, URL, OPTION, JOINER)
 CLASS_TOKENS = (*SPECIAL_TOKENS, TERM_CLASS)
 PAD_ID, UNK_ID, START_ID, END_ID = 0, 1, 2, 3
 
-# Words keep inner hyphens, dots, slashes, @ and colons, so that identifiers such as
-# `plone.app.multilingual` or `fr-CA` are one token to copy.
-_WORD = r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:[.\-_/@:][\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*)*"
 _NBSP = "[\u00a0\u202f]"
-_WHITE_SPACE = f"[{SPACE}]+"
-# Elided French (and Italian) words: `d'utilisateur` is `d'￭ utilisateur`.
-_ELISION = r"(?i:(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’])"
 # French high punctuation keeps its no-break space, so that typography survives the round trip.
 _PUNCTUATION = rf"«{_NBSP}|{_NBSP}[»:;!?%]|[^\t-\r \x1c-\x1f]"
-_TOKEN = f"{MARKED}|{_ELISION}|{_WORD}|{_PUNCTUATION}|{white_space.PATTERN}"
 # What stands between white space and protected tokens.
 _PART = f"{MARKED}|[^{BEGIN_MARK}{END_MARK}\t-\r \x1c-\x1f]+|{white_space.PATTERN}"
+
+
+def _token_pattern(patterns: WordPatterns) -> str:
+    """Returns the pattern of the tokens of a marked text."""
+    return f"{MARKED}|{patterns.tokens}|{_PUNCTUATION}|{white_space.PATTERN}"
 
 
 class _Piece(NamedTuple):
@@ -92,13 +90,13 @@ class _Piece(NamedTuple):
     is_clean: bool
 
 
-def _pieces(text: str, syntax: ProtectedSyntax) -> Iterator[_Piece]:
+def _pieces(text: str, syntax: ProtectedSyntax, patterns: WordPatterns) -> Iterator[_Piece]:
     """Yields the tokens of a text."""
     text = white_space.replace_pictures(text.replace(JOINER, JOINER_IN_TEXT))
     marked = terms.mark(compiled(CONTROL).sub(" ", text), syntax)
-    word = compiled(_WORD)
+    word = compiled(patterns.word)
     end = -1
-    for match in compiled(_TOKEN).finditer(marked):
+    for match in compiled(_token_pattern(patterns)).finditer(marked):
         token = match.group()
         if token[0] in "\t\n\v\f\r ":
             yield _Piece(white_space.to_token(token), False, False, False)
@@ -109,10 +107,6 @@ def _pieces(text: str, syntax: ProtectedSyntax) -> Iterator[_Piece]:
         token = token[1:-1] if is_protected else token
         yield _Piece(token, match.start() == end, is_protected, is_clean)
         end = match.end()
-
-
-def _cut(text: str, syntax: ProtectedSyntax) -> list[str]:
-    return [piece.token for piece in _pieces(text, syntax)]
 
 
 def _split(text: str) -> list[str]:
@@ -165,13 +159,17 @@ def placeholders(text: str) -> list[str]:
 
 
 def tokenize(
-    texts: "tf.Tensor", syntax: ProtectedSyntax | None = None, parts: bool = False
+    texts: "tf.Tensor",
+    syntax: ProtectedSyntax | None = None,
+    patterns: WordPatterns = PLAIN,
+    parts: bool = False,
 ) -> "tf.RaggedTensor":
     """Cuts texts into tokens, in a TensorFlow graph.
 
     Args:
         texts: string tensor `[batch]`.
         syntax: what is protected, by default what recipes protect by default.
+        patterns: what is a word.
         parts: cuts at white space and protected tokens alone; joiners stand before parts only.
 
     Returns:
@@ -183,7 +181,7 @@ def tokenize(
     texts = white_space.replace_pictures_in_graph(texts)
     texts = tf.strings.regex_replace(texts, CONTROL, " ")
     marked = terms.mark_in_graph(texts, syntax or syntax_of())
-    pattern = _PART if parts else _TOKEN
+    pattern = _PART if parts else _token_pattern(patterns)
     cut = tf.strings.regex_replace(marked, f"({pattern})", rf"\1{BREAK}")
     pieces = tf.strings.split(cut, BREAK)[:, :-1]
     piece = pieces.flat_values
@@ -196,7 +194,7 @@ def tokenize(
     is_protected = tf.strings.regex_full_match(token, MARKED)
     clean = is_protected
     if not parts:
-        clean |= tf.strings.regex_full_match(token, _WORD)
+        clean |= tf.strings.regex_full_match(token, patterns.word)
     token = tf.strings.regex_replace(token, MARKS, "")
     spaces = white_space.to_tokens_in_graph(tf.where(is_space, piece, ""))
     token = tf.where(is_space, spaces, token)
@@ -254,6 +252,9 @@ class Tokenizer:
         dialects: names of the dialects of placeholders, from `placeholders.DIALECTS`.
         own_patterns: further patterns of placeholders.
         terms: whether terms of a glossary are a class of their own, and no placeholders.
+        whole: whether rare words such as `1,234.56` and `AT&T` are one token each; of kind `text`.
+        nfc: whether texts are brought into Unicode's normal form C first, protected tokens and
+            translations of terms aside.
     """
 
     kind: str = "text"
@@ -261,6 +262,8 @@ class Tokenizer:
     dialects: Sequence[str] = DEFAULT_PLACEHOLDERS
     own_patterns: Sequence[str] = ()
     terms: bool = False
+    whole: bool = False
+    nfc: bool = False
 
     def __post_init__(self) -> None:
         # JSON has lists.
@@ -277,6 +280,8 @@ class Tokenizer:
             data_config.placeholders,
             data_config.placeholder_patterns,
             data_config.term_share > 0,
+            data_config.rare_words == "whole",
+            data_config.unicode_form == "nfc",
         )
 
     @functools.cached_property
@@ -285,33 +290,31 @@ class Tokenizer:
         term_class = TERM_CLASS if self.terms else PLACEHOLDER
         return syntax_of(tuple(self.dialects), tuple(self.own_patterns), term_class)
 
+    @property
+    def patterns(self) -> WordPatterns:
+        """What is a word; of kind `text`."""
+        return WHOLE if self.whole else PLAIN
+
     # In a TensorFlow graph.
 
-    def _lowercased(self, texts: "tf.Tensor") -> "tf.Tensor":
-        import tensorflow as tf
-
-        if not self.lowercase:
-            return texts
-        texts = tf.strings.regex_replace(texts, CONTROL, " ")
-        # ASCII first: with Unicode's rules alone, a machine set to Turkish would map `I` to another
-        # letter.
-        return terms.outside_translations_in_graph(
-            texts, lambda text: tf.strings.lower(tf.strings.lower(text), encoding="utf-8")
-        )
+    def _normalized(self, texts: "tf.Tensor") -> "tf.Tensor":
+        """Returns what `normalize` does, of string tensors."""
+        return normalization.normalize_in_graph(texts, self.lowercase, self.nfc, self.syntax)
 
     def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
         """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`."""
-        texts = self._lowercased(texts)
+        texts = self._normalized(texts)
         if self.kind == "whitespace":
             return _split_at_white_space(texts)
-        cut = {"text": tokenize, "characters": character_cut.cut_in_graph}[self.kind]
-        return cut(texts, self.syntax)
+        if self.kind == "characters":
+            return character_cut.cut_in_graph(texts, self.syntax)
+        return tokenize(texts, self.syntax, self.patterns)
 
     def parts(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
         """Returns what stands between white space and protected tokens, and these; likewise."""
         if self.kind != "text":
             return self.tokenize(texts)
-        return tokenize(self._lowercased(texts), self.syntax, parts=True)
+        return tokenize(self._normalized(texts), self.syntax, parts=True)
 
     def detokenize(self, tokens: "tf.RaggedTensor") -> "tf.Tensor":
         """Returns the texts of ragged tokens, string `[batch]`.
@@ -326,18 +329,22 @@ class Tokenizer:
             tokens, axis=-1, separator=" " if self.kind == "whitespace" else ""
         )
 
-    # In Python, of texts in their final case (`normalize`).
+    # In Python, of texts that `normalize` returned.
 
     def normalize(self, text: str) -> str:
-        """Returns a text as the graph reads it: in lower case if the recipe asks for it."""
-        return terms.outside_translations(text, str.lower) if self.lowercase else text
+        """Returns a text as the graph reads it: in the case and the form that the recipe asks
+        for."""
+        return normalization.normalize(text, self.lowercase, self.nfc, self.syntax)
+
+    def _pieces(self, text: str) -> Iterator[_Piece]:
+        return _pieces(text, self.syntax, self.patterns)
 
     def count(self, text: str) -> int:
         """Returns how many tokens `tokenize` makes of a text, single joiners among them."""
         if self.kind != "text":
             return len(self.tokens(text))
         count, clean_before = 0, False
-        for piece in _pieces(text, self.syntax):
+        for piece in self._pieces(text):
             count += 2 if piece.touches and piece.is_clean and clean_before else 1
             clean_before = piece.is_clean
         return count
@@ -348,7 +355,7 @@ class Tokenizer:
             return _split(text)
         if self.kind == "characters":
             return [token for token, _ in character_cut.cut(text, self.syntax)]
-        return _cut(text, self.syntax)
+        return [piece.token for piece in self._pieces(text)]
 
     def words(self, text: str) -> list[str]:
         """Returns the tokens that may be copied whole, without joiners.
@@ -357,7 +364,7 @@ class Tokenizer:
         """
         if self.kind != "text":
             return self.tokens(text)
-        return [piece.token for piece in _pieces(text, self.syntax) if piece.is_clean]
+        return [piece.token for piece in self._pieces(text) if piece.is_clean]
 
     def protected_tokens(self, text: str) -> list[str]:
         """Returns the placeholders, tags, URLs and options among a text's tokens, in order."""
@@ -365,7 +372,7 @@ class Tokenizer:
             return [token for token in _split(text) if self.syntax.is_protected(token)]
         if self.kind == "characters":
             return [token for token, kept in character_cut.cut(text, self.syntax) if kept]
-        return [piece.token for piece in _pieces(text, self.syntax) if piece.is_protected]
+        return [piece.token for piece in self._pieces(text) if piece.is_protected]
 
     def marked_tokens(self, text: str) -> list[tuple[str, bool]]:
         """Returns the tokens of a text, without joiners, and whether each is protected."""
@@ -373,7 +380,7 @@ class Tokenizer:
             return [(token, self.syntax.is_protected(token)) for token in _split(text)]
         if self.kind == "characters":
             return list(character_cut.cut(text, self.syntax))
-        return [(piece.token, piece.is_protected) for piece in _pieces(text, self.syntax)]
+        return [(piece.token, piece.is_protected) for piece in self._pieces(text)]
 
     def placeholders(self, text: str) -> list[str]:
         """Returns the placeholders among a text's tokens, in order."""

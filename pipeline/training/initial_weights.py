@@ -55,6 +55,7 @@ _NETWORK_KEYS = (
     *("model.input_feeding", "model.selective_read", "model.composition", "model.ngram_buckets"),
     *("model.feature_size", "data.units", "data.source_units", "data.tokenization"),
     *("data.source_tokenization", "data.lowercase", "data.source_features"),
+    *("data.rare_words", "data.unicode_form"),
     *("data.surface_features", "language_model.recurrent_layers", "language_model.tie_weights"),
     *("model.tie_embeddings", "model.decoder", "model.preset", "model.norm_first"),
 )

@@ -1,4 +1,6 @@
-"""Runs the pipeline in memory, on Flink and on Spark, and compares what they wrote.
+"""Runs the pipeline in memory, on Flink and on Spark, and calls its model from Java.
+
+What they wrote and answered must be the same.
 
 python -m tests.engines.run_on_engines [--engine flink] [--keep FOLDER] [--json FILE]
 """
@@ -6,13 +8,14 @@ python -m tests.engines.run_on_engines [--engine flink] [--keep FOLDER] [--json 
 import argparse
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 from tests.end_to_end.conftest import OVERRIDES, made_pairs
-from tests.engines import artifacts, clusters
+from tests.engines import artifacts, call_from_java, clusters
 
 RECIPE = "localization_en_fr"
 SETTINGS = (
@@ -27,6 +30,14 @@ SETTINGS = (
     "data.units=subwords",
     "vocabulary.source_size=200",
     "vocabulary.target_size=200",
+)
+
+_SOURCES = ("Open the file %(a)s", "Delete page %(x_1)s now", "été 42")
+#: What is asked of the model from Java.
+CALLS = (
+    *((name, {"source": _SOURCES}) for name in ("serving_default", "n_best", "explain")),
+    ("serving_default_no_xla", {"source": _SOURCES}),
+    ("score", {"source": _SOURCES[:1], "target": ("Ouvrir le fichier %(a)s",)}),
 )
 
 
@@ -60,9 +71,12 @@ def main() -> int:
     """Runs it; returns 1 if anything differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", choices=clusters.CLUSTERS, action="append")
+    parser.add_argument("--java", action="store_true", help="with --engine: Java, too")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for all that is written")
     parser.add_argument("--json", type=pathlib.Path, help="a file for the results")
     options = parser.parse_args()
+    # The processes of the engines end with this one, also where it is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,6 +87,10 @@ def main() -> int:
         print(f"in memory: {results['memory']['seconds']} s", flush=True)
         expected = artifacts.digests(folder / "memory")
         different = 0
+        if not options.engine or options.java:
+            outputs = call_from_java.compare(folder / "memory" / "models" / RECIPE, CALLS)
+            results["java"] = {"same": outputs}
+            print(f"Java: {outputs} outputs are the same bytes", flush=True)
         for name in options.engine or clusters.CLUSTERS:
             try:
                 with clusters.CLUSTERS[name](folder / f"{name}-cluster") as (engine, _):

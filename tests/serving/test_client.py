@@ -112,7 +112,8 @@ def test_answers_of_another_kind_of_model(client):
     ):
         client.predict("a", signature="n_best")  # there are no lists in a plain answer
     with pytest.raises(
-        RequestError, match='of output_filter is not found in signature "count"; it gives calls'
+        RequestError,
+        match='The signature "count" of .* does not answer as a Verbatim model does',
     ):
         client.predict("a", signature="count")
 

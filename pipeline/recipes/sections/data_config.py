@@ -62,6 +62,13 @@ class DataConfig:
     # The source's own tokenization: `characters` cuts it into characters and drops its white space,
     # for the encoder that finds words itself.
     source_tokenization: str = choice("", "characters", default="")
+    # `whole` makes one token of each rare word such as `1,234.56`, `O'Brien`, `/usr/bin/x`, `#tag`,
+    # `AT&T`, `C++` and of each emoji, so that a copy carries it over at once; `cut` cuts it at its
+    # punctuation.
+    rare_words: str = choice("cut", "whole", default="cut")
+    # `nfc` composes letters and their marks by Unicode's normal form C on both sides, in training
+    # and in serving; protected tokens stay as they are.
+    unicode_form: str = choice("none", "nfc", default="none")
     # The dialects of placeholders, which are never cut, from
     # `pipeline.recipes.choices.PLACEHOLDER_DIALECTS`; and further patterns, regular expressions of
     # RE2.

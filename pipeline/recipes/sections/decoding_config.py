@@ -54,6 +54,10 @@ class DecodingConfig:
     # A text of numbers, punctuation, protected tokens and words that the model does not know comes
     # back as it is. Switch it off where such texts are not copied, as in sorting or parsing.
     pass_through: bool = True
+    # A source with more tokens than the last of `length_buckets`: `refuse` answers with an error;
+    # `split` translates its sentences one by one, and joins the answers with the white space of the
+    # source; `truncate` cuts it off. Answers say how many sentences or tokens that were.
+    long_texts: str = choice("refuse", "split", "truncate", default="refuse")
     # The numbers of texts that requests are padded to; each is compiled once.
     batch_buckets: tuple[int, ...] = (1, 8, 32)
     # The source lengths that requests are padded to; each is compiled once.

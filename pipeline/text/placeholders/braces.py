@@ -47,7 +47,10 @@ ICU = Dialect(
     )
 )
 #: The number of a plural's branch. In `C#` and `#5` it is a letter's or a number's.
-ICU_NUMBER = Dialect(("#",), (rf"{ROUGH_WORD}#(?:[{SPACE}{LETTERS}.,;:!?)\]]|\z)", f"#[{LETTERS}]"))
+ICU_NUMBER = Dialect(
+    ("#",),
+    (rf"{ROUGH_WORD}#(?:[{SPACE}{LETTERS}.,;:!?)\]\"'’”»]|\z)", f"#[{LETTERS}]"),
+)
 
 #: `{ $name }`, `{ -brand }`, `{ -brand(case: "x") }`, `{ NUMBER($n) }`, `{ "text" }`; of messages
 #: with variants the structure: `{ $n ->`, `*[other]`.

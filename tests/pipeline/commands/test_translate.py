@@ -1,5 +1,6 @@
 """`verbatim translate`: files in, files out."""
 
+import csv
 import json
 
 import pytest
@@ -44,6 +45,8 @@ def test_a_text_file(model, folder, capsys):
             "translated": 3,
             "blank": 1,
             "translated_before": 0,
+            "split": [],
+            "cut_off": [],
             "refused": [],
         }
     ]
@@ -56,6 +59,57 @@ def test_refused_lines_keep_their_place_and_are_named(model, folder, capsys):
     errors = capsys.readouterr().err
     assert "verbatim: Line 2 of in.txt: A text has more than 8 tokens" in errors
     assert "verbatim: 1 place was refused and stays untranslated" in errors
+
+
+class LongTexts(Shouter):
+    """Cuts off what is longer than 8 words, and counts lines as sentences."""
+
+    def _cut(self, source):
+        import tensorflow as tf
+
+        return tf.strings.split(source).to_tensor("")[:, :8]
+
+    def best(self, source):
+        import tensorflow as tf
+
+        words = tf.cast(tf.strings.split(source).row_lengths(), tf.int32)
+        lines = tf.cast(tf.strings.split(source, ";").row_lengths(), tf.int32)
+        return {**super().best(source), "tokens_dropped": tf.maximum(words - 8, 0), "parts": lines}
+
+
+def test_what_was_cut_off_or_split_is_counted_and_named(folder, capsys):
+    LongTexts("").save(folder / "model" / "1")
+    (folder / "in.txt").write_text("a; b; c\nd\n1 2 3 4 5 6 7 8 9 10\n")
+    assert call("in.txt", "--model", "model", "--output", "out.txt", "--json", "facts.json") == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-1] == (
+        "out.txt: 3 translated, 1 of them in sentences, 0 blank, 0 translated before, 0 refused"
+    )
+    sentence = "Line 3 of in.txt is too long for the model: its last 2 tokens are not translated."
+    assert f"verbatim: {sentence}" in printed.err.splitlines()
+    (facts,) = json.loads((folder / "facts.json").read_text())["files"]
+    assert facts["split"] == [{"line": 1, "parts": 3}]
+    assert facts["cut_off"] == [{"line": 3, "tokens_dropped": 2}]
+    assert call("in.txt", "--model", "model", "--output", "s.jsonl", "--scores") == 0
+    records = list(map(json.loads, (folder / "s.jsonl").read_text().splitlines()))
+    assert [record.get("parts") for record in records] == [3, None, None]
+    assert [record.get("tokens_dropped") for record in records] == [None, None, 2]
+
+
+def test_a_review_file_has_the_most_doubtful_first(model, folder):
+    (folder / "in.txt").write_text('a b\n\n1 2 3 4 5 6 7 8 9\n"x", y\nc c c\nd\n')
+    assert call("in.txt", "--model", model, "--output", "out.txt", "--review", "r.csv") == 1
+    header, refused, *rest = csv.reader((folder / "r.csv").read_text().splitlines())
+    assert header == ["file", "line", "source", "target", "score", "note"]
+    assert refused[:5] == ["in.txt", "3", "1 2 3 4 5 6 7 8 9", "", ""] and "8 tokens" in refused[5]
+    assert rest == [
+        ["in.txt", "5", "c c c", "C C C", "-3.0000", ""],
+        ["in.txt", "1", "a b", "A B", "-2.0000", ""],
+        ["in.txt", "4", '"x", y', '"X", Y', "-2.0000", ""],
+        ["in.txt", "6", "d", "D", "-1.0000", ""],
+    ]
+    assert call("in.txt", "--model", model, "--output", "o.txt", "--review", "no/r.csv") == 1
+    assert not (folder / "o.txt").exists()
 
 
 def test_several_files_of_several_formats(model, folder):

@@ -2,6 +2,8 @@
 what it copies is spelt as the source spells it, whatever the units.
 """
 
+import unicodedata
+
 import pytest
 
 from tests.pipeline.export.tiny_models import export_tiny, make_recipe
@@ -49,7 +51,6 @@ def copy_all(model, inputs, max_length, n_best=1, **options):
 @pytest.mark.parametrize(
     "units, joint, tokenization",
     [
-        ("words", False, "text"),
         ("characters", False, "text"),
         ("subwords", False, "whitespace"),
         ("subwords", True, "text"),
@@ -73,4 +74,29 @@ def test_copied_units_are_the_surface_string(tmp_path, monkeypatch, units, joint
     assert [answer["text"] for answer in answers] == SOURCES
     for answer in answers:
         assert answer["tokens"] == answer["source_tokens"]
+        assert answer["copied_from"] == list(range(len(answer["tokens"])))
+
+
+def test_rare_words_are_copied_as_one_token_and_texts_are_composed(tmp_path, monkeypatch):
+    from keras_models import decoding
+    from pipeline.export.served_model import ServedModel
+
+    monkeypatch.setattr(decoding, "decode", copy_all)
+    recipe = make_recipe(
+        data={"tokenization": "text", "rare_words": "whole", "unicode_form": "nfc"},
+        # Texts that pass through keep their bytes.
+        decoding={"length_buckets": [16, 64], "batch_buckets": [4], "pass_through": False},
+        training={"bucket_lengths": [96]},
+    )
+    folder = export_tiny(
+        tmp_path, recipe, ROWS, ["greet", "and"], ["and"], ("serving_default",), train=False
+    )
+    rare = "1,234.56 O'Brien /usr/bin/x C:\\x #tag AT&T C++ .NET 👩\u200d🚀".split()
+    sources = [*SOURCES, f"greet {' '.join(rare)}", "cafe\u0301 {cafe\u0301}"]
+    answers = ServedModel(folder).predict(sources)
+    composed = [unicodedata.normalize("NFC", source) for source in SOURCES]
+    expected = [*composed, sources[-2], "café {cafe\u0301}"]
+    assert [answer["text"] for answer in answers] == expected
+    assert answers[-2]["source_tokens"] == ["greet", *rare]
+    for answer in answers:
         assert answer["copied_from"] == list(range(len(answer["tokens"])))

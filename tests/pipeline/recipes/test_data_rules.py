@@ -94,6 +94,20 @@ def test_what_goes_by_words_needs_words():
     assert "'data.units'" in refusal(recipe_from_dict, tree)
 
 
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"data": {"tokenization": "whitespace"}},
+        {"data": {"units": "preset"}, "model": {"body": "keras_hub", "preset": "t5"}},
+    ],
+)
+def test_rare_words_are_whole_only_where_texts_are_cut_at_punctuation(sections):
+    tree = {"name": "x", **sections, "data": {**sections["data"], "rare_words": "whole"}}
+    assert "'data.rare_words' = \"whole\" needs 'data.tokenization'" in refusal(
+        recipe_from_dict, tree
+    )
+
+
 def test_something_must_be_left_to_train_on():
     tree = {"name": "test", "data": {"eval_share": 0.5, "test_share": 0.5}}
     assert "'data.eval_share' and 'data.test_share'" in refusal(recipe_from_dict, tree)

@@ -32,6 +32,13 @@ def test_only_what_decides_features_is_in_the_text_settings():
         "dialects": ["c"],
         "own_patterns": ["x+"],
     }
+    whole = recipe_from_dict({"name": "w", "data": {"rare_words": "whole", "unicode_form": "nfc"}})
+    assert views.text_settings(whole)["tokenizer"] == {
+        "kind": "text",
+        "lowercase": False,
+        "whole": True,
+        "nfc": True,
+    }
 
 
 def test_a_training_does_not_depend_on_what_its_model_is_used_for():

@@ -1,10 +1,11 @@
 """What is asked of an engine before a run begins: Beam's job server in Python stands for one."""
 
-import pathlib
 import socket
 import stat
 
+import apache_beam as beam
 import pytest
+from apache_beam.portability.api import beam_fn_api_pb2, endpoints_pb2
 from apache_beam.runners.portability import local_job_service
 
 from pipeline.commands import main
@@ -41,17 +42,20 @@ def test_an_engine_that_works_passes(job_server, workers, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_does_not_answer_is_named(job_server, workers, tmp_path, monkeypatch):
+def test_what_does_not_answer_is_named(workers, job_server, tmp_path, monkeypatch):
     monkeypatch.setattr(engine_check, "_ANSWER", 1)
     nobody = f"localhost:{free_port()}"
-    for engine, words in {
-        Engine("spark", nobody, workers): f"The job server of spark at {nobody} does not answer",
-        Engine("spark", workers, workers): f"At {workers} answers something that is no job server",
-        Engine("flink", job_server, nobody): f"The pool of workers at {nobody} does not answer",
-        Engine("flink", job_server, job_server): f"At {job_server} answers something that is no po",
-    }.items():
-        with pytest.raises(EngineError, match=words):
-            engine_check.check(engine, tmp_path)
+    with pytest.raises(EngineError, match=f"The job server of spark at {nobody} does not answer"):
+        engine_check.check(Engine("spark", nobody, workers), tmp_path)
+    with pytest.raises(EngineError, match=f"The pool of workers at {nobody} does not answer"):
+        engine_check._check_workers(Engine("flink", job_server, nobody), 1)
+
+
+def test_what_is_something_else_is_named(workers, job_server, tmp_path):
+    with pytest.raises(EngineError, match=f"At {workers} answers something that is no job server"):
+        engine_check.check(Engine("spark", workers, workers), tmp_path)
+    with pytest.raises(EngineError, match=f"At {job_server} answers something that is no pool"):
+        engine_check.check(Engine("flink", job_server, job_server), tmp_path)
 
 
 def test_workers_that_cannot_start_end_the_check(job_server, workers, tmp_path, monkeypatch):
@@ -67,12 +71,18 @@ def test_workers_that_cannot_start_end_the_check(job_server, workers, tmp_path, 
         engine_check.check(Engine("flink", job_server, workers), tmp_path)
 
 
-# Beam's job server lets the thread of a failed job end with its error.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_folder_that_workers_do_not_see_is_named(job_server, workers, tmp_path, monkeypatch):
-    monkeypatch.setattr(pathlib.Path, "touch", lambda path: None)
+def test_a_folder_that_workers_do_not_see_is_named(tmp_path, monkeypatch):
+    """The engine's error holds what the worker raised."""
+    with pytest.raises(RuntimeError) as raised:
+        engine_check.see(str(tmp_path / "absent"))
+
+    def run(pipeline):
+        raise RuntimeError(f"Pipeline failed in state FAILED: {raised.value} [while running 'Map']")
+
+    monkeypatch.setattr(beam.Pipeline, "run", run)
     with pytest.raises(EngineError, match=f"The workers do not see the folder {tmp_path}: give"):
-        engine_check._check_step(Engine("flink", job_server, workers), tmp_path, 60)
+        engine_check._check_step(Engine("flink", "localhost:1"), tmp_path, 60)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -98,3 +108,22 @@ def test_an_engine_fills_in_the_options_of_beam():
     assert {"--job_endpoint=localhost:8099", "--parallelism=2"} < set(args)
     args = Engine("spark", "localhost:8099").beam_args()
     assert "--environment_cache_millis=600000" in args
+
+
+def test_two_engines_that_name_their_workers_alike_keep_them(tmp_path, monkeypatch):
+    """Beam's own pool stops the first one's worker when the second stops its own."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexec sleep 60\n")
+    python.chmod(python.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    pool = worker_pool.WorkerPool(use_process=True)
+    for port in (1, 2):
+        control = endpoints_pb2.ApiServiceDescriptor(url=f"localhost:{port}")
+        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="1-1", control_endpoint=control)
+        assert not pool.StartWorker(request, None).error
+    pool.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="1-1"), None)
+    processes = list(pool._worker_processes.values())
+    assert [process.poll() for process in processes] == [None, None]
+    for process in processes:
+        process.kill()
+        process.wait()

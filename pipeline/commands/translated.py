@@ -1,0 +1,169 @@
+"""What a command says about the translations of documents: records, counts, and refusals."""
+
+import csv
+import dataclasses
+import io
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pipeline.commands import output
+from pipeline.commands.command_error import CommandError
+from pipeline.documents.document import Document
+from pipeline.documents.translation import Outcome
+
+if TYPE_CHECKING:
+    from serving.answers import Answer
+
+# How many refused places are named on standard error; `--json` names all.
+_MOST_NAMED = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """What records show of each answer beside its text; nothing, where no records are asked for.
+
+    Attributes:
+        n_best: all outputs of the beam.
+        scores: the score.
+        provenance: the tokens, and where they were copied from.
+    """
+
+    n_best: bool = False
+    scores: bool = False
+    provenance: bool = False
+
+    def __bool__(self) -> bool:
+        return self.n_best or self.scores or self.provenance
+
+
+def records(document: Document, outcomes: Sequence[Outcome], shown: Shown) -> bytes:
+    """Returns JSON Lines: an object for each place of a document, in the order of the file."""
+    records: list[dict[str, Any]] = [
+        *({"line": line, "source": ""} for line in document.blank),
+        *({"line": line, "refused": reason} for line, reason in document.problems),
+    ]
+    for segment, outcome in zip(document.segments, outcomes):
+        record: dict[str, Any] = {"line": segment.line, "source": segment.text}
+        if outcome.reason:
+            record["refused"] = outcome.reason
+        outputs = [_output(answer, shown) for answer in outcome.answers]
+        if shown.n_best:
+            record["outputs"] = outputs
+        elif outputs:
+            record.update(outputs[0])
+        records.append(record)
+    records.sort(key=lambda record: int(record["line"]))
+    return "".join(output.json_line(record) + "\n" for record in records).encode("utf-8")
+
+
+def review(documents: Iterable[tuple[str, Document, Sequence[Outcome]]]) -> bytes:
+    """Returns a CSV table of all texts of documents, the most doubtful translations first.
+
+    Args:
+        documents: (path, document, the outcome of each of its segments).
+    """
+    rows: list[tuple[float, list[str | int]]] = []
+    for path, document, outcomes in documents:
+        for line, reason in document.problems:
+            rows.append((-math.inf, [path, line, "", "", "", reason]))
+        for segment, outcome in zip(document.segments, outcomes):
+            doubt, told = -math.inf, ["", "", outcome.reason]
+            if not outcome.reason:
+                answer = outcome.answers[0]
+                doubt, told = answer.score, [answer.text, f"{answer.score:.4f}", _note(answer)]
+            rows.append((doubt, [path, segment.line, segment.text, *told]))
+    rows.sort(key=lambda row: row[0])
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["file", "line", "source", "target", "score", "note"])
+    writer.writerows(cells for _, cells in rows)
+    return table.getvalue().encode("utf-8")
+
+
+def _note(answer: "Answer") -> str:
+    notes = [f"{answer.parts} sentences"] if answer.parts > 1 else []
+    if answer.tokens_dropped:
+        notes.append(f"{answer.tokens_dropped} tokens cut off")
+    return ", ".join(notes)
+
+
+def _output(answer: "Answer", shown: Shown) -> dict[str, Any]:
+    from serving.answers import long_text_record, token_record
+
+    record: dict[str, Any] = {"target": answer.text, **long_text_record(answer)}
+    if shown.scores or shown.n_best:
+        record["score"] = answer.score
+    if shown.provenance:
+        record["tokens"] = [token_record(token) for token in answer.tokens]
+    return record
+
+
+def facts_of(document: Document, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Returns the counts of a document, and the places that were split, cut off or refused."""
+    refused = list(document.problems)
+    split, cut_off = [], []
+    for segment, outcome in zip(document.segments, outcomes):
+        if outcome.reason:
+            refused.append((segment.line, outcome.reason))
+            continue
+        answer = outcome.answers[0]
+        if answer.parts > 1:
+            split.append({"line": segment.line, "parts": answer.parts})
+        if answer.tokens_dropped:
+            cut_off.append({"line": segment.line, "tokens_dropped": answer.tokens_dropped})
+    return {
+        "texts": len(document.segments),
+        "translated": sum(not outcome.reason for outcome in outcomes),
+        "blank": len(document.blank),
+        "translated_before": document.translated_before,
+        "split": split,
+        "cut_off": cut_off,
+        "refused": [{"line": line, "reason": reason} for line, reason in sorted(refused)],
+    }
+
+
+def counts(facts: Mapping[str, Any]) -> str:
+    """Returns the counts of one file for people."""
+    split = f", {len(facts['split'])} of them in sentences" if facts["split"] else ""
+    return (
+        f"{facts['output']}: {facts['translated']} translated{split}, {facts['blank']} blank, "
+        f"{facts['translated_before']} translated before, {len(facts['refused'])} refused"
+    )
+
+
+def refuse(facts: Sequence[Mapping[str, Any]]) -> None:
+    """Names what was cut off or refused.
+
+    Raises:
+        CommandError: something was.
+    """
+    cut_off = [(one, fact["input"]) for fact in facts for one in fact["cut_off"]]
+    for one, path in cut_off[:_MOST_NAMED]:
+        _print_on_standard_error(
+            f"verbatim: Line {one['line']} of {path} is too long for the model: its last "
+            f"{one['tokens_dropped']} tokens are not translated."
+        )
+    if len(cut_off) > _MOST_NAMED:
+        more = len(cut_off) - _MOST_NAMED
+        _print_on_standard_error(f"verbatim: {more} more texts were cut off; --json names them.")
+    refused = list(_named(facts))
+    for sentence in refused[:_MOST_NAMED]:
+        _print_on_standard_error(f"verbatim: {sentence}")
+    if refused:
+        more = len(refused) - _MOST_NAMED
+        others = f" {more} more are named by --json." if more > 0 else ""
+        places = "1 place was" if len(refused) == 1 else f"{len(refused)} places were"
+        stay = "stays" if len(refused) == 1 else "stay"
+        raise CommandError(f"{places} refused and {stay} untranslated.{others}")
+
+
+def _named(facts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for fact in facts:
+        for one in fact["refused"]:
+            yield f"Line {one['line']} of {fact['input']}: {one['reason'].rstrip('.')}."
+
+
+def _print_on_standard_error(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -67,7 +67,7 @@ class Work:
     attempts: int = 3
 
 
-class TranslateFile(beam.DoFn):  # type: ignore[misc]
+class TranslateFile(beam.DoFn):
     """Translates one file, unless the same model has translated it before.
 
     Args:

@@ -42,7 +42,7 @@ endef
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test docs coverage lint format lock sbom audit clean
+.PHONY: help install demo test engines docs coverage lint format lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -108,6 +108,27 @@ test: lint ## lint, then every test on TensorFlow, then keras_models' tests on J
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL) $(addprefix --ignore=,$(WHOLE))
 	KERAS_BACKEND=jax $(BIN)/python -m pytest $(PARALLEL) tests/keras_models
 
+# Java's parts are fetched into build/engines. What was fetched once stays.
+FETCHED := build/engines
+ENGINES ?= flink spark
+engines: install ## run the pipeline on Flink and Spark, call a model from Java, and compare
+	@if ! command -v java mvn >/dev/null || [ "$$(command -v java mvn | wc -l)" != 2 ]; then \
+	  echo "make engines: skipped, for it needs Java 17 and Maven"; exit 0; \
+	fi; \
+	$(MAKE) --no-print-directory $(FETCHED)/.fetched && \
+	$(BIN)/python -m tests.engines.run_on_engines --java $(addprefix --engine ,$(ENGINES))
+
+$(FETCHED)/.fetched: tests/engines/requirements.txt tests/engines/flink/pom.xml \
+  tests/engines/spark/pom.xml tests/engines/java/pom.xml | $(BIN)/uv
+	@echo "Fetching Flink, Spark and Beam's job servers (about 1 GB; minutes the first time)"
+	@for engine in flink spark java; do \
+	  mvn -q -B -f tests/engines/$$engine/pom.xml dependency:copy-dependencies \
+	    -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(FETCHED)/jars/$$engine; \
+	done
+	@$(uv_settings); $(BIN)/uv pip install --quiet --no-deps --target $(FETCHED)/packages \
+	  --requirements tests/engines/requirements.txt
+	@touch $@
+
 docs: install ## build the documentation site into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
@@ -126,7 +147,7 @@ format: install ## fix what ruff can fix, and format
 	$(BIN)/ruff format .
 
 COMPILE = $(BIN)/uv pip compile --quiet --no-header --no-emit-index-url --generate-hashes \
-	$(if $(UPGRADE),--upgrade) pyproject.toml --extra test --extra docs
+	$(if $(UPGRADE),--upgrade) pyproject.toml $(addprefix --extra ,pipeline test docs)
 lock: $(BIN)/uv ## write the locks again (UPGRADE=1: with the newest versions)
 	@$(uv_settings); \
 	$(COMPILE) --python-version 3.10 --python-platform x86_64-manylinux_2_28 \

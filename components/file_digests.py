@@ -1,14 +1,16 @@
 """The contents of files that a recipe names, as part of a cache key."""
 
-import hashlib
+import os
 
 from tfx.dsl.io import fileio
 
+from pipeline.common.file_digests import sha256_of
+from pipeline.readers.fingerprints import files_below, fingerprint_of
 from pipeline.recipes.settings import VocabularySettings
 
 
 def with_digests(settings: VocabularySettings) -> VocabularySettings:
-    """Returns the settings with a digest of each lexicon file.
+    """Returns the settings with a digest of each lexicon file, and of a preset that is a folder.
 
     So a changed file is read again. A file that cannot be reached from here has no digest: a
     pipeline may be written where its files are not.
@@ -18,6 +20,9 @@ def with_digests(settings: VocabularySettings) -> VocabularySettings:
         with_digest["dictionary_digest"] = digest
     if digest := digest_of(settings.get("copy_lexicon")):
         with_digest["copy_lexicon_digest"] = digest
+    preset = settings.get("preset", "")
+    if os.path.isdir(preset):
+        with_digest["preset_digest"] = fingerprint_of(files_below(preset))
     return with_digest
 
 
@@ -26,4 +31,4 @@ def digest_of(path: str | None) -> str | None:
     if not path or not fileio.exists(path):
         return None
     with fileio.open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+        return sha256_of(file)

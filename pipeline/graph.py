@@ -1,6 +1,7 @@
 """The pipeline: which components there are, and what flows between them."""
 
 import dataclasses
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,7 +21,7 @@ from components.text_example_gen.component import TextExampleGen
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
 from pipeline.lexicons import pretrained_vectors
-from pipeline.readers.fingerprints import fingerprint_of
+from pipeline.readers.fingerprints import files_below, fingerprint_of
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.task_rules import compares_with_last_blessed
@@ -288,7 +289,7 @@ def _tuner(
         train_args=tfx.proto.TrainArgs(splits=["train"]),
         eval_args=tfx.proto.EvalArgs(splits=["eval"]),
         base_model=initial,
-        custom_config={"recipe": views.tuning_recipe(recipe).to_json(), **_word_vectors(recipe)},
+        custom_config={"recipe": views.tuning_recipe(recipe).to_json(), **_first_weights(recipe)},
     )
 
 
@@ -322,21 +323,25 @@ def _trainer(
         custom_config={
             "recipe": views.training_recipe(recipe).to_json(),
             **checkpoints,
-            **_word_vectors(recipe),
+            **_first_weights(recipe),
         },
     )
     return component.with_id(f"Trainer.{suffix}") if suffix else component
 
 
-def _word_vectors(recipe: Recipe) -> dict[str, str]:
-    """Returns what makes the content of files of word vectors part of a cache key.
+def _first_weights(recipe: Recipe) -> dict[str, str]:
+    """Returns what makes files of word vectors and of a preset part of a cache key.
 
     A file that cannot be reached from here has no part in it: a pipeline may be written where its
-    files are not.
+    files are not. A preset that is named, not a folder, is of a fixed version.
     """
+    preset = recipe.model.preset
     paths = [(key, getattr(recipe.model, key)) for key in pretrained_vectors.KEYS]
     files = [(key, path) for key, path in paths if path and fileio.exists(path)]
-    return {"word_vectors": fingerprint_of(files)} if files else {}
+    found = {"word_vectors": fingerprint_of(files)} if files else {}
+    if os.path.isdir(preset):
+        found["preset"] = fingerprint_of(files_below(preset))
+    return found
 
 
 def _exporter(

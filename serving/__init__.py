@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from serving.own_version import own_version
+
 if TYPE_CHECKING:
     from serving.async_client import AsyncClient
     from serving.client import Client
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from serving.model import AsyncModel, Model
 
 __all__ = ["AsyncClient", "AsyncModel", "Client", "Glossary", "Model", "RequestError"]
+
+__version__ = own_version()
 
 _MODULES = {
     "AsyncClient": "serving.async_client",

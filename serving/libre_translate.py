@@ -24,7 +24,7 @@ from aiohttp import web
 from tensorflow_serving.apis import predict_pb2
 
 from serving import html_text, tensor_lists
-from serving.access import Access, Gate
+from serving.access import Gate
 from serving.batching import GivenUp
 from serving.errors import RequestRefused, invalid
 from serving.limits import Limits
@@ -78,7 +78,7 @@ def add_paths(
     application: web.Application,
     registry: Registry,
     limits: Limits,
-    access: Access,
+    gate: Gate,
     answer: Answer,
     given_up: Callable[[web.Request], GivenUp],
 ) -> None:
@@ -89,11 +89,10 @@ def add_paths(
         registry: the models.
         limits: the limits of a request. A text longer than them is refused; more texts than a batch
             are asked in several batches.
-        access: who may ask, and how often.
+        gate: who may ask, and how often.
         answer: function that runs the work of a request in a thread; see `serving.page.Answer`.
         given_up: of a request; returns the function that says whether its client has gone.
     """
-    gate = Gate(access)
 
     def translate(request: web.Request, body: bytes, seen: Request) -> dict[str, Any]:
         fields = _fields(request.content_type, body)

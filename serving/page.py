@@ -6,8 +6,12 @@ Serving has nothing (its paths begin with `/v1/` and `/monitoring/`). `/web/mode
 be asked:
 
     {"models": [{"name": "localization_en_fr", "labels": {"stable": "7"}, "versions": [
-        {"version": "7", "signatures": {"n_best": {"inputs": ["source"], "outputs": ["text", ...]},
-        ...}}]}]}
+        {"version": "7", "has_card": true, "signatures": {
+            "n_best": {"inputs": ["source"], "outputs": ["text", ...]}, ...}}]}],
+     "grpc_port": 8500, "needs_key": false,
+     "files": {"suffixes": [".txt", ".po", ...], "max_bytes": 4194304}}
+
+`files` is null where none are translated. `serving.page_actions` has the page's other paths.
 
 Versions are those that answer, the latest first. They are strings, as in TensorFlow Serving's JSON:
 JavaScript's numbers are too small.
@@ -44,6 +48,7 @@ class VersionEntry(TypedDict):
     """A version that answers."""
 
     version: str
+    has_card: bool
     signatures: dict[str, SignatureEntry]
 
 
@@ -55,7 +60,22 @@ class ModelEntry(TypedDict):
     versions: list[VersionEntry]
 
 
-class ModelList(TypedDict):
+class FilesEntry(TypedDict):
+    """The files that the server translates."""
+
+    suffixes: list[str]
+    max_bytes: int
+
+
+class ServerEntry(TypedDict):
+    """What the page tells of the server; `files` is None where it translates none."""
+
+    grpc_port: int
+    needs_key: bool
+    files: FilesEntry | None
+
+
+class ModelList(ServerEntry):
     """The JSON at `/web/models`."""
 
     models: list[ModelEntry]
@@ -66,7 +86,11 @@ _FILES = {
     "/": ("index.html", "text/html"),
     "/web/page.js": ("page.js", "text/javascript"),
     "/web/answer.js": ("answer.js", "text/javascript"),
+    "/web/calls.js": ("calls.js", "text/javascript"),
+    "/web/card.js": ("card.js", "text/javascript"),
     "/web/elements.js": ("elements.js", "text/javascript"),
+    "/web/files.js": ("files.js", "text/javascript"),
+    "/web/server.js": ("server.js", "text/javascript"),
     "/web/ways.js": ("ways.js", "text/javascript"),
     "/web/base.css": ("base.css", "text/css"),
     "/web/style.css": ("style.css", "text/css"),
@@ -90,12 +114,15 @@ _HEADERS = {
 }
 
 
-def add_page(application: web.Application, registry: Registry, answer: Answer) -> None:
+def add_page(
+    application: web.Application, registry: Registry, about: ServerEntry, answer: Answer
+) -> None:
     """Adds the page, its files, the list of models, and the headers that protect all responses.
 
     Args:
         application: the application.
         registry: the models.
+        about: what the page tells of the server.
         answer: function that runs the work of a request in a thread; see `Answer`.
     """
     for path, (name, content_type) in _FILES.items():
@@ -103,7 +130,7 @@ def add_page(application: web.Application, registry: Registry, answer: Answer) -
         application.router.add_get(path, functools.partial(_file, content, content_type))
 
     def list_models(request: web.Request, body: bytes, seen: Request) -> ModelList:
-        return {"models": _models(registry)}
+        return {"models": _models(registry), **about}
 
     async def get_models(request: web.Request) -> web.Response:
         return await answer(request, "web_models", list_models)
@@ -134,6 +161,11 @@ def _models(registry: Registry) -> list[ModelEntry]:
     ]
 
 
+def card_path(model: ModelVersions, version: int) -> pathlib.Path:
+    """Returns where the pipeline puts a version's model card."""
+    return model.base / f"model_card_{version}.md"
+
+
 def _versions(model: ModelVersions) -> Iterator[VersionEntry]:
     for state in model.states():
         # A version may have been retired in the meantime.
@@ -141,6 +173,7 @@ def _versions(model: ModelVersions) -> Iterator[VersionEntry]:
             signatures = servable.signature_defs
             yield {
                 "version": str(state.version),
+                "has_card": card_path(model, state.version).is_file(),
                 "signatures": {
                     name: {
                         "inputs": sorted(signatures[name].inputs),

@@ -18,9 +18,18 @@ from aiohttp import web
 from google.protobuf import json_format
 from tensorflow_serving.apis import get_model_metadata_pb2, model_pb2
 
-from serving import grpc_services, json_tensors, libre_translate, page, rest_paths
-from serving.access import OPEN, Access
+from serving import (
+    grpc_services,
+    json_tensors,
+    libre_translate,
+    page,
+    page_actions,
+    rest_paths,
+)
+from serving.access import OPEN, Access, Gate
+from serving.batching import GivenUp
 from serving.errors import RequestRefused, ServeError, cancelled
+from serving.file_translator import FileTranslator
 from serving.limits import Limits
 from serving.observing import REQUEST_ID, Observer, Request
 from serving.registry import Registry
@@ -78,7 +87,9 @@ class RestServer:
         limits: the `Limits` of a request.
         observer: the `Observer` of requests.
         host, port: where to listen; port 0 chooses a free one.
-        access: who may use LibreTranslate's API, and how often.
+        access: who may use LibreTranslate's API and have files translated, and how often.
+        files: translates the files that the web page sends; None refuses them.
+        grpc_port: the port of gRPC, which the web page names.
         max_workers: how many requests run at the same time; more wait.
         ssl_context: for TLS; None is no TLS.
 
@@ -98,6 +109,8 @@ class RestServer:
         port: int,
         *,
         access: Access = OPEN,
+        files: FileTranslator | None = None,
+        grpc_port: int = 0,
         max_workers: int = 8,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
@@ -108,20 +121,27 @@ class RestServer:
         self._workers = concurrent.futures.ThreadPoolExecutor(
             max_workers, thread_name_prefix="verbatim-rest"
         )
-        # JSON may escape a character in six bytes.
-        application = web.Application(client_max_size=limits.request_bytes(spelling=6))
+        # JSON may escape a character in six bytes. A file comes in base64, with a glossary.
+        size = max(limits.request_bytes(spelling=6), 4 * limits.max_file_bytes // 3 + (1 << 20))
+        application = web.Application(client_max_size=size)
+        gate = Gate(access)
         application.router.add_route("*", "/{v1:[vV]1}/{path:.*}", self._v1)
         for path in ("/monitoring/prometheus/metrics", "/metrics"):
             application.router.add_get(path, self._get_metrics)
         application.router.add_get("/healthz", self._get_health)
-        page.add_page(application, registry, self._answer)
+        about: page.ServerEntry = {
+            "grpc_port": grpc_port,
+            "needs_key": gate.needs_key,
+            "files": {"suffixes": list(files.suffixes), "max_bytes": limits.max_file_bytes}
+            if files
+            else None,
+        }
+        page.add_page(application, registry, about, self._answer)
+        page_actions.add_actions(
+            application, registry, limits, gate, files, self._answer, _whether_given_up
+        )
         libre_translate.add_paths(
-            application,
-            registry,
-            limits,
-            access,
-            self._answer,
-            lambda request: functools.partial(_given_up, request),
+            application, registry, limits, gate, self._answer, _whether_given_up
         )
         application.router.add_route("*", "/{path:.*}", self._not_found)
         self._loop = asyncio.new_event_loop()
@@ -304,6 +324,10 @@ def _given_up(request: web.Request) -> RequestRefused | None:
     """Returns the refusal of a request whose connection was closed; None while it is open."""
     transport = request.transport
     return cancelled() if transport is None or transport.is_closing() else None
+
+
+def _whether_given_up(request: web.Request) -> GivenUp:
+    return functools.partial(_given_up, request)
 
 
 def _error(status: int, sentence: str) -> web.Response:

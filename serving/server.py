@@ -127,6 +127,8 @@ class ModelServer:
                     settings.host,
                     settings.rest_port,
                     access=settings.access,
+                    files=settings.files,
+                    grpc_port=self.port,
                     max_workers=settings.max_workers,
                     ssl_context=settings.tls.ssl_context() if settings.tls else None,
                 )

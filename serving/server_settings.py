@@ -5,6 +5,7 @@ import dataclasses
 from serving.access import OPEN, Access
 from serving.batching import Batching
 from serving.errors import ServeError
+from serving.file_translator import FileTranslator
 from serving.limits import Limits
 from serving.tls import ServerTls
 
@@ -21,7 +22,8 @@ class ServerSettings:
         tls: the files of its TLS; None is no TLS.
         poll_seconds: how often the model folders are checked for new versions.
         limits: how much one request may ask for.
-        access: who may use LibreTranslate's API, and how often.
+        access: who may use LibreTranslate's API and have files translated, and how often.
+        files: translates the files that the web page sends; None refuses them.
         batching: how requests that arrive together are batched; None answers each by itself.
         max_workers: how many requests are answered at the same time, for gRPC and for REST; more
             wait. With `batching` these are the requests that can come together, so set it high.
@@ -38,6 +40,7 @@ class ServerSettings:
     poll_seconds: float = 2.0
     limits: Limits = Limits()
     access: Access = OPEN
+    files: FileTranslator | None = None
     batching: Batching | None = None
     max_workers: int = 8
     max_waiting: int = 256

@@ -43,6 +43,8 @@ def graph():
 
 def layer_of(module):
     """Returns the place of a module's package in `LAYERS`."""
+    if module == "pipeline":
+        module = "pipeline.common"
     return next(
         (
             place
@@ -62,7 +64,7 @@ def imports(graph):
 
 def test_every_file_is_in_a_layer(graph):
     without = {module for module in graph.modules if layer_of(module) is None}
-    assert without <= {"pipeline"}, f"add to LAYERS, or move: {sorted(without)}"
+    assert not without, f"add to LAYERS, or move: {sorted(without)}"
 
 
 def test_imports_inside_functions_are_seen(graph):

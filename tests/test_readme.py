@@ -62,6 +62,8 @@ def test_the_programs_of_a_guide_run(name, tmp_path, monkeypatch):
         HEADS.clear()
         HEADS.update(heads)
     assert (len(ran) == 1) == (name == "own_component")
+    if name == "own_head":
+        assert names["found"].copied_from[0, 0].numpy().tolist() == [0, 1, 2]
 
 
 def test_the_commands_parse():

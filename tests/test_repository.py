@@ -1,6 +1,7 @@
 """Rules that hold for the repository as a whole."""
 
 import ast
+import itertools
 import os
 import pathlib
 import re
@@ -170,8 +171,12 @@ def test_lock_has_what_pyproject_asks_for(lock):
     pinned = set(
         re.findall(r"^([a-z0-9][a-z0-9.-]*)==", lock.read_text(encoding="utf-8"), re.MULTILINE)
     )
-    for requirement in project["dependencies"] + project["optional-dependencies"]["test"]:
+    extras = project["optional-dependencies"]
+    ours = [extras[extra] for extra in ("layers", "client", "request", "pipeline", "test", "docs")]
+    for requirement in itertools.chain(project["dependencies"], *ours):
         name = re.match(r"[A-Za-z0-9.-]+", requirement)[0].lower()
+        if name == project["name"]:
+            continue
         wanted = "python_version < '3.11'" not in requirement or lock.stem.endswith("py310")
         assert name in pinned or not wanted, f"run `make lock`: {name} is not in {lock.name}"
 

@@ -95,7 +95,7 @@ def table(summary: Summary, plans: Mapping[str, Table], records: Mapping[str, Ta
         body.append(_cells(line, plan, without, with_row))
         origins += [run.origin for row in (without, with_row) for run in row.runs]
     first, *both = summary.titles
-    head = [first, "measure", "split", *both, "p", "document", "seeds", "epochs", "converged"]
+    head = [first, "measure", "split", *both, "p", "published", "seeds", "epochs", "converged"]
     text = cells.markdown(head, body) + "\n" if body else ""
     notes = [cells.INTERVALS, cells.origins(origins)] if origins else []
     if missing:

@@ -53,7 +53,7 @@ def _head(plan: Table, rows: Sequence[RowRecord]) -> list[str]:
         head.append(label)
         if _has_paper(plan, metric):
             split = f" ({plan.paper_split})" if plan.paper_split else ""
-            head.append(f"{label}, document{split}")
+            head.append(f"{label}, published{split}")
     tested = f"p against {plan.row(plan.against).label or plan.against}" if plan.against else "p"
     return [*head, tested, "seeds", "epochs", "converged", "minutes", ""]
 

@@ -9,9 +9,10 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import path_utils
 
 from components.artifacts import Artifacts
+from components.text_ops import TextOpsExecutor
 
 
-class Executor(tfx_executor.Executor):
+class Executor(TextOpsExecutor, tfx_executor.Executor):
     """Uses absolute thresholds only if the artifact `baseline_model` is empty."""
 
     def Do(

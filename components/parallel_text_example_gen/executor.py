@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import apache_beam as beam
@@ -12,8 +13,10 @@ from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 
+from components import earlier_attempts
 from components.artifacts import Artifacts
 from components.parallel_text_example_gen.ingest import REJECTED, REJECTED_FROM, Ingest
+from components.untyped_in_beam import untyped_in_beam
 from pipeline.common import whole_files
 from pipeline.readers import DataError
 from pipeline.readers.input_plan import InputPlan
@@ -89,6 +92,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         file_format = example_gen_pb2.FORMAT_TFRECORDS_GZIP
         examples_utils.set_file_format(examples, write_split.to_file_format_str(file_format))
 
+        earlier_attempts.remove(output_dict, standard_component_specs.EXAMPLES_KEY)
         fileio.makedirs(rejects.uri)
         tally_file = os.path.join(rejects.uri, "tally")
         folder = os.path.join(self._get_tmp_dir(), "duplicates")
@@ -108,7 +112,11 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 rejected | "WriteRejects" >> _write_lines(
                     os.path.join(rejects.uri, REJECTS_FILE), header="\t".join(REJECT_COLUMNS)
                 )
-                tally | "WriteTally" >> _write_lines(tally_file)
+                _ = (
+                    tally
+                    | "ListTally" >> beam.combiners.ToList()
+                    | "WriteTally" >> beam.Map(_write_tally, tally_file)
+                )
         finally:
             fileio.rmtree(folder)
 
@@ -132,6 +140,11 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 def _write_lines(path: str, header: str | None = None) -> beam.PTransform:
     # One shard with exactly this name, written even when there is no line.
     return beam.io.WriteToText(path, num_shards=1, shard_name_template="", header=header)
+
+
+@untyped_in_beam
+def _write_tally(lines: Sequence[str], path: str) -> None:
+    whole_files.write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def _read_text(path: str) -> str:

@@ -1,11 +1,14 @@
 """The steps of Beam that read parallel text, reject duplicates, and divide it into splits."""
 
+import collections
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import apache_beam as beam
 import tensorflow as tf
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
 
 from components.parallel_text_example_gen.duplicates import KeepFirst
 from components.untyped_in_beam import untyped_in_beam
@@ -69,18 +72,24 @@ class Ingest(beam.PTransform):
         # Each branch is counted before the branches are joined: if Flatten is not fused, all of its
         # input is held.
         tallies = [
-            read.pairs | "TallyReadPairs" >> _Tally(lambda _: ("read", "")),
-            read[REJECTED] | "TallyReadRejects" >> _Tally(lambda _: ("read", "")),
+            read.pairs | "TallyReadPairs" >> beam.ParDo(_Tally(lambda _: [("read", "")])),
+            read[REJECTED] | "TallyReadRejects" >> beam.ParDo(_Tally(lambda _: [("read", "")])),
         ]
         if config.drop_duplicates:
             pairs, duplicates = pairs | "Duplicates" >> KeepFirst(self._folder)
             rejects.append(duplicates)
         rejects = rejects | "AllRejects" >> beam.Flatten()
         tallies.append(
-            rejects | "TallyRejected" >> _Tally(lambda record: (REJECTED, reason_kind(record[2])))
-        )
-        tallies.append(
-            rejects | "TallySplitRejected" >> _Tally(lambda record: (REJECTED_FROM, record[4]))
+            rejects
+            | "TallyRejected"
+            >> beam.ParDo(
+                _Tally(
+                    lambda record: [
+                        (REJECTED, reason_kind(record[2])),
+                        (REJECTED_FROM, record[4]),
+                    ]
+                )
+            )
         )
 
         divided = pairs | "Divide" >> beam.ParDo(_Divide(config)).with_outputs(*SPLITS)
@@ -88,7 +97,8 @@ class Ingest(beam.PTransform):
         for split in SPLITS:
             tallies.append(
                 divided[split]
-                | f"TallyKept[{split}]" >> _Tally(lambda _, name=split: ("kept", name))
+                | f"TallyKept[{split}]"
+                >> beam.ParDo(_Tally(lambda _, name=split: [("kept", name)]))
             )
             splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(
                 _serialize, config.extra_columns
@@ -105,18 +115,29 @@ class Ingest(beam.PTransform):
         return splits, lines, tally
 
 
-class _Tally(beam.PTransform):
-    """Counts elements by a kind that a function returns."""
+class _Tally(beam.DoFn):
+    """Counts the elements of a bundle by the kinds (what, which) that a function returns.
 
-    def __init__(self, kind_of: Callable[..., tuple[str, str]]) -> None:
-        """Takes a function of an element; it returns the pair (what, which) to count it as."""
+    The bundles are added up once for all branches: each sum of its own would be a shuffle of its
+    own, and engines give each memory.
+    """
+
+    def __init__(self, kinds_of: Callable[..., Sequence[tuple[str, str]]]) -> None:
         super().__init__()
-        self._kind_of = kind_of
+        self._kinds_of = kinds_of
+
+    def start_bundle(self) -> None:
+        self._counts: collections.Counter[tuple[str, str]] = collections.Counter()
 
     @untyped_in_beam
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """Builds the graph; see the class."""
-        return elements | beam.Map(self._kind_of) | beam.combiners.Count.PerElement()
+    def process(self, element: tuple[object, ...]) -> None:
+        """Counts one element."""
+        self._counts.update(self._kinds_of(element))
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Yields the counts."""
+        for item in self._counts.items():
+            yield WindowedValue(item, GlobalWindow().max_timestamp(), [GlobalWindow()])
 
 
 class _ReadUnit(beam.DoFn):

@@ -15,6 +15,7 @@ from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 
+from components import earlier_attempts
 from components.artifacts import Artifacts, folder_of
 from components.untyped_in_beam import untyped_in_beam
 from pipeline.common import whole_files
@@ -81,6 +82,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
         file_format = example_gen_pb2.FORMAT_TFRECORDS_GZIP
         examples_utils.set_file_format(examples, write_split.to_file_format_str(file_format))
+        earlier_attempts.remove(output_dict, standard_component_specs.EXAMPLES_KEY)
         fileio.makedirs(counts_uri)
         with self._make_beam_pipeline() as pipeline:
             counts = []

@@ -6,6 +6,7 @@ from typing import Any
 from tfx.components.transform import executor as transform_executor
 from tfx.types import standard_component_specs
 
+from components import earlier_attempts
 from components.artifacts import (
     LEXICON_KEY,
     SUBWORDS_KEY,
@@ -13,11 +14,12 @@ from components.artifacts import (
     Artifacts,
     folder_of,
 )
+from components.text_ops import TextOpsExecutor
 
 FOLDERS = (VOCABULARY_KEY, LEXICON_KEY, SUBWORDS_KEY)
 
 
-class Executor(transform_executor.Executor):
+class Executor(TextOpsExecutor, transform_executor.Executor):
     """Passes the folders of vocabulary, lexicon and subwords to the preprocessing function, then
     transforms.
     """
@@ -35,4 +37,5 @@ class Executor(transform_executor.Executor):
             standard_component_specs.CUSTOM_CONFIG_KEY: json.dumps({**settings, **folders}),
         }
         inputs = {key: value for key, value in input_dict.items() if key not in FOLDERS}
+        earlier_attempts.remove(output_dict, standard_component_specs.TRANSFORMED_EXAMPLES_KEY)
         super().Do(inputs, output_dict, exec_properties)

@@ -27,6 +27,7 @@ API_PAGES = {
     "heads": ("Heads", ("keras_models.heads",)),
     "models": ("Models", ("keras_models.models",)),
     "decoding": ("Decoding", ("keras_models.decoding",)),
+    "token_ids": ("Token ids", ("keras_models.token_ids",)),
     "losses": ("Losses", ("keras_models.losses",)),
     "language_modeling": ("Language modeling", ("keras_models.language_modeling",)),
     "client": (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pipeline.recipes import loading
 
 if TYPE_CHECKING:
+    from pipeline.runners.engine import Engine
     from serving.glossary import Glossary
 
 #: What a command's `add_parser` adds its own parser to.
@@ -34,6 +35,45 @@ def add_beam_argument(parser: argparse.ArgumentParser) -> None:
         metavar="OPTION",
         help="--beam=--OPTION: an option for Beam; repeatable",
     )
+
+
+def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds `--engine` and where it is, which `read_engine` reads."""
+    parser.add_argument(
+        "--engine", choices=("flink", "spark"), help="where the data are processed; here if not set"
+    )
+    parser.add_argument(
+        "--master", metavar="HOST:PORT", help="the engine's job server, with --engine"
+    )
+    parser.add_argument(
+        "--workers",
+        metavar="HOST:PORT",
+        default="localhost:50000",
+        help="`verbatim workers`, as seen from the engine's machines",
+    )
+    parser.add_argument(
+        "--slots", type=int, default=1, metavar="N", help="slots of Flink that a run takes (1)"
+    )
+
+
+def read_engine(options: argparse.Namespace) -> "Engine | None":
+    """Returns the engine that `--engine` and the options beside it name, if any.
+
+    Raises:
+        EngineError: an address is missing or wrong.
+    """
+    from pipeline.runners.engine import Engine
+    from pipeline.runners.engine_error import EngineError
+
+    if not options.engine:
+        if options.master:
+            raise EngineError("--master needs --engine: say which engine it is, flink or spark.")
+        return None
+    if not options.master:
+        raise EngineError(
+            f"--engine {options.engine} needs --master HOST:PORT: the address of its job server."
+        )
+    return Engine(options.engine, options.master, options.workers, options.slots)
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:

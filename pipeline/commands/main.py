@@ -25,10 +25,11 @@ from pipeline.commands import (
     segment,
     serve,
     translate,
+    workers,
 )
 from pipeline.common import native_notes, tensorflow_settings
 from pipeline.common.errors import VerbatimError
-from pipeline.common.own_version import own_version
+from serving.own_version import own_version
 
 _COMMANDS = (
     init,
@@ -46,6 +47,7 @@ _COMMANDS = (
     report,
     compare,
     clean,
+    workers,
 )
 #: Names that other programs have for our commands.
 _ELSEWHERE = {
@@ -67,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0, 1 for an error, 2 for a wrong call, 3 for a model that was not blessed,
-        130 when it was interrupted, 141 when the reader of its output ended.
+        4 for an engine that cannot be used, 130 when it was interrupted, 141 when the reader of its
+        output ended.
     """
     output.write_what_the_encoding_lacks()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -95,7 +98,7 @@ def _run(options: argparse.Namespace) -> int:
         return 141
     except VerbatimError as error:
         print(f"verbatim: {error}", file=sys.stderr)
-        return 1
+        return error.exit_status
     except OSError as error:
         if not error.filename or not error.strerror:
             raise

@@ -27,6 +27,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         help="a file, a folder, or two aligned files A,B (not for generated data)",
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="the run's folder")
+    arguments.add_engine_arguments(parser)
     arguments.add_beam_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="ignore cached results")
     arguments.add_json_argument(parser)
@@ -39,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from pipeline.runners import local_runner
 
     recipe = loading.load_recipe(options.recipe, options.set)
+    engine = arguments.read_engine(options)
     output.check_writable(options.json)
     if not options.data and not recipe.data.synthetic:
         raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
@@ -52,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
             options.output,
             options.beam,
             enable_cache=not options.no_cache,
+            **({"engine": engine} if engine else {}),
         )
     line = output.printer(options)
     for text in run_summary.lines_of(facts):

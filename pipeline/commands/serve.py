@@ -86,14 +86,15 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--api-keys",
         metavar="FILE",
-        help="LibreTranslate's API answers only requests with a key of this file, one per line",
+        help="LibreTranslate's API and the page's files need a key of this file, one per line",
     )
     parser.add_argument(
         "--requests-per-minute",
         type=int,
         default=0,
         metavar="N",
-        help="LibreTranslate's API takes N requests a minute from each caller (default: no limit)",
+        help="LibreTranslate's API and the page's files take N requests a minute from each caller "
+        "(default: no limit)",
     )
     parser.add_argument(
         "--request-log",
@@ -121,6 +122,7 @@ def _serve(options: argparse.Namespace) -> None:
             processors.compute_each_batch_on(options.threads_per_batch)
         except ValueError as error:
             raise CommandError(f"--threads-per-batch cannot be used: {error}") from None
+    from pipeline.documents.file_translator import DocumentTranslator
     from serving import access, tls
     from serving.model_config import read_config_file
     from serving.server import ServerSettings, serve
@@ -139,6 +141,7 @@ def _serve(options: argparse.Namespace) -> None:
             rest_port=options.rest_port,
             tls=tls.of_files(options.tls_key, options.tls_certificate, options.tls_client_ca),
             access=access.of_file(options.api_keys, options.requests_per_minute),
+            files=DocumentTranslator() if options.rest_port is not None else None,
             batching=batching,
             max_workers=workers,
         ),

@@ -61,7 +61,7 @@ def answer_texts(
         try:
             for done in concurrent.futures.as_completed(waiting):
                 part = waiting[done]
-                outcomes.update(zip(part, map(_outcome, done.result())))
+                outcomes.update(zip(part, map(outcome_of, done.result())))
                 advance(len(part))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -69,7 +69,7 @@ def answer_texts(
     return outcomes
 
 
-def _outcome(answer: Any) -> Outcome:
+def outcome_of(answer: Any) -> Outcome:
     """Returns the outcome of one answer, or list of answers, or `RequestError`."""
     if isinstance(answer, Exception):
         # One text alone has no place that a user could know.

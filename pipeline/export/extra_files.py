@@ -8,10 +8,10 @@ from typing import Any, TypedDict
 import keras
 import tensorflow as tf
 
-from pipeline.common.own_version import own_version
 from pipeline.common.whole_files import whole_file
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DecodingConfig
+from serving.own_version import own_version
 
 EXTRA_DIRECTORY = "assets.extra"
 FACTS_FILE = "verbatim.json"

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 
 import tensorflow as tf
+
+# Registers the operations that the graph may use; the Exporter may be alone in its process.
+import tensorflow_text  # noqa: F401
 import tensorflow_transform as tft
 
 

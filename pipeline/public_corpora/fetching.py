@@ -12,11 +12,11 @@ import zlib
 from collections.abc import Iterator
 
 from pipeline.common import progress
+from pipeline.common.file_digests import sha256_of
 from pipeline.common.whole_files import whole_file
 from pipeline.public_corpora.corpus import Corpus, CorpusError, CorpusFile
 
 _SECONDS = 60.0
-_CHUNK = 1 << 20
 # No corpus is larger; an archive that unpacks to more is none of ours.
 _MOST_BYTES = 2 << 30
 
@@ -67,11 +67,9 @@ def _is_there(folder: pathlib.Path, file: CorpusFile) -> bool:
     path = folder / file.path
     if not path.exists():
         return False
-    digest = hashlib.sha256()
     with open(path, "rb") as opened:
-        while chunk := opened.read(_CHUNK):
-            digest.update(chunk)
-    if digest.hexdigest() != file.sha256:
+        digest = sha256_of(opened)
+    if digest != file.sha256:
         raise CorpusError(
             f"{path} is not the corpus' own file: move it away, or name another folder."
         )

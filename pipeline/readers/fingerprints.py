@@ -5,11 +5,11 @@ no difference. Content that would have to be fetched first is known by its size 
 """
 
 import hashlib
+import pathlib
 from collections.abc import Iterable
 
+from pipeline.common.file_digests import sha256_of
 from pipeline.common.whole_files import is_remote
-
-_BLOCK = 1 << 20
 
 
 def fingerprint_of(files: Iterable[tuple[str, str]]) -> str:
@@ -23,14 +23,17 @@ def fingerprint_of(files: Iterable[tuple[str, str]]) -> str:
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def files_below(folder: str) -> list[tuple[str, str]]:
+    """Returns (path below the folder, path) of each file of a folder on this machine, sorted."""
+    paths = sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file())
+    return [(path.relative_to(folder).as_posix(), str(path)) for path in paths]
+
+
 def _content(path: str) -> str:
     if is_remote(path):
         from tfx.dsl.io import fileio
 
         state = fileio.stat(path)
         return f"bytes:{state.length}, time:{state.mtime_nsec}"
-    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return sha256_of(file)

@@ -72,7 +72,7 @@ class VocabularySettings(TextSettings, total=False):
     Attributes:
         source_features: columns whose tags are counted.
         dictionary, copy_lexicon: paths of lexicons.
-        dictionary_digest, copy_lexicon_digest: the SHA-256 of what these files hold.
+        dictionary_digest, copy_lexicon_digest, preset_digest: the SHA-256 of what these hold.
         characters: true where words are composed of them.
         entities: how many of a text's entities have an id of their own.
     """
@@ -82,6 +82,7 @@ class VocabularySettings(TextSettings, total=False):
     copy_lexicon: str
     dictionary_digest: str
     copy_lexicon_digest: str
+    preset_digest: str
     characters: bool
     entities: int
 

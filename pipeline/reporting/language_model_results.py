@@ -1,6 +1,5 @@
 """The results of a language model's run, as facts for table and report."""
 
-import glob
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -8,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from pipeline.common import progress
+from pipeline.common import progress, shards
 from pipeline.export.served_language_model import ServedLanguageModel, StreamScores
 from pipeline.metrics.base import MetricResult
 from pipeline.recipes.recipe import Recipe
@@ -38,7 +37,7 @@ def read_words(examples_uri: str, split: str) -> list[str]:
     from pipeline.readers import text_streams
 
     passages: list[tuple[int, list[str]]] = []
-    files = sorted(glob.glob(os.path.join(examples_uri, f"Split-{split}", "*")))
+    files = shards.of_split(examples_uri, split)
     for record in tf.data.TFRecordDataset(files, compression_type="GZIP"):
         feature = tf.train.Example.FromString(record.numpy()).features.feature
         context, order = (feature[name].int64_list.value[0] for name in ("context", "order"))

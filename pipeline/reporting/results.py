@@ -1,6 +1,5 @@
 """The results of a run, as facts for `metrics.json`, the table and the report."""
 
-import glob
 import json
 import os
 import pathlib
@@ -8,7 +7,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from pipeline.common import progress
+from pipeline.common import progress, shards
 from pipeline.export.served_model import Answer
 from pipeline.metrics import registry, scoring, segmentation_scores
 from pipeline.metrics.scored_texts import Score, ScoredTexts, TrainingWords
@@ -35,7 +34,7 @@ def read_pairs(examples_uri: str, split: str, columns: Sequence[str] = ()) -> li
     """
     import tensorflow as tf
 
-    files = sorted(glob.glob(os.path.join(examples_uri, f"Split-{split}", "*")))
+    files = shards.of_split(examples_uri, split)
     names = ("source", "target", *columns)
     pairs: list[tuple[str, ...]] = []
     for record in tf.data.TFRecordDataset(files, compression_type="GZIP"):
@@ -170,7 +169,7 @@ def versions() -> dict[str, str]:
     import tensorflow as tf
     import tfx.v1 as tfx
 
-    from pipeline.common.own_version import own_version
+    from serving.own_version import own_version
 
     return {
         "verbatim-text": own_version(),

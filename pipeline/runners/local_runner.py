@@ -21,6 +21,7 @@ from pipeline.readers.files import resolve_data_path
 from pipeline.recipes import loading
 from pipeline.recipes.recipe import Recipe
 from pipeline.runners import run_folder
+from pipeline.runners.engine import Engine
 from pipeline.runners.run_error import RunError as RunError
 from pipeline.tasks import task_of
 from pipeline.text import presets
@@ -75,6 +76,7 @@ def run(
     output: str | os.PathLike[str],
     beam_args: Sequence[str] = (),
     enable_cache: bool = True,
+    engine: Engine | None = None,
 ) -> "RunFacts":
     """Runs the whole pipeline, and writes its report into the run's folder.
 
@@ -85,6 +87,7 @@ def run(
         output: the run's folder; a second run there reuses what is cached.
         beam_args: options for Beam.
         enable_cache: whether components whose inputs are unchanged are skipped.
+        engine: what does the Beam work; None for this process.
 
     Returns:
         The facts, with the paths of the run under `"paths"`.
@@ -94,6 +97,7 @@ def run(
         serving.errors.RequestError: the glossary of `decoding.glossary` cannot be used.
         pipeline.metrics.sql_execution.SqlExecutionError: the same for the database of
             `evaluation.database`.
+        EngineError: the engine cannot do the work.
         RunError: the folder cannot be used, another run is using it, or a component failed.
     """
     folder = run_folder.checked_path(output)
@@ -101,12 +105,27 @@ def run(
         with run_folder.locked(folder):
             data = synthetic.write_task(recipe.data.synthetic, folder / "data")
             inputs = _checked_inputs(recipe, str(data), folder)
+            beam_args = _on_engine(engine, folder, beam_args)
             return _run_in(folder, inputs, beam_args, enable_cache)
     # Before the folder is made, and before the slow imports: a wrong path should not cost half a
     # minute.
     inputs = _checked_inputs(recipe, data_path, folder)
     with run_folder.locked(folder):
+        beam_args = _on_engine(engine, folder, beam_args)
         return _run_in(folder, inputs, beam_args, enable_cache)
+
+
+def _on_engine(
+    engine: Engine | None, folder: pathlib.Path, beam_args: Sequence[str]
+) -> Sequence[str]:
+    """Checks the engine, if there is one; returns the options for Beam, its own first."""
+    if not engine:
+        return beam_args
+    from pipeline.runners import engine_check
+
+    progress.say(f"Asking {engine.name} at {engine.master} for a job of one step")
+    engine_check.check(engine, folder)
+    return [*engine.beam_args(), *beam_args]
 
 
 def _checked_inputs(recipe: Recipe, data_path: str, folder: pathlib.Path) -> _Inputs:

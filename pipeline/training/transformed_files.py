@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import tensorflow as tf
 
+from pipeline.common import shards
 from pipeline.common.errors import VerbatimError
 
 # Records that are parsed at a time.
@@ -34,6 +35,7 @@ def read_batches(
 
     Raises:
         TrainingDataError: a file is damaged or ends early.
+        pipeline.common.shards.ShardsError: a file is missing, or there are those of two attempts.
     """
     spec = {name: tf.io.RaggedFeature(dtype) for name, dtype in features.items()}
 
@@ -45,7 +47,7 @@ def read_batches(
             for name, value in parsed.items()
         }, size
 
-    files = tf.data.Dataset.list_files(file_patterns, shuffle=False)
+    files = shards.matching(file_patterns)
     records = tf.data.TFRecordDataset(files, compression_type="GZIP")
     options = tf.data.Options()
     options.autotune.enabled = False
@@ -60,7 +62,7 @@ def read_batches(
             f"A file of transformed examples among {', '.join(file_patterns)} is damaged or ends "
             f"early ({error.message.splitlines()[0]}): remove it and run the Transform again."
         ) from error
-    _check_ends([path.decode() for path in files.as_numpy_iterator()], read)
+    _check_ends(files, read)
 
 
 def _check_ends(paths: Sequence[str], read: int) -> None:

@@ -1,41 +1,23 @@
 // The form of the page: which model is asked what. It asks the server that the page comes from.
 
 import { showAnswer } from "./answer.js";
+import { predictPath, showCalls } from "./calls.js";
+import { showCard } from "./card.js";
 import { element, part } from "./elements.js";
-import { WORDING, bestWay } from "./ways.js";
+import { connectFiles, showFiles } from "./files.js";
+import { Problem, fetchJson, postJson } from "./server.js";
+import { WORDING, bestWay, readsTerms, takesGlossary } from "./ways.js";
 
 let models = [];
+// What the server tells of itself: {grpc_port, needs_key, files}.
+let server = {};
 // The AbortController of the request that is not answered yet.
 let running = null;
 
-/** A failure that a person is told of; its message is one sentence. */
-class Problem extends Error {}
-
-// The server.
-
-async function fetchJson(path, options) {
-  let response, body;
-  try {
-    response = await fetch(path, { cache: "no-store", ...options });
-    body = await response.text();
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    const where = location.host;
-    throw new Problem(`No server answers at ${where}; start it again or check the address.`);
-  }
-  let value = null;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    if (response.ok) throw new Problem("The server's answer cannot be read: it is not valid JSON.");
-  }
-  if (response.ok) return value;
-  throw new Problem(value?.error || `The server answered ${response.status} and gave no reason.`);
-}
-
 async function loadModels() {
   const chosen = choice();
-  const found = (await fetchJson("web/models")).models;
+  const { models: found, ...about } = await fetchJson("web/models");
+  server = about;
   if (JSON.stringify(found) === JSON.stringify(models)) return;
   models = found;
   if (!choose(chosen) && chosen.model) throw new Problem(missing(chosen));
@@ -108,6 +90,11 @@ function showWay() {
   part("text-label").textContent = wording.label;
   part("send").textContent = wording.send;
   part("send").disabled = !way;
+  part("glossary-box").hidden = !takesGlossary(way);
+  showFiles(server.files, server.needs_key, takesGlossary(way));
+  const { version, has_card } = chosenVersion() ?? {};
+  const { model } = choice();
+  showCard(has_card ? { model, version: `/versions/${version}` } : null);
   const before = tags();
   part("tags").replaceChildren(
     ...(way?.tags ?? []).map((name) => {
@@ -147,19 +134,27 @@ async function ask() {
     const way = wayToAsk();
     if (!way) return showWay();
     const name = part("version").selectedOptions[0].textContent;
-    const asked = { ...choice(), name, text: part("text").value, tags: tags() };
-    const lines = { [way.input]: asked.text, ...asked.tags };
-    const inputs = Object.fromEntries(Object.entries(lines).map(([name, line]) => [name, [line]]));
+    const asked = {
+      ...choice(),
+      name,
+      number: chosenVersion().version,
+      text: part("text").value,
+      tags: tags(),
+      glossary: glossary(way),
+    };
+    const { text, terms } = await marked(asked, controller.signal);
+    const lines = Object.entries({ [way.input]: text, ...asked.tags });
+    const inputs = Object.fromEntries(lines.map(([name, line]) => [name, [line]]));
+    const body = { signature_name: way.signature, inputs };
     const started = performance.now();
-    const path = `v1/models/${encodeURIComponent(asked.model)}${asked.version}:predict`;
-    const { outputs } = await fetchJson(path, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ signature_name: way.signature, inputs }),
-      signal: controller.signal,
-    });
+    const { outputs } = await postJson(predictPath(asked), body, controller.signal);
     const milliseconds = performance.now() - started;
-    showAnswer(asked, link(asked), way, read(way, outputs), milliseconds);
+    const answer = read(way, outputs);
+    if (text !== asked.text && !readsTerms(text, outputs)) {
+      throw new Problem(`Model “${asked.model}” takes no glossary; it is of an older version.`);
+    }
+    showAnswer(asked, link(asked), way, answer, milliseconds);
+    showCalls({ ...asked, terms, body }, way, server.grpc_port);
   } catch (error) {
     if (error.name === "AbortError") return;
     if (!(error instanceof Problem)) throw error;
@@ -171,6 +166,17 @@ async function ask() {
       part("state").textContent = "";
     }
   }
+}
+
+/** Returns the glossary if the way to ask takes one, else "". */
+function glossary(way = wayToAsk()) {
+  return takesGlossary(way) ? part("glossary").value : "";
+}
+
+/** Returns {text, terms}: the text with the markup of its terms, as the server's clients send it. */
+async function marked({ text, glossary }, signal) {
+  if (!glossary.trim()) return { text, terms: {} };
+  return postJson("web/terms", { text, glossary }, signal);
 }
 
 function read(way, outputs) {
@@ -192,11 +198,12 @@ function say(sentence) {
 // Links: what was asked, after the # of the address, where it stays in the browser and out of the
 // logs of servers.
 
-function link({ model, version, text, tags }) {
+function link({ model, version, text, tags, glossary }) {
   const parameters = new URLSearchParams({ model });
   if (version) parameters.set("version", version.slice(1));
   parameters.set("text", text);
   for (const [name, line] of Object.entries(tags)) parameters.set(`tags.${name}`, line);
+  if (glossary.trim()) parameters.set("glossary", glossary);
   return parameters;
 }
 
@@ -205,6 +212,10 @@ function followAddress() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const text = asked.get("text");
   if (text !== null) part("text").value = text;
+  if (asked.has("glossary")) {
+    part("glossary").value = asked.get("glossary");
+    part("glossary-box").open = true;
+  }
   const chosen = {
     model: asked.get("model") ?? part("model").value,
     version: asked.has("version") ? `/${asked.get("version")}` : "",
@@ -237,6 +248,10 @@ part("form").addEventListener("keydown", (event) => {
 });
 part("model").addEventListener("change", () => showVersions(""));
 part("version").addEventListener("change", showWay);
+connectFiles(
+  () => server.files,
+  () => ({ ...choice(), glossary: glossary() }),
+);
 window.addEventListener("hashchange", followAddress);
 document.addEventListener("visibilitychange", () => {
   // Versions may have come and gone while nobody looked.

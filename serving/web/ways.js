@@ -46,12 +46,27 @@ export function bestWay(signatures) {
   return null;
 }
 
+/** Whether texts may carry the terms of a glossary: of translators without tags. */
+export function takesGlossary(way) {
+  return way?.input === "source" && !way.tags.length;
+}
+
+// A term of a glossary, see serving/term_markup.py: its phrase and its translation.
+const TERM = /\ufff9([^\ufff9-\ufffb]+)\ufffa[^\ufff9-\ufffb]+\ufffb/;
+
+/** Whether a model read the terms of a text as terms, if it has any. */
+export function readsTerms(text, outputs) {
+  if (!TERM.test(text)) return true;
+  const isRead = outputs.source_tokens[0].some((token) => TERM.test(token));
+  return isRead && ![outputs.text[0]].flat().some((output) => TERM.test(output));
+}
+
 // The answer's form, whatever the signature:
 // {source: [word], best: [{text, score, words: [{text, copiedFrom, probability}]}]}.
 // copiedFrom is null, or a place among the source's words and, after these, the answer's own.
 
-// A term of a glossary as its phrase, without the markup.
-const phrase = (token) => token.replace(/^\ufff9([^\ufff9-\ufffb]+)\ufffa[^\ufff9-\ufffb]+\ufffb$/, "$1");
+// A term as its phrase, without the markup.
+const phrase = (token) => token.replace(TERM, "$1");
 
 function readBest(outputs) {
   const source = unpadded(outputs.source_tokens[0]).map(phrase);

@@ -87,7 +87,7 @@ def test_a_table_shows_ours_beside_the_documents(tmp_path):
     assert head[:4] == [
         "",
         "Exact match, %",
-        "Exact match, %, document (test)",
+        "Exact match, %, published (test)",
         "p against no copying",
     ]
     assert none == ["no copying", "50.0 [40.0, 60.0]", "74.6", "–", "1", "60", "yes", "4", ""]
@@ -163,7 +163,7 @@ def test_a_summary_shows_what_is_measured(tmp_path):
     head, line = lines_of(text)
     shown = dict(zip(head, line))
     assert shown["without"] == "50.0 [40.0, 60.0]" and shown["with"] == "60.0 [50.0, 70.0]"
-    assert shown["split"] == "development" and shown["document"] == "85 (test)"
+    assert shown["split"] == "development" and shown["published"] == "85 (test)"
     assert shown["converged"] == "no"
     assert "Not measured yet: Spans." in text
     wrong = tables(tmp_path, written, summaries=SUMMARY.replace('"spans"', '"nothing"'))

@@ -12,6 +12,7 @@ from serving import protos
 # is none the worse.
 protos.message("PredictRequest")
 
+from pipeline.documents.file_translator import DocumentTranslator  # noqa: E402
 from serving.limits import Limits  # noqa: E402
 from serving.server import ModelServer, ServerSettings  # noqa: E402
 from serving.tls import of_files  # noqa: E402
@@ -24,10 +25,10 @@ from tests.serving.support import ask_async, ask_sync  # noqa: E402
 
 @pytest.fixture(scope="session")
 def saved_models(tmp_path_factory):
-    """Two SavedModels, to be copied: texts of the second end in `*`."""
+    """Two SavedModels, to be copied: texts of the second end in `*`, and it reads terms."""
     folder = tmp_path_factory.mktemp("saved")
     Shouter("").save(folder / "plain")
-    Shouter("*").save(folder / "starred")
+    Shouter("*", reads_terms=True).save(folder / "starred")
     return folder
 
 
@@ -116,7 +117,8 @@ def ask(request):
 def page_server(tmp_path_factory, saved_models):
     """A running server of the models that the web page is tested with."""
     configs = save_page_models(tmp_path_factory.mktemp("models"), saved_models)
-    settings = ServerSettings(port=0, rest_port=0, limits=Limits(max_text_bytes=200))
+    limits = Limits(max_text_bytes=200, max_file_bytes=1000)
+    settings = ServerSettings(port=0, rest_port=0, limits=limits, files=DocumentTranslator())
     with ModelServer(configs, settings) as server:
         yield server
 

@@ -1,5 +1,6 @@
 """Models that the web page must ask in different ways, or cannot ask at all."""
 
+import json
 import shutil
 
 import tensorflow as tf
@@ -8,6 +9,21 @@ from serving.model_config import ALL_VERSIONS, ModelConfig
 
 # A model's name is as much a matter of trust as its answers.
 HOSTILE_NAME = "<img src=x onerror=broken=1>"
+# Of `shouter`, version 2.
+CARD = """# Model card: shouter, version 2
+
+## Metrics <b>
+
+- BLEU: `13a|<i>`
+
+| metric | pointer\\_generator |
+| --- | --- |
+| BLEU | 30.65 \\[27, 34\\] |
+
+```json
+{"# a": "<script>"}
+```
+"""
 
 
 class Continuer(tf.Module):
@@ -66,11 +82,18 @@ class Bare(tf.Module):
 def save_page_models(folder, saved_models):
     """Saves `shouter` in two versions, and models that are asked otherwise or not at all.
 
+    The second version of `shouter` translates from English to French, and has a model card.
+
     Returns:
         The `ModelConfig` of each.
     """
     for version, name in ((1, "plain"), (2, "starred")):
         shutil.copytree(saved_models / name, folder / "shouter" / str(version))
+    facts = folder / "shouter" / "2" / "assets.extra" / "verbatim.json"
+    facts.parent.mkdir(exist_ok=True)
+    languages = {"source_language": "en", "target_language": "fr"}
+    facts.write_text(json.dumps({"recipe": {"data": languages}}))
+    (folder / "shouter" / "model_card_2.md").write_text(CARD)
     continuer, tagged, bare = Continuer(), Tagged(), Bare()
     for name, module, signatures in (
         ("continuer", continuer, dict.fromkeys(("serving_default", "continue"), continuer.go_on)),

@@ -32,11 +32,15 @@ def get(server, path):
 
 def test_the_list_of_what_can_be_asked(page_server):
     status, _, content = get(page_server, "/web/models")
-    models = {model["name"]: model for model in json.loads(content)["models"]}
+    listed = json.loads(content)
+    assert listed["grpc_port"] == page_server.port and listed["needs_key"] is False
+    assert listed["files"]["max_bytes"] == 1000 and ".po" in listed["files"]["suffixes"]
+    models = {model["name"]: model for model in listed["models"]}
     assert status == 200 and list(models) == sorted(models) and len(models) == 5
     shouter = models["shouter"]
     assert shouter["labels"] == {"stable": "1"}
     assert [version["version"] for version in shouter["versions"]] == ["2", "1"]
+    assert [version["has_card"] for version in shouter["versions"]] == [True, False]
     best = shouter["versions"][0]["signatures"]["n_best"]
     assert best["inputs"] == ["source"] and {"text", "copied_from"} <= set(best["outputs"])
     assert models["tagged"]["versions"][0]["signatures"]["serving_default"]["inputs"] == [
@@ -51,12 +55,17 @@ def test_the_list_of_what_can_be_asked(page_server):
         ("/", "text/html"),
         ("/web/page.js", "text/javascript"),
         ("/web/answer.js", "text/javascript"),
+        ("/web/calls.js", "text/javascript"),
+        ("/web/card.js", "text/javascript"),
         ("/web/elements.js", "text/javascript"),
+        ("/web/files.js", "text/javascript"),
+        ("/web/server.js", "text/javascript"),
         ("/web/ways.js", "text/javascript"),
         ("/web/base.css", "text/css"),
         ("/web/style.css", "text/css"),
         ("/web/icon.svg", "image/svg+xml"),
         ("/web/models", "application/json"),
+        ("/web/card?model=shouter", "application/json"),
         ("/v1/models/shouter", "application/json"),
         ("/nothing", "application/json"),
     ],
@@ -168,6 +177,8 @@ def test_all_fits_and_can_be_read(open_page, chromium, width, dark):
             text="Supercalifragilistic_%s_and_a_word_that_is_far_longer_than_the_page %d b"
         )
         page.wait_for("!document.querySelector('#answer').hidden")
+        page.run("document.querySelectorAll('details').forEach((box) => { box.open = true })")
+        page.wait_for("document.querySelector('#card table')")
         page.click(f"{WORDS}[1]")
         assert page.run("document.documentElement.scrollWidth") <= width
         # WCAG's contrast of each text with what it stands on.

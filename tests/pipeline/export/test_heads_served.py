@@ -43,8 +43,9 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
         lexicon={"kind": "learned"},
     )
     rows = [(f"greet {a} and {b} now", f"{b} and {a}") for a, b in itertools.permutations(NAMES, 2)]
-    # Those that search alike: the others would only take longer to trace.
-    signatures = ("serving_default", "n_best", "score")
+    # Each compiles a search of its own: one head shows that the n best begin with the best.
+    ranks = head == "span_copy"
+    signatures = ("serving_default", "score", *(["n_best"] if ranks else []))
     lexicon = (
         {"and": {"and": 1.0}, "greet": {"and": 0.5, "hail": 0.5}} if head in LEXICON_HEADS else None
     )
@@ -74,8 +75,9 @@ def test_a_head_answers_over_grpc(head, body, tmp_path):
                     token.text == token.source_token == words[token.copied_from]
                     and token.copy_probability > 0.5
                 )
-        best, second = client.n_best(source)[0]
-        assert best.text == answer.text and best.score >= second.score
+        if ranks:
+            best, second = client.n_best(source)[0]
+            assert best.text == answer.text and best.score >= second.score
         (scored,) = client.score(source, "yan and zoe")
         assert scored.token_count == 4 and -100 < scored.log_probability < 0
 

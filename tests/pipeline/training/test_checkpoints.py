@@ -132,6 +132,7 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path, ti
             "select_by": "token_accuracy",
             "unknown_word_rate": 0.3,
             "accumulated_batches": 2,
+            "consistency_weight": 1.0,
         },
         {
             "average": "best",

@@ -4,7 +4,7 @@ import importlib.metadata
 
 
 def own_version() -> str:
-    """Returns the version that is installed."""
+    """Returns the version that is installed; `pyproject.toml` states it."""
     try:
         return importlib.metadata.version("verbatim-text")
     except importlib.metadata.PackageNotFoundError:

@@ -1,0 +1,34 @@
+"""Entry point of the command `verbatim`: checks what it needs, then hands over.
+
+It is here because a package of another project may hide `pipeline`, and then nothing in `pipeline`
+could say so.
+"""
+
+import importlib
+import sys
+
+from components.own_packages import hidden_package
+
+#: By name: the components themselves stand below the command line and know nothing of it.
+_COMMAND_LINE = "pipeline.commands.main"
+
+
+def main() -> int:
+    """Runs the command line; returns its exit status."""
+    if hidden := hidden_package():
+        print(f"verbatim: {hidden}", file=sys.stderr)
+        return 1
+    try:
+        status: int = importlib.import_module(_COMMAND_LINE).main()
+        return status
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if not package or package in ("pipeline", "components", "serving", "keras_models"):
+            raise
+        extra = "request" if sys.argv[1:2] == ["request"] else "pipeline"
+        print(
+            f"verbatim: the package '{package}' is not installed; this command needs the extra "
+            f"'{extra}': pip install 'verbatim-text[{extra}]'.",
+            file=sys.stderr,
+        )
+        return 1

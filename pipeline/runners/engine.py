@@ -1,0 +1,60 @@
+"""The engine on which the Beam work of a run is done: Flink or Spark, by Beam's job server."""
+
+import dataclasses
+import re
+
+from pipeline.runners.engine_error import EngineError
+
+#: The options that each engine needs besides those that all have.
+ENGINES = {
+    "flink": (),
+    # Otherwise each stage starts Python anew, and imports TensorFlow.
+    "spark": ("--environment_cache_millis=600000",),
+}
+#: Where the pool of workers is, as seen from each machine of the engine.
+WORKERS = "localhost:50000"
+# In seconds: how long Beam waits for a job to be accepted, with all that is sent along.
+_ACCEPTED_WITHIN = 3600
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """Where Flink or Spark is.
+
+    Attributes:
+        name: a key of `ENGINES`.
+        master: HOST:PORT of the job server that Beam has for the engine.
+        workers: HOST:PORT of the pool of Python workers, as seen from the machines of the engine.
+        slots: how many workers work at the same time; Spark takes its own number of cores.
+
+    Raises:
+        EngineError: an address is not HOST:PORT.
+    """
+
+    name: str
+    master: str
+    workers: str = WORKERS
+    slots: int = 1
+
+    def __post_init__(self) -> None:
+        for key, address in (("--master", self.master), ("--workers", self.workers)):
+            if not re.fullmatch(r"[^\s:/]+:\d{1,5}", address):
+                raise EngineError(f"{key} is '{address}': give HOST:PORT, such as localhost:8099.")
+        if self.slots < 1:
+            raise EngineError(f"--slots is {self.slots}: give 1 or more.")
+
+    def beam_args(self, accepted_within: int = _ACCEPTED_WITHIN) -> list[str]:
+        """Returns the options of Beam.
+
+        Args:
+            accepted_within: how many seconds the job server has to accept a job.
+        """
+        return [
+            "--runner=PortableRunner",
+            f"--job_endpoint={self.master}",
+            "--environment_type=EXTERNAL",
+            f"--environment_config={self.workers}",
+            f"--job_server_timeout={accepted_within}",
+            *([f"--parallelism={self.slots}"] if self.name == "flink" else ()),
+            *ENGINES[self.name],
+        ]

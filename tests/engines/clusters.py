@@ -1,0 +1,249 @@
+"""Real Flink and real Spark on this machine: each with two machines' worth of processes."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from pipeline.runners.engine import Engine
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+#: What `make engines` fetched: the job servers of Beam, and the engines.
+FETCHED = ROOT / "build" / "engines"
+_HOST = "127.0.0.1"
+# Java 17 hides these from Beam and Spark.
+_OPENED = (
+    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio"),
+    *("java.time", "java.util", "java.util.concurrent", "java.util.concurrent.atomic"),
+    *("sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar"),
+)
+JAVA = ("java", *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED))
+
+
+class Processes:
+    """Processes that are started together, each with a log, and stopped together."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        """Takes the folder of the logs."""
+        self.folder = folder
+        self.by_name: dict[str, subprocess.Popen[bytes]] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def start(self, name: str, command: Sequence[str], **environment: str) -> None:
+        """Starts a process in a group of its own."""
+        with open(self.folder / f"{name}.log", "ab") as log:
+            self.by_name[name] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+
+    def wait_for(self, name: str, port: int, seconds: float = 90) -> None:
+        """Waits until a process listens.
+
+        Raises:
+            RuntimeError: it ended, or does not listen in time.
+        """
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            if self.by_name[name].poll() is not None:
+                break
+            with contextlib.suppress(OSError), socket.create_connection((_HOST, port), 1):
+                return
+            time.sleep(0.2)
+        log = (self.folder / f"{name}.log").read_text(errors="replace")
+        raise RuntimeError(f"{name} does not listen at {port}: {log[-2000:]}")
+
+    def stop(self, name: str, how: int = signal.SIGTERM) -> None:
+        """Stops a process and its children."""
+        process = self.by_name.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, how)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def stop_all(self) -> None:
+        """Stops them, the last first."""
+        for name in reversed(list(self.by_name)):
+            self.stop(name)
+
+
+def free_port() -> int:
+    """Returns a port at which nobody listens."""
+    with socket.socket() as listener:
+        listener.bind((_HOST, 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _jars(*folders: pathlib.Path) -> str:
+    return os.pathsep.join(f"{folder}/*" for folder in folders)
+
+
+def _start_workers(processes: Processes) -> str:
+    """Starts a pool of workers; returns its address."""
+    port = free_port()
+    processes.start(
+        "workers",
+        [sys.executable, "-m", "pipeline.commands.main", "workers", "--port", str(port)],
+        PYTHONPATH=str(ROOT),
+        # One worker per core: threads of their own would only get in each other's way.
+        OMP_NUM_THREADS="1",
+    )
+    processes.wait_for("workers", port)
+    return f"localhost:{port}"
+
+
+def _start_job_server(
+    processes: Processes, command: Sequence[str], *options: str, **environment: str
+) -> str:
+    """Starts a job server of Beam; returns its address."""
+    port = free_port()
+    processes.start(
+        "job-server",
+        [
+            *command,
+            f"--job-port={port}",
+            "--artifact-port=0",
+            "--expansion-port=0",
+            f"--artifacts-dir={processes.folder / 'artifacts'}",
+            *options,
+        ],
+        **environment,
+    )
+    processes.wait_for("job-server", port)
+    return f"localhost:{port}"
+
+
+@contextlib.contextmanager
+def flink(folder: pathlib.Path, network: str = "128m") -> Iterator[tuple[Engine, Processes]]:
+    """Runs a JobManager and two TaskManagers of a slot each, with Beam's job server and workers.
+
+    Args:
+        folder: where the processes write.
+        network: memory of a TaskManager for what tasks exchange; Flink's own is 128m.
+    """
+    processes = Processes(folder)
+    rpc, rest = free_port(), free_port()
+    settings = {
+        "jobmanager.rpc.address": _HOST,
+        "jobmanager.rpc.port": rpc,
+        "rest.address": _HOST,
+        "rest.port": rest,
+        "rest.bind-port": rest,
+        "taskmanager.host": _HOST,
+        "taskmanager.numberOfTaskSlots": 1,
+        "taskmanager.cpu.cores": "1.0",
+        "taskmanager.memory.framework.heap.size": "128m",
+        "taskmanager.memory.task.heap.size": "384m",
+        "taskmanager.memory.framework.off-heap.size": "128m",
+        "taskmanager.memory.task.off-heap.size": "0m",
+        "taskmanager.memory.network.min": network,
+        "taskmanager.memory.network.max": network,
+        "taskmanager.memory.managed.size": "256m",
+        "taskmanager.memory.jvm-metaspace.size": "256m",
+        "taskmanager.memory.jvm-overhead.min": "192m",
+        "taskmanager.memory.jvm-overhead.max": "192m",
+        # Ingestion branches: with 512 buffers for each exchange, as Flink has it, ten times this
+        # memory would be needed.
+        "taskmanager.network.sort-shuffle.min-buffers": 64,
+        # A task that was lost with its TaskManager or its Python worker is done again.
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": 3,
+        "restart-strategy.fixed-delay.delay": "1 s",
+        "io.tmp.dirs": str(folder / "tmp"),
+    }
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    (folder / "flink-conf.yaml").write_text(
+        "".join(f"{key}: {value}\n" for key, value in settings.items())
+    )
+    (folder / "log4j2.properties").write_text(
+        "rootLogger.level = INFO\nrootLogger.appenderRef.out.ref = Out\nappender.out.name = Out\n"
+        "appender.out.type = CONSOLE\nappender.out.layout.type = PatternLayout\n"
+        "appender.out.layout.pattern = %d %p %c{1} %m%n\n"
+    )
+    logs = f"-Dlog4j.configurationFile=file:{folder / 'log4j2.properties'}"
+    libraries = _jars(FETCHED / "packages" / "pyflink" / "lib")
+    of_runtime, where = "org.apache.flink.runtime", f"--configDir={folder}"
+    manager = [f"{of_runtime}.entrypoint.StandaloneSessionClusterEntrypoint", where]
+    task = [f"{of_runtime}.taskexecutor.TaskManagerRunner", where]
+    try:
+        processes.start("jobmanager", [*JAVA, "-Xmx512m", logs, "-cp", libraries, *manager])
+        processes.wait_for("jobmanager", rest)
+        for number in (1, 2):
+            processes.start(
+                f"taskmanager-{number}",
+                [*JAVA, "-Xmx512m", "-XX:MaxMetaspaceSize=256m", logs, "-cp", libraries, *task],
+            )
+        driver = "org.apache.beam.runners.flink.FlinkJobServerDriver"
+        command = [*JAVA, "-Xmx768m", "-cp", _jars(FETCHED / "jars" / "flink"), driver]
+        master = _start_job_server(processes, command, f"--flink-master={_HOST}:{rest}")
+        yield Engine("flink", master, _start_workers(processes), slots=2), processes
+    finally:
+        processes.stop_all()
+
+
+@contextlib.contextmanager
+def spark(folder: pathlib.Path) -> Iterator[tuple[Engine, Processes]]:
+    """Runs a Master and two Workers of a core each, with Beam's job server and workers."""
+    processes = Processes(folder)
+    home = FETCHED / "packages" / "pyspark"
+    environment = {
+        "SPARK_HOME": str(home),
+        "SPARK_SCALA_VERSION": "2.12",
+        "SPARK_LOCAL_IP": _HOST,
+        "SPARK_LOCAL_DIRS": str(folder / "tmp"),
+    }
+    port = free_port()
+    url = f"spark://{_HOST}:{port}"
+    java = [*JAVA, "-cp", _jars(home / "jars")]
+    where = ["--host", _HOST, "--webui-port", "0"]
+    try:
+        processes.start(
+            "master",
+            [*java, "org.apache.spark.deploy.master.Master", *where, "--port", str(port)],
+            **environment,
+        )
+        processes.wait_for("master", port)
+        for number in (1, 2):
+            of_worker = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), url]
+            processes.start(
+                f"worker-{number}",
+                [*java, "org.apache.spark.deploy.worker.Worker", *where, *of_worker],
+                **environment,
+            )
+        settings = {
+            "spark.driver.host": _HOST,
+            "spark.driver.bindAddress": _HOST,
+            "spark.executor.memory": "768m",
+            "spark.ui.enabled": "false",
+            "spark.local.dir": str(folder / "tmp"),
+        }
+        command = [
+            *JAVA,
+            "-Xmx1g",
+            *(f"-D{key}={value}" for key, value in settings.items()),
+            "-cp",
+            _jars(FETCHED / "jars" / "spark", home / "jars"),
+            "org.apache.beam.runners.spark.SparkJobServerDriver",
+        ]
+        master = _start_job_server(processes, command, f"--spark-master-url={url}", **environment)
+        yield Engine("spark", master, _start_workers(processes), slots=2), processes
+    finally:
+        processes.stop_all()
+
+
+#: What brings up each engine.
+CLUSTERS = {"flink": flink, "spark": spark}

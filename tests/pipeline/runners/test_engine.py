@@ -1,0 +1,129 @@
+"""What is asked of an engine before a run begins: Beam's job server in Python stands for one."""
+
+import socket
+import stat
+
+import apache_beam as beam
+import pytest
+from apache_beam.portability.api import beam_fn_api_pb2, endpoints_pb2
+from apache_beam.runners.portability import local_job_service
+
+from pipeline.commands import main
+from pipeline.runners import engine_check, worker_pool
+from pipeline.runners.engine import Engine
+from pipeline.runners.engine_error import EngineError
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def job_server(tmp_path_factory):
+    """Its address."""
+    service = local_job_service.LocalJobServicer(str(tmp_path_factory.mktemp("staging")))
+    yield f"localhost:{service.start_grpc_server()}"
+    service.stop()
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """The address of a pool."""
+    port = free_port()
+    server = worker_pool.start(port)
+    yield f"localhost:{port}"
+    server.stop(0)
+
+
+def test_an_engine_that_works_passes(job_server, workers, tmp_path):
+    engine_check.check(Engine("flink", job_server, workers), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_does_not_answer_is_named(workers, job_server, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine_check, "_ANSWER", 1)
+    nobody = f"localhost:{free_port()}"
+    with pytest.raises(EngineError, match=f"The job server of spark at {nobody} does not answer"):
+        engine_check.check(Engine("spark", nobody, workers), tmp_path)
+    with pytest.raises(EngineError, match=f"The pool of workers at {nobody} does not answer"):
+        engine_check._check_workers(Engine("flink", job_server, nobody), 1)
+
+
+def test_what_is_something_else_is_named(workers, job_server, tmp_path):
+    with pytest.raises(EngineError, match=f"At {workers} answers something that is no job server"):
+        engine_check.check(Engine("spark", workers, workers), tmp_path)
+    with pytest.raises(EngineError, match=f"At {job_server} answers something that is no pool"):
+        engine_check.check(Engine("flink", job_server, job_server), tmp_path)
+
+
+def test_workers_that_cannot_start_end_the_check(job_server, workers, tmp_path, monkeypatch):
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\necho No module named apache_beam >&2; exit 1\n")
+    python.chmod(python.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(python.parent), prepend=":")
+    with pytest.raises(EngineError, match="started a worker that did not come within 1 seconds"):
+        engine_check.check(Engine("flink", job_server, workers), tmp_path, start_within=1)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(EngineError, match="cannot start a worker: .*No such file.*python"):
+        engine_check.check(Engine("flink", job_server, workers), tmp_path)
+
+
+def test_a_folder_that_workers_do_not_see_is_named(tmp_path, monkeypatch):
+    """The engine's error holds what the worker raised."""
+    with pytest.raises(RuntimeError) as raised:
+        engine_check.see(str(tmp_path / "absent"))
+
+    def run(pipeline):
+        raise RuntimeError(f"Pipeline failed in state FAILED: {raised.value} [while running 'Map']")
+
+    monkeypatch.setattr(beam.Pipeline, "run", run)
+    with pytest.raises(EngineError, match=f"The workers do not see the folder {tmp_path}: give"):
+        engine_check._check_step(Engine("flink", "localhost:1"), tmp_path, 60)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--engine", "flink"], "--engine flink needs --master HOST:PORT"),
+        (["--master", "localhost:1"], "--master needs --engine"),
+        (["--engine", "flink", "--master", "localhost"], "--master is 'localhost': give HOST:PORT"),
+        (["--engine", "spark", "--master", "h:1", "--workers", "50000"], "--workers is '50000'"),
+        (["--engine", "flink", "--master", "h:1", "--slots", "0"], "--slots is 0"),
+    ],
+)
+def test_options_that_do_not_fit_end_with_a_status_of_their_own(capsys, tmp_path, options, words):
+    output = str(tmp_path / "run")
+    assert (
+        main.main(["run", "localization_en_fr", "--data", "d", "--output", output, *options]) == 4
+    )
+    assert f"verbatim: {words}" in capsys.readouterr().err
+
+
+def test_an_engine_fills_in_the_options_of_beam():
+    args = Engine("flink", "localhost:8099", "localhost:50000", 2).beam_args()
+    assert {"--job_endpoint=localhost:8099", "--parallelism=2"} < set(args)
+    args = Engine("spark", "localhost:8099").beam_args()
+    assert "--environment_cache_millis=600000" in args
+
+
+def test_two_engines_that_name_their_workers_alike_keep_them(tmp_path, monkeypatch):
+    """Beam's own pool stops the first one's worker when the second stops its own."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexec sleep 60\n")
+    python.chmod(python.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    pool = worker_pool.WorkerPool(use_process=True)
+    for port in (1, 2):
+        control = endpoints_pb2.ApiServiceDescriptor(url=f"localhost:{port}")
+        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="1-1", control_endpoint=control)
+        assert not pool.StartWorker(request, None).error
+    pool.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="1-1"), None)
+    processes = list(pool._worker_processes.values())
+    assert [process.poll() for process in processes] == [None, None]
+    for process in processes:
+        process.kill()
+        process.wait()

@@ -43,7 +43,7 @@ def test_bulk_inferrer_reads_the_signature_of_examples(tmp_path, monkeypatch):
 
     result = standard_artifacts.InferenceResult()
     result.uri = str(tmp_path / "result")
-    spec = bulk_inferrer_pb2.ModelSpec(model_signature_name="examples")
+    spec = bulk_inferrer_pb2.ModelSpec(model_signature_name=["examples"])
     executor.Executor().Do(
         {"examples": [examples], "model": [model]},
         {"inference_result": [result]},

@@ -38,6 +38,8 @@ from serving.registry import Registry
 from serving.servable_model import ServableModel
 from serving.verbatim_error import VerbatimError
 
+#: The path that takes files, whose bodies may be larger than others.
+TRANSLATE_PATH = "/web/translate"
 _MOST_GLOSSARY_CHARACTERS = 1 << 16
 
 
@@ -130,7 +132,7 @@ def add_actions(
         application.router.add_route(method, path, respond)
 
     add("POST", "/web/terms", mark)
-    add("POST", "/web/translate", translate)
+    add("POST", TRANSLATE_PATH, translate)
     add("GET", "/web/card", card)
 
 

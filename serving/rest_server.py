@@ -122,8 +122,9 @@ class RestServer:
             max_workers, thread_name_prefix="verbatim-rest"
         )
         # JSON may escape a character in six bytes. A file comes in base64, with a glossary.
-        size = max(limits.request_bytes(spelling=6), 4 * limits.max_file_bytes // 3 + (1 << 20))
-        application = web.Application(client_max_size=size)
+        self._body_bytes = limits.request_bytes(spelling=6)
+        self._file_body_bytes = 4 * limits.max_file_bytes // 3 + (1 << 20)
+        application = web.Application()
         gate = Gate(access)
         application.router.add_route("*", "/{v1:[vV]1}/{path:.*}", self._v1)
         for path in ("/monitoring/prometheus/metrics", "/metrics"):
@@ -234,7 +235,9 @@ class RestServer:
             try:
                 if not (self._ready or while_loading):
                     raise RequestRefused(grpc.StatusCode.UNAVAILABLE, _LOADING)
-                body = await _read(request)
+                takes_file = request.path == page_actions.TRANSLATE_PATH
+                size = self._file_body_bytes if takes_file else self._body_bytes
+                body = await _read(request, size)
                 run = asyncio.get_running_loop().run_in_executor
                 value = await run(self._workers, grpc_services.answer, work, request, body, seen)
                 response = web.json_response(value)
@@ -305,10 +308,10 @@ class RestServer:
         }
 
 
-async def _read(request: web.Request) -> bytes:
-    """Returns the body of a request."""
+async def _read(request: web.Request, most_bytes: int) -> bytes:
+    """Returns the body of a request, which may have so many bytes."""
     try:
-        return await request.read()
+        return await request.clone(client_max_size=most_bytes).read()
     except web.HTTPRequestEntityTooLarge:
         raise RequestRefused(
             grpc.StatusCode.RESOURCE_EXHAUSTED,

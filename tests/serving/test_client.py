@@ -334,10 +334,13 @@ def test_the_programs_of_the_readme(shared_server, shared_folder, capsys):
     for block in blocks:
         program = block.replace("127.0.0.1:8500", shared_server.address)
         program = program.replace("build/demo/models/localization_en_fr", str(shared_folder))
+        program = program.replace("rest_port=8501", "port=0, rest_port=0")
         assert program != block
         exec(compile(program, "README.md", "exec"), names)
         said.append(capsys.readouterr().out.splitlines())
-    of_readme, of_guide, best, refused, of_model = said
+    of_readme, of_guide, best, refused, of_model, of_server = said
+    names["server"].stop(0)
+    assert of_server == [] and ".po" in names["settings"].files.suffixes
     assert of_readme == [
         "DELETE THE PAGE %(zebra_title)s? [('%(zebra_title)s?', '%(zebra_title)s?')]"
     ]

@@ -92,9 +92,11 @@ def test_rare_words_are_copied_as_one_token_and_texts_are_composed(tmp_path, mon
         tmp_path, recipe, ROWS, ["greet", "and"], ["and"], ("serving_default",), train=False
     )
     rare = "1,234.56 O'Brien /usr/bin/x C:\\x #tag AT&T C++ .NET 👩\u200d🚀".split()
-    sources = [*SOURCES, f"greet {' '.join(rare)}", "cafe\u0301 {cafe\u0301}"]
+    # Beside tags a `<` of the text stays apart from the next token.
+    plain = [source for source in SOURCES if "<s>" not in source]
+    sources = [*plain, f"greet {' '.join(rare)}", "cafe\u0301 {cafe\u0301}"]
     answers = ServedModel(folder).predict(sources)
-    composed = [unicodedata.normalize("NFC", source) for source in SOURCES]
+    composed = [unicodedata.normalize("NFC", source) for source in plain]
     expected = [*composed, sources[-2], "café {cafe\u0301}"]
     assert [answer["text"] for answer in answers] == expected
     assert answers[-2]["source_tokens"] == ["greet", *rare]

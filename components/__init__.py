@@ -1,6 +1,6 @@
 """TFX components."""
 
-from components.own_packages import hidden_package
+from serving.own_packages import hidden_package
 
 if _hidden := hidden_package():
     raise ImportError(_hidden)

@@ -1,15 +1,14 @@
 """Entry point of the command `verbatim`: checks what it needs, then hands over.
 
 It is here because a package of another project may hide `pipeline`, and then nothing in `pipeline`
-could say so.
+could say so. `serving` knows nothing of the command line but its name.
 """
 
 import importlib
 import sys
 
-from components.own_packages import hidden_package
+from serving.own_packages import hidden_package
 
-#: By name: the components themselves stand below the command line and know nothing of it.
 _COMMAND_LINE = "pipeline.commands.main"
 
 

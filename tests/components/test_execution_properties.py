@@ -49,11 +49,11 @@ LANGUAGE_MODEL = recipe_from_dict(
     }
 )
 TEXT_SETTINGS = (
-    '{"tokenization": 2, "tokenizer": {"kind": "whitespace", "lowercase": true}, '
+    '{"tokenization": 3, "tokenizer": {"kind": "whitespace", "lowercase": true}, '
     '"units": "subwords"}'
 )
 STREAM_SETTINGS = (
-    '{"task": "language_model", "tokenization": 2, '
+    '{"task": "language_model", "tokenization": 3, '
     '"tokenizer": {"kind": "whitespace", "lowercase": false}, "unknown_word": "<unk>"}'
 )
 
@@ -94,13 +94,14 @@ def test_parallel_text_example_gen():
             '"lowercase": true, "max_characters": 2000, "max_rejected_share": 0.1, '
             '"max_tokens": 50, "placeholder_patterns": [], '
             f'"placeholders": {json.dumps(DEFAULT_PLACEHOLDERS)}, '
-            '"separator": ",", "slice_features": [], '
+            '"rare_words": "cut", "separator": ",", "slice_features": [], '
             '"source_column": "source", "source_features": [], '
             '"source_language": "en", "source_tokenization": "", '
             '"source_units": "", "split_salt": "verbatim", "surface_features": [], '
             '"synthetic": "", "target_column": "target", "target_language": "fr", '
             '"term_share": 0.0, "test_files": [], "test_share": 0.05, '
-            '"tokenization": "whitespace", "train_files": [], "units": "subwords"}'
+            '"tokenization": "whitespace", "train_files": [], '
+            '"unicode_form": "none", "units": "subwords"}'
         ),
     }
 
@@ -137,7 +138,7 @@ def test_text_example_gen():
 def test_subwords(examples):
     assert Subwords(examples, views.subwords_settings(RECIPE)).exec_properties == {
         "subwords_config": (
-            '{"joint": true, "longest": 128, "pieces": 500, "tokenization": 2, '
+            '{"joint": true, "longest": 128, "pieces": 500, "tokenization": 3, '
             '"tokenizer": {"kind": "whitespace", "lowercase": true}, "units": "subwords"}'
         )
     }

@@ -62,7 +62,7 @@ def features(tmp_path_factory):
 
 
 @hypothesis.given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4))
-@hypothesis.settings(max_examples=200)
+@hypothesis.settings(max_examples=60)
 def test_ids_and_labels_equal_the_graphs(features, pairs):
     ids = TokenIds(
         SOURCE_VOCABULARY,

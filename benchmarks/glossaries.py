@@ -63,16 +63,16 @@ def measure(
     chosen = []
     for source, reference in zip(*outputs.pairs):
         if term := term_of(source, reference, translations):
-            chosen.append((source, reference, dict([term])))
+            chosen.append((source, reference, term))
     if not chosen:
         return None
-    sources, references, glossaries = map(list, zip(*chosen))
+    sources, references, terms = map(list, zip(*chosen))
     (model,) = (path for path in (run / "models").iterdir() if path.is_dir())
     with Model(model) as asked:
         without = [answer.text for answer in asked.predict(sources)]
         given = [
-            asked.predict(source, glossary=glossary)[0].text
-            for source, glossary in zip(sources, glossaries)
+            asked.predict(source, glossary=dict([term]))[0].text
+            for source, term in zip(sources, terms)
         ]
     ours, theirs, compared = score_pair(
         METRICS,
@@ -88,11 +88,7 @@ def measure(
         parts = (found.difference, found.low, found.high)
         figures[f"{name}, difference"] = Spread(*(part or 0.0 for part in parts))
     for label, side in (("without", without), ("with", given)):
-        held = [
-            count_in(text, translation) >= 1
-            for text, glossary in zip(side, glossaries)
-            for translation in glossary.values()
-        ]
+        held = [count_in(text, translation) >= 1 for text, (_, translation) in zip(side, terms)]
         figures[f"terms, {label}"] = measuring.one(sum(held) / len(held))
     return MeasuredRow({"run": run.name}, figures)
 

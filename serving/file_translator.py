@@ -7,10 +7,11 @@ without one, the web page takes no files.
 from __future__ import annotations
 
 import dataclasses
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from serving.glossary import Glossary
-from serving.text_model import TextModel
+if TYPE_CHECKING:
+    from serving.glossary import Glossary
+    from serving.text_model import TextModel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +50,11 @@ class TranslatedFile:
     blank: int
     translated_before: int
     refused: list[tuple[int, str]]
+
+
+def note_of(model: str, version: int) -> str:
+    """Returns the line that tells which version of a model made translations."""
+    return f"Machine translation: {model}, version {version} (verbatim)"
 
 
 class FileTranslator(Protocol):

@@ -27,6 +27,7 @@ from serving import html_text, tensor_lists
 from serving.access import Gate
 from serving.batching import GivenUp
 from serving.errors import RequestRefused, invalid
+from serving.json_fields import text_field
 from serving.limits import Limits
 from serving.model_versions import ModelVersions
 from serving.observing import Request
@@ -226,12 +227,10 @@ def _fields(content_type: str, body: bytes) -> dict[str, Any]:
 
 
 def _field(fields: dict[str, Any], name: str, default: str | None = None) -> str:
-    value = fields.get(name)
-    if value is None and default is not None:
+    """Returns a field; its default also where it is null."""
+    if default is not None and fields.get(name) is None:
         return default
-    if not isinstance(value, str):
-        raise invalid(f"{name} must be a text." if name in fields else f"{name} is missing.")
-    return value
+    return text_field(fields, name)
 
 
 def read(fields: dict[str, Any]) -> Asked:

@@ -28,8 +28,9 @@ from serving import rest_paths
 from serving.access import Gate
 from serving.batching import GivenUp
 from serving.errors import RequestError, RequestRefused, invalid
-from serving.file_translator import FileTranslator, SourceFile
+from serving.file_translator import FileTranslator, SourceFile, note_of
 from serving.glossary import Glossary
+from serving.json_fields import text_field
 from serving.limits import Limits
 from serving.model_versions import ModelVersions
 from serving.observing import Request
@@ -91,7 +92,7 @@ def add_actions(
             if takes := _not_source(servable.signature_defs):
                 raise invalid(f"The model {model.name} translates no files: it takes {takes}.")
             language = servable.languages[1] if servable.languages else ""
-            note = f"Machine translation: {model.name}, version {servable.version} (verbatim)"
+            note = note_of(model.name, servable.version)
             file = SourceFile(name, content, language, note, glossary)
             asked = ServableModel(model.name, servable, limits, given_up(request))
             try:
@@ -175,10 +176,9 @@ def _fields(body: bytes) -> dict[str, Any]:
 
 
 def _field(fields: dict[str, Any], name: str, default: str | None = None) -> str:
-    value = fields.get(name, default)
-    if not isinstance(value, str):
-        raise invalid(f"{name} must be a text." if name in fields else f"{name} is missing.")
-    return value
+    if default is not None and name not in fields:
+        return default
+    return text_field(fields, name)
 
 
 def _file(fields: dict[str, Any], files: FileTranslator, limits: Limits) -> tuple[str, bytes]:

@@ -4,9 +4,10 @@ import argparse
 from typing import TYPE_CHECKING, TypeAlias
 
 from pipeline.recipes import loading
+from pipeline.runners.engine import ENGINES, WORKERS, Engine
+from pipeline.runners.engine_error import EngineError
 
 if TYPE_CHECKING:
-    from pipeline.runners.engine import Engine
     from serving.glossary import Glossary
 
 #: What a command's `add_parser` adds its own parser to.
@@ -40,7 +41,7 @@ def add_beam_argument(parser: argparse.ArgumentParser) -> None:
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds `--engine` and where it is, which `read_engine` reads."""
     parser.add_argument(
-        "--engine", choices=("flink", "spark"), help="where the data are processed; here if not set"
+        "--engine", choices=ENGINES, help="where the data are processed; here if not set"
     )
     parser.add_argument(
         "--master", metavar="HOST:PORT", help="the engine's job server, with --engine"
@@ -48,7 +49,7 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers",
         metavar="HOST:PORT",
-        default="localhost:50000",
+        default=WORKERS,
         help="`verbatim workers`, as seen from the engine's machines",
     )
     parser.add_argument(
@@ -56,15 +57,12 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_engine(options: argparse.Namespace) -> "Engine | None":
+def read_engine(options: argparse.Namespace) -> Engine | None:
     """Returns the engine that `--engine` and the options beside it name, if any.
 
     Raises:
         EngineError: an address is missing or wrong.
     """
-    from pipeline.runners.engine import Engine
-    from pipeline.runners.engine_error import EngineError
-
     if not options.engine:
         if options.master:
             raise EngineError("--master needs --engine: say which engine it is, flink or spark.")

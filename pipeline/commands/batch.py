@@ -41,15 +41,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         choices=("auto", *FORMATS),
         help="default: by the suffix, text without a known one",
     )
-    parser.add_argument(
-        "--n-best", action="store_true", help="write JSON Lines with all outputs of the beam"
-    )
-    parser.add_argument("--scores", action="store_true", help="write JSON Lines with scores")
-    parser.add_argument(
-        "--provenance",
-        action="store_true",
-        help="write JSON Lines with each token, and where it was copied from",
-    )
+    translated.add_arguments(parser)
     parser.add_argument(
         "--attempts", type=int, default=3, help="how often a file is tried (default: 3)"
     )
@@ -84,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         )
         for path in paths
     ]
-    shown = translated.Shown(options.n_best, options.scores, options.provenance)
+    shown = translated.Shown.of(options)
     work = batch_pipeline.Work(options.model, shown, glossary, options.attempts)
     progress.say(f"Translating {len(shards)} files with Beam.")
     with beam.Pipeline(options=PipelineOptions(options.beam)) as pipeline:

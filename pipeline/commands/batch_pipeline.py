@@ -11,6 +11,7 @@ import functools
 import gzip
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from pipeline.documents.columns import ColumnNames
 from pipeline.documents.formats import FORMATS
 from pipeline.documents.options import Options
 from pipeline.documents.translation import answer_texts, choose
+from serving.file_translator import note_of
 
 if TYPE_CHECKING:
     from serving.glossary import Glossary
@@ -136,7 +138,7 @@ def _translate(shard: Shard, work: Work) -> None:
     texts = [segment.text for segment in document.segments]
     outcomes = answer_texts(model, texts, work.shown.n_best, work.glossary) if texts else {}
     translations, of_segments = choose(document, outcomes)
-    note = f"Machine translation: {metadata.name}, version {metadata.version} (verbatim)"
+    note = note_of(metadata.name, metadata.version)
     made = (
         translated.records(document, of_segments, work.shown)
         if work.shown
@@ -150,11 +152,20 @@ def _is_done(shard: Shard, key: dict[str, Any]) -> bool:
     """Whether a file is translated already, by the same model from the same content."""
     try:
         facts = json.loads(read(shard.facts))
-        read(shard.target)
+        if not _exists(shard.target):
+            return False
     # Of local files and addresses; or half a file from elsewhere.
     except Exception:
         return False
     return isinstance(facts, dict) and facts == {**facts, **key} and "error" not in facts
+
+
+def _exists(path: str) -> bool:
+    if not whole_files.is_remote(path):
+        return os.path.isfile(path)
+    import tensorflow as tf
+
+    return bool(tf.io.gfile.exists(path))
 
 
 def _write(path: str, content: bytes) -> None:

@@ -14,6 +14,7 @@ from pipeline.documents.document import Document
 from pipeline.documents.formats import FORMATS, Format, format_of
 from pipeline.documents.options import Options
 from pipeline.documents.translation import answer_texts, choose
+from serving.file_translator import note_of
 
 if TYPE_CHECKING:
     from serving.model import Model
@@ -75,15 +76,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         help="language of the translations, such as pt-BR, for plurals and for files that name it "
         "(default: by the path of the output, as in values-pt-rBR/ and messages_fr.json)",
     )
-    parser.add_argument(
-        "--n-best", action="store_true", help="write JSON Lines with all outputs of the beam"
-    )
-    parser.add_argument("--scores", action="store_true", help="write JSON Lines with scores")
-    parser.add_argument(
-        "--provenance",
-        action="store_true",
-        help="write JSON Lines with each token, and where it was copied from",
-    )
+    translated.add_arguments(parser)
     parser.add_argument(
         "--review",
         metavar="FILE",
@@ -110,8 +103,8 @@ def run(options: argparse.Namespace) -> int:
         outcomes = answer_texts(model, texts, options.n_best, glossary) if texts else {}
         seconds = time.monotonic() - started
         metadata = model.metadata()
-    note = f"Machine translation: {metadata.name}, version {metadata.version} (verbatim)"
-    shown = translated.Shown(options.n_best, options.scores, options.provenance)
+    note = note_of(metadata.name, metadata.version)
+    shown = translated.Shown.of(options)
     chosen = [choose(job.document, outcomes) for job in jobs]
     # Every content is made before the first file is written.
     contents = [

@@ -1,5 +1,6 @@
 """What a command says about the translations of documents: records, counts, and refusals."""
 
+import argparse
 import csv
 import dataclasses
 import io
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.commands import output
 from pipeline.commands.command_error import CommandError
 from pipeline.documents.document import Document
-from pipeline.documents.translation import Outcome
+from pipeline.documents.translation import Outcome, refused_places
 
 if TYPE_CHECKING:
     from serving.answers import Answer
@@ -34,8 +35,26 @@ class Shown:
     scores: bool = False
     provenance: bool = False
 
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> "Shown":
+        """Returns what the options of `add_arguments` ask for."""
+        return cls(options.n_best, options.scores, options.provenance)
+
     def __bool__(self) -> bool:
         return self.n_best or self.scores or self.provenance
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds `--n-best`, `--scores` and `--provenance`, which `Shown.of` reads."""
+    parser.add_argument(
+        "--n-best", action="store_true", help="write JSON Lines with all outputs of the beam"
+    )
+    parser.add_argument("--scores", action="store_true", help="write JSON Lines with scores")
+    parser.add_argument(
+        "--provenance",
+        action="store_true",
+        help="write JSON Lines with each token, and where it was copied from",
+    )
 
 
 def records(document: Document, outcomes: Sequence[Outcome], shown: Shown) -> bytes:
@@ -102,11 +121,10 @@ def _output(answer: "Answer", shown: Shown) -> dict[str, Any]:
 
 def facts_of(document: Document, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Returns the counts of a document, and the places that were split, cut off or refused."""
-    refused = list(document.problems)
+    refused = refused_places(document, outcomes)
     split, cut_off = [], []
     for segment, outcome in zip(document.segments, outcomes):
         if outcome.reason:
-            refused.append((segment.line, outcome.reason))
             continue
         answer = outcome.answers[0]
         if answer.parts > 1:
@@ -120,7 +138,7 @@ def facts_of(document: Document, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "translated_before": document.translated_before,
         "split": split,
         "cut_off": cut_off,
-        "refused": [{"line": line, "reason": reason} for line, reason in sorted(refused)],
+        "refused": [{"line": line, "reason": reason} for line, reason in refused],
     }
 
 

@@ -3,7 +3,7 @@
 from pipeline.documents import languages
 from pipeline.documents.formats import FORMATS, format_of
 from pipeline.documents.options import Options
-from pipeline.documents.translation import choose, outcome_of
+from pipeline.documents.translation import choose, outcome_of, refused_places
 from serving.file_translator import SourceFile, TranslatedFile
 from serving.text_model import TextModel
 
@@ -28,14 +28,10 @@ class DocumentTranslator:
             model.predict(texts, glossary=file.glossary, return_exceptions=True) if texts else []
         )
         translations, outcomes = choose(document, dict(zip(texts, map(outcome_of, answers))))
-        refused = list(document.problems)
-        for segment, outcome in zip(document.segments, outcomes):
-            if outcome.reason:
-                refused.append((segment.line, outcome.reason))
         return TranslatedFile(
             document.filled(translations, file.note),
             translated=len(translations),
             blank=len(document.blank),
             translated_before=document.translated_before,
-            refused=sorted(refused),
+            refused=refused_places(document, outcomes),
         )

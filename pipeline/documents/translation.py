@@ -101,3 +101,22 @@ def choose(
                 texts[place] = text
         of_segments.append(outcome)
     return texts, of_segments
+
+
+def refused_places(document: Document, outcomes: Sequence[Outcome]) -> list[tuple[int, str]]:
+    """Returns (line, reason) of each place that stays untranslated, sorted.
+
+    Args:
+        document: the document.
+        outcomes: that of each of its segments.
+    """
+    return sorted(
+        [
+            *document.problems,
+            *(
+                (segment.line, outcome.reason)
+                for segment, outcome in zip(document.segments, outcomes)
+                if outcome.reason
+            ),
+        ]
+    )

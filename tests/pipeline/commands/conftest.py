@@ -35,3 +35,19 @@ def texts(tmp_path):
     }.items():
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A folder with a model that shouts, of at most 8 words."""
+    from tests.serving.shouter import Shouter
+
+    folder = tmp_path_factory.mktemp("models") / "shouter"
+    Shouter("").save(folder / "3")
+    return str(folder)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

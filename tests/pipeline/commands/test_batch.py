@@ -3,24 +3,7 @@
 import gzip
 import json
 
-import pytest
-
 from pipeline.commands import batch_pipeline, main, translated
-from tests.serving.shouter import Shouter
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """A folder with a model that shouts, of at most 8 words."""
-    folder = tmp_path_factory.mktemp("models") / "shouter"
-    Shouter("").save(folder / "3")
-    return str(folder)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_files_keep_names_order_and_format_and_a_failed_one_is_done_again(model, folder, capsys):

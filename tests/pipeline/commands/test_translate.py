@@ -9,20 +9,6 @@ from pipeline.commands import main
 from tests.serving.shouter import Shouter
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """A folder with a model that shouts, of at most 8 words."""
-    folder = tmp_path_factory.mktemp("models") / "shouter"
-    Shouter("").save(folder / "3")
-    return str(folder)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def call(*arguments):
     return main.main(["translate", *arguments])
 

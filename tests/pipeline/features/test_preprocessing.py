@@ -7,6 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from pipeline.text import tokenization
+from tests.pipeline.features.vocabulary_tables import vocabulary_tables
 
 SPECIAL = list(tokenization.SPECIAL_TOKENS)
 SOURCE_VOCABULARY = [*SPECIAL, "the", "page", "￭,", "%s", "only_source"]
@@ -73,13 +74,9 @@ def oracle(source, target):
 def graph(folder):
     import tensorflow as tf
 
-    from pipeline.features import lookup_tables
     from pipeline.features.pair_preprocessor import PairPreprocessor
 
-    tables = []
-    for name, tokens in (("source", SOURCE_VOCABULARY), ("target", TARGET_VOCABULARY)):
-        (folder / name).write_text("".join(f"{token}\n" for token in tokens))
-        tables.append(lookup_tables.vocabulary_table(str(folder / name)))
+    tables = vocabulary_tables(folder, SOURCE_VOCABULARY, TARGET_VOCABULARY)
     spec = tf.TensorSpec([None], tf.string)
     function = tf.function(
         lambda source, target: PairPreprocessor(*tables).features(source, target),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from keras_models.token_ids import TokenIds
 from pipeline.text import tokenization
+from tests.pipeline.features.vocabulary_tables import vocabulary_tables
 
 SPECIAL = list(tokenization.SPECIAL_TOKENS)
 SOURCE_VOCABULARY = [*SPECIAL, "the", "page", "￭,", "%s", "only_source"]
@@ -25,13 +26,9 @@ def graph(folder):
     """The traced preprocessor of lists of tokens, and its tables, which must stay alive."""
     import tensorflow as tf
 
-    from pipeline.features import lookup_tables
     from pipeline.features.pair_preprocessor import PairPreprocessor
 
-    tables = []
-    for name, tokens in (("source", SOURCE_VOCABULARY), ("target", TARGET_VOCABULARY)):
-        (folder / name).write_text("".join(f"{token}\n" for token in tokens))
-        tables.append(lookup_tables.vocabulary_table(str(folder / name)))
+    tables = vocabulary_tables(folder, SOURCE_VOCABULARY, TARGET_VOCABULARY)
     preprocessor = PairPreprocessor(
         *tables, settings={"tokenizer": {"kind": "text", "lowercase": False}, "spans": SPANS}
     )

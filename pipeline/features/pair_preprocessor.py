@@ -14,6 +14,7 @@ from pipeline.features import (
     pointer_labels,
     source_features,
     span_labels,
+    term_phrases,
     training_terms,
     vocabulary_files,
 )
@@ -108,6 +109,8 @@ class PairPreprocessor:
                 settings["term_share"],
                 is_training,
             )
+        if settings.get("term_share"):
+            source_tokens = term_phrases.behind_phrases(source_tokens, self.tokenizer)
         features = self.features_of_tokens(source_tokens, target_tokens, tags)
         if settings.get("words"):
             features[feature_names.WORDS["source"]] = units.words_of(self.tokenizer, source)

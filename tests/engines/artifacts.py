@@ -1,8 +1,11 @@
 """The artifacts of a run, so that those of two runs can be compared."""
 
 import hashlib
+import io
+import json
 import pathlib
 import re
+import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +30,8 @@ def digests(output: pathlib.Path) -> dict[str, str]:
             if not _VARYING.fullmatch(name.rpartition("/")[2]) and not _VARYING.fullmatch(name):
                 found[f"{component}/{key}/{name}"] = hashlib.sha256(content).hexdigest()
     for path in (output / "metrics.json", *sorted((output / "outputs").glob("*"))):
-        found[str(path.relative_to(output))] = hashlib.sha256(path.read_bytes()).hexdigest()
+        content = _content(path.name, path.read_bytes())
+        found[str(path.relative_to(output))] = hashlib.sha256(content).hexdigest()
     return found
 
 
@@ -51,14 +55,40 @@ def _files(folder: pathlib.Path) -> Iterator[tuple[str, bytes]]:
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".gz" and "-of-" in path.name:
             shards.setdefault(path.parent, []).append(str(path))
-        elif path.name in _MESSAGES:
-            yield name, _MESSAGES[path.name](path.read_bytes()).encode()
         else:
-            yield name, path.read_bytes()
+            yield name, _content(path.name, path.read_bytes())
     for parent, paths in shards.items():
         records = tf.data.TFRecordDataset(paths, compression_type="GZIP").as_numpy_iterator()
-        digest = sorted(hashlib.sha256(record).hexdigest() for record in records)
+        digest = sorted(hashlib.sha256(_example(record)).hexdigest() for record in records)
         yield parent.relative_to(folder).as_posix(), "\n".join(digest).encode()
+
+
+def _example(record: bytes) -> bytes:
+    """Returns a tf.Example with its features in order, which serialization does not promise."""
+    import tensorflow as tf
+
+    features = tf.train.Example.FromString(record).features.feature
+    return repr([(name, str(features[name])) for name in sorted(features)]).encode()
+
+
+def _content(name: str, content: bytes) -> bytes:
+    """Returns what of a file does not depend on time and place."""
+    return _READERS[name](content).encode() if name in _READERS else content
+
+
+def _untimed(content: bytes) -> str:
+    """Returns JSON without seconds."""
+
+    def kept(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {key: value for key, value in pairs if key != "seconds"}
+
+    return json.dumps(json.loads(content, object_pairs_hook=kept))
+
+
+def _weights(content: bytes) -> str:
+    """Returns a digest of a Keras model's weights; an archive has times, too."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return hashlib.sha256(archive.read("model.weights.h5")).hexdigest()
 
 
 def _schema(content: bytes) -> str:
@@ -102,7 +132,10 @@ def _statistics(content: bytes) -> str:
     return "\n".join(sorted(found))
 
 
-_MESSAGES = {
+_READERS = {
+    "history.json": _untimed,
+    "metrics.json": _untimed,
+    "model.keras": _weights,
     "schema.pbtxt": _schema,
     "SchemaDiff.pb": _anomalies,
     "FeatureStats.pb": _statistics,

@@ -63,6 +63,30 @@ def check_call(head, arguments):
     _check_ids(head, arguments, sizes.get("source_length"), outermost=True)
 
 
+def taking_all(method):
+    """Returns a head's `call` that also takes what it does not read, by name.
+
+    It takes all of `CALL_AXES`, so that heads can be called alike. They stay in its signature, so
+    that Keras keeps an input of a functional model that this head alone does not read.
+    """
+    signature = inspect.signature(method)
+    parameters = [*signature.parameters.values()]
+    if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
+        return method
+    ignored = [name for name in CALL_AXES if name not in signature.parameters]
+
+    @functools.wraps(method)
+    def call(self, *arguments, **keywords):
+        for name in ignored:
+            keywords.pop(name, None)
+        return method(self, *arguments, **keywords)
+
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    parameters += [inspect.Parameter(name, by_name, default=None) for name in ignored]
+    call.__signature__ = signature.replace(parameters=parameters)
+    return call
+
+
 def check_state(head, state, memory, targets=None, labels=None):
     """Checks the state and memory of a head: see `CopyHead`."""
     owner = type(head).__name__

@@ -85,6 +85,13 @@ class Model(TextModel):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    @property
+    def languages(self) -> tuple[str, str] | None:
+        """The codes of its source and target language; None for a model that does not say so."""
+        model, version = self._registry.find(model_pb2.ModelSpec())
+        with model.use(version) as servable:
+            return servable.languages
+
     def close(self) -> None:
         """Frees the model's memory after the last call that other threads wait for."""
         self._closed = True

@@ -128,6 +128,7 @@ class ModelServer:
                     settings.rest_port,
                     access=settings.access,
                     files=settings.files,
+                    echoes=settings.echoes,
                     grpc_port=self.port,
                     max_workers=settings.max_workers,
                     ssl_context=settings.tls.ssl_context() if settings.tls else None,

@@ -174,6 +174,13 @@ class PairPreprocessor:
         _, source_ids = self._ids_and_feed(source_tokens, self.source_table)
         source_known, source_feed = self._ids_and_feed(copy_tokens, self.target_table)
         target_known, target_feed = self._ids_and_feed(target_tokens, self.target_table)
+        if self.settings.get("term_share"):
+            source_feed, target_feed = (
+                term_phrases.fed_translations(
+                    tokens, feed, self.target_tokenizer or self.tokenizer, self.target_table
+                )
+                for tokens, feed in ((copy_tokens, source_feed), (target_tokens, target_feed))
+            )
         is_unknown = target_known.flat_values < 0
 
         # A surface form's first position. Comparing every pair of positions would take memory to

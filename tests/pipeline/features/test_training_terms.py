@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from pipeline.features.pair_preprocessor import PairPreprocessor
-from pipeline.features.term_phrases import behind_phrases
+from pipeline.features.term_phrases import behind_phrases, fed_translations
 from pipeline.features.training_terms import with_terms
 from pipeline.features.vocabulary_choice import choose_tokens
 from pipeline.text.tokenization import CLASS_TOKENS, JOINER, SPECIAL_TOKENS, Tokenizer
@@ -137,3 +137,16 @@ def test_a_placeholder_in_a_phrase_is_not_repeated():
     tokens = tokenizer.tokenize(tf.constant([Glossary({"Open %s": "Ouvrir %s"}).mark("Open %s")]))
     (row,) = behind_phrases(tokens, tokenizer).to_list()
     assert row == [b"Open", b"\0Open %s\0Ouvrir %s\0"]
+
+
+def test_after_a_term_the_decoder_reads_the_end_of_its_translation():
+    tokenizer = Tokenizer("text")
+    tokens = [["\0home page\0page d'accueil\0", "the", "\0x\0unknown\0"], [], ["accueil"]]
+    feed = tf.ragged.constant([[5, 6, 5], [], [7]], tf.int64)
+
+    class Vocabulary:
+        def lookup(self, words):
+            return tf.where(words == "accueil", 19, tf.constant(-1, tf.int64))
+
+    fed = fed_translations(tf.ragged.constant(tokens), feed, tokenizer, Vocabulary())
+    assert fed.to_list() == [[19, 6, 5], [], [7]]

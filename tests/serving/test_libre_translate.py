@@ -1,6 +1,7 @@
 """LibreTranslate's API: as its own Python client and Weblate ask it, in text and in HTML."""
 
 import json
+import re
 import shutil
 import urllib.error
 import urllib.parse
@@ -74,8 +75,21 @@ def test_libretranslates_own_client(server):
     assert "detects no languages" in json.load(refused.value)["error"]
 
 
-# What Weblate 5 sends for units of a Django catalogue: it masks what its checks highlight by the
-# place where that begins, and sends each text once.
+# What Weblate 2026.10.1 sent, with its own class for LibreTranslate: its checks find placeholders,
+# and a mask names the place where one begins. Each with the placeholders.
+WEBLATE_TEXTS = {
+    "Delete [X7X]?": {"[X7X]": "%(name)s"},
+    "[X0X] of [X13X] pages were moved to [X43X]": {
+        "[X0X]": "%(count)d",
+        "[X13X]": "%(total)d",
+        "[X43X]": "%s",
+    },
+    "Open [X5X] in [X15X]": {"[X5X]": "{name}", "[X15X]": "{0}"},
+    'Click <a href="[X15X]">here</a> & save': {"[X15X]": "%(url)s"},
+    "[X0X] has [X9X] new messages\n\nRead them": {"[X0X]": "%1$s", "[X9X]": "%2$d"},
+    'The page "[X10X]" could not be found.': {"[X10X]": "%s"},
+    "Go to https://example.com/a?b=c": {},
+}
 WEBLATE_HEADERS = {
     "Accept": "application/json; charset=utf-8",
     "Content-Type": "application/json",
@@ -83,15 +97,27 @@ WEBLATE_HEADERS = {
 }
 
 
+def unmask(text, placeholders):
+    """As Weblate does: it also finds a mask with blanks before its bracket."""
+    for mask, placeholder in placeholders.items():
+        pattern = f"{re.escape(mask[:-1])} *{re.escape(mask[-1:])}"
+        text = re.sub(pattern, lambda _, placeholder=placeholder: placeholder, text)
+    return text
+
+
 def test_as_weblate_asks(server):
-    """The texts come back in their order, with every mask, under the code that it knows."""
+    """The texts come back in their order, with every placeholder, under the code that it knows."""
     _, _, languages = call(server, "GET", "/languages")
     assert "pt-BR" in [language["code"] for language in languages]
-    texts = ["open [X5X]", "[X0X] of [X9X] pages", "<b>save</b>"]
-    body = {"api_key": "", "q": texts, "source": "en", "target": "pt-BR"}
+    body = {"api_key": "", "q": list(WEBLATE_TEXTS), "source": "en", "target": "pt-BR"}
     status, _, answer = call(server, "POST", "/translate", body, WEBLATE_HEADERS)
-    assert status == 200
-    assert answer["translatedText"] == ["OPEN [X5X]*", "[X0X] OF [X9X] PAGES*", "<B>SAVE</B>*"]
+    assert status == 200 and len(answer["translatedText"]) == len(WEBLATE_TEXTS)
+    for (text, placeholders), found in zip(WEBLATE_TEXTS.items(), answer["translatedText"]):
+        expected = "\n".join(f"{line.upper()}*" if line else "" for line in text.split("\n"))
+        assert found == expected
+        unmasked = unmask(found, placeholders)
+        assert all(unmasked.count(one) == 1 for one in placeholders.values())
+        assert "[X" not in unmasked
 
 
 def test_weblate_tests_a_new_service(folders):

@@ -106,7 +106,7 @@ def test_a_review_file_has_the_most_doubtful_first(model, folder):
 
 def test_a_review_file_as_xliff(model, folder):
     """Read by lxml, and by our own reader of training data once a person has approved."""
-    texts = ["a & <b>", "1 2 3 4 5 6 7 8 9", "c\x07c  c d", "d"]
+    texts = ["a & <b>", "1 2 3 4 5 6 7 8 9", "c\x07c  c d e", "d"]
     (folder / "in.txt").write_text("\n".join(texts) + "\n")
     language = ("--target-language", "pt-BR")
     arguments = ("in.txt", "--model", model, "--output", "out.txt", "--review", "r.xlf", *language)
@@ -118,7 +118,7 @@ def test_a_review_file_as_xliff(model, folder):
     assert [unit.get("id") for unit in units] == ["1", "2", "3", "4"]
     assert [unit.findtext("{*}source") for unit in units] == [
         texts[1],
-        "c\ufffdc  c d",
+        "c\ufffdc  c d e",
         "a & <b>",
         "d",
     ]
@@ -127,7 +127,7 @@ def test_a_review_file_as_xliff(model, folder):
     refused, doubtful, _, sure = units
     assert refused.find("{*}target") is None and "8 tokens" in refused.findtext("{*}note")
     target = doubtful.find("{*}target")
-    assert target.text == "C\ufffdC C D" and doubtful.findtext("{*}note") == "score -3.0000"
+    assert target.text == "C\ufffdC C D E" and doubtful.findtext("{*}note") == "score -4.0000"
     assert target.get("state") == "needs-review-translation"
     assert sure.findtext("{*}target") == "D" and sure.get("translate") is None
 
@@ -135,7 +135,7 @@ def test_a_review_file_as_xliff(model, folder):
     assert read() == []
     approved = (folder / "r.xlf").read_text().replace("needs-review-translation", "final")
     (folder / "r.xlf").write_text(approved)
-    assert read() == [("c\ufffdc  c d", "C\ufffdC C D"), ("a & <b>", "A & <B>"), ("d", "D")]
+    assert read() == [("c\ufffdc  c d e", "C\ufffdC C D E"), ("a & <b>", "A & <B>"), ("d", "D")]
 
 
 def xliff_pairs(path):

@@ -96,7 +96,7 @@ def test_the_airflow_dag_runs_commands_of_ours():
     for operator in operators:
         program, *arguments = shlex.split(ast.literal_eval(operator["bash_command"]))
         assert program.endswith("/verbatim")
-        assert main._parser(arguments).parse_args(arguments).command == "run"
+        assert main._parser(arguments).parse_args(arguments).command is run
         assert ast.literal_eval(operator["skip_on_exit_code"]) == run.NOT_BLESSED
 
 

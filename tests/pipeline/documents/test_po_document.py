@@ -130,6 +130,17 @@ def test_plural_forms_of_the_header(tmp_path):
         msgfmt(tmp_path, text)
 
 
+def test_a_directive_that_the_plural_lacks_is_no_number(tmp_path):
+    entry = (
+        '#, python-format\nmsgid "Delete %(title)s?"\nmsgid_plural "Delete %(count)d pages?"\n'
+        'msgstr[0] ""\nmsgstr[1] ""\n'
+    )
+    _, french = filled(FRENCH + entry)
+    assert 'msgstr[0] "DELETE %(COUNT)D PAGES?"' in french.replace("%(count)d", "%(COUNT)D")
+    _, french = filled(FRENCH + entry.replace("%(count)d pages", "pages of %(title)s"))
+    assert 'msgstr[0] "DELETE %(title)s?"' in french.replace("%(TITLE)S", "%(title)s")
+
+
 def test_a_translation_with_other_directives_is_refused():
     document, after = filled(FRENCH + BODY, lambda text: text.replace("%s", "%d"))
     assert 'msgid "Delete %s"\nmsgstr ""\n' in after

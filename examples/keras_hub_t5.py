@@ -39,7 +39,7 @@ keras.utils.set_random_seed(0)
 
 # %%
 VERBS = {"Delete": "Supprimer", "Open": "Ouvrir", "Close": "Fermer", "Print": "Imprimer"}
-NOUNS = {"the page": "la page", "the file": "le fichier", "the image": "l'image"}
+NOUNS = {"page": "la page", "file": "le fichier"}
 draw = random.Random(0)
 
 
@@ -66,7 +66,7 @@ trained = io.BytesIO()
 sentencepiece.SentencePieceTrainer.train(
     sentence_iterator=(re.sub(r"%\(\w+\)s", "", text) for pair in pairs for text in pair),
     model_writer=trained,
-    vocab_size=90,
+    vocab_size=70,
     model_type="bpe",
     pad_id=0,
     eos_id=1,
@@ -134,7 +134,7 @@ print("labels", features["target_extended_ids"][0])
 # %%
 backbone = keras_hub.models.T5Backbone(
     vocabulary_size=V,
-    num_layers=2,
+    num_layers=1,
     num_heads=4,
     hidden_dim=64,
     intermediate_dim=128,
@@ -164,9 +164,11 @@ log_prob = head(
     targets=inputs["target_extended_ids"],
 )
 model = keras.Model(inputs, log_prob)
-model.compile(keras.optimizers.Adam(0.003), loss=losses.negative_log_likelihood)
+model.compile(keras.optimizers.Adam(0.002), loss=losses.negative_log_likelihood)
 labels = features["target_extended_ids"]
-history = model.fit({name: features[name] for name in inputs}, labels, epochs=20, verbose=0)
+history = model.fit(
+    {name: features[name] for name in inputs}, labels, epochs=20, batch_size=16, verbose=0
+)
 print("loss", *(round(history.history["loss"][epoch], 3) for epoch in (0, -1)))
 
 # %% [markdown]
@@ -231,8 +233,8 @@ def write(texts):
 
 # %%
 unseen = [
-    make_pair("Delete", "the page", "zebra_title"),
-    make_pair("Print", "the image", "Quxodyne2000"),
+    make_pair("Delete", "page", "zebra_title"),
+    make_pair("Print", "file", "Quxodyne2000"),
 ]
 outputs, copied_from = write([source for source, _ in unseen])
 for (source, target), output, places in zip(unseen, outputs, copied_from):

@@ -33,12 +33,7 @@ def main() -> None:
     import nbclient
     import nbformat
 
-    notebook = nbformat.v4.new_notebook(
-        metadata={
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        }
-    )
+    notebook = nbformat.v4.new_notebook()
     make = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
     for number, (kind, source) in enumerate(cells_of(SCRIPT.read_text("utf-8"))):
         notebook.cells.append(make[kind](source, id=f"cell-{number}"))
@@ -52,6 +47,11 @@ def main() -> None:
         if cell.cell_type == "code":
             # Warnings of the machine that ran it are not the notebook's.
             cell.outputs = [one for one in cell.outputs if one.get("name") == "stdout"]
+    # Nor is its Python.
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
     nbformat.write(notebook, NOTEBOOK)
 
 

@@ -45,7 +45,9 @@ def run_fn(arguments: tfx.components.FnArgs) -> None:
     mean = keras.layers.GlobalAveragePooling1D()(vectors)
     model = keras.Model({"ids": ids}, keras.layers.Dense(len(domains), "softmax")(mean))
     model.compile(
-        keras.optimizers.Adam(0.05), keras.losses.SparseCategoricalCrossentropy(), ["accuracy"]
+        optimizer=keras.optimizers.Adam(0.05),
+        loss=keras.losses.SparseCategoricalCrossentropy(),
+        metrics=["accuracy"],
     )
     model.fit(
         read(arguments.train_files),

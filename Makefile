@@ -103,10 +103,10 @@ PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder --duratio
 # to the end of its process, and those of all tests together would fill the memory.
 WHOLE := tests/end_to_end tests/pipeline/export tests/serving tests/test_tutorial.py
 
-test: lint ## lint, then every test on TensorFlow, then keras_models' tests on JAX
+test: lint ## lint, then every test on TensorFlow, then those of keras_models on JAX
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL) $(WHOLE)
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL) $(addprefix --ignore=,$(WHOLE))
-	KERAS_BACKEND=jax $(BIN)/python -m pytest $(PARALLEL) tests/keras_models
+	KERAS_BACKEND=jax $(BIN)/python -m pytest $(PARALLEL) tests/keras_models tests/test_examples.py
 
 # Java's parts are fetched into build/engines. What was fetched once stays.
 FETCHED := build/engines

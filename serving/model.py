@@ -15,6 +15,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+import serving.lean_tensorflow  # noqa: F401  (before whatever imports TensorFlow)
+
+# isort: split
 import grpc
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,

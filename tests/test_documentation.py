@@ -108,6 +108,19 @@ def test_the_site_has_the_tutorial_with_what_it_printed(site):
     assert "%%bash" not in text
 
 
+def test_the_site_has_the_examples(site):
+    """Links to a script lead to the page that shows it."""
+    guide = (site / "guides" / "layers.html").read_text(encoding="utf-8")
+    shown = (site / "guides" / "examples.html").read_text(encoding="utf-8")
+    scripts = sorted((ROOT / "examples").glob("*.py"))
+    for path in scripts:
+        anchor = f"{path.stem}py"
+        assert f'href="examples.html#{anchor}"' in guide, path
+        assert f'id="{anchor}"' in shown, path
+    assert len(scripts) >= 6
+    assert "Quxodyne2000" in text_of(site / "keras_hub.html")
+
+
 def test_no_page_asks_another_site(site):
     """Everything that a browser loads by itself is there."""
     for page in site.rglob("*.html"):

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -45,7 +44,6 @@ def train(
     syntax = syntax or syntax_of()
     for token, count in counts.items():
         _, word, _ = units.split_marks(token)
-        # One word per line, with a tab and its count.
         if (
             word
             and word != tokenization.JOINER
@@ -73,18 +71,18 @@ def train(
         "minloglevel": 2,
         "character_coverage": 0.9995,
     }
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "words.tsv")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("".join(f"{word}\t{count}\n" for word, count in sorted(bare.items())))
-        try:
-            sentencepiece.SentencePieceTrainer.train(input=path, input_format="tsv", **options)
-        except (RuntimeError, OSError) as error:
-            # The message begins with a place in sentencepiece's source.
-            reason = str(error).strip().splitlines()[-1].rpartition("] ")[2] or str(error)
-            raise ValueError(
-                f"Units cannot be learned: {reason} (vocabulary.pieces is {size})."
-            ) from None
+    # One word per line, with a tab and its count. From a file, the model would name the file.
+    lines = [f"{word}\t{count}" for word, count in sorted(bare.items())]
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines), input_format="tsv", **options
+        )
+    except (RuntimeError, OSError) as error:
+        # The message begins with a place in sentencepiece's source.
+        reason = str(error).strip().splitlines()[-1].rpartition("] ")[2] or str(error)
+        raise ValueError(
+            f"Units cannot be learned: {reason} (vocabulary.pieces is {size})."
+        ) from None
     return model.getvalue()
 
 

@@ -50,7 +50,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {
         "reference/recipe_keys.md": key_reference.markdown(),
         "reference/command_line.md": command_line(),
-        "tutorial.md": notebook_page(ROOT / "docs" / "tutorial.ipynb"),
+        "guides/examples.md": examples_page(),
+        **{f"{path.stem}.md": notebook_page(path) for path in (ROOT / "docs").glob("*.ipynb")},
         **{f"reference/api/{name}.md": api_page(*page) for name, page in API_PAGES.items()},
     }
     for path, content in pages.items():
@@ -61,6 +62,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links what a page names to the API; MkDocs calls it."""
     folder, name = posixpath.split(page.file.src_uri)
+    markdown = link_examples(markdown, folder)
     if folder == "reference/api" or name == "recipe_keys.md":
         return markdown
     return link_names(markdown, folder)
@@ -135,6 +137,24 @@ def notebook_page(path: pathlib.Path) -> str:
         if text := "".join(printed).rstrip():
             parts.append(_fenced("text", text))
     return "\n\n".join(parts) + "\n"
+
+
+def examples_page() -> str:
+    """Returns a page with the scripts of `examples/`."""
+    parts = ["# Examples of layers", "Scripts of the folder `examples/`, each with its purpose first."]
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        parts += [f"## {path.name}", _fenced("python", path.read_text("utf-8").rstrip())]
+    return "\n\n".join(parts) + "\n"
+
+
+def link_examples(markdown: str, folder: str) -> str:
+    """Returns a page whose links to scripts of `examples/` lead to the page that shows them."""
+    page = posixpath.relpath("guides/examples.md", folder or ".")
+
+    def link(match: re.Match[str]) -> str:
+        return f"]({page}#{match[1]}py)"
+
+    return re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", link, markdown)
 
 
 def _fenced(language: str, text: str) -> str:

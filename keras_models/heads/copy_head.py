@@ -5,8 +5,8 @@ import inspect
 import keras
 from keras import ops
 
-from keras_models.heads.head_arguments import check_call, checked
-from keras_models.layers.numerics import log_distribution
+from keras_models.heads.head_arguments import check_call, checked, taking_all
+from keras_models.layers.numerics import attention_log_weights
 
 # Label features beyond the target's ids that some heads learn from;
 # `pipeline.features.preprocessing` makes them.
@@ -62,6 +62,26 @@ class CopyHead(keras.layers.Layer):
     one's own uses a head, has the arguments of `PointerGenerator`; a head that reads other tensors
     defines its own.
 
+    All heads can be called alike: by name, each takes every argument below, and ignores those that
+    it does not read. So another head is one changed line.
+
+    Call arguments:
+        hidden, context, inputs, decoder_state: see `state`; `decoder_state` is `hidden` by default.
+        attention: `[batch, target_length, source_length]`, attention probabilities.
+        memory_states: `[batch, source_length, memory_size]`, the encoded source.
+        source_extended_ids: int `[batch, source_length]`.
+        mask: bool `[batch, source_length]`, false at padding, which is never copied. Without it
+            heads that read `memory_states` take the mask that Keras attached to them, and the
+            others believe `attention`.
+        targets: int `[batch, target_length]`; None asks for whole distributions.
+        lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`; the lexicon heads alone
+            need them.
+        span_starts, span_lengths: int `[batch, target_length]`; see `SpanCopy`.
+
+    Without targets a head that cannot copy returns `[batch, target_length, V]`, one with `max_span`
+    `[batch, target_length, V + max_span * source_length]`, the others `[batch, target_length, V +
+    source_length]`.
+
     Args:
         vocabulary_size: V, the number of target vocabulary ids.
     """
@@ -73,10 +93,13 @@ class CopyHead(keras.layers.Layer):
     scores_copies = False
     vocabulary = None
     max_span = 1
+    # Whether its `call` takes what other heads read.
+    _takes_all = True
 
     def __init__(self, vocabulary_size, **kwargs):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
+        self.supports_masking = True
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -84,6 +107,8 @@ class CopyHead(keras.layers.Layer):
         for name in ("target_log_prob", "step_log_probs"):
             if name in vars(cls):
                 setattr(cls, name, checked(vars(cls)[name]))
+        if cls._takes_all and "call" in vars(cls):
+            cls.call = taking_all(cls.call)
 
     def __call__(self, *arguments, **keywords):
         """Checks the arguments of `call` before anything is built for them."""
@@ -94,10 +119,12 @@ class CopyHead(keras.layers.Layer):
         try:
             given = signature.bind_partial(*arguments, **known).arguments
         except TypeError:
-            given = {}
+            # Too many, or of an unknown name: `call` says so.
+            return super().__call__(*arguments, **keywords)
         self.check_arguments(given)
         return super().__call__(*arguments, **keywords)
 
+    @taking_all
     def call(
         self,
         hidden,
@@ -107,12 +134,13 @@ class CopyHead(keras.layers.Layer):
         targets=None,
         inputs=None,
         decoder_state=None,
+        mask=None,
     ):
         """Returns the log-probabilities of the targets, or without targets all of each step."""
         state = {
             "hidden": hidden,
             "context": context,
-            "attention_log_weights": log_distribution(attention),
+            "attention_log_weights": attention_log_weights(attention, mask),
         }
         if inputs is not None:
             state["inputs"] = inputs
@@ -122,6 +150,15 @@ class CopyHead(keras.layers.Layer):
         if targets is not None:
             return self.target_log_prob(state, memory, targets)
         return self.fold_time(state, memory)
+
+    def compute_mask(self, *arguments, **keywords):
+        """Returns None: the loss masks padding by the labels."""
+        return None
+
+    def compute_output_spec(self, *arguments, **keywords):
+        """Log-probabilities are float32, whatever the policy computes in."""
+        spec = super().compute_output_spec(*arguments, **keywords)
+        return keras.KerasTensor(spec.shape, "float32") if hasattr(spec, "shape") else spec
 
     def check_arguments(self, arguments):
         """Raises ValueError if the arguments of `call`, a dict, do not fit together."""

@@ -38,7 +38,8 @@ class JointCopy(CopyHead):
         memory_states: `[batch, source_length, memory_size]`, the encoded source.
         source_extended_ids: int `[batch, source_length]`, extended ids of the source tokens.
         targets: int `[batch, target_length]`, extended ids; or None.
-        mask: bool `[batch, source_length]`, false at padding; or None.
+        mask: bool `[batch, source_length]`, false at padding; None takes the mask that Keras
+            attached to `memory_states`, if any.
         decoder_state: `[batch, target_length, state_size]`, s; default `hidden`.
 
     Returns:
@@ -67,7 +68,6 @@ class JointCopy(CopyHead):
         self.vocabulary = VocabularySoftmax(
             vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
         )
-        self.supports_masking = True
 
     def build(self, hidden_shape, memory_states_shape, decoder_state_shape=None):
         memory_size = memory_states_shape[-1]
@@ -75,10 +75,6 @@ class JointCopy(CopyHead):
         self.copy_kernel = self.add_weight(
             shape=(memory_size, (decoder_state_shape or hidden_shape)[-1]), name="copy_kernel"
         )
-
-    def compute_mask(self, hidden, previous_mask=None):
-        """Returns None: the loss masks padding by the labels."""
-        return None
 
     def call(
         self,
@@ -88,7 +84,9 @@ class JointCopy(CopyHead):
         targets=None,
         mask=None,
         decoder_state=None,
+        memory_states_mask=None,
     ):
+        mask = memory_states_mask if mask is None else mask
         state = {
             "hidden": hidden,
             "decoder_state": hidden if decoder_state is None else decoder_state,

@@ -32,6 +32,7 @@ class LexiconBias(LexiconHead):
         lexicon_ids, lexicon_probabilities: `[batch, source_length, K]`, see `LexiconHead`.
         source_extended_ids: int `[batch, source_length]`, extended ids of the source tokens.
         targets: int `[batch, target_length]`, extended ids; or None.
+        mask: bool `[batch, source_length]`, false at padding; None believes `attention`.
 
     Returns:
         float32 log-probabilities: `[batch, target_length]` of the targets, or, without targets,

@@ -34,7 +34,7 @@ class LexiconCopy(LexiconHead):
 
     Call arguments:
         hidden, attention, lexicon_ids, lexicon_probabilities, source_extended_ids, targets,
-            context, decoder_state: as of `LexiconLinear`.
+            context, decoder_state, mask: as of `LexiconLinear`.
 
     Returns:
         float32 log-probabilities: `[batch, target_length]` of the targets, or, without targets,

@@ -3,7 +3,12 @@
 from keras import ops
 
 from keras_models.heads.copy_head import CopyHead
-from keras_models.layers.numerics import LOG_ZERO, copy_mass, log_distribution
+from keras_models.layers.numerics import (
+    LOG_ZERO,
+    attention_log_weights,
+    copy_mass,
+    log_distribution,
+)
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 
@@ -40,14 +45,9 @@ class LexiconHead(CopyHead):
         self.vocabulary = VocabularySoftmax(
             vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
         )
-        self.supports_masking = True
 
     def get_config(self):
         return {**super().get_config(), "unknown_id": self.unknown_id}
-
-    def compute_mask(self, hidden, previous_mask=None):
-        """Returns None: the loss masks padding by the labels."""
-        return None
 
     def call(
         self,
@@ -59,8 +59,12 @@ class LexiconHead(CopyHead):
         targets=None,
         context=None,
         decoder_state=None,
+        mask=None,
     ):
-        state = {"hidden": hidden, "attention_log_weights": log_distribution(attention)}
+        state = {
+            "hidden": hidden,
+            "attention_log_weights": attention_log_weights(attention, mask),
+        }
         state.update(
             {
                 k: v

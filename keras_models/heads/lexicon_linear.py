@@ -24,8 +24,8 @@ class LexiconLinear(LexiconHead):
         unknown_id: the id of `[UNK]`.
 
     Call arguments:
-        hidden, attention, lexicon_ids, lexicon_probabilities, source_extended_ids, targets: as of
-            `LexiconBias`.
+        hidden, attention, lexicon_ids, lexicon_probabilities, source_extended_ids, targets, mask:
+            as of `LexiconBias`.
         context: `[batch, target_length, memory_size]`, attention's weighted sum, for gate
             `"state"`.
         decoder_state: `[batch, target_length, state_size]`, the recurrent state, for gate

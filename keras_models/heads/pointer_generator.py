@@ -40,6 +40,7 @@ class PointerGenerator(CopyHead):
             the gate.
         decoder_state: `[batch, target_length, state_size]`, the recurrent state, for the gate;
             default `hidden`.
+        mask: bool `[batch, source_length]`, false at padding; None believes `attention`.
 
     Returns:
         float32 log-probabilities: `[batch, target_length]` of the targets, or, without targets,
@@ -68,17 +69,12 @@ class PointerGenerator(CopyHead):
             vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
         )
         self.gate = keras.layers.Dense(1, dtype=self.dtype_policy, name="gate")
-        self.supports_masking = True
 
     def build(self, hidden_shape, context_shape, inputs_shape=None, decoder_state_shape=None):
         self.vocabulary.build(hidden_shape)
         size = context_shape[-1] + (decoder_state_shape or hidden_shape)[-1]
         size += inputs_shape[-1] if inputs_shape is not None else 0
         self.gate.build((*hidden_shape[:-1], size))
-
-    def compute_mask(self, hidden, previous_mask=None):
-        """Returns None: the loss masks padding by the labels."""
-        return None
 
     def compute_output_shape(
         self,

@@ -36,7 +36,8 @@ class PointerNetwork(CopyHead):
         memory_states: `[batch, source_length, memory_size]`, the encoded source.
         source_extended_ids: int `[batch, source_length]`, extended ids of the source tokens.
         targets: int `[batch, target_length]`, extended ids; or None.
-        mask: bool `[batch, source_length]`, false at padding; or None.
+        mask: bool `[batch, source_length]`, false at padding; None takes the mask that Keras
+            attached to `memory_states`, if any.
         decoder_state: `[batch, target_length, state_size]`, s; default `hidden`.
 
     Returns:
@@ -62,7 +63,6 @@ class PointerNetwork(CopyHead):
         super().__init__(vocabulary_size, **kwargs)
         self.units = units
         self.end_id = end_id
-        self.supports_masking = True
 
     def build(self, hidden_shape, memory_states_shape, decoder_state_shape=None):
         memory_size = memory_states_shape[-1]
@@ -75,10 +75,6 @@ class PointerNetwork(CopyHead):
             shape=(1, memory_size), initializer="random_normal", name="end_state"
         )
 
-    def compute_mask(self, hidden, previous_mask=None):
-        """Returns None: the loss masks padding by the labels."""
-        return None
-
     def call(
         self,
         hidden,
@@ -87,7 +83,9 @@ class PointerNetwork(CopyHead):
         targets=None,
         mask=None,
         decoder_state=None,
+        memory_states_mask=None,
     ):
+        mask = memory_states_mask if mask is None else mask
         state = {
             "hidden": hidden,
             "decoder_state": hidden if decoder_state is None else decoder_state,

@@ -39,7 +39,8 @@ class PointerSentinel(CopyHead):
         memory_states: m, `[batch, source_length, memory_size]`.
         source_extended_ids: int `[batch, source_length]`, extended ids of the source tokens.
         targets: int `[batch, target_length]`, extended ids; or None.
-        mask: bool `[batch, source_length]`, false at padding; None takes every position.
+        mask: bool `[batch, source_length]`, false at padding; None takes the mask that Keras
+            attached to `memory_states`, if any.
 
     Returns:
         float32 log-probabilities: `[batch, target_length]` of the targets, or, without targets,
@@ -65,7 +66,6 @@ class PointerSentinel(CopyHead):
         self.vocabulary = VocabularySoftmax(
             vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
         )
-        self.supports_masking = True
 
     def build(self, hidden_shape, memory_states_shape=None):
         size = (memory_states_shape or hidden_shape)[-1]
@@ -80,11 +80,16 @@ class PointerSentinel(CopyHead):
         )
         self.built = True
 
-    def compute_mask(self, *arguments, **keywords):
-        """Returns None: the loss masks padding by the labels."""
-        return None
-
-    def call(self, hidden, memory_states, source_extended_ids, targets=None, mask=None):
+    def call(
+        self,
+        hidden,
+        memory_states,
+        source_extended_ids,
+        targets=None,
+        mask=None,
+        memory_states_mask=None,
+    ):
+        mask = memory_states_mask if mask is None else mask
         memory = {"states": memory_states, "extended_ids": source_extended_ids}
         if mask is not None:
             memory["mask"] = mask

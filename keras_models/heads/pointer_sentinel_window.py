@@ -73,6 +73,9 @@ class PointerSentinelWindow(PointerSentinel):
         Merity et al. 2016, "Pointer Sentinel Mixture Models", https://arxiv.org/abs/1609.07843
     """
 
+    # It has no source, so what other heads read of one is an error.
+    _takes_all = False
+
     def __init__(self, vocabulary_size, window=100, **kwargs):
         super().__init__(vocabulary_size, **kwargs)
         if window < 1:

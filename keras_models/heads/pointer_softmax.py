@@ -6,7 +6,7 @@ from keras import ops
 from keras_models.heads.copy_head import POINTERS, CopyHead
 from keras_models.heads.label_smoothing import floored, real_positions, smooth
 from keras_models.layers.activations import make_activation
-from keras_models.layers.numerics import LOG_ZERO, is_empty, log_distribution, rowwise
+from keras_models.layers.numerics import LOG_ZERO, attention_log_weights, is_empty, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
 # In `target_pointers`: the word is generated; it is copied from the position with the highest
@@ -45,6 +45,7 @@ class PointerSoftmax(CopyHead):
         attention: `[batch, target_length, source_length]`, attention probabilities.
         targets: int `[batch, target_length]`, ids below V or V + position; or None.
         decoder_state: `[batch, target_length, state_size]`, for the switch; default `hidden`.
+        mask: bool `[batch, source_length]`, false at padding; None believes `attention`.
 
     Returns:
         float32 log-probabilities: `[batch, target_length]` of the targets, or, without targets,
@@ -84,7 +85,6 @@ class PointerSoftmax(CopyHead):
         self.vocabulary = VocabularySoftmax(
             vocabulary_size, dtype=self.dtype_policy, name="vocabulary"
         )
-        self.supports_masking = True
 
     def build(self, hidden_shape, context_shape, decoder_state_shape=None):
         self.vocabulary.build(hidden_shape)
@@ -107,15 +107,20 @@ class PointerSoftmax(CopyHead):
         self.upper_activation.build((None, units))
         self.switch.build((None, units))
 
-    def compute_mask(self, hidden, previous_mask=None):
-        """Returns None: the loss masks padding by the labels."""
-        return None
-
-    def call(self, hidden, context, attention, targets=None, decoder_state=None, training=False):
+    def call(
+        self,
+        hidden,
+        context,
+        attention,
+        targets=None,
+        decoder_state=None,
+        training=False,
+        mask=None,
+    ):
         state = {
             "hidden": hidden,
             "context": context,
-            "attention_log_weights": log_distribution(attention),
+            "attention_log_weights": attention_log_weights(attention, mask),
         }
         if decoder_state is not None:
             state["decoder_state"] = decoder_state

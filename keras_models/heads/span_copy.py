@@ -42,7 +42,7 @@ class SpanCopy(CopyHead):
 
     Call arguments:
         inputs: `[batch, target_length, embedding_size]`, embedded previous tokens.
-        decoder_state: `[batch, target_length, state_size]`.
+        decoder_state: `[batch, target_length, state_size]`; default `hidden`.
         context: `[batch, target_length, memory_size]`, attention's weighted sum.
         memory_states: `[batch, source_length, memory_size]`, the encoded source.
         targets: int `[batch, target_length]`, ids below V or V + position; or None.
@@ -50,7 +50,10 @@ class SpanCopy(CopyHead):
             source position; else -1.
         span_lengths: int `[batch, target_length]`: where a span begins its length, at its other
             tokens -1, 0 at generated words. Without both, a target V + j is a span of one token.
-        mask: bool `[batch, source_length]`, false at padding; or None.
+        mask: bool `[batch, source_length]`, false at padding; None takes the mask that Keras
+            attached to `memory_states`, if any.
+        hidden: `[batch, target_length, hidden_size]`, the decoder's output; read only where
+            `decoder_state` is missing. By name, like every argument that the head does not read.
 
     Returns:
         float32 log-probabilities: `[batch, target_length]` of the targets (of a span at its first
@@ -89,7 +92,6 @@ class SpanCopy(CopyHead):
         self.max_span = max_span
         self.units = units
         self.copying_context = copying_context
-        self.supports_masking = True
 
     def build(self, inputs_shape, decoder_state_shape, context_shape, memory_states_shape):
         units = self.units or decoder_state_shape[-1]
@@ -133,9 +135,11 @@ class SpanCopy(CopyHead):
         # Its softmax is made when sizes are known.
         self._tied = embedding
 
-    def compute_mask(self, inputs, previous_mask=None):
-        """Returns None: the loss masks padding by the labels."""
-        return None
+    def __call__(self, *arguments, **keywords):
+        """As that of every head; without `decoder_state`, `hidden` stands for it."""
+        if len(arguments) < 2 and keywords.get("decoder_state") is None and "hidden" in keywords:
+            keywords["decoder_state"] = keywords["hidden"]
+        return super().__call__(*arguments, **keywords)
 
     def call(
         self,
@@ -147,7 +151,9 @@ class SpanCopy(CopyHead):
         span_starts=None,
         span_lengths=None,
         mask=None,
+        memory_states_mask=None,
     ):
+        mask = memory_states_mask if mask is None else mask
         state = {"inputs": inputs, "decoder_state": decoder_state, "context": context}
         memory = {"states": memory_states, "mask": mask, **self.prepare(memory_states)}
         if targets is not None:

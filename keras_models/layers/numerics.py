@@ -97,6 +97,22 @@ def log_distribution(probabilities):
     return masked_log_softmax(logs, logs > LOG_ZERO)
 
 
+def attention_log_weights(attention, mask=None):
+    """Returns the log-weights that heads read, whose exponents sum to 1 and are 0 at padding.
+
+    Args:
+        attention: `[batch, target_length, source_length]`, attention probabilities.
+        mask: bool `[batch, source_length]`, false at padding; None believes the attention.
+
+    Returns:
+        float32 like `attention`.
+    """
+    if mask is not None:
+        real = ops.expand_dims(ops.cast(mask, "bool"), 1)
+        attention = ops.where(real, ops.cast(attention, "float32"), 0.0)
+    return log_distribution(attention)
+
+
 def is_empty(attention_log_weights):
     """Whether there is no source to attend to: bool, one axis less than the weights."""
     return ops.max(attention_log_weights, axis=-1) <= LOG_ZERO

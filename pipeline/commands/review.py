@@ -50,9 +50,14 @@ class _Row:
 
 
 def check(path: str | None) -> None:
-    """Refuses a review file that would go to standard output; None stands for no file."""
+    """Refuses a review file that is no file, or of another kind; None stands for none."""
     if path == "-":
         raise CommandError("--review needs a file: name one, such as review.csv or review.xlf.")
+    suffixes = (".csv", *_XLIFF_SUFFIXES)
+    if path and os.path.splitext(path)[1].lower() not in suffixes:
+        raise CommandError(
+            f"The review file {path} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}."
+        )
 
 
 def content(

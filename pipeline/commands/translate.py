@@ -177,7 +177,8 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
     if several and options.output == "-":
         raise CommandError("Several files cannot be written to standard output: name a folder.")
     if into_folder and not os.path.isdir(options.output):
-        raise CommandError(f"There is no folder {options.output}: make it first.")
+        what = "Several files are written to a folder, but there" if several else "There"
+        raise CommandError(f"{what} is no folder {options.output}: make it first.")
     jobs: list[_Job] = []
     for path in options.file:
         target = options.output

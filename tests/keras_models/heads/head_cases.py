@@ -182,8 +182,8 @@ class Case(typing.NamedTuple):
         return head
 
     def arguments(self, head, arrays):
-        """Those that the head's `call` names."""
-        names = inspect.signature(head.call).parameters
+        """Those that the head reads."""
+        names = inspect.signature(inspect.unwrap(head.call)).parameters
         return {name: value for name, value in arrays.items() if name in names}
 
 

@@ -8,6 +8,7 @@ from tfx.types import Artifact, artifact_utils
 EXAMPLES_KEY = "examples"
 LEXICON_KEY = "lexicon"
 MODEL_KEY = "model"
+REJECTS_KEY = "rejects"
 SUBWORDS_KEY = "subwords"
 TRAINED_MODEL_KEY = "trained_model"
 TRANSFORM_GRAPH_KEY = "transform_graph"

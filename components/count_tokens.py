@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import apache_beam as beam
 
+from components.example_texts import parse_texts
 from components.untyped_in_beam import untyped_in_beam
 from pipeline.features import source_features
 from pipeline.features.vocabulary_files import units_of
@@ -51,13 +52,7 @@ class CountTokens(beam.DoFn):
     @untyped_in_beam
     def process(self, serialized: Sequence[bytes]) -> Iterator[tuple[str, str]]:
         """Yields the tokens, units and tags of one batch."""
-        import tensorflow as tf
-
-        features = {
-            side: tf.io.FixedLenFeature([], tf.string)
-            for side in (*self._tokenizers, *self._columns)
-        }
-        parsed = tf.io.parse_example(tf.constant(serialized), features)
+        parsed = parse_texts(serialized, (*self._tokenizers, *self._columns))
         for side, tokenizer in self._tokenizers.items():
             for token in tokenizer.tokenize(parsed[side]).flat_values.numpy():
                 yield side, token.decode("utf-8")

@@ -4,6 +4,7 @@ They use what is known when a function is called or traced, so they cost nothing
 function.
 """
 
+import keras
 import numpy as np
 
 
@@ -17,6 +18,30 @@ def shape_of(value):
     # A tensor of TensorFlow whose rank is not known.
     except ValueError:
         return None
+
+
+def check_integers(owner, arguments, names):
+    """Checks that ids are integers: float16 and bfloat16 round large ones to others.
+
+    Args:
+        owner: the owner of the arguments, for the error.
+        arguments: dict from an argument's name to its value, which may be None.
+        names: those of ids.
+
+    Raises:
+        TypeError: one has another type.
+    """
+    for name in names:
+        value = arguments.get(name)
+        if value is None:
+            continue
+        dtype = getattr(value, "dtype", None)
+        dtype = np.asarray(value).dtype if dtype is None else dtype
+        dtype = keras.backend.standardize_dtype(dtype)
+        if "int" not in dtype:
+            raise TypeError(
+                f'{owner}: {name} must be integers; got {dtype}. Give keras.Input dtype="int32".'
+            )
 
 
 def check_axes(owner, arguments, axes, sizes=None):

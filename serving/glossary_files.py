@@ -40,7 +40,7 @@ def read_glossary(path: str | os.PathLike[str]) -> Glossary:
         raise RequestError(f"The glossary {name} does not exist.") from None
     except OSError as error:
         raise RequestError(f"The glossary {name} cannot be read: {error.strerror}.") from None
-    pairs = _of_tbx(content, name) if suffix == ".tbx" else _of_table(content, name)
+    pairs = list(_of_tbx(content, name) if suffix == ".tbx" else _of_table(content, name))
     try:
         return Glossary(pairs)
     except RequestError as error:
@@ -64,6 +64,12 @@ def _of_table(content: bytes, name: str) -> Iterator[tuple[str, str]]:
                 if "source" in names and "target" in names:
                     columns = names.index("source"), names.index("target")
                     continue
+                if len(row) == 1:
+                    between = "a tab" if separator == "\t" else "a comma"
+                    raise RequestError(
+                        f"The glossary {name} has one column: write phrase and translation on a "
+                        f"line, with {between} between them."
+                    )
                 if len(row) != 2:
                     raise RequestError(
                         f"The glossary {name} has {len(row)} columns: name two of them source and "

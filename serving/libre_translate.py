@@ -15,8 +15,8 @@ import dataclasses
 import json
 import re
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypedDict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, TypeAlias, TypedDict
 
 import babel
 import grpc
@@ -26,7 +26,7 @@ from tensorflow_serving.apis import predict_pb2
 from serving import html_text, tensor_lists
 from serving.access import Gate
 from serving.batching import GivenUp
-from serving.errors import RequestRefused, invalid
+from serving.errors import RequestRefused, ServeError, invalid
 from serving.json_fields import text_field
 from serving.limits import Limits
 from serving.model_versions import ModelVersions
@@ -37,6 +37,8 @@ from serving.servable import DEFAULT_SIGNATURE, Servable
 
 _FORMATS = ("text", "html")
 _MOST_ALTERNATIVES = 16
+# Of codes of different languages; see `_distance`.
+_OTHER = 3
 # How much of a refused line its refusal shows.
 _MOST_SHOWN = 40
 _FIRST_TEXT = re.compile(r"^source\[0\]|^The (?:\w+ )?text 0\b")
@@ -45,6 +47,10 @@ _MISSING = {
     "/suggest": "This server takes no suggestions.",
     "/translate_file": "This server translates no files here; use `verbatim translate`.",
 }
+
+
+#: The codes of a source and a target language.
+LanguagePair: TypeAlias = tuple[str, str]
 
 
 class Language(TypedDict):
@@ -82,6 +88,7 @@ def add_paths(
     gate: Gate,
     answer: Answer,
     given_up: Callable[[web.Request], GivenUp],
+    echoes: Collection[LanguagePair] = (),
 ) -> None:
     """Adds the paths of LibreTranslate's API.
 
@@ -93,13 +100,20 @@ def add_paths(
         gate: who may ask, and how often.
         answer: function that runs the work of a request in a thread; see `serving.page.Answer`.
         given_up: of a request; returns the function that says whether its client has gone.
+        echoes: pairs of languages whose texts come back as they are where no model has the pair.
     """
+    echoed = {(_normal(source), _normal(target)) for source, target in echoes}
 
     def translate(request: web.Request, body: bytes, seen: Request) -> dict[str, Any]:
         fields = _fields(request.content_type, body)
         gate.enter(_field(fields, "api_key", ""), request.remote or "")
         asked = read(fields)
-        model, source = find_model(registry, asked.source, asked.target)
+        try:
+            model, source = find_model(registry, asked.source, asked.target)
+        except RequestRefused:
+            if (_normal(asked.source), _normal(asked.target)) not in echoed:
+                raise
+            return _response(asked, asked.source, [[text] for text in asked.texts])
         seen.model, seen.texts = model.name, len(asked.texts)
         with model.use() as servable:
             seen.version = servable.version
@@ -146,10 +160,12 @@ def pairs(registry: Registry) -> Iterator[tuple[str, str, ModelVersions]]:
 def languages(registry: Registry) -> list[Language]:
     """Returns all languages of the models: sources with what they are translated into, and targets.
 
-    A target that is nobody's source has no targets of its own.
+    A target that is nobody's source has no targets of its own. The codes have hyphens, as those of
+    LibreTranslate's own server: Weblate searches for them so spelled.
     """
     targets: dict[str, list[str]] = {}
     for source, target, _ in pairs(registry):
+        source, target = (code.replace("_", "-") for code in (source, target))
         into = targets.setdefault(source, [])
         targets.setdefault(target, [])
         if target not in into:
@@ -171,34 +187,61 @@ def language_name(code: str) -> str:
 def find_model(registry: Registry, source: str, target: str) -> tuple[ModelVersions, str]:
     """Returns the model for two languages, and its source language.
 
-    A code that no model has is taken for its language alone: `pt-BR` for `pt`.
+    A code that no model has is taken for its language alone: `pt-BR` for `pt`. A code without a
+    country also stands for the only one that the models have: `pt` for `pt-BR`.
 
     Raises:
-        RequestRefused: INVALID_ARGUMENT, there is none, or "auto" could be several languages.
+        RequestRefused: INVALID_ARGUMENT, there is none, or a code could be several languages.
     """
     known = list(pairs(registry))
-    for wanted_source, wanted_target in _spellings(source, target):
-        fitting = [
-            (model, of_source)
-            for of_source, of_target, model in known
-            if wanted_source in (_normal(of_source), "auto") and _normal(of_target) == wanted_target
-        ]
-        if source.lower() == "auto" and len({of_source for _, of_source in fitting}) > 1:
-            raise invalid(
-                "Several languages are translated into "
-                f"{target}; send the code of the text's language as source, not auto."
-            )
-        if fitting:
-            return fitting[0]
-    offered = ", ".join(f"{one} to {other}" for one, other, _ in known) or "no languages"
-    raise invalid(f"No model translates from {source} to {target}; this server has {offered}.")
+    fitting: dict[tuple[int, int], list[tuple[str, str, ModelVersions]]] = {}
+    for of_source, of_target, model in known:
+        distances = _distance(target, of_target), _distance(source, of_source, "auto")
+        if _OTHER not in distances:
+            fitting.setdefault(distances, []).append((of_source, of_target, model))
+    if not fitting:
+        raise invalid(
+            f"No model translates from {source} to {target}; this server has "
+            f"{_offered(known) or 'no languages'}."
+        )
+    nearest = fitting[min(fitting)]
+    if source.lower() == "auto" and len({of_source for of_source, _, _ in nearest}) > 1:
+        raise invalid(
+            "Several languages are translated into "
+            f"{target}; send the code of the text's language as source, not auto."
+        )
+    if len({(_normal(one), _normal(other)) for one, other, _ in nearest}) > 1:
+        raise invalid(
+            f"From {source} to {target} could be {_offered(nearest)}; send the whole codes."
+        )
+    of_source, _, model = nearest[0]
+    return model, of_source
 
 
-def _spellings(source: str, target: str) -> Iterator[tuple[str, str]]:
-    """Yields the codes as they are, then with one and both cut to the language alone."""
-    for of_target in dict.fromkeys((_normal(target), _normal(target).partition("-")[0])):
-        for of_source in dict.fromkeys((_normal(source), _normal(source).partition("-")[0])):
-            yield of_source, of_target
+def _distance(asked: str, offered: str, any_code: str | None = None) -> int:
+    """Returns how far a code is from one that a model has; `_OTHER` if it is another language."""
+    asked, offered = _normal(asked), _normal(offered)
+    if asked in (offered, any_code):
+        return 0
+    if offered == asked.partition("-")[0]:
+        return 1
+    return 2 if asked == offered.partition("-")[0] else _OTHER
+
+
+def _offered(known: Sequence[tuple[str, str, ModelVersions]]) -> str:
+    return ", ".join(dict.fromkeys(f"{one} to {other}" for one, other, _ in known))
+
+
+def read_pair(text: str) -> LanguagePair:
+    """Returns the pair of languages of an option, such as `en,de`.
+
+    Raises:
+        ServeError: it names no two languages.
+    """
+    codes = [code.strip() for code in text.split(",")]
+    if len(codes) != 2 or not all(codes):
+        raise ServeError(f"A pair of languages is two codes such as en,de; got {text!r}.")
+    return codes[0], codes[1]
 
 
 def _normal(code: str) -> str:

@@ -15,6 +15,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+import serving.lean_tensorflow  # noqa: F401  (before whatever imports TensorFlow)
+
+# isort: split
 import grpc
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
@@ -84,6 +87,13 @@ class Model(TextModel):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    @property
+    def languages(self) -> tuple[str, str] | None:
+        """The codes of its source and target language; None for a model that does not say so."""
+        model, version = self._registry.find(model_pb2.ModelSpec())
+        with model.use(version) as servable:
+            return servable.languages
 
     def close(self) -> None:
         """Frees the model's memory after the last call that other threads wait for."""

@@ -6,26 +6,21 @@ import gc
 import logging
 import os
 import pathlib
-import re
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import grpc
 
-from serving import processors
+from serving import memory
 from serving.batching import Batching
 from serving.errors import RequestRefused, ServeError, invalid
 from serving.human_sentence import human_sentence
 from serving.model_config import LATEST_VERSION, VersionPolicy
 from serving.servable import MODEL_FILE, Servable
-from serving.warm_up_log import progress_of
+from serving.version_folders import Fingerprint, fingerprint_of, numbered_folders
+from serving.warm_up import WarmUp, WarmUpsBehind
 
 logger = logging.getLogger(__name__)
-
-WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
-_MAX_VERSION = 2**63 - 1
-# Names, sizes and times of files.
-_Fingerprint = tuple[tuple[str, int, int], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +64,9 @@ class ModelVersions:
         policy: the `VersionPolicy`; by default the latest version is served.
         labels: label to version.
         batching: see `Servable`.
-        warms_up: whether a version runs its warm-up requests before it answers.
+        warms_up: whether a version runs its warm-up requests. The first versions answer after one
+            of them, and run the others meanwhile; later versions replace one that answers, and run
+            all of them before.
 
     Raises:
         ServeError: the folder does not exist or holds no version with a SavedModel.
@@ -98,9 +95,10 @@ class ModelVersions:
         self._loaded: dict[int, _Loaded] = {}
         self._states: dict[int, VersionState] = {}
         # Fingerprints of files that could not be loaded.
-        self._failed: dict[int, _Fingerprint] = {}
+        self._failed: dict[int, Fingerprint] = {}
+        self._behind = WarmUpsBehind()
         # At the last poll.
-        self._seen: dict[int, _Fingerprint] = {}
+        self._seen: dict[int, Fingerprint] = {}
         if not self.base.is_dir():
             raise ServeError(f"The model folder {self.base} does not exist.")
         versions = self._versions_on_disk()
@@ -179,7 +177,7 @@ class ModelVersions:
                 that answers.
         """
         with self._changing:
-            self._load_missing()
+            self._load_missing(answers_early=True)
             if not self._loaded:
                 errors = "; ".join(
                     f"version {state.version}: {state.error or 'its folder is gone'}"
@@ -218,7 +216,7 @@ class ModelVersions:
                 if version in self._loaded:
                     chosen.append(version)
                     continue
-                fingerprint = self._seen[version] = _fingerprint(path)
+                fingerprint = self._seen[version] = fingerprint_of(path)
                 if self._failed.get(version) == fingerprint:
                     continue
                 # Not the same as at the last poll: the files are still being written. An older
@@ -241,13 +239,13 @@ class ModelVersions:
         """Returns the loaded versions that the policy allows."""
         return [version for version in self._loaded if self.policy.allows(version)]
 
-    def _load_missing(self) -> None:
+    def _load_missing(self, answers_early: bool = False) -> None:
         """Loads the latest versions that can be loaded, until the policy has enough of them."""
         for version, path in self._candidates():
             if self._has_enough(self._allowed()):
                 return
             if version not in self._loaded:
-                self._load(version, path, _fingerprint(path))
+                self._load(version, path, fingerprint_of(path), answers_early)
 
     def _chosen(self) -> list[int]:
         """Returns the loaded versions that the policy and the folder have."""
@@ -271,17 +269,7 @@ class ModelVersions:
 
     def _versions_on_disk(self) -> dict[int, pathlib.Path]:
         """Returns number to folder of the versions that the policy allows, the latest first."""
-        try:
-            entries = [
-                path for path in self.base.iterdir() if re.fullmatch(r"[0-9]{1,19}", path.name)
-            ]
-        except OSError:
-            return {}
-        numbered = {
-            int(path.name): path
-            for path in entries
-            if path.is_dir() and int(path.name) <= _MAX_VERSION
-        }
+        numbered = numbered_folders(self.base)
         return {
             version: numbered[version]
             for version in sorted(numbered, reverse=True)
@@ -295,21 +283,30 @@ class ModelVersions:
             if (path / MODEL_FILE).is_file()
         ]
 
-    def _load(self, version: int, path: pathlib.Path, fingerprint: _Fingerprint) -> bool:
-        """Loads and warms up one version and lets it answer; returns whether that succeeded."""
+    def _load(
+        self,
+        version: int,
+        path: pathlib.Path,
+        fingerprint: Fingerprint,
+        answers_early: bool = False,
+    ) -> bool:
+        """Loads one version and lets it answer; returns whether that succeeded.
+
+        Args:
+            answers_early: whether it answers before it is warm.
+        """
         self._set_state(version, "LOADING")
         logger.info("Loading %s version %d from %s.", self.name, version, path)
-        servable = None
+        servable = warm_up = None
         try:
             servable = Servable(path, version, self._batching)
-            if self._warms_up and (path / WARMUP_FILE).is_file():
-                # All cores while no client waits for an answer; one core while other versions
-                # answer.
-                threads = 1 if self._loaded else processors.cores()
-                servable.warm_up(
-                    path / WARMUP_FILE, threads, progress_of(self.name, version, logger)
-                )
-            if _fingerprint(path) != fingerprint:
+            if self._warms_up:
+                warm_up = WarmUp(servable, path, self.name)
+                warm_up.run_first()
+                if not answers_early:
+                    # One core: the others are for clients.
+                    warm_up.run_rest(1)
+            if fingerprint_of(path) != fingerprint:
                 raise ValueError("its files changed while it was loaded")
         # Whatever error a new version has, the old one must keep answering.
         except Exception as error:
@@ -330,11 +327,18 @@ class ModelVersions:
             logger.debug("The failure in full:", exc_info=True)
             return False
         self._failed.pop(version, None)
+        memory.give_back()
         with self._lock:
             self._loaded[version] = _Loaded(servable)
             self._states[version] = VersionState(version, "AVAILABLE")
         logger.info("%s version %d is available.", self.name, version)
+        if warm_up and answers_early:
+            self._behind.start(warm_up, self.use(version), lambda: version in self._loaded)
         return True
+
+    def stop_warming_up(self, seconds: float) -> None:
+        """Ends the warm-up of versions that answer, and waits so long for what XLA compiles."""
+        self._behind.stop(seconds)
 
     def _retire_all_but(self, versions: Collection[int]) -> None:
         """Retires what is loaded and not among these; if these are none, everything stays."""
@@ -380,14 +384,3 @@ class ModelVersions:
     def _set_state(self, version: int, state: str, error: str = "") -> None:
         with self._lock:
             self._states[version] = VersionState(version, state, error)
-
-
-def _fingerprint(path: pathlib.Path) -> _Fingerprint:
-    """Returns what changes while a folder is written: names, sizes and times of all its files."""
-    facts = []
-    for folder, _, names in os.walk(path):
-        for name in names:
-            with contextlib.suppress(OSError):
-                stat = os.stat(os.path.join(folder, name))
-                facts.append((os.path.join(folder, name), stat.st_size, stat.st_mtime_ns))
-    return tuple(sorted(facts))

@@ -110,6 +110,11 @@ class Registry:
         for model in self.models.values():
             model.unload()
 
+    def stop_warming_up(self, seconds: float) -> None:
+        """Ends the warm-up of models that answer, and waits so long for what XLA compiles."""
+        for model in self.models.values():
+            model.stop_warming_up(seconds)
+
     def poll(self) -> None:
         """Checks every folder once for new versions."""
         for model in list(self.models.values()):

@@ -10,7 +10,7 @@ import functools
 import inspect
 import ssl
 import threading
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any, TypedDict, TypeVar
 
 import grpc
@@ -89,6 +89,7 @@ class RestServer:
         host, port: where to listen; port 0 chooses a free one.
         access: who may use LibreTranslate's API and have files translated, and how often.
         files: translates the files that the web page sends; None refuses them.
+        echoes: as in `ServerSettings`.
         grpc_port: the port of gRPC, which the web page names.
         max_workers: how many requests run at the same time; more wait.
         ssl_context: for TLS; None is no TLS.
@@ -110,6 +111,7 @@ class RestServer:
         *,
         access: Access = OPEN,
         files: FileTranslator | None = None,
+        echoes: Collection[libre_translate.LanguagePair] = (),
         grpc_port: int = 0,
         max_workers: int = 8,
         ssl_context: ssl.SSLContext | None = None,
@@ -142,7 +144,7 @@ class RestServer:
             application, registry, limits, gate, files, self._answer, _whether_given_up
         )
         libre_translate.add_paths(
-            application, registry, limits, gate, self._answer, _whether_given_up
+            application, registry, limits, gate, self._answer, _whether_given_up, echoes
         )
         application.router.add_route("*", "/{path:.*}", self._not_found)
         self._loop = asyncio.new_event_loop()

@@ -3,28 +3,32 @@
 It does not deal with folders, changing versions, or the network.
 """
 
-import concurrent.futures
 import functools
 import json
 import logging
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from serving import lean_tensorflow  # before whatever imports TensorFlow
+
+# isort: split
 import grpc
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  (registers the ops that exported models use)
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
-from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+from tensorflow_serving.apis import predict_pb2
 
 from serving.batching import Arrays, Batcher, Batching, GivenUp, can_batch, waits
 from serving.errors import RequestRefused, invalid
 from serving.human_sentence import human_sentence
 from serving.limits import Limits
 from serving.tensor_protos import decode, encode
+
+# Exported models use them.
+lean_tensorflow.register_text_operations()
 
 DEFAULT_SIGNATURE = "serving_default"
 MODEL_FILE = "saved_model.pb"
@@ -129,46 +133,6 @@ class Servable:
     def close(self) -> None:
         """Frees the version's memory; it must not be used afterwards."""
         self._session.close()
-
-    def warm_up(
-        self,
-        path: str | os.PathLike[str],
-        threads: int = 1,
-        advance: Callable[[int, int], None] = lambda done, total: None,
-    ) -> int:
-        """Runs the requests that came with the model, so that no client waits for compilation.
-
-        Args:
-            path: a TFRecord file of `PredictionLog`; entries other than Predict are skipped.
-            threads: how many requests are run at the same time; each compiles on a core of its own.
-            advance: called before the first and after each request, with how many have been run and
-                how many there are.
-
-        Returns:
-            How many requests were run.
-
-        Raises:
-            Exception: a record cannot be read, or the model refuses it.
-        """
-        records = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
-        logs = [prediction_log_pb2.PredictionLog.FromString(record) for record in records]
-        requests = [
-            log.predict_log.request for log in logs if log.WhichOneof("log_type") == "predict_log"
-        ]
-        total = len(requests)
-        run = functools.partial(self.predict, limits=None)
-        advance(0, total)
-        # The first runs alone: with it the session prepares the graph. Several at once would each
-        # prepare it.
-        for request in requests[:1]:
-            run(request)
-            advance(1, total)
-        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-            # The longest request is written last and begins first, so that no thread is left alone
-            # with it at the end. The loop raises the exception of a request that fails.
-            for done, _ in enumerate(pool.map(run, requests[:0:-1]), 2):
-                advance(done, total)
-        return total
 
     def predict(
         self,

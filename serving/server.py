@@ -20,6 +20,9 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import serving.lean_tensorflow  # noqa: F401  (before whatever imports TensorFlow)
+
+# isort: split
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
@@ -128,6 +131,7 @@ class ModelServer:
                     settings.rest_port,
                     access=settings.access,
                     files=settings.files,
+                    echoes=settings.echoes,
                     grpc_port=self.port,
                     max_workers=settings.max_workers,
                     ssl_context=settings.tls.ssl_context() if settings.tls else None,
@@ -189,6 +193,7 @@ class ModelServer:
         if self._rest:
             self._rest.stop(grace_seconds)
         stopped.wait()
+        self.registry.stop_warming_up(grace_seconds)
         if self._started:
             # Loading a version cannot be interrupted; the thread is a daemon and ends after it.
             self._poller.join(timeout=grace_seconds)

@@ -24,6 +24,8 @@ class ServerSettings:
         limits: how much one request may ask for.
         access: who may use LibreTranslate's API and have files translated, and how often.
         files: translates the files that the web page sends; None refuses them.
+        echoes: pairs of languages whose texts LibreTranslate's API gives back as they are where no
+            model has the pair. Weblate tests a new service with English and German.
         batching: how requests that arrive together are batched; None answers each by itself.
         max_workers: how many requests are answered at the same time, for gRPC and for REST; more
             wait. With `batching` these are the requests that can come together, so set it high.
@@ -41,6 +43,7 @@ class ServerSettings:
     limits: Limits = Limits()
     access: Access = OPEN
     files: FileTranslator | None = None
+    echoes: tuple[tuple[str, str], ...] = ()
     batching: Batching | None = None
     max_workers: int = 8
     max_waiting: int = 256

@@ -27,7 +27,7 @@ def main() -> int:
         extra = "request" if sys.argv[1:2] == ["request"] else "pipeline"
         print(
             f"verbatim: the package '{package}' is not installed; this command needs the extra "
-            f"'{extra}': pip install 'verbatim-text[{extra}]'.",
+            f"'{extra}': pip install 'path/to/verbatim[{extra}]', a checkout of Verbatim.",
             file=sys.stderr,
         )
         return 1

@@ -102,7 +102,7 @@ def test_the_command_says_which_extra_it_lacks(installed, arguments, package, ex
     assert done.returncode == 1 and done.stdout == ""
     assert re.fullmatch(
         rf"verbatim: the package '{package}' is not installed; this command needs the extra "
-        rf"'{extra}': pip install 'verbatim-text\[{extra}\]'\.\n",
+        rf"'{extra}': pip install 'path/to/verbatim\[{extra}\]', a checkout of Verbatim\.\n",
         done.stderr,
     ), done.stderr
 

@@ -1,12 +1,13 @@
 """What the README and the pages under docs/ show, works."""
 
+import ast
 import pathlib
 import re
 import shlex
 
 import pytest
 
-from pipeline.commands import main
+from pipeline.commands import main, run
 from pipeline.recipes import loading
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
@@ -80,6 +81,23 @@ def test_the_commands_parse():
         words = line.split("verbatim ", 1)[1].partition(">>")[0].rstrip(" &")
         arguments = shlex.split(words, comments=True)
         assert main._parser(arguments).parse_args(arguments).command
+
+
+def test_the_airflow_dag_runs_commands_of_ours():
+    """Airflow itself is not installed here; the page says with which version the DAG was run."""
+    page = DOCS / "guides" / "scheduling.md"
+    (block,) = code_blocks("python", page)
+    operators = [
+        {keyword.arg: keyword.value for keyword in node.keywords}
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "BashOperator"
+    ]
+    assert operators
+    for operator in operators:
+        program, *arguments = shlex.split(ast.literal_eval(operator["bash_command"]))
+        assert program.endswith("/verbatim")
+        assert main._parser(arguments).parse_args(arguments).command is run
+        assert ast.literal_eval(operator["skip_on_exit_code"]) == run.NOT_BLESSED
 
 
 def test_options_that_pages_describe_exist():

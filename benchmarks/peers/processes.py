@@ -266,3 +266,10 @@ def memory_of(process: int | str, line: str) -> int:
     status = pathlib.Path(f"/proc/{process}/status").read_text()
     match = re.search(rf"{line}:\s+(\d+)", status)
     return int(match[1]) * 1024 if match else 0
+
+
+def cpu_seconds_of(process: int | str) -> float:
+    """Returns how long the threads of a process have worked, in the program and in the system."""
+    # The second field is the command in parentheses, which may hold spaces.
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 
-from benchmarks.peers.processes import memory_of
+from benchmarks.peers.processes import cpu_seconds_of, memory_of
 from pipeline.export import served_model
 from serving import protos
 
@@ -60,6 +60,7 @@ class Server:
     Attributes:
         address: `host:port`.
         folder: the model folder, to push versions to.
+        started: when the process began, by `time.perf_counter`.
     """
 
     def __init__(self, version: pathlib.Path, *options: str) -> None:
@@ -79,6 +80,7 @@ class Server:
             "0",
             *options,
         ]
+        self.started = time.perf_counter()
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self._log, text=True
         )
@@ -104,6 +106,14 @@ class Server:
     def memory(self) -> float:
         """Returns the resident memory of the server, in MiB."""
         return memory_of(self._process.pid, "VmRSS") / 2**20
+
+    def peak_memory(self) -> float:
+        """Returns the most memory that the server ever had resident, in MiB."""
+        return memory_of(self._process.pid, "VmHWM") / 2**20
+
+    def cpu_seconds(self) -> float:
+        """Returns how long the server's threads have worked."""
+        return cpu_seconds_of(self._process.pid)
 
     def is_running(self) -> bool:
         """Whether its process has not ended."""

@@ -32,6 +32,7 @@ from benchmarks.tables import measured as tables
 from serving import processors
 from serving.limits import Limits
 from serving.servable import Servable
+from serving.warm_up import WarmUp
 
 CLIENTS, BATCH = 64, 32
 # In the process that computes batches side by side.
@@ -86,7 +87,9 @@ def direct_rate(servable: Servable, texts: Sequence[str], at_once: int = 1) -> f
 def load(model: pathlib.Path) -> Servable:
     """Returns a version of a model, warmed up."""
     servable = Servable(model, 1)
-    servable.warm_up(model / "assets.extra" / "tf_serving_warmup_requests")
+    warm_up = WarmUp(servable, model, model.name)
+    warm_up.run_first()
+    warm_up.run_rest(1)
     return servable
 
 

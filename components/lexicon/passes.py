@@ -19,6 +19,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 from tfx.dsl.io import fileio
 
+from components.example_texts import parse_texts
 from components.untyped_in_beam import untyped_in_beam
 from pipeline.features.vocabulary_files import SIDES, counted_as, read_counts
 from pipeline.lexicons import alignment_files
@@ -91,10 +92,7 @@ class MakeLinks(beam.DoFn):
     @untyped_in_beam
     def process(self, serialized: Sequence[bytes]) -> Iterator[list[str]]:
         """Links one batch."""
-        import tensorflow as tf
-
-        features = {side: tf.io.FixedLenFeature([], tf.string) for side in SIDES}
-        parsed = tf.io.parse_example(tf.constant(serialized), features)
+        parsed = parse_texts(serialized, SIDES)
         words = [
             [[ids[token] for token in row] for row in tokenizer.tokenize(parsed[side]).to_list()]
             for side, tokenizer, ids in zip(SIDES, self._tokenizers, self._ids)

@@ -13,6 +13,7 @@ from tfx.proto import example_gen_pb2
 from tfx.types import component_spec, standard_artifacts, standard_component_specs
 from tfx.types.experimental import simple_artifacts
 
+from components.artifacts import REJECTS_KEY
 from components.parallel_text_example_gen import driver, executor
 from pipeline.readers.files import resolve_data_path, split_base
 from pipeline.readers.planning import aligned_partners, readable_patterns
@@ -36,7 +37,7 @@ class ParallelTextExampleGenSpec(types.ComponentSpec):
     # have to be an import path of one package and one class.
     OUTPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {
         **standard_component_specs.FileBasedExampleGenSpec.OUTPUTS,
-        executor.REJECTS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
+        REJECTS_KEY: component_spec.ChannelParameter(type=simple_artifacts.File),
     }
 
 
@@ -111,7 +112,7 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
                     if longest_test and data.test_files
                     else {}
                 ),
-                executor.REJECTS_KEY: types.Channel(type=simple_artifacts.File),
+                REJECTS_KEY: types.Channel(type=simple_artifacts.File),
             }
         )
         # Not FileBasedExampleGen.__init__, which builds a spec without the rejects.

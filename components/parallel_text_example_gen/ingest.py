@@ -3,7 +3,7 @@
 import collections
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import apache_beam as beam
 import tensorflow as tf
@@ -14,7 +14,7 @@ from components.parallel_text_example_gen.duplicates import KeepFirst
 from components.untyped_in_beam import untyped_in_beam
 from pipeline.readers import DataError
 from pipeline.readers.formats import read_unit
-from pipeline.readers.input_plan import InputPlan, InputUnit
+from pipeline.readers.input_plan import InputUnit
 from pipeline.readers.records import Pair, Reject, format_reject, reason_kind
 from pipeline.readers.splits import SPLITS, divided_shares, split_of
 from pipeline.recipes.sections import DataConfig
@@ -34,22 +34,23 @@ _Pair: TypeAlias = tuple[str, str, str, int, tuple[str, ...]]
 
 
 class Ingest(beam.PTransform):
-    """Reads a plan's units, one worker each, and rejects duplicates over all of them.
+    """Reads units of data, one worker each, and rejects duplicates over all of them.
 
     Applied to a pipeline it returns `(splits, rejected, tally)`: a dict from split name to
     serialized tf.Examples, the lines of `rejects.tsv`, and JSON lines `[what, which, count]`.
     """
 
     def __init__(
-        self, plan: InputPlan, config: DataConfig, folder: str, longest_test: int | None = None
+        self, units: Sequence[Any], read: beam.DoFn, config: DataConfig, folder: str
     ) -> None:
-        """Takes a plan, its data section, and a folder for what `KeepFirst` exchanges.
+        """Takes the units, their reader, the data section, and a folder for `KeepFirst`.
 
-        `longest_test` is as in `read_unit`.
+        The reader yields tuples (source, target, file, line, features, split), and tuples (file,
+        line, reason, text, split) on the side `REJECTED`.
         """
         super().__init__()
-        self._longest_test = longest_test
-        self._plan = plan
+        self._units = units
+        self._read = read
         self._config = config
         self._folder = folder
 
@@ -61,12 +62,9 @@ class Ingest(beam.PTransform):
         config = self._config
         read = (
             pipeline
-            | "Units" >> beam.Create(list(self._plan.units))
+            | "Units" >> beam.Create(list(self._units))
             | "Spread" >> beam.Reshuffle()
-            | "Read"
-            >> beam.ParDo(_ReadUnit(config, self._longest_test)).with_outputs(
-                REJECTED, main="pairs"
-            )
+            | "Read" >> beam.ParDo(self._read).with_outputs(REJECTED, main="pairs")
         )
         pairs, rejects = read.pairs, [read[REJECTED]]
         # Each branch is counted before the branches are joined: if Flatten is not fused, all of its
@@ -140,10 +138,13 @@ class _Tally(beam.DoFn):
             yield WindowedValue(item, GlobalWindow().max_timestamp(), [GlobalWindow()])
 
 
-class _ReadUnit(beam.DoFn):
-    """An `InputUnit` to pairs, and rejects on the side."""
+class ReadUnit(beam.DoFn):
+    """An `InputUnit` to pairs, and rejects on the side.
 
-    def __init__(self, config: DataConfig, longest_test: int | None) -> None:
+    `longest_test` is as in `read_unit`.
+    """
+
+    def __init__(self, config: DataConfig, longest_test: int | None = None) -> None:
         super().__init__()
         self._config = config
         self._longest_test = longest_test

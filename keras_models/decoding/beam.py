@@ -7,7 +7,7 @@ from keras_models.decoding.actions import span_lengths
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
 from keras_models.decoding.ranking import top_k
 from keras_models.decoding.rules import Rules
-from keras_models.decoding.search_arguments import checked_source
+from keras_models.decoding.search_arguments import checked_output, checked_source
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
 # Sizes are multiplied out rather than written as -1, so that static sizes stay static and loop
@@ -282,7 +282,7 @@ class _Search:
         rules, beam_size = self.rules, self.beam_size
         shape = ops.shape(running["last"])[:2]
         last = ops.reshape(running["last"], (-1,))
-        output = self.step(last, carry, index)
+        output = checked_output("beam_search", self.step(last, carry, index), self.rules)
         ledger = {name: _fold(running[name]) for name in self.ledger}
         log_probs = self.constrain(output, last, ledger, _fold(running["tokens"]), index)
         made = running["choices"] + rules.chooses(running["last"]) if rules.counts_choices else None

@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
 from keras_models.decoding.rules import Rules
-from keras_models.decoding.search_arguments import checked_source
+from keras_models.decoding.search_arguments import checked_output, checked_source
 
 
 def greedy_search(
@@ -81,7 +81,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         return ops.logical_and(index <= max_length, ops.logical_not(ops.all(state["ended"])))
 
     def body(index, state, carry):
-        output = step(state["last"], carry, index)
+        output = checked_output("greedy_search", step(state["last"], carry, index), rules)
         owes = {name: state[name] for name in ledger}
         log_probs = constrain(output, state["last"], owes, state["tokens"], index)
         action = choose(log_probs, index)

@@ -119,7 +119,8 @@ class CopyHead(keras.layers.Layer):
         try:
             given = signature.bind_partial(*arguments, **known).arguments
         except TypeError:
-            given = {}
+            # Too many, or of an unknown name: `call` says so.
+            return super().__call__(*arguments, **keywords)
         self.check_arguments(given)
         return super().__call__(*arguments, **keywords)
 

@@ -6,8 +6,9 @@ import inspect
 from keras import ops
 
 from keras_models import debugging
-from keras_models.argument_shapes import check_axes, shape_of
+from keras_models.argument_shapes import check_axes, check_integers, shape_of
 
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _STEPS = ("batch", "target_length")
 _SOURCE = ("batch", "source_length")
 
@@ -28,6 +29,7 @@ CALL_AXES = {
     "span_starts": _STEPS,
     "span_lengths": _STEPS,
 }
+_IDS = ("source_extended_ids", "targets", "lexicon_ids", "span_starts", "span_lengths")
 # Axes in the dicts that a body passes to its head; a decoding step has no axis of steps.
 _STATE_AXES = {
     name: ("hidden_size", "embedding_size", "state_size", "context_size", "source_length")[index]
@@ -56,7 +58,12 @@ _BUILT = {
 def check_call(head, arguments):
     """Checks the arguments of a head's `call`, by name."""
     owner = type(head).__name__
+    for name, parameter in inspect.signature(head.call).parameters.items():
+        needed = parameter.default is parameter.empty and parameter.kind in _NAMED
+        if needed and arguments.get(name) is None:
+            raise ValueError(f"{owner} needs {name}: pass {name}=.")
     arguments = {name: arguments.get(name) for name in CALL_AXES}
+    check_integers(owner, arguments, _IDS)
     built = _built_sizes(head)
     sizes = check_axes(owner, arguments, CALL_AXES, {axis: size for axis, size in built.values()})
     _check_given(owner, arguments, built)
@@ -97,6 +104,7 @@ def check_state(head, state, memory, targets=None, labels=None):
     check_axes(owner, memory, _MEMORY_AXES, sizes)
     labels = labels or {}
     given = {"targets": targets, **labels}
+    check_integers(owner, {**given, **memory}, ("targets", "extended_ids", "lexicon_ids"))
     check_axes(owner, given, dict.fromkeys(given, _STEPS), sizes)
     ids = {
         "source_extended_ids": memory.get("extended_ids"),

@@ -28,7 +28,7 @@ def import_keras_hub():
     except ImportError as error:
         raise ImportError(
             "The body 'keras_hub' needs the package keras-hub, which is not installed: "
-            "pip install 'verbatim-text[hub]'."
+            "pip install 'path/to/verbatim[hub]'."
         ) from error
     return keras_hub
 

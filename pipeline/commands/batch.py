@@ -59,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
     # It imports Beam, too.
     from pipeline.commands import batch_pipeline
 
+    if not whole_files.is_remote(options.model) and not os.path.isdir(options.model):
+        raise CommandError(f"The model folder {options.model} does not exist.")
     model_folders.check(options.model)
     output.check_writable(options.json)
     if options.attempts < 1:
@@ -124,7 +126,7 @@ def _format(path: str, options: argparse.Namespace) -> str:
     if options.format != "auto":
         return str(options.format)
     bare = path.removesuffix(".gz")
-    known = {suffix for one in FORMATS.values() for suffix in one.suffixes}
+    known = {suffix for one in FORMATS.values() for suffix in (*one.suffixes, *one.refused)}
     return format_of(bare) if os.path.splitext(bare)[1].lower() in known else "text"
 
 

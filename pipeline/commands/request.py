@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from serving.client import Client, Score
     from serving.glossary import Glossary
 
+# In seconds. A server compiles its models before it answers.
+_TIMEOUT, _TIMEOUT_OF_START = 30.0, 600.0
+
 
 def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     """Adds the command's parser; returns it."""
@@ -38,9 +41,9 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--timeout",
         type=float,
-        default=30.0,
         metavar="SECONDS",
-        help="for a request and its retries (default: 30)",
+        help=f"for a request and its retries (default: {_TIMEOUT}, with --wait "
+        f"{_TIMEOUT_OF_START})",
     )
     parser.add_argument(
         "--attempts",
@@ -108,10 +111,13 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError("--tags are for models of pairs: a language model takes none.")
     files = (options.tls_ca, options.tls_key, options.tls_certificate)
     credentials = tls.client_credentials(*files) if options.tls or any(files) else None
+    timeout = _TIMEOUT_OF_START if options.wait else _TIMEOUT
+    if options.timeout is not None:
+        timeout = options.timeout
     with Client(
         options.address,
         model=options.model,
-        timeout=options.timeout,
+        timeout=timeout,
         credentials=credentials,
         attempts=options.attempts,
         batch_size=options.batch_size,

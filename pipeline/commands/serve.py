@@ -97,6 +97,14 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         "(default: no limit)",
     )
     parser.add_argument(
+        "--echo",
+        action="append",
+        default=[],
+        metavar="SOURCE,TARGET",
+        help="LibreTranslate's API gives texts of this pair of languages back as they are, where "
+        "no model has the pair: en,de is what Weblate tests a new service with",
+    )
+    parser.add_argument(
         "--request-log",
         metavar="FILE",
         help="append one line of JSON per request ('-': standard error)",
@@ -123,7 +131,7 @@ def _serve(options: argparse.Namespace) -> None:
         except ValueError as error:
             raise CommandError(f"--threads-per-batch cannot be used: {error}") from None
     from pipeline.documents.file_translator import DocumentTranslator
-    from serving import access, tls
+    from serving import access, libre_translate, tls
     from serving.model_config import read_config_file
     from serving.server import ServerSettings, serve
 
@@ -141,6 +149,7 @@ def _serve(options: argparse.Namespace) -> None:
             rest_port=options.rest_port,
             tls=tls.of_files(options.tls_key, options.tls_certificate, options.tls_client_ca),
             access=access.of_file(options.api_keys, options.requests_per_minute),
+            echoes=tuple(libre_translate.read_pair(pair) for pair in options.echo),
             files=DocumentTranslator() if options.rest_port is not None else None,
             batching=batching,
             max_workers=workers,

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from pipeline.commands import arguments, files, model_folders, output, translated
+from pipeline.commands import arguments, files, model_folders, output, review, translated
 from pipeline.commands.command_error import CommandError
 from pipeline.common import progress
 from pipeline.documents.columns import ColumnNames
@@ -80,7 +80,8 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--review",
         metavar="FILE",
-        help="write a CSV table of all texts, those whose translation is most doubtful first",
+        help="write all texts, those whose translation is most doubtful first: an XLIFF file if "
+        "its suffix is .xlf or .xliff, otherwise a CSV table",
     )
     arguments.add_glossary_argument(parser)
     arguments.add_json_argument(parser)
@@ -91,8 +92,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
     model_folders.check(options.model)
     output.check_writable(options.json, options.review)
-    if options.review == "-":
-        raise CommandError("--review needs a file: name one, such as review.csv.")
+    review.check(options.review)
     if options.output == options.json == "-":
         raise CommandError("--output and --json both name standard output: give --json a file.")
     glossary = arguments.read_glossary(options)
@@ -103,6 +103,7 @@ def run(options: argparse.Namespace) -> int:
         outcomes = answer_texts(model, texts, options.n_best, glossary) if texts else {}
         seconds = time.monotonic() - started
         metadata = model.metadata()
+        languages = _languages(options, model)
     note = note_of(metadata.name, metadata.version)
     shown = translated.Shown.of(options)
     chosen = [choose(job.document, outcomes) for job in jobs]
@@ -116,10 +117,8 @@ def run(options: argparse.Namespace) -> int:
     for job, content in zip(jobs, contents):
         files.write_content(job.target, content)
     if options.review:
-        review = translated.review(
-            [(job.source, job.document, of) for job, (_, of) in zip(jobs, chosen)]
-        )
-        files.write_content(options.review, review)
+        of_documents = [(job.source, job.document, of) for job, (_, of) in zip(jobs, chosen)]
+        files.write_content(options.review, review.content(options.review, of_documents, languages))
     facts = [
         {
             "input": job.source,
@@ -143,6 +142,14 @@ def run(options: argparse.Namespace) -> int:
     )
     translated.refuse(facts)
     return 0
+
+
+def _languages(options: argparse.Namespace, model: "Model") -> review.Languages:
+    """Returns the model's languages; the target is the one that the user names, if any."""
+    source, target = model.languages or ("", "")
+    if named := options.target_language:
+        target = files.language_of(named, "")
+    return review.Languages(source, target)
 
 
 def _loaded(folder: str) -> "Model":
@@ -170,7 +177,8 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
     if several and options.output == "-":
         raise CommandError("Several files cannot be written to standard output: name a folder.")
     if into_folder and not os.path.isdir(options.output):
-        raise CommandError(f"There is no folder {options.output}: make it first.")
+        what = "Several files are written to a folder, but there" if several else "There"
+        raise CommandError(f"{what} is no folder {options.output}: make it first.")
     jobs: list[_Job] = []
     for path in options.file:
         target = options.output

@@ -1,12 +1,9 @@
 """What a command says about the translations of documents: records, counts, and refusals."""
 
 import argparse
-import csv
 import dataclasses
-import io
-import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands import output
@@ -75,37 +72,6 @@ def records(document: Document, outcomes: Sequence[Outcome], shown: Shown) -> by
         records.append(record)
     records.sort(key=lambda record: int(record["line"]))
     return "".join(output.json_line(record) + "\n" for record in records).encode("utf-8")
-
-
-def review(documents: Iterable[tuple[str, Document, Sequence[Outcome]]]) -> bytes:
-    """Returns a CSV table of all texts of documents, the most doubtful translations first.
-
-    Args:
-        documents: (path, document, the outcome of each of its segments).
-    """
-    rows: list[tuple[float, list[str | int]]] = []
-    for path, document, outcomes in documents:
-        for line, reason in document.problems:
-            rows.append((-math.inf, [path, line, "", "", "", reason]))
-        for segment, outcome in zip(document.segments, outcomes):
-            doubt, told = -math.inf, ["", "", outcome.reason]
-            if not outcome.reason:
-                answer = outcome.answers[0]
-                doubt, told = answer.score, [answer.text, f"{answer.score:.4f}", _note(answer)]
-            rows.append((doubt, [path, segment.line, segment.text, *told]))
-    rows.sort(key=lambda row: row[0])
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["file", "line", "source", "target", "score", "note"])
-    writer.writerows(cells for _, cells in rows)
-    return table.getvalue().encode("utf-8")
-
-
-def _note(answer: "Answer") -> str:
-    notes = [f"{answer.parts} sentences"] if answer.parts > 1 else []
-    if answer.tokens_dropped:
-        notes.append(f"{answer.tokens_dropped} tokens cut off")
-    return ", ".join(notes)
 
 
 def _output(answer: "Answer", shown: Shown) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class Format:
 
     Attributes:
         suffixes: those of its files.
+        refused: those of files of its kind that are refused, with what to do instead.
         read: function of a path for messages, the file's content, and options.
         has_one_language: whether a file has the texts of one language, so that translations are a
             file of their own.
@@ -37,6 +38,7 @@ class Format:
     suffixes: tuple[str, ...]
     read: Callable[[str, bytes, Options], Document]
     has_one_language: bool = False
+    refused: tuple[str, ...] = ()
 
 
 def _fluent(path: str, content: bytes, options: Options) -> Document:
@@ -68,7 +70,9 @@ FORMATS = {
         lambda path, content, options: JsonLinesDocument(path, content, options.columns),
     ),
     "gettext": Format(
-        (".po", ".pot", ".mo"), lambda path, content, options: PoDocument(path, content)
+        (".po", ".pot"),
+        lambda path, content, options: PoDocument(path, content),
+        refused=(".mo",),
     ),
     "android": Format((".xml",), AndroidDocument, True),
     "xliff": Format((".xlf", ".xliff"), XliffDocument),
@@ -92,7 +96,7 @@ def format_of(path: str) -> str:
     """
     suffix = os.path.splitext(path)[1].lower()
     for name, one in FORMATS.items():
-        if suffix in one.suffixes:
+        if suffix in (*one.suffixes, *one.refused):
             return name
     known = ", ".join(suffix for one in FORMATS.values() for suffix in one.suffixes)
     raise DocumentError(

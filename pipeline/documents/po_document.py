@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from pipeline.documents.document import Document, DocumentError, Segment
@@ -20,7 +21,10 @@ _ESCAPES = {
 }  # fmt: skip
 _ESCAPED = str.maketrans(_ESCAPES)
 # What a format directive begins with, in any of the languages that gettext knows.
-_DIRECTIVE = re.compile(r"%|\{")
+# What stands for a value in gettext's dialects: %d, %(count)d, %1$s, %1, {count}.
+_DIRECTIVE = re.compile(
+    r"%\([^)]*\)[#0+'\-\d.*]*[a-zA-Z]|%[#0+'\-\d.$*]*[a-zA-Z@]+|%L?\d+|\{[^{}]*\}"
+)
 _TEMPLATE_CHARSET = re.compile(r"(charset=)CHARSET\b")
 
 
@@ -205,8 +209,8 @@ class PoDocument(Document):
 def _sources_of_forms(singular: str, plural: str, forms: PluralForms) -> dict[int, str]:
     """Returns the text that each form of a plural translates."""
     sources = dict.fromkeys(range(forms.count), plural)
-    # "One file" must not stand for 21 files.
-    names_number = len(_DIRECTIVE.findall(singular)) >= len(_DIRECTIVE.findall(plural))
+    # "One file" must not stand for 21 files, nor "Delete the page %(title)s".
+    names_number = not Counter(_DIRECTIVE.findall(plural)) - Counter(_DIRECTIVE.findall(singular))
     if forms.only_for_one or names_number:
         sources[forms.singular] = singular
     # A language with one form has it for every number.

@@ -15,8 +15,10 @@ from pipeline.readers.xml_tree import Element, XmlError, escape, not_in_xml, xml
 
 # The states of a target that is a copy of its source.
 _UNTRANSLATED = {"new", "needs-translation", "initial"}
+#: The attributes of a target of XLIFF 1.2 that a machine wrote.
+MACHINE_STATES = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
 _STATES = {
-    "1": {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"},
+    "1": MACHINE_STATES,
     "2": {"state": "translated", "subState": "verbatim:machine"},
 }
 

@@ -110,8 +110,10 @@ def _preprocessors(
     return [metric_types.FeaturePreprocessor(feature_keys=features)] if features else []
 
 
-# Names that EvalConfigs have for classes; the others are the metrics' own in camel case.
+# Names that EvalConfigs have for classes; the others are the metrics' own in camel case. None is
+# the name of a class of TFMA's: a Beam worker that has not imported this module would take that.
 _CLASS_NAMES = {
+    "exact_match": "CorpusExactMatch",
     "bleu": "CorpusBleu",
     "chrf": "CorpusChrf",
     "nist": "CorpusNist",

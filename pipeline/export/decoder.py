@@ -87,6 +87,7 @@ class Decoder(tf.Module):
         self._widths = [
             recipe.model.word_length if name == characters.FEATURE else 1 for name in self.inputs
         ]
+        self._graphs: dict[str, Callable[..., Hypotheses]] = {}
         # The classes of unknown protected tokens are only inputs: no source owes them, so they are
         # never output.
         syntax = tokenization.Tokenizer.of(recipe.data).syntax
@@ -108,12 +109,13 @@ class Decoder(tf.Module):
         The second search does not use XLA: its batch size is unknown beforehand, and a request must
         not wait for a compilation.
         """
-        hypotheses = self._decode_in_buckets(
-            features, tf.function(self._decode, jit_compile=compiled, autograph=False)
-        )
+        search = self._traced_once(self._decode)
+        if compiled:
+            search = tf.function(search, jit_compile=True, autograph=False)
+        hypotheses = self._decode_in_buckets(features, search)
         if not self._asks_again:
             return hypotheses
-        again = tf.function(self._decode_among_all, autograph=False)
+        again = self._traced_once(self._decode_among_all)
         rows = tf.where(self._is_unsure(hypotheses))[:, 0]
 
         def among_all() -> Hypotheses:
@@ -140,6 +142,24 @@ class Decoder(tf.Module):
             )
             for name, value in hypotheses.items()
         }
+
+    def _traced_once(self, function: Callable[..., Hypotheses]) -> Callable[..., Hypotheses]:
+        """Returns a function with one graph, however many signatures call it.
+
+        It is traced by its first call. A nested `tf.function` would be traced by each caller.
+        """
+        name = function.__name__
+
+        def call(*inputs: tf.Tensor) -> Hypotheses:
+            if name not in self._graphs:
+                specs = [tf.TensorSpec(value.shape, value.dtype) for value in inputs]
+                traced = tf.function(function, input_signature=specs, autograph=False)
+                with tf.init_scope():
+                    self._graphs[name] = traced.get_concrete_function()
+            hypotheses: Hypotheses = self._graphs[name](*inputs)
+            return hypotheses
+
+        return call
 
     @property
     def _asks_again(self) -> bool:

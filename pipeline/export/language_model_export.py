@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from pipeline.export import extra_files
+from pipeline.export import extra_files, smaller_graph
 from pipeline.export.language_model_module import LanguageModelModule
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import initial_model
@@ -40,6 +40,7 @@ def export_model(
     module = LanguageModelModule(model, transform_output, recipe)
     signatures = {name: getattr(module, method) for name, method in SIGNATURES.items()}
     tf.saved_model.save(module, directory, signatures=signatures)
+    smaller_graph.shrink(directory)
     initial_model.write_names(directory, model)
     extra_files.write(directory, recipe, SIGNATURES, warmup_requests(recipe), {"task": recipe.task})
 

@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from pipeline.export import extra_files
+from pipeline.export import extra_files, smaller_graph
 from pipeline.export.serving_module import ServingModule
 from pipeline.recipes.recipe import Recipe
 from pipeline.training import initial_model
@@ -47,6 +47,7 @@ def export_model(
     tf.saved_model.save(
         module, directory, signatures={name: module.signature(name) for name in signatures}
     )
+    smaller_graph.shrink(directory)
     initial_model.write_names(directory, model)
     extra_files.write(
         directory,

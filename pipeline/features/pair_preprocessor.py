@@ -14,6 +14,7 @@ from pipeline.features import (
     pointer_labels,
     source_features,
     span_labels,
+    term_phrases,
     training_terms,
     vocabulary_files,
 )
@@ -108,6 +109,8 @@ class PairPreprocessor:
                 settings["term_share"],
                 is_training,
             )
+        if settings.get("term_share"):
+            source_tokens = term_phrases.behind_phrases(source_tokens, self.tokenizer)
         features = self.features_of_tokens(source_tokens, target_tokens, tags)
         if settings.get("words"):
             features[feature_names.WORDS["source"]] = units.words_of(self.tokenizer, source)
@@ -171,6 +174,13 @@ class PairPreprocessor:
         _, source_ids = self._ids_and_feed(source_tokens, self.source_table)
         source_known, source_feed = self._ids_and_feed(copy_tokens, self.target_table)
         target_known, target_feed = self._ids_and_feed(target_tokens, self.target_table)
+        if self.settings.get("term_share"):
+            source_feed, target_feed = (
+                term_phrases.fed_translations(
+                    tokens, feed, self.target_tokenizer or self.tokenizer, self.target_table
+                )
+                for tokens, feed in ((copy_tokens, source_feed), (target_tokens, target_feed))
+            )
         is_unknown = target_known.flat_values < 0
 
         # A surface form's first position. Comparing every pair of positions would take memory to

@@ -7,13 +7,14 @@ then, so training and serving cannot drift apart. The features are listed in
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
 from pipeline.features import feature_names, vocabulary_files
 from pipeline.features.pair_preprocessor import PairPreprocessor
 from pipeline.features.table import Table
+from pipeline.readers import DataError
 from pipeline.recipes import corpora
 from pipeline.recipes.settings import TransformConfig
 from pipeline.text import units
@@ -58,18 +59,32 @@ def preprocessing_fn(
                 path = os.path.join(custom_config["subwords_uri"], units.MODEL_FILES[side])
                 tft.make_and_track_object(functools.partial(_File, path), name=f"{side} model")
     columns = custom_config.get("source_features", [])
-    source, target, *tags = (
-        tf.reshape(inputs[name], [-1]) for name in ("source", "target", *columns)
-    )
+    source, target, *tags = (_text(inputs, name) for name in ("source", "target", *columns))
     is_training = None
     if custom_config.get("term_share"):
         # A served text is of no file.
-        is_training = tf.reshape(inputs["file"], [-1]) != ""
+        is_training = _text(inputs, "file") != ""
     features = preprocessor.features(source, target, dict(zip(columns, tags)), is_training)
     if custom_config.get("corpora"):
-        files = tf.reshape(inputs["file"], [-1])
+        files = _text(inputs, "file")
         features[feature_names.CORPUS] = corpus_numbers(files, custom_config["corpora"])
     return {name: ragged.to_sparse() for name, ragged in features.items()}
+
+
+def _text(inputs: Mapping[str, tf.Tensor], name: str) -> tf.Tensor:
+    """Returns the text `[batch]` of a feature.
+
+    Raises:
+        DataError: the schema says that examples have none, more than one, or a number.
+    """
+    text = inputs.get(name)
+    if not isinstance(text, tf.Tensor) or text.dtype != tf.string:
+        raise DataError(
+            f"By the schema not every example has exactly one text '{name}': PairsFromExamples "
+            "makes such examples of those of other components, and SchemaGen needs "
+            "infer_feature_shape=True."
+        )
+    return tf.reshape(text, [-1])
 
 
 class _File(tf.Module):

@@ -2,7 +2,7 @@
 
 So the model learns that a term stands for a word, and where its translation belongs (Dinu et al.
 2019, "Training Neural Machine Translation to Apply Terminology Constraints",
-https://aclanthology.org/P19-1294). The encoder sees the class of terms instead of the word.
+https://aclanthology.org/P19-1294). `term_phrases` keeps the word beside its term.
 """
 
 from collections.abc import Callable

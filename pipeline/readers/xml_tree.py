@@ -114,6 +114,11 @@ def xml_attribute(text: str) -> str:
     return '"' + escape(text).replace('"', "&quot;") + '"'
 
 
+def in_xml(text: str) -> str:
+    """Returns a text in which U+FFFD replaces what XML cannot hold."""
+    return _NOT_IN_XML.sub("\ufffd", text)
+
+
 def not_in_xml(text: str) -> str:
     """Returns why a text cannot stand in XML; empty if it can."""
     found = _NOT_IN_XML.search(text)

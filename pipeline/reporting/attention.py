@@ -1,8 +1,7 @@
 """An exported model's attention on texts from the whole test split."""
 
-import os
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -10,25 +9,25 @@ from pipeline.export.served_model import Answer
 from pipeline.metrics.base import MetricResult
 from pipeline.reporting.facts import HeatMap, MetricFacts
 
+if TYPE_CHECKING:
+    from pipeline.export.served_model import ServedModel
+
 HEAT_MAPS = 4
 # The number of texts of the test split whose attention is measured.
 EXPLAINED = 200
 
 
 def explain(
-    model_uri: str, sources: Sequence[str], features: Mapping[str, Sequence[str]]
+    model: "ServedModel", sources: Sequence[str], features: Mapping[str, Sequence[str]]
 ) -> list[Answer]:
     """Returns answers of the signature `explain`, whose key `attention` says where it lay.
 
     Args:
-        model_uri: Exporter's `model` artifact.
+        model: the model.
         sources: the texts of the test split, of which it takes some at equal distances.
         features: see `ServedModel.predict`.
     """
-    from pipeline.export.served_model import ServedModel
-
     chosen = range(0, len(sources), -(-len(sources) // EXPLAINED) or 1)
-    model = ServedModel(os.path.join(model_uri, "Format-Serving"))
     return model.predict(
         [sources[index] for index in chosen],
         signature="explain",

@@ -1,14 +1,18 @@
 """Caches the answers of exported models in files for repeated runs."""
 
+import functools
 import hashlib
 import json
 import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pipeline.common.whole_files import write_text
 from pipeline.export.served_model import Answer
+
+if TYPE_CHECKING:
+    from pipeline.export.served_model import ServedModel
 
 _Result = TypeVar("_Result")
 
@@ -34,8 +38,26 @@ def compute_once(
     return result
 
 
+class ExportedModel:
+    """Exporter's `model` artifact, loaded when it is first asked, and then kept.
+
+    Args:
+        uri: its folder.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+
+    @functools.cached_property
+    def served(self) -> "ServedModel":
+        """The model itself."""
+        from pipeline.export.served_model import ServedModel
+
+        return ServedModel(os.path.join(self.uri, "Format-Serving"))
+
+
 def decode_once(
-    model_uri: str,
+    model: ExportedModel,
     sources: Sequence[str],
     cache_directory: str | os.PathLike[str],
     features: Mapping[str, Sequence[str]],
@@ -43,23 +65,21 @@ def decode_once(
     """Returns an exported model's answers to texts.
 
     Args:
-        model_uri: Exporter's `model` artifact.
+        model: the model.
         sources: the texts.
         cache_directory: folder for the answers.
         features: see `ServedModel.predict`.
     """
-    from pipeline.export.served_model import ServedModel
 
     def decode() -> list[Answer]:
-        model = ServedModel(os.path.join(model_uri, "Format-Serving"))
-        return model.predict(sources, features=features)
+        return model.served.predict(sources, features=features)
 
-    key = [model_uri, sources, *([features] if features else [])]
+    key = [model.uri, sources, *([features] if features else [])]
     return compute_once(cache_directory, "answers", key, decode)
 
 
 def score_once(
-    model_uri: str,
+    model: ExportedModel,
     sources: Sequence[str],
     targets: Sequence[str],
     cache_directory: str | os.PathLike[str],
@@ -68,15 +88,13 @@ def score_once(
     """Returns (log-probability, number of tokens) of each target by an exported model.
 
     Args:
-        model_uri, sources, cache_directory, features: see `decode_once`.
+        model, sources, cache_directory, features: see `decode_once`.
         targets: a text for each source.
     """
-    from pipeline.export.served_model import ServedModel
 
     def score() -> list[Sequence[float]]:
-        model = ServedModel(os.path.join(model_uri, "Format-Serving"))
-        log_probability, tokens = model.score(sources, targets, features)
+        log_probability, tokens = model.served.score(sources, targets, features)
         return list(zip(log_probability.tolist(), tokens.tolist()))
 
-    key = ["score", model_uri, sources, targets, *([features] if features else [])]
+    key = ["score", model.uri, sources, targets, *([features] if features else [])]
     return compute_once(cache_directory, "scores", key, score)

@@ -15,7 +15,7 @@ from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.reporting import attention
-from pipeline.reporting.cached_results import decode_once, score_once
+from pipeline.reporting.cached_results import ExportedModel, decode_once, score_once
 from pipeline.reporting.facts import MetricFacts, RunFacts, Sample, SystemFacts
 from pipeline.reporting.outputs import OUTPUTS_FOLDER, OutputRecord, write_outputs
 from pipeline.reporting.run_artifacts import RunArtifacts, SystemArtifacts
@@ -72,11 +72,16 @@ def collect(
     needs_scores = any(
         registry.metric_class(name).needs_scores for name in recipe.evaluation.metrics
     )
-    for of_system in artifacts.systems:
-        of_texts = decode_once(of_system.model, sources, cache_directory, features)
+    explained: list[Answer] = []
+    for number, of_system in enumerate(artifacts.systems):
+        # Loaded once for all that it is asked, and gone before the next one.
+        model = ExportedModel(of_system.model)
+        of_texts = decode_once(model, sources, cache_directory, features)
         scores: list[Score] | None = None
         if needs_scores:
-            scores = score_once(of_system.model, sources, references, cache_directory, features)
+            scores = score_once(model, sources, references, cache_directory, features)
+        if number == 0:
+            explained = attention.explain(model.served, sources, features)
         texts = [answer["text"] for answer in of_texts]
         scored.append(ScoredTexts(texts, references, sources, training_words, scores))
         systems.append(_system_facts(recipe, of_system, sources, of_texts))
@@ -89,7 +94,6 @@ def collect(
     with open(os.path.join(artifacts.counts, "counts.json"), encoding="utf-8") as file:
         counts = json.load(file)
     found = trainer_outputs.read_history(artifacts.systems[0].model_run).get("tuning", {})
-    explained = attention.explain(artifacts.systems[0].model, sources, features)
     systems[0]["metrics"].update(attention.attention_entropy(explained))
     facts: RunFacts = {
         "title": recipe.description or recipe.name,

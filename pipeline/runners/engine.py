@@ -5,12 +5,8 @@ import re
 
 from pipeline.runners.engine_error import EngineError
 
-#: The options that each engine needs besides those that all have.
-ENGINES = {
-    "flink": (),
-    # Otherwise each stage starts Python anew, and imports TensorFlow.
-    "spark": ("--environment_cache_millis=600000",),
-}
+#: The names of the engines.
+ENGINES = ("flink", "spark")
 #: Where the pool of workers is, as seen from each machine of the engine.
 WORKERS = "localhost:50000"
 # In seconds: how long Beam waits for a job to be accepted, with all that is sent along.
@@ -22,7 +18,7 @@ class Engine:
     """Where Flink or Spark is.
 
     Attributes:
-        name: a key of `ENGINES`.
+        name: one of `ENGINES`.
         master: HOST:PORT of the job server that Beam has for the engine.
         workers: HOST:PORT of the pool of Python workers, as seen from the machines of the engine.
         slots: how many workers work at the same time; Spark takes its own number of cores.
@@ -55,6 +51,8 @@ class Engine:
             "--environment_type=EXTERNAL",
             f"--environment_config={self.workers}",
             f"--job_server_timeout={accepted_within}",
+            # A job keeps its workers: otherwise each stage starts Python anew, and imports
+            # TensorFlow.
+            "--environment_cache_millis=600000",
             *([f"--parallelism={self.slots}"] if self.name == "flink" else ()),
-            *ENGINES[self.name],
         ]

@@ -1,52 +1,141 @@
-"""The pool that starts the Python workers of an engine, on each of its machines."""
+"""The pool that starts the Python workers of an engine, on each of its machines.
 
-import os
-import shutil
-import sys
+An engine asks for a worker at each job, some for each stage of it, and a new Python takes ten
+seconds to import TensorFlow and TFX. So one process imports them, and each worker is a fork of it.
+"""
+
+import importlib
+import logging
+import multiprocessing
 import threading
+from concurrent import futures
 from typing import Any
 
-from apache_beam.runners.worker import worker_pool_main
+import grpc
+from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
+
+from pipeline.runners.engine_error import EngineError
+
+#: What the steps of a run import.
+MODULES = (
+    "apache_beam.runners.worker.sdk_worker",
+    "components.evaluator.executor",
+    "components.lexicon.executor",
+    "components.parallel_text_example_gen.executor",
+    "components.subwords.executor",
+    "components.text_example_gen.executor",
+    "components.text_transform.executor",
+    "components.vocabulary.executor",
+    "tfx.components.statistics_gen.executor",
+)
+# How many requests for workers are answered at the same time.
+_ANSWERED_AT_ONCE = 8
+# Beam's own: milliseconds that a worker holds data back (-1: it does not), and entries that it
+# remembers of what the engine keeps.
+_HELD_BACK, _REMEMBERED = -1, 0
+
+_LOGGER = logging.getLogger(__name__)
 
 
-class WorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
-    """Beam's pool, for engines of several processes that share a machine.
+class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
+    """Beam's protocol for pools, for engines of several processes that share a machine.
 
     Two TaskManagers give their workers the same names. Beam's own pool then stops the worker of one
     when the other has done its work. Here workers are not stopped: each ends when its engine closes
     the connection to it.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, modules: tuple[str, ...] = MODULES) -> None:
+        """Takes the names of the modules that workers find imported."""
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(list(modules))
+        self._modules = modules
         self._lock = threading.Lock()
-        self._number = 0
+        self.workers: list[Any] = []
+
+    def why_no_worker_starts(self) -> str:
+        """Imports the modules for all workers; returns why one cannot be imported, or nothing."""
+        ours, theirs = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_import, args=(self._modules, theirs))
+        process.start()
+        theirs.close()
+        try:
+            return ours.recv()
+        except EOFError:
+            process.join()
+            return f"Python ended with {process.exitcode}"
 
     def StartWorker(self, start_worker_request: Any, unused_context: Any) -> Any:
-        """Starts a worker; see the base."""
+        """Starts a worker; what the engine is told is empty, or why there is none."""
+        endpoint, name = start_worker_request.control_endpoint.url, start_worker_request.worker_id
+        worker = self._context.Process(target=work, args=(endpoint, name), daemon=True)
         with self._lock:
-            response = super().StartWorker(start_worker_request, unused_context)
-            process = self._worker_processes.pop(start_worker_request.worker_id, None)
-            if process:
-                self._number += 1
-                self._worker_processes[f"process {self._number}"] = process
-                # Nobody else reads what a worker prints, which would fill the pipe.
-                threading.Thread(
-                    target=shutil.copyfileobj, args=(process.stdout, sys.stderr.buffer), daemon=True
-                ).start()
-            for name, other in list(self._worker_processes.items()):
-                if other.poll() is not None:
-                    del self._worker_processes[name]
-        return response
+            try:
+                worker.start()
+            except OSError as error:
+                return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
+            self.workers = [other for other in self.workers if other.is_alive()] + [worker]
+        _LOGGER.info("Worker %s is process %d", name, worker.pid)
+        return beam_fn_api_pb2.StartWorkerResponse()
+
+    def StopWorker(self, stop_worker_request: Any, unused_context: Any) -> Any:
+        """Stops nothing: see the class."""
+        return beam_fn_api_pb2.StopWorkerResponse()
 
 
-def start(port: int) -> Any:
+def work(endpoint: str, name: str) -> None:
+    """Is a worker, until its engine closes the connection.
+
+    Args:
+        endpoint: where the engine tells it what to do.
+        name: the engine's name for it.
+    """
+    from apache_beam.runners.worker import sdk_worker
+
+    sdk_worker.SdkHarness(
+        endpoint,
+        worker_id=name,
+        state_cache_size=_REMEMBERED,
+        data_buffer_time_limit_ms=_HELD_BACK,
+    ).run()
+
+
+def _import(modules: tuple[str, ...], connection: Any) -> None:
+    """Imports modules, in a fork; sends what went wrong."""
+    try:
+        for module in modules:
+            importlib.import_module(module)
+    except Exception as error:  # Whatever a module raises is the answer.
+        connection.send(f"{type(error).__name__}: {error}")
+    else:
+        connection.send("")
+
+
+def start(port: int, modules: tuple[str, ...] = MODULES) -> Any:
     """Starts a pool; returns its server, which ends with the process.
 
     Args:
         port: where it listens.
+        modules: what workers find imported.
+
+    Raises:
+        EngineError: one of the modules cannot be imported, or the port is taken.
     """
-    # Beam starts `python`, which must be this one.
-    os.environ["PATH"] = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
-    _, server = WorkerPool.start(use_process=True, port=port)
+    pool = WorkerPool(modules)
+    if why := pool.why_no_worker_starts():
+        raise EngineError(f"Workers cannot start: {why.rstrip('.')}.")
+    server = grpc.server(
+        futures.ThreadPoolExecutor(_ANSWERED_AT_ONCE),
+        options=[
+            ("grpc.http2.max_pings_without_data", 0),
+            ("grpc.http2.max_ping_strikes", 0),
+            ("grpc.so_reuseport", 0),
+        ],
+    )
+    beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
+    try:
+        server.add_insecure_port(f"[::]:{port}")
+    except RuntimeError:
+        raise EngineError(f"Port {port} is taken: give another one as --port.") from None
+    server.start()
     return server

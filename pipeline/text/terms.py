@@ -197,6 +197,20 @@ def is_term(tokens: "tf.Tensor") -> "tf.Tensor":
     return tf.strings.regex_full_match(tokens, TERM)
 
 
+def phrases(tokens: "tf.Tensor") -> "tf.Tensor":
+    """Returns the phrase of each token that is a term, else the token; string like `tokens`."""
+    import tensorflow as tf
+
+    return tf.strings.regex_replace(tokens, f"^{_PARTS}$", r"\1")
+
+
+def translations_of(tokens: "tf.Tensor") -> "tf.Tensor":
+    """Returns the translation of each token that is a term, else the token; like `tokens`."""
+    import tensorflow as tf
+
+    return tf.strings.regex_replace(tokens, f"^{_PARTS}$", r"\2")
+
+
 def written(tokens: "tf.Tensor") -> "tf.Tensor":
     """Returns what is written for each token: the translation for a term.
 
@@ -207,11 +221,10 @@ def written(tokens: "tf.Tensor") -> "tf.Tensor":
     """
     import tensorflow as tf
 
-    phrases = tf.strings.regex_replace(tokens, f"^{_PARTS}$", r"\1")
-    translations = tf.strings.regex_replace(tokens, f"^{_PARTS}$", r"\2")
+    translations = translations_of(tokens)
     before = tf.concat([tf.fill(tf.shape(tokens[..., :1]), "."), tokens[..., :-1]], axis=-1)
     is_first = tf.strings.regex_full_match(before, _SENTENCE_END)
-    has_capital = tf.strings.regex_full_match(phrases, r"(?s)\p{Lu}.*")
+    has_capital = tf.strings.regex_full_match(phrases(tokens), r"(?s)\p{Lu}.*")
     letter = tf.strings.regex_replace(translations, r"(?s)^(.).*$", r"\1")
     capital = tf.strings.upper(letter, encoding="utf-8")
     begun = capital + tf.strings.regex_replace(translations, r"(?s)^.", "")

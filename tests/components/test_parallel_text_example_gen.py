@@ -15,10 +15,9 @@ from tfx.orchestration.local.local_dag_runner import LocalDagRunner
 from tfx.types import artifact_utils, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
-from components.parallel_text_example_gen import component, executor
+from components.parallel_text_example_gen import component, executor, pair_writer
 from pipeline.readers import DataError
 from pipeline.readers.files import LocalFiles, RemoteFiles, count_lines, raw_lines
-from pipeline.readers.input_plan import InputPlan
 from pipeline.readers.records import LEFT_OUT, NOT_TRANSLATABLE, OTHER_LANGUAGES
 from pipeline.readers.splits import SPLITS, split_of
 from pipeline.recipes.recipe import Recipe
@@ -245,16 +244,16 @@ def test_plural_forms_that_are_left_out_count_for_no_limit(ingested):
     (_, _, counts), folder = ingested
     by_reason = {LEFT_OUT: 30, "fuzzy": 5, OTHER_LANGUAGES: 6, NOT_TRANSLATABLE: 4}
     counts = {**counts, "read": 100, "kept": 55, "rejected": 45, "by_reason": by_reason}
-    executor._check(counts, DataConfig(max_rejected_share=0.1), str(folder / "rejects"))
+    pair_writer._check(counts, DataConfig(max_rejected_share=0.1), str(folder / "rejects"))
     with pytest.raises(DataError, match=r"5 of 60 records were rejected \(8\.3%, .*'fuzzy': 5"):
-        executor._check(counts, DataConfig(max_rejected_share=0.08), str(folder / "rejects"))
+        pair_writer._check(counts, DataConfig(max_rejected_share=0.08), str(folder / "rejects"))
 
 
 def test_an_empty_split_stops_the_run(ingested):
     (_, _, counts), folder = ingested
     counts = {**counts, "by_split": {**counts["by_split"], "eval": 0}}
     with pytest.raises(DataError, match=r"There is no record in the split eval .*data\.eval_share"):
-        executor._check(counts, CONFIG, str(folder / "rejects"))
+        pair_writer._check(counts, CONFIG, str(folder / "rejects"))
 
 
 def test_data_with_no_records_stops_the_run(tmp_path):
@@ -265,9 +264,7 @@ def test_data_with_no_records_stops_the_run(tmp_path):
 
 def test_records_that_do_not_add_up_are_a_fault():
     with pytest.raises(RuntimeError, match="Records were lost: 3 read, but 1 kept and 1 rejected"):
-        executor._counts(
-            '["read", "", 3]\n["kept", "train", 1]\n["rejected", "fuzzy", 1]\n', InputPlan("/", ())
-        )
+        pair_writer._counts('["read", "", 3]\n["kept", "train", 1]\n["rejected", "fuzzy", 1]\n', ())
 
 
 def make_component(path, recipe=RECIPE):

@@ -61,6 +61,19 @@ def test_what_cannot_be_served_is_known_before_a_training(tmp_path):
         run(tmp_path, test=[("red", "rouge"), (long, "x")])
 
 
+def test_the_same_words_give_the_same_bytes():
+    """So runs can be compared, and a repeated one finds what was made of the model."""
+    from components.subwords import executor
+
+    counts = {"maison": 3, "raison": 2, "pierre": 5}
+    models = [executor.train(dict(order), "characters", 300) for order in _orders(counts)]
+    assert models[0] == models[1]
+
+
+def _orders(counts):
+    return list(counts.items()), list(reversed(counts.items()))
+
+
 @pytest.mark.slow
 def test_too_few_pieces(tmp_path):
     with pytest.raises(

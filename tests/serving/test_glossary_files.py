@@ -47,7 +47,7 @@ def test_tbx(tmp_path):
         ("a.csv", b"", "cannot be used: The glossary is empty"),
         ("a.csv", b"source,target\n", "cannot be used: The glossary is empty"),
         ("a.csv", b"a,b,c\n", "has 3 columns: name two of them"),
-        ("a.csv", b"a\n", "has 1 columns"),
+        ("a.csv", b"a\n", "has one column: write phrase and"),
         ("a.csv", b"a,b\nc\n", "Line 2 of .* has no translation"),
         ("a.csv", b'a,"b', "Line 1 of .* is not valid"),
         ("a.csv", b"a,\xff\n", "is not UTF-8"),

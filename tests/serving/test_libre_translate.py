@@ -1,6 +1,7 @@
 """LibreTranslate's API: as its own Python client and Weblate ask it, in text and in HTML."""
 
 import json
+import re
 import shutil
 import urllib.error
 import urllib.parse
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serving import access, html_text
+from serving import access, html_text, libre_translate
 from serving.errors import RequestRefused, ServeError
 from serving.limits import Limits
 from serving.server import ModelServer, ServerSettings
@@ -33,6 +34,7 @@ def folders(tmp_path_factory, saved_models):
     models = {
         "english_french": ("plain", "en", "fr"),
         "english_brazilian": ("starred", "en", "pt_BR"),
+        "english_portuguese": ("plain", "en", "pt_PT"),
         "nobody": ("plain", None, None),
     }
     for name, (saved, source, target) in models.items():
@@ -44,7 +46,8 @@ def folders(tmp_path_factory, saved_models):
 
 @pytest.fixture(scope="module")
 def server(folders):
-    with ModelServer(folders, ServerSettings(port=0, rest_port=0, limits=LIMITS)) as running:
+    models = {name: path for name, path in folders.items() if name != "english_portuguese"}
+    with ModelServer(models, ServerSettings(port=0, rest_port=0, limits=LIMITS)) as running:
         yield running
 
 
@@ -65,25 +68,94 @@ def translate(server):
 def test_libretranslates_own_client(server):
     client = libretranslatepy.LibreTranslateAPI(f"http://{server.rest_address}")
     assert client.translate("Delete the page %s & go", "en", "fr") == "DELETE THE PAGE %s & GO"
-    assert [language["code"] for language in client.languages()] == ["en", "fr", "pt_BR"]
+    assert [language["code"] for language in client.languages()] == ["en", "fr", "pt-BR"]
     with pytest.raises(urllib.error.HTTPError) as refused:
         client.detect("hello")
     assert refused.value.code == 501
     assert "detects no languages" in json.load(refused.value)["error"]
 
 
-def test_as_weblate_asks(translate):
-    # A list of texts, in which masks stand for placeholders; the key may be empty.
-    answer = translate(["open [X5X]", "close"], api_key="")
-    assert answer == {"translatedText": ["OPEN [X5X]", "CLOSE"]}
+# What Weblate 2026.10.1 sent, with its own class for LibreTranslate: its checks find placeholders,
+# and a mask names the place where one begins. Each with the placeholders.
+WEBLATE_TEXTS = {
+    "Delete [X7X]?": {"[X7X]": "%(name)s"},
+    "[X0X] of [X13X] pages were moved to [X43X]": {
+        "[X0X]": "%(count)d",
+        "[X13X]": "%(total)d",
+        "[X43X]": "%s",
+    },
+    "Open [X5X] in [X15X]": {"[X5X]": "{name}", "[X15X]": "{0}"},
+    'Click <a href="[X15X]">here</a> & save': {"[X15X]": "%(url)s"},
+    "[X0X] has [X9X] new messages\n\nRead them": {"[X0X]": "%1$s", "[X9X]": "%2$d"},
+    'The page "[X10X]" could not be found.': {"[X10X]": "%s"},
+    "Go to https://example.com/a?b=c": {},
+}
+WEBLATE_HEADERS = {
+    "Accept": "application/json; charset=utf-8",
+    "Content-Type": "application/json",
+    "Referer": "https://weblate.example.com",
+}
+
+
+def unmask(text, placeholders):
+    """As Weblate does: it also finds a mask with blanks before its bracket."""
+    for mask, placeholder in placeholders.items():
+        pattern = f"{re.escape(mask[:-1])} *{re.escape(mask[-1:])}"
+        text = re.sub(pattern, lambda _, placeholder=placeholder: placeholder, text)
+    return text
+
+
+def test_as_weblate_asks(server):
+    """The texts come back in their order, with every placeholder, under the code that it knows."""
+    _, _, languages = call(server, "GET", "/languages")
+    assert "pt-BR" in [language["code"] for language in languages]
+    body = {"api_key": "", "q": list(WEBLATE_TEXTS), "source": "en", "target": "pt-BR"}
+    status, _, answer = call(server, "POST", "/translate", body, WEBLATE_HEADERS)
+    assert status == 200 and len(answer["translatedText"]) == len(WEBLATE_TEXTS)
+    for (text, placeholders), found in zip(WEBLATE_TEXTS.items(), answer["translatedText"]):
+        expected = "\n".join(f"{line.upper()}*" if line else "" for line in text.split("\n"))
+        assert found == expected
+        unmasked = unmask(found, placeholders)
+        assert all(unmasked.count(one) == 1 for one in placeholders.values())
+        assert "[X" not in unmasked
+
+
+def test_weblate_tests_a_new_service(folders):
+    """With languages that no model may have; nobody else is misled by what comes back."""
+    echoes = (libre_translate.read_pair("en, de"),)
+    settings_ = ServerSettings(port=0, rest_port=0, echoes=echoes)
+    with ModelServer(folders["english_french"], settings_) as echoing:
+        body = {"api_key": "", "q": ["test"], "source": "en", "target": "de"}
+        status, _, answer = call(echoing, "POST", "/translate", body, WEBLATE_HEADERS)
+        assert (status, answer) == (200, {"translatedText": ["test"]})
+        _, _, answer = call(echoing, "POST", "/translate", {**body, "target": "fr"})
+        assert answer == {"translatedText": ["TEST"]}
+        assert call(echoing, "POST", "/translate", {**body, "source": "fr"})[0] == 400
+        _, _, found = call(echoing, "GET", "/languages")
+        assert [language["code"] for language in found] == ["en", "fr"]
+
+
+@pytest.mark.parametrize("pair", ["en", "en,", "en,de,fr", ""])
+def test_what_is_no_pair_of_languages(pair):
+    with pytest.raises(ServeError, match="two codes such as en,de"):
+        libre_translate.read_pair(pair)
+
+
+def test_as_omegat_asks(server):
+    """A form with one text, its own tags, and languages without their country; no key."""
+    fields = {"q": "open <g0>the</g0> <x1/>file", "source": "en", "target": "pt"}
+    body = urllib.parse.urlencode(fields).encode()
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    status, _, answer = call(server, "POST", "/translate", body, form)
+    assert status == 200 and answer["translatedText"] == "OPEN <G0>THE</G0> <X1/>FILE*"
 
 
 def test_languages_name_their_targets(server):
     _, _, found = call(server, "GET", "/languages")
     assert found == [
-        {"code": "en", "name": "English", "targets": ["fr", "pt_BR"]},
+        {"code": "en", "name": "English", "targets": ["fr", "pt-BR"]},
         {"code": "fr", "name": "French", "targets": []},
-        {"code": "pt_BR", "name": "Portuguese (Brazil)", "targets": []},
+        {"code": "pt-BR", "name": "Portuguese (Brazil)", "targets": []},
     ]
     assert call(server, "GET", "/health")[2] == {"status": "ok"}
 
@@ -95,10 +167,24 @@ def test_languages_name_their_targets(server):
         ("en", "pt-BR", "HELLO*"),
         ("EN", "pt_br", "HELLO*"),
         ("en-GB", "fr-CA", "HELLO"),
+        ("en", "pt", "HELLO*"),
+        ("en-GB", "pt", "HELLO*"),
     ],
 )
 def test_codes_find_their_model(translate, source, target, expected):
     assert translate("hello", source=source, target=target)["translatedText"] == expected
+
+
+def test_a_code_that_could_be_several(folders):
+    """Without its country; the whole code is asked for."""
+    both = {name: folders[name] for name in ("english_brazilian", "english_portuguese")}
+    with ModelServer(both, ServerSettings(port=0, rest_port=0)) as running:
+        body = {"q": "hello", "source": "en", "target": "pt"}
+        status, _, content = call(running, "POST", "/translate", body)
+        assert status == 400
+        assert "could be en to pt_BR, en to pt_PT; send the whole codes" in content["error"]
+        _, _, content = call(running, "POST", "/translate", {**body, "target": "pt-PT"})
+        assert content["translatedText"] == "HELLO"
 
 
 def test_any_source_for_a_target(translate):
@@ -136,6 +222,7 @@ def test_lines_and_blanks_keep_their_place(translate):
         ({"q": None}, "q must be"),
         ({"q": ["a", 3]}, "q must be"),
         ({"source": 3}, "source must be a text"),
+        ({"target": "pt-PT"}, "No model translates from en to pt-PT"),
         ({"target": "de"}, "No model translates from en to de; this server has en to pt_BR, en to"),
         ({"format": "xml"}, "format must be text or html"),
         ({"alternatives": -1}, "alternatives must be"),

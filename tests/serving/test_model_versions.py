@@ -11,10 +11,13 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2, prediction_service_pb2_grpc
 
+from serving import processors
 from serving.client import Client, RequestError
 from serving.limits import Limits
 from serving.model_versions import ModelVersions
+from serving.servable import Servable
 from serving.server import ModelServer, ServerSettings
+from serving.warm_up import WarmUp
 from tests.serving.support import DEADLINE, request, states, wait_until
 
 
@@ -169,19 +172,79 @@ def write_warmup(version_folder, *messages):
         )
 
 
-def test_warmup_runs_before_the_first_request(model_folder):
+COUNTS = [request(["a"] * 9, "count", model="any"), request(signature="count")]
+
+
+def calls(servable):
+    """Returns how often a version's signature `count` was called before."""
+    outputs = servable.predict(request(["a"], "count"), None).outputs
+    return list(outputs["calls"].int_val)[0] - 1
+
+
+def test_a_new_version_is_warm_before_it_answers(model_folder, saved_models):
+    model = ModelVersions("shouter", model_folder)
+    model.load_first()
+    shutil.copytree(saved_models / "starred", model_folder / "2")
+    write_warmup(model_folder / "2", *COUNTS)
+    for _ in range(2):
+        model.poll()
+    with model.use(2) as servable:
+        assert calls(servable) == 2
+
+
+def test_the_first_version_answers_early_and_warms_up_behind(model_folder, monkeypatch, caplog):
     # The warm-up covers every bucket of the model: the limits of this server are not for it.
-    write_warmup(
-        model_folder / "1", request(["a"] * 9, "count", model="any"), request(signature="count")
-    )
+    write_warmup(model_folder / "1", *COUNTS)
+    may_go_on = threading.Event()
+    run_rest = WarmUp.run_rest
+
+    def run_rest_later(self, *arguments):
+        assert may_go_on.wait(DEADLINE)
+        run_rest(self, *arguments)
+
+    monkeypatch.setattr(WarmUp, "run_rest", run_rest_later)
+    settings = ServerSettings(port=0, limits=Limits(max_batch_size=4))
     with (
-        ModelServer(
-            model_folder, ServerSettings(port=0, limits=Limits(max_batch_size=4))
-        ) as server,
+        ModelServer(model_folder, settings) as server,
         grpc.insecure_channel(server.address) as channel,
     ):
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-        assert list(stub.Predict(request(["a"], "count")).outputs["calls"].int_val) == [3]
+        assert list(stub.Predict(request(["a"], "count")).outputs["calls"].int_val) == [2]
+        may_go_on.set()
+        wait_until(lambda: "2 warm-up requests done" in caplog.text)
+        assert list(stub.Predict(request(["a"], "count")).outputs["calls"].int_val) == [4]
+
+
+def test_a_server_that_stops_warms_up_no_further(model_folder, monkeypatch):
+    write_warmup(model_folder / "1", *COUNTS, *COUNTS)
+    begun, may_go_on, run = threading.Event(), threading.Event(), []
+
+    def predict(self, asked, **limits):
+        run.append(asked)
+        if len(run) == 2:
+            begun.set()
+            assert may_go_on.wait(DEADLINE)
+
+    monkeypatch.setattr(Servable, "predict", predict)
+    monkeypatch.setattr(processors, "cores", lambda: 2)
+    model = ModelVersions("shouter", model_folder)
+    model.load_first()
+    assert begun.wait(DEADLINE)
+    stopping = threading.Thread(target=model.stop_warming_up, args=[DEADLINE])
+    stopping.start()
+    wait_until(lambda: model._behind._stopping.is_set())
+    may_go_on.set()
+    stopping.join(DEADLINE)
+    assert not stopping.is_alive() and len(run) == 2
+
+
+def test_a_failed_warm_up_behind_is_logged_and_the_version_answers(model_folder, caplog):
+    write_warmup(model_folder / "1", COUNTS[0], request(["a " * 9]))
+    model = ModelVersions("shouter", model_folder)
+    model.load_first()
+    wait_until(lambda: "A warm-up request of shouter version 1 failed" in caplog.text)
+    assert "more than 8 tokens" in caplog.text
+    assert model.version == 1
 
 
 def test_a_version_whose_warmup_fails_is_not_served(model_folder, saved_models):

@@ -73,6 +73,19 @@ def test_a_server_runs_as_many_batches_as_it_has_cores_for(
     assert (asked["batching"].delay_seconds, asked["batching"].delay_share) == delay
 
 
+def test_pairs_of_languages_that_are_given_back(texts, monkeypatch, refused):
+    from serving import server
+
+    asked = {}
+    monkeypatch.setattr(
+        server, "serve", lambda models, settings, *rest, **more: asked.update(vars(settings))
+    )
+    echoes = ("--echo", "en,de", "--echo", "en,pt-BR")
+    assert main.main(["serve", "--model", str(texts), *echoes]) == 0
+    assert asked["echoes"] == (("en", "de"), ("en", "pt-BR"))
+    assert "two codes such as en,de; got 'en'" in refused("serve", "--model", texts, "--echo", "en")
+
+
 def test_what_the_server_logs_is_shown_on_standard_error(texts, monkeypatch, capsys):
     from serving import server
 

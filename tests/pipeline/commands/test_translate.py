@@ -1,11 +1,17 @@
 """`verbatim translate`: files in, files out."""
 
 import csv
+import functools
 import json
 
+import lxml.etree
 import pytest
 
 from pipeline.commands import main
+from pipeline.readers.formats import read_unit
+from pipeline.readers.input_plan import InputUnit
+from pipeline.readers.records import Pair
+from pipeline.recipes.sections import DataConfig
 from tests.serving.shouter import Shouter
 
 
@@ -96,6 +102,47 @@ def test_a_review_file_has_the_most_doubtful_first(model, folder):
     ]
     assert call("in.txt", "--model", model, "--output", "o.txt", "--review", "no/r.csv") == 1
     assert not (folder / "o.txt").exists()
+
+
+def test_a_review_file_as_xliff(model, folder):
+    """Read by lxml, and by our own reader of training data once a person has approved."""
+    texts = ["a & <b>", "1 2 3 4 5 6 7 8 9", "c\x07c  c d e", "d"]
+    (folder / "in.txt").write_text("\n".join(texts) + "\n")
+    language = ("--target-language", "pt-BR")
+    arguments = ("in.txt", "--model", model, "--output", "out.txt", "--review", "r.xlf", *language)
+    assert call(*arguments) == 1
+    root = lxml.etree.parse(str(folder / "r.xlf")).getroot()
+    (file,) = root.findall("{*}file")
+    assert (file.get("source-language"), file.get("target-language")) == ("und", "pt-BR")
+    units = root.findall(".//{*}trans-unit")
+    assert [unit.get("id") for unit in units] == ["1", "2", "3", "4"]
+    assert [unit.findtext("{*}source") for unit in units] == [
+        texts[1],
+        "c\ufffdc  c d e",
+        "a & <b>",
+        "d",
+    ]
+    places = [[one.text for one in unit.iterfind(".//{*}context")] for unit in units]
+    assert places == [["in.txt", "2"], ["in.txt", "3"], ["in.txt", "1"], ["in.txt", "4"]]
+    refused, doubtful, _, sure = units
+    assert refused.find("{*}target") is None and "8 tokens" in refused.findtext("{*}note")
+    target = doubtful.find("{*}target")
+    assert target.text == "C\ufffdC C D E" and doubtful.findtext("{*}note") == "score -4.0000"
+    assert target.get("state") == "needs-review-translation"
+    assert sure.findtext("{*}target") == "D" and sure.get("translate") is None
+
+    read = functools.partial(xliff_pairs, folder / "r.xlf")
+    assert read() == []
+    approved = (folder / "r.xlf").read_text().replace("needs-review-translation", "final")
+    (folder / "r.xlf").write_text(approved)
+    assert read() == [("c\ufffdc  c d e", "C\ufffdC C D E"), ("a & <b>", "A & <B>"), ("d", "D")]
+
+
+def xliff_pairs(path):
+    """The pairs that training reads."""
+    config = DataConfig(source_language="und", target_language="pt-BR")
+    unit = InputUnit("xliff", (path.name,), (str(path),))
+    return [record[:2] for record in read_unit(unit, config) if isinstance(record, Pair)]
 
 
 def test_several_files_of_several_formats(model, folder):

@@ -130,6 +130,19 @@ def test_plural_forms_of_the_header(tmp_path):
         msgfmt(tmp_path, text)
 
 
+def test_a_directive_that_the_plural_lacks_is_no_number(tmp_path):
+    entry = (
+        '#, python-format\nmsgid "Delete %(title)s?"\nmsgid_plural "Delete %(count)d pages?"\n'
+        'msgstr[0] ""\nmsgstr[1] ""\n'
+    )
+    _, french = filled(FRENCH + entry, str)
+    assert 'msgstr[0] "Delete %(count)d pages?"' in french
+    msgfmt(tmp_path, french)
+    entry = entry.replace("%(count)d pages", "all of %(title)s")
+    _, french = filled(FRENCH + entry, str)
+    assert 'msgstr[0] "Delete %(title)s?"' in french
+
+
 def test_a_translation_with_other_directives_is_refused():
     document, after = filled(FRENCH + BODY, lambda text: text.replace("%s", "%d"))
     assert 'msgid "Delete %s"\nmsgstr ""\n' in after

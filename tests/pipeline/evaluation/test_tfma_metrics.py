@@ -310,7 +310,7 @@ def test_the_evaluator_measures_the_recipes_metrics_and_always_has_a_threshold()
     }
     assert bounds(["placeholder_fidelity"]) == {
         "PlaceholderFidelity": (None, None),
-        "ExactMatch": (0.0, None),
+        "CorpusExactMatch": (0.0, None),
     }
     assert bounds(["placeholder_fidelity", "bleu"], placeholder_fidelity=0.0, bleu=3) == {
         "PlaceholderFidelity": (None, None),
@@ -321,6 +321,12 @@ def test_the_evaluator_measures_the_recipes_metrics_and_always_has_a_threshold()
         "CorpusTer": (None, 80.0),
     }
     assert set(tfma_metrics.CLASSES) == set(METRICS)
+
+
+def test_no_class_has_the_name_of_one_of_tfma():
+    """A worker that has not imported the module looks a name up among TFMA's classes first."""
+    names = {made.__name__ for made in tfma_metrics.CLASSES.values()}
+    assert not [name for name in names if hasattr(tfma.metrics, name)]
 
 
 @pytest.mark.parametrize("name", ["bleu", "nist"])

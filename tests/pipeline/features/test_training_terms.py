@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from pipeline.features.pair_preprocessor import PairPreprocessor
+from pipeline.features.term_phrases import behind_phrases, fed_translations
 from pipeline.features.training_terms import with_terms
 from pipeline.features.vocabulary_choice import choose_tokens
 from pipeline.text.tokenization import CLASS_TOKENS, JOINER, SPECIAL_TOKENS, Tokenizer
@@ -116,3 +117,36 @@ def test_the_class_is_the_first_behind_the_special_tokens():
     assert choose_side("source", counts, VocabularyConfig(), settings, None) == choose_tokens(
         counts, 100, 1, 1
     )
+
+
+@pytest.mark.parametrize("kind", ["text", "whitespace"])
+def test_a_term_follows_its_phrase(kind):
+    """The encoder sees which word stood there."""
+    tokenizer = Tokenizer(kind)
+    marked = Glossary({"home page": "accueil"}).mark("the home page now")
+    tokens = behind_phrases(tokenizer.tokenize(tf.constant([marked, "", "now"])), tokenizer)
+    assert [[token.decode() for token in row] for row in tokens.to_list()] == [
+        ["the", "home", "page", "\0home page\0accueil\0", "now"],
+        [],
+        ["now"],
+    ]
+
+
+def test_a_placeholder_in_a_phrase_is_not_repeated():
+    tokenizer = Tokenizer("whitespace")
+    tokens = tokenizer.tokenize(tf.constant([Glossary({"Open %s": "Ouvrir %s"}).mark("Open %s")]))
+    (row,) = behind_phrases(tokens, tokenizer).to_list()
+    assert row == [b"Open", b"\0Open %s\0Ouvrir %s\0"]
+
+
+def test_after_a_term_the_decoder_reads_the_end_of_its_translation():
+    tokenizer = Tokenizer("text")
+    tokens = [["\0home page\0page d'accueil\0", "the", "\0x\0unknown\0"], [], ["accueil"]]
+    feed = tf.ragged.constant([[5, 6, 5], [], [7]], tf.int64)
+
+    class Vocabulary:
+        def lookup(self, words):
+            return tf.where(words == "accueil", 19, tf.constant(-1, tf.int64))
+
+    fed = fed_translations(tf.ragged.constant(tokens), feed, tokenizer, Vocabulary())
+    assert fed.to_list() == [[19, 6, 5], [], [7]]

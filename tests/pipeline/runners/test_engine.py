@@ -1,7 +1,6 @@
 """What is asked of an engine before a run begins: Beam's job server in Python stands for one."""
 
 import socket
-import stat
 
 import apache_beam as beam
 import pytest
@@ -12,6 +11,9 @@ from pipeline.commands import main
 from pipeline.runners import engine_check, worker_pool
 from pipeline.runners.engine import Engine
 from pipeline.runners.engine_error import EngineError
+
+# The steps of this file need no more.
+MODULES = ("apache_beam.runners.worker.sdk_worker",)
 
 
 def free_port():
@@ -32,7 +34,7 @@ def job_server(tmp_path_factory):
 def workers():
     """The address of a pool."""
     port = free_port()
-    server = worker_pool.start(port)
+    server = worker_pool.start(port, MODULES)
     yield f"localhost:{port}"
     server.stop(0)
 
@@ -59,16 +61,33 @@ def test_what_is_something_else_is_named(workers, job_server, tmp_path):
 
 
 def test_workers_that_cannot_start_end_the_check(job_server, workers, tmp_path, monkeypatch):
-    python = tmp_path / "bin" / "python"
-    python.parent.mkdir()
-    python.write_text("#!/bin/sh\necho No module named apache_beam >&2; exit 1\n")
-    python.chmod(python.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", str(python.parent), prepend=":")
+    monkeypatch.setattr(worker_pool.WorkerPool, "StartWorker", lambda *_: _started())
     with pytest.raises(EngineError, match="started a worker that did not come within 1 seconds"):
-        engine_check.check(Engine("flink", job_server, workers), tmp_path, start_within=1)
-    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    with pytest.raises(EngineError, match="cannot start a worker: .*No such file.*python"):
-        engine_check.check(Engine("flink", job_server, workers), tmp_path)
+        _check_with(worker_pool.start(port := free_port(), MODULES), job_server, port, tmp_path)
+    why = "No space left"
+    monkeypatch.setattr(worker_pool.WorkerPool, "StartWorker", lambda *_: _started(why))
+    with pytest.raises(EngineError, match="cannot start a worker: No space left"):
+        _check_with(worker_pool.start(port := free_port(), MODULES), job_server, port, tmp_path)
+
+
+def _started(why=""):
+    return beam_fn_api_pb2.StartWorkerResponse(error=why)
+
+
+def _check_with(pool, job_server, port, folder):
+    try:
+        engine_check.check(Engine("flink", job_server, f"localhost:{port}"), folder, start_within=1)
+    finally:
+        pool.stop(0)
+
+
+def test_a_pool_that_cannot_work_does_not_start(workers):
+    """Whoever starts it reads why, instead of a job that waits without end."""
+    with pytest.raises(EngineError, match="Workers cannot start: ModuleNotFoundError: .*'absent'"):
+        worker_pool.start(free_port(), ("absent",))
+    port = workers.rpartition(":")[2]
+    with pytest.raises(EngineError, match=f"Port {port} is taken"):
+        worker_pool.start(int(port), MODULES)
 
 
 def test_a_folder_that_workers_do_not_see_is_named(tmp_path, monkeypatch):
@@ -110,20 +129,16 @@ def test_an_engine_fills_in_the_options_of_beam():
     assert "--environment_cache_millis=600000" in args
 
 
-def test_two_engines_that_name_their_workers_alike_keep_them(tmp_path, monkeypatch):
+def test_two_engines_that_name_their_workers_alike_keep_them(monkeypatch):
     """Beam's own pool stops the first one's worker when the second stops its own."""
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nexec sleep 60\n")
-    python.chmod(python.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    pool = worker_pool.WorkerPool(use_process=True)
-    for port in (1, 2):
+    pool = worker_pool.WorkerPool(MODULES)
+    # Nobody listens there: the workers try for a while.
+    for port in (free_port(), free_port()):
         control = endpoints_pb2.ApiServiceDescriptor(url=f"localhost:{port}")
         request = beam_fn_api_pb2.StartWorkerRequest(worker_id="1-1", control_endpoint=control)
         assert not pool.StartWorker(request, None).error
     pool.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="1-1"), None)
-    processes = list(pool._worker_processes.values())
-    assert [process.poll() for process in processes] == [None, None]
-    for process in processes:
-        process.kill()
-        process.wait()
+    assert [worker.is_alive() for worker in pool.workers] == [True, True]
+    for worker in pool.workers:
+        worker.kill()
+        worker.join()

@@ -40,5 +40,5 @@ def test_a_tokenizer_of_another_kind(tmp_path):
 
 def test_without_keras_hub(monkeypatch):
     monkeypatch.setitem(sys.modules, "keras_hub", None)
-    with pytest.raises(presets.PresetError, match=r"pip install 'verbatim-text\[hub\]'"):
+    with pytest.raises(presets.PresetError, match=r"pip install 'path/to/verbatim\[hub\]'"):
         presets.check(recipe_of("t5_small_multi"))

@@ -1,0 +1,146 @@
+"""The start of a model: time, processor time and memory until it answers, and until it is warm.
+
+    python -m benchmarks.serving.start --model OUTPUT/models/NAME
+
+Two programs start in turn, each in a process of its own: `Model(...)` in Python, and `verbatim
+serve`. All figures count from the start of the process. `warm` means that a text of each length
+bucket and batch bucket was answered, and that the process has come to rest.
+"""
+
+import argparse
+import asyncio
+import os
+import pathlib
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from benchmarks.peers import rounds
+from benchmarks.peers.processes import Program
+from benchmarks.records import measuring
+from benchmarks.serving.harness import Connection, Server, model_version, predict_request
+from benchmarks.tables import measured as tables
+from pipeline.export import served_model
+
+TEXT = "Delete the page %(name)s?"
+# A process is at rest when it works less than this share of the time.
+_REST, _REST_SECONDS = 0.05, 2.0
+
+#: What a program has used since its start, by the name of the figure.
+Used = dict[str, float]
+
+
+def warming_batches(model: pathlib.Path) -> list[list[str]]:
+    """Returns a batch of texts for each pair of a model's buckets."""
+    facts = served_model.read_facts(model)
+    return [
+        [" ".join(["a"] * length)] * batch
+        for batch in facts["batch_buckets"]
+        for length in facts["length_buckets"]
+    ]
+
+
+def measure_model(model: pathlib.Path, threads: int) -> Iterator[tuple[str, Used]]:
+    """Yields the steps of a `Model(...)`, and what each has used since the start."""
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        with Program(
+            sys.executable,
+            "start_model",
+            threads,
+            pathlib.Path(folder) / "log",
+            package="benchmarks.serving",
+            variables={"TF_NUM_INTRAOP_THREADS": None, "TF_NUM_INTEROP_THREADS": None},
+        ) as program:
+            for step, task, arguments in (
+                ("imported", "import", {}),
+                ("loaded", "load", {"folder": str(model)}),
+                ("first answer", "answer", {"batches": [[TEXT]]}),
+                ("warm", "answer", {"batches": warming_batches(model)}),
+            ):
+                facts = program.ask(task, **arguments)
+                yield (
+                    step,
+                    {
+                        "seconds": time.perf_counter() - started,
+                        "cpu": facts["cpu_seconds"],
+                        "resident": facts["resident_bytes"] / 1e6,
+                        "peak": facts["peak_bytes"] / 1e6,
+                    },
+                )
+
+
+def measure_server(model: pathlib.Path) -> Iterator[tuple[str, Used]]:
+    """Yields the steps of a server, and what each has used since the start."""
+
+    async def ask(batches: Sequence[Sequence[str]]) -> None:
+        async with Connection(server.address) as connection:
+            for texts in batches:
+                await connection.predict(predict_request(texts), timeout=600)
+
+    with Server(model) as server:
+
+        def used(seconds: float) -> Used:
+            return {
+                "seconds": seconds,
+                "cpu": server.cpu_seconds(),
+                "resident": server.memory() * 2**20 / 1e6,
+                "peak": server.peak_memory() * 2**20 / 1e6,
+            }
+
+        yield "listens", used(time.perf_counter() - server.started)
+        asyncio.run(ask([[TEXT]]))
+        yield "first answer", used(time.perf_counter() - server.started)
+        asyncio.run(ask(warming_batches(model)))
+        seconds = wait_for_rest(server.cpu_seconds) - server.started
+        yield "warm", used(seconds)
+
+
+def wait_for_rest(cpu_seconds: Callable[[], float]) -> float:
+    """Waits until a process no longer works; returns when it began to rest."""
+    while True:
+        began, worked = time.perf_counter(), cpu_seconds()
+        time.sleep(_REST_SECONDS)
+        if cpu_seconds() - worked < _REST * _REST_SECONDS:
+            return began
+
+
+def main() -> None:
+    """Measures in turn; prints medians."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--model", required=True, type=model_version, help="a model folder, or one of its versions"
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    measuring.add_argument(parser)
+    options = parser.parse_args()
+    machine = measuring.machine()
+    threads = len(os.sched_getaffinity(0))
+    taken: dict[tuple[str, str], list[Used]] = {}
+    for number in range(options.rounds):
+        for program, steps in (
+            ("Model(...)", measure_model(options.model, threads)),
+            ("verbatim serve", measure_server(options.model)),
+        ):
+            for step, used in steps:
+                taken.setdefault((program, step), []).append(used)
+                figures = ", ".join(f"{name} {value:.1f}" for name, value in used.items())
+                print(f"  {number + 1}: {program}, {step}: {figures}", file=sys.stderr, flush=True)
+    rows = [
+        measuring.row(
+            {"program": program, "step": step},
+            {
+                name: measuring.spread(rounds.spread([used[name] for used in every]))
+                for name in every[0]
+            },
+        )
+        for (program, step), every in taken.items()
+    ]
+    table = measuring.table_of(rows, options.rounds, machine, packages=("tensorflow", "grpcio"))
+    measuring.write(options.record, table)
+    print(tables.plain(table))
+
+
+if __name__ == "__main__":
+    main()

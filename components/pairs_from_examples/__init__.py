@@ -1,0 +1,1 @@
+"""Component that makes parallel text of the examples of any other component."""

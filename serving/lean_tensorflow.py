@@ -1,0 +1,57 @@
+"""Imports TensorFlow with what exported models need, and without Keras.
+
+Keras takes a second and tens of megabytes. It can be imported afterwards as usual. Modules that are
+imported first import this one before everything else; then `import tensorflow` is quick anywhere.
+"""
+
+import contextlib
+import importlib
+import importlib.util
+import pathlib
+import sys
+from collections.abc import Iterator
+
+# What TensorFlow imports at its own end, to register classes for SavedModels of Keras. It does
+# without where they are not installed.
+_OF_KERAS = ("keras.src.optimizers", "tf_keras.src.optimizers")
+_TEXT_PACKAGE = "tensorflow_text"
+
+
+@contextlib.contextmanager
+def _without_keras() -> Iterator[None]:
+    """Lets the import of those modules fail, unless Keras is there already."""
+    hidden = [name for name in _OF_KERAS if name.partition(".")[0] not in sys.modules]
+    modules: dict[str, object] = sys.modules  # type: ignore[assignment]
+    # None is Python's own mark of a module that must not be imported.
+    modules.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        for name in hidden:
+            if modules.get(name) is None:
+                modules.pop(name, None)
+
+
+def register_text_operations() -> None:
+    """Registers the operations of tf.text, as importing the package does.
+
+    The package imports Keras for its layers, so only its libraries of operations are loaded.
+    TensorFlow loads a library once, whoever asks.
+    """
+    import tensorflow as tf
+
+    spec = None if _TEXT_PACKAGE in sys.modules else importlib.util.find_spec(_TEXT_PACKAGE)
+    folders = (spec.submodule_search_locations if spec else None) or []
+    libraries = [
+        path for folder in folders for path in pathlib.Path(folder, "python", "ops").glob("_*.so")
+    ]
+    if not libraries:
+        # Imported already, of another layout, or not installed, which the import says best.
+        importlib.import_module(_TEXT_PACKAGE)
+    for library in sorted(libraries):
+        tf.load_op_library(str(library))
+
+
+if "tensorflow" not in sys.modules:
+    with _without_keras():
+        importlib.import_module("tensorflow")

@@ -107,9 +107,15 @@ class Servable:
         graphs = [
             graph for graph in proto.meta_graphs if "serve" in graph.meta_info_def.tags
         ] or proto.meta_graphs
-        self.signature_defs: dict[str, meta_graph_pb2.SignatureDef] = dict(graphs[0].signature_def)
+        # As copies: a part of a message keeps all of it in memory.
+        self.signature_defs = {
+            name: meta_graph_pb2.SignatureDef.FromString(signature.SerializeToString())
+            for name, signature in graphs[0].signature_def.items()
+        }
+        tags = list(graphs[0].meta_info_def.tags)
+        del proto, graphs
         self.languages = _languages(pathlib.Path(path))
-        self._session = _open_session(path, graphs[0].meta_info_def.tags)
+        self._session = _open_session(path, tags)
         self._signatures = {
             name: sig
             for name, sig in self.signature_defs.items()

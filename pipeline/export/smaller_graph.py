@@ -45,22 +45,18 @@ def shrink(directory: str) -> None:
         for function in own:
             _forget_names(function)
         same: dict[str, str] = {}
-        while True:
-            for function in library.function:
+        changed = list(library.function)
+        while changed:
+            for function in changed:
                 _shrink_function(function)
             found = _equal_functions(one for one in own if one.signature.name not in same)
-            if not found:
-                break
-            # Nodes that now call the same may be equal, and so their functions.
             same.update(found)
-            for function in library.function:
-                for node in function.node_def:
-                    _rename_called(node.attr, found)
+            # Nodes that now call the same may be equal, and so their functions.
+            changed = [one for one in library.function if _rename_called(one.node_def, found)]
         kept = [one for one in library.function if one.signature.name not in same]
         del library.function[:]
         library.function.extend(kept)
-        for node in graph.graph_def.node:
-            _rename_called(node.attr, same)
+        _rename_called(graph.graph_def.node, same)
     with whole_file(path, "wb") as file:
         file.write(model.SerializeToString(deterministic=True))
     fingerprinting_utils.write_fingerprint(directory)
@@ -138,9 +134,11 @@ def _read_nodes(inputs: Iterable[str], nodes: Mapping[str, object]) -> Iterator[
 
 
 def _renamed(value: str, new_names: Mapping[str, str]) -> str:
-    name = _node_of(value)
-    start = value.index(name)
-    return value[:start] + new_names.get(name, name) + value[start + len(name) :]
+    """Returns an input of the form `name`, `name:output:number` or `^name` with the new name."""
+    if value.startswith("^"):
+        return "^" + new_names.get(value[1:], value[1:])
+    name, colon, output = value.partition(":")
+    return new_names.get(name, name) + colon + output
 
 
 def _reached(function: function_pb2.FunctionDef) -> set[str]:
@@ -188,10 +186,15 @@ def _equal_functions(functions: Iterable[function_pb2.FunctionDef]) -> dict[str,
     return found
 
 
-def _rename_called(
-    attributes: Mapping[str, attr_value_pb2.AttrValue], same: Mapping[str, str]
-) -> None:
-    for value in attributes.values():
-        for called in (value.func, *value.list.func) if value.WhichOneof("value") else ():
-            if called.name in same:
-                called.name = same[called.name]
+def _rename_called(nodes: Iterable[node_def_pb2.NodeDef], same: Mapping[str, str]) -> bool:
+    """Lets nodes call the functions that stand for others; returns whether one did."""
+    renamed = False
+    for node in nodes:
+        for value in node.attr.values():
+            kind = value.WhichOneof("value")
+            called = [value.func] if kind == "func" else value.list.func if kind == "list" else ()
+            for function in called:
+                if function.name in same:
+                    function.name = same[function.name]
+                    renamed = True
+    return renamed

@@ -61,8 +61,7 @@ def test_a_retired_version_ends_after_its_last_request(model_folder, saved_model
         with model.use() as first, model.use(1) as same:
             assert first is same
             shutil.copytree(saved_models / "starred", model_folder / "2")
-            wait_until(lambda: model.version == 2)
-            assert states(server) == {1: "UNLOADING", 2: "AVAILABLE"}
+            wait_until(lambda: states(server) == {1: "UNLOADING", 2: "AVAILABLE"})
             assert first.predict(request(), None).outputs["text"].string_val == [b"A %s"]
         assert states(server) == {1: "END", 2: "AVAILABLE"}
 

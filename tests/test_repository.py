@@ -82,6 +82,16 @@ def test_files_named_in_the_documentation_exist():
     assert not missing, "\n".join(missing)
 
 
+def test_the_architecture_lists_the_folders():
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    listed = re.findall(
+        r"^\| `(\w+)/` \|", page.split("## Folders")[1].split("## ")[0], re.MULTILINE
+    )
+    parts = [path.relative_to(ROOT).parts for path in repository_files()]
+    folders = {first for first, *rest in parts if rest and not first.startswith(".")}
+    assert set(listed) == folders - {"docs", "requirements", "tests"}
+
+
 def test_no_line_is_too_long():
     """What ruff does not see; the locks and what is generated apart."""
     names = {".toml", ".yaml", ".yml", ".in", ".config", ".sh"}

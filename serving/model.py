@@ -88,13 +88,6 @@ class Model(TextModel):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    @property
-    def languages(self) -> tuple[str, str] | None:
-        """The codes of its source and target language; None for a model that does not say so."""
-        model, version = self._registry.find(model_pb2.ModelSpec())
-        with model.use(version) as servable:
-            return servable.languages
-
     def close(self) -> None:
         """Frees the model's memory after the last call that other threads wait for."""
         self._closed = True
@@ -163,6 +156,16 @@ class Model(TextModel):
         return grpc_services.status(self._registry, model_pb2.ModelSpec())
 
     _METHODS = {"Predict": _predict, "GetModelMetadata": _metadata, "GetModelStatus": _status}
+
+
+def languages_of(model: Model) -> tuple[str, str] | None:
+    """Returns the codes of a model's source and target language; None if it does not say so.
+
+    It is no method, since a `Client` cannot know them.
+    """
+    served, version = model._registry.find(model_pb2.ModelSpec())
+    with served.use(version) as servable:
+        return servable.languages
 
 
 class AsyncModel(AsyncTextModel):

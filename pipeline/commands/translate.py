@@ -146,7 +146,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _languages(options: argparse.Namespace, model: "Model") -> review.Languages:
     """Returns the model's languages; the target is the one that the user names, if any."""
-    source, target = model.languages or ("", "")
+    from serving.model import languages_of
+
+    source, target = languages_of(model) or ("", "")
     if named := options.target_language:
         target = files.language_of(named, "")
     return review.Languages(source, target)

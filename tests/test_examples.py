@@ -72,4 +72,4 @@ def test_the_notebook_is_the_script():
 def test_every_example_is_on_its_page():
     page = (ROOT / "docs" / "guides" / "layers.md").read_text(encoding="utf-8")
     linked = re.findall(r"\(\.\./\.\./examples/(\w+)\.py\)", page)
-    assert sorted(linked) == [path.stem for path in SCRIPTS] and len(linked) >= 6
+    assert sorted(set(linked)) == [path.stem for path in SCRIPTS] and len(SCRIPTS) >= 6

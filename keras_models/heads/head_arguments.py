@@ -58,9 +58,8 @@ _BUILT = {
 def check_call(head, arguments):
     """Checks the arguments of a head's `call`, by name."""
     owner = type(head).__name__
-    for name, parameter in inspect.signature(head.call).parameters.items():
-        needed = parameter.default is parameter.empty and parameter.kind in _NAMED
-        if needed and arguments.get(name) is None:
+    for name in _needed(type(head).call):
+        if arguments.get(name) is None:
             raise ValueError(f"{owner} needs {name}: pass {name}=.")
     arguments = {name: arguments.get(name) for name in CALL_AXES}
     check_integers(owner, arguments, _IDS)
@@ -68,6 +67,18 @@ def check_call(head, arguments):
     sizes = check_axes(owner, arguments, CALL_AXES, {axis: size for axis, size in built.values()})
     _check_given(owner, arguments, built)
     _check_ids(head, arguments, sizes.get("source_length"), outermost=True)
+
+
+# Read once per class, not at each call.
+@functools.cache
+def _needed(call):
+    """The names of the arguments of a head's `call` that have no default."""
+    _, *parameters = inspect.signature(call).parameters.values()
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind in _NAMED
+    ]
 
 
 def taking_all(method):

@@ -126,8 +126,8 @@ def _format(path: str, options: argparse.Namespace) -> str:
     if options.format != "auto":
         return str(options.format)
     bare = path.removesuffix(".gz")
-    known = {suffix for one in FORMATS.values() for suffix in (*one.suffixes, *one.refused)}
-    return format_of(bare) if os.path.splitext(bare)[1].lower() in known else "text"
+    suffix = os.path.splitext(bare)[1].lower()
+    return format_of(bare) if any(one.has(suffix) for one in FORMATS.values()) else "text"
 
 
 def _report(options: argparse.Namespace, facts: list[dict[str, Any]]) -> None:

@@ -40,6 +40,10 @@ class Format:
     has_one_language: bool = False
     refused: tuple[str, ...] = ()
 
+    def has(self, suffix: str) -> bool:
+        """Whether files of a suffix, in lower case, are of this format, also if refused."""
+        return suffix in self.suffixes or suffix in self.refused
+
 
 def _fluent(path: str, content: bytes, options: Options) -> Document:
     # The parsers of this format and of YAML are imported only where they are used.
@@ -96,7 +100,7 @@ def format_of(path: str) -> str:
     """
     suffix = os.path.splitext(path)[1].lower()
     for name, one in FORMATS.items():
-        if suffix in (*one.suffixes, *one.refused):
+        if one.has(suffix):
             return name
     known = ", ".join(suffix for one in FORMATS.values() for suffix in one.suffixes)
     raise DocumentError(

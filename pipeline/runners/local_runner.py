@@ -103,7 +103,9 @@ def run(
     folder = run_folder.checked_path(output)
     if data_path is None:
         with run_folder.locked(folder):
-            data = synthetic.write_task(recipe.data.synthetic, folder / "data")
+            data = synthetic.write_task(
+                recipe.data.synthetic, folder / "data", ratio=recipe.data.synthetic_ratio
+            )
             inputs = _checked_inputs(recipe, str(data), folder)
             beam_args = _on_engine(engine, folder, beam_args)
             return _run_in(folder, inputs, beam_args, enable_cache)

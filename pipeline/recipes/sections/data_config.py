@@ -12,6 +12,9 @@ class DataConfig:
 
     # A task with generated data; `run` then needs no --data.
     synthetic: str = choice("", "rarest_word", "order_tokens", default="")
+    # Of `rarest_word`: the probability of a word, divided by that of the next more frequent one.
+    # Below 1, how rare the rare words are.
+    synthetic_ratio: float = number(0.995, low=0.9, high=1.0)
     # `text` is plain text, for language models.
     format: str = choice("auto", *FORMATS, "text", default="auto")
     # The files of each split, relative to the data folder; wildcards are allowed. An entry is a

@@ -97,9 +97,7 @@ class PieceRepeats(typing.NamedTuple):
             for place in range(1, run + 1):
                 repeats = ops.logical_and(repeats, self._is_piece(before(place), vocabulary_size))
             is_next = ops.equal(ids, ops.expand_dims(before(run), -1))
-            banned = ops.logical_or(
-                banned, ops.logical_and(is_next, ops.expand_dims(repeats, -1))
-            )
+            banned = ops.logical_or(banned, ops.logical_and(is_next, ops.expand_dims(repeats, -1)))
         copies = ops.take_along_axis(banned, extended_ids, axis=1)
         return ops.concatenate([banned[:, :vocabulary_size]] + [copies] * max_span, axis=1)
 

@@ -133,7 +133,9 @@ class Rules(typing.NamedTuple):
 
         reads_places = self.protection is not None or self.whole_words is not None
         places = first_places(self.extended_ids) if reads_places else None
-        exempt = None if self.piece_repeats is None else self.piece_repeats.exempt(self.extended_ids)
+        exempt = (
+            None if self.piece_repeats is None else self.piece_repeats.exempt(self.extended_ids)
+        )
 
         def apply(output, last, ledger, tokens, index):
             log_probs = output.log_probs
@@ -263,7 +265,9 @@ class Rules(typing.NamedTuple):
             following = self.whole_words.next_position(ledger[REGISTER])
             forced = ops.logical_and(
                 following >= 0,
-                ops.equal(actions, self.whole_words.next_action(ledger[REGISTER], self.extended_ids)),
+                ops.equal(
+                    actions, self.whole_words.next_action(ledger[REGISTER], self.extended_ids)
+                ),
             )
             copied_from = ops.where(forced, following, copied_from)
             probability = ops.where(forced, 1.0, probability)

@@ -149,7 +149,7 @@ def trained(task: Task, body: str, head: str, guided: float, seed: int, epochs: 
     size = task.ids.target_vocabulary_size
     options: dict[str, Any] = {"dropout": 0.1, "guided_alignment_weight": guided}
     if body == "recurrent":
-        options |= {"embedding_size": 32, "hidden_size": 64, "attention": "general"}
+        options |= {"embedding_size": 32, "hidden_size": 64, "attention": "bilinear"}
         options |= {"coverage": False, "coverage_loss_weight": 0.0}
         model = RecurrentSeq2Seq(size, size, head, **options)
     else:

@@ -24,7 +24,7 @@ class WholeWords(typing.NamedTuple):
     - after a complete copied word no copy of a continuing piece is possible. A generated one is, so
       that a copied name may have an ending.
 
-    The rule gives way to the end of the output and to protected tokens. It goes before rules against
+    The rule gives way to the longest output and to protected tokens. It goes before rules against
     repetition.
 
     A hypothesis' ledger has `word_copied` int32 `[rows]`: the source position of the last output

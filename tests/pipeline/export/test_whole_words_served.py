@@ -25,6 +25,8 @@ def test_begun_words_are_whole(tmp_path):
             "n_best": 2,
             "min_length": 8,
             "pass_through": False,
+            "copy_whole_words": True,
+            "max_piece_repeats": 2,
         },
     )
     # Few pieces are words of the vocabulary: the others can only be copied.

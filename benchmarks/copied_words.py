@@ -4,8 +4,7 @@
 
 The corpus is made up: sentences of 12 words, which a dictionary translates, and of names, which
 stay as they are. All names of the test sentences are unseen. A small network of each body and head
-is trained for each seed, and decodes the same sentences with each setting of the search. One core
-needs about a minute a training.
+is trained for each seed, and decodes the same sentences with each setting of the search.
 """
 
 import argparse
@@ -147,6 +146,7 @@ def trained(task: Task, body: str, head: str, guided: float, seed: int, epochs: 
 
     keras.utils.set_random_seed(seed)
     size = task.ids.target_vocabulary_size
+    model: Any
     options: dict[str, Any] = {"dropout": 0.1, "guided_alignment_weight": guided}
     if body == "recurrent":
         options |= {"embedding_size": 32, "hidden_size": 64, "attention": "bilinear"}
@@ -158,9 +158,6 @@ def trained(task: Task, body: str, head: str, guided: float, seed: int, epochs: 
         model = TransformerSeq2Seq(size, size, head, **options)
     spans = {"max_span": 5} if head == "span_copy" else {}
     features = task.ids.pairs(*map(list, zip(*task.train)), **spans)
-    features["target_span_starts"] = features.get("target_span_starts", features["source_ids"])
-    if not spans:
-        del features["target_span_starts"]
     optimizer = keras.optimizers.Adam(3e-3 if body == "recurrent" else 2e-3, global_clipnorm=1.0)
     # The loops of a recurrent body are slow one operation at a time.
     model.compile(optimizer, NegativeLogLikelihood(), jit_compile=body == "recurrent")

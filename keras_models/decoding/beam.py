@@ -100,6 +100,8 @@ def beam_search(
             length_unit: `"tokens"`, every token of a copied span counts; or `"choices"`, a span
                 counts once (Zhou et al. 2018).
             protection: a `Protection`, or None.
+            whole_words: the `WholeWords` that are copied from end to end; or None.
+            piece_repeats: the `PieceRepeats` that a word may have; or None.
             max_span, merges: the attributes of the head's class.
             start_id, end_id, unknown_id: special ids.
 
@@ -318,11 +320,14 @@ class _Search:
         flat_rows = ops.expand_dims(ops.arange(shape[0], dtype="int32") * beam_size, 1) + parents
         flat_actions = ops.reshape(flat_rows * rules.number_of_actions + actions, (-1,))
         attention = _select(_unfold(output.attention, beam_size), parents)
+        ledger = {name: _fold(rows[name]) for name in self.ledger}
+        flat_chosen = ops.reshape(actions, (-1,))
         tokens, position, probability = rules.output(
-            ops.reshape(actions, (-1,)),
+            flat_chosen,
             ops.take(ops.reshape(output.log_probs, (-1,)), flat_actions),
             ops.take(output.copy_log_probs, ops.reshape(flat_rows, (-1,)), axis=0),
             _fold(attention),
+            ledger,
         )
         new = {
             "tokens": _write(rows["tokens"], index, ops.reshape(tokens, shape)),
@@ -336,7 +341,7 @@ class _Search:
         }
         if made is not None:
             new["choices"] = made
-        ledger = rules.pay({name: _fold(rows[name]) for name in self.ledger}, tokens, index)
+        ledger = rules.pay(ledger, flat_chosen, tokens, position, index)
         new.update({name: _unfold(value, beam_size) for name, value in ledger.items()})
         if "attention" in running:
             new["attention"] = _write(rows["attention"], index, attention)

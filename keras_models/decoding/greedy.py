@@ -64,13 +64,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         "last": ops.full((batch,), rules.start_id, dtype="int32"),
         "ended": ops.zeros((batch,), dtype="bool"),
     }
-    ledger = {}
-    if rules.protection is not None:
-        repeats = batch // ops.shape(rules.protection.source)[0]
-        ledger = {
-            name: ops.reshape(value, (batch, *ops.shape(value)[2:]))
-            for name, value in rules.first_ledger(repeats).items()
-        }
+    ledger = rules.first_ledger_of_rows()
     state.update(ledger)
     if rules.counts_choices:
         state["choices"] = ops.zeros((batch,), dtype="int32")
@@ -90,7 +84,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         # The origin is that of the model's own distribution, before the rules.
         said = ops.take_along_axis(output.log_probs, index_of_action, axis=-1)[:, 0]
         token, position, probability = rules.output(
-            action, said, output.copy_log_probs, output.attention
+            action, said, output.copy_log_probs, output.attention, owes
         )
         running = ops.logical_not(state["ended"])
         writes = ops.logical_and(running, ops.not_equal(action, end_id))
@@ -113,7 +107,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         }
         if rules.counts_choices:
             new["choices"] = state["choices"] + ops.where(running, rules.chooses(state["last"]), 0)
-        new.update(rules.pay(owes, token, index))
+        new.update(rules.pay(owes, action, token, position, index))
         if return_attention:
             new["attention"] = write("attention", output.attention)
         return index + 1, new, output.carry

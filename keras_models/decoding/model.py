@@ -8,28 +8,28 @@ from keras_models.decoding.constraints import Protection
 from keras_models.decoding.greedy import greedy_search
 from keras_models.decoding.hypotheses import StepOutput, best_of
 from keras_models.decoding.order import Order
+from keras_models.decoding.piece_repeats import PieceRepeats
 from keras_models.decoding.sampling import sample_search
+from keras_models.decoding.whole_words import WholeWords
 from keras_models.layers.numerics import repeat_rows, take_rows
 
 _AXES = {
     "source_protected": ("batch", "source_length"),
+    "source_continues": ("batch", "source_length"),
     "protected_vocabulary": [("vocabulary_size",), ("batch", "vocabulary_size")],
+    "piece_vocabulary": ("vocabulary_size",),
     "uniforms": ("batch", "samples", "max_length + 1"),
     "shortlist": ("batch", "words"),
 }
 
 
-def _check_arguments(inputs, protected_vocabulary, uniforms, shortlist):
+def _check_arguments(inputs, arguments, reads_words):
     """Checks arguments that the model's own `encode` does not check."""
     sizes = check_axes("decode", inputs, {"source_ids": ("batch", "source_length")})
-    arguments = {
-        "protected_vocabulary": protected_vocabulary,
-        "uniforms": uniforms,
-        "shortlist": shortlist,
-    }
-    if protected_vocabulary is not None:
-        check_present("decode", inputs, ["source_protected"])
-        arguments["source_protected"] = inputs["source_protected"]
+    needs = ["source_protected"] if arguments["protected_vocabulary"] is not None else []
+    needs += ["source_continues"] if reads_words else []
+    check_present("decode", inputs, needs)
+    arguments = {**arguments, **{name: inputs[name] for name in needs}}
     check_axes("decode", arguments, _AXES, sizes)
 
 
@@ -41,6 +41,9 @@ def decode(
     n_best=1,
     protected_vocabulary=None,
     blank_vocabulary=None,
+    copy_whole_words=False,
+    max_piece_repeats=0,
+    piece_vocabulary=None,
     sampling=None,
     uniforms=None,
     shortlist=None,
@@ -62,6 +65,14 @@ def decode(
         blank_vocabulary: bool `[vocabulary_size]`, words that write nothing; with it, `inputs` also
             has int32 `source_roles` and `source_links` `[batch, source_length]`, and the protected
             tokens keep their order: see `Order`.
+        copy_whole_words: whether a word of several pieces that an output begins to copy is copied
+            whole, see `WholeWords`; `inputs` then also has bool `source_continues` `[batch,
+            source_length]`, true where a token continues the word of the token before it. A head
+            that cannot copy ignores it.
+        max_piece_repeats: how often in a row a continuing piece, or a pair of them, may stand in a
+            word, see `PieceRepeats`; 0 for any number. `inputs` then also has `source_continues`.
+        piece_vocabulary: bool `[vocabulary_size]`, the words that are continuing pieces; for
+            `max_piece_repeats`.
         sampling: dict with `temperature`, `top_k`, `top_p`, see `sample_search`; or None for a
             search.
         uniforms: the random numbers of a sampling, `draw_uniforms`; their number of samples is the
@@ -73,11 +84,22 @@ def decode(
             each step a product; or None.
         **options: of `beam_search`.
 
+    Raises:
+        ValueError: arguments that do not fit together, or lack an input.
+
     Returns:
         `Hypotheses`; of a model that reads a source in several ways (`decoding_samples`) the best
         of all.
     """
-    _check_arguments(inputs, protected_vocabulary, uniforms, shortlist)
+    arguments = {
+        "protected_vocabulary": protected_vocabulary,
+        "piece_vocabulary": piece_vocabulary,
+        "uniforms": uniforms,
+        "shortlist": shortlist,
+    }
+    if max_piece_repeats and piece_vocabulary is None:
+        raise ValueError("decode: max_piece_repeats needs piece_vocabulary.")
+    _check_arguments(inputs, arguments, copy_whole_words or max_piece_repeats)
     samples = model.decoding_samples
     several = {} if samples == 1 else {"samples": samples}
     memory, carry = model.encode(inputs, max_length=max_length, **several)
@@ -125,6 +147,19 @@ def decode(
             order = Order(roles, links, blank_vocabulary)
             source = order.whole_pairs(source)
         options["protection"] = Protection(protected_vocabulary, source, head.max_span, order)
+    if copy_whole_words or max_piece_repeats:
+        continues = repeat_rows(ops.cast(inputs["source_continues"], "bool"), samples)
+        continues = ops.logical_and(continues, memory["mask"])
+        if max_piece_repeats:
+            options["piece_repeats"] = _piece_repeats(
+                piece_vocabulary, shortlist, memory["extended_ids"], continues, max_piece_repeats
+            )
+        if copy_whole_words and head.copies:
+            # The first token continues nothing.
+            follows = ops.arange(ops.shape(continues)[1], dtype="int32") > 0
+            options["whole_words"] = WholeWords(
+                ops.logical_and(continues, follows), size, head.max_span, head.merges
+            )
     extended_size = size + ops.shape(memory["extended_ids"])[1]
     arguments = (step, carry, memory["extended_ids"], memory["mask"], extended_size, max_length)
     options = dict(options, max_span=head.max_span, merges=head.merges)
@@ -144,3 +179,18 @@ def decode(
     if shortlist is not None:
         found = found._replace(tokens=shortlist.restore(found.tokens, model.target_vocabulary_size))
     return found if samples == 1 else best_of(found, samples)
+
+
+def _piece_repeats(vocabulary, shortlist, extended_ids, continues, most):
+    """Returns the `PieceRepeats` of sources, in the ids of the search."""
+    vocabulary = ops.convert_to_tensor(vocabulary, dtype="bool")
+    if shortlist is not None:
+        vocabulary = ops.take(vocabulary, shortlist.words)
+        size = ops.shape(vocabulary)[1]
+        known = ops.take_along_axis(vocabulary, ops.minimum(extended_ids, size - 1), axis=1)
+    else:
+        size = ops.shape(vocabulary)[0]
+        known = ops.take(vocabulary, ops.minimum(extended_ids, size - 1))
+    # Whether a piece that the vocabulary lacks has letters is not known.
+    source = ops.logical_and(continues, ops.where(extended_ids < size, known, continues))
+    return PieceRepeats(vocabulary, source, most)

@@ -8,6 +8,7 @@ from keras_models.decoding import actions as action_space
 from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, constraints
 from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.repetition import repeating_actions
+from keras_models.decoding.whole_words import REGISTER
 from keras_models.layers.numerics import LOG_ZERO, first_places, take_rows
 
 #: What the length of an output counts where its score is normalised: its tokens, each copied one
@@ -31,6 +32,8 @@ class Rules(typing.NamedTuple):
         no_repeat_ngram: no output has the same n tokens twice, except for owed tokens and if
             nothing else is left; 0 for off.
         length_unit: what an output's length counts, see `LENGTH_UNITS`.
+        whole_words: the `WholeWords` that are copied from end to end; or None.
+        piece_repeats: the `PieceRepeats` that a word may have; or None.
         start_id, end_id, unknown_id: special ids.
     """
 
@@ -46,6 +49,8 @@ class Rules(typing.NamedTuple):
     replace_unknown: bool = False
     no_repeat_ngram: int = 0
     length_unit: str = LENGTH_UNITS[0]
+    whole_words: typing.Any = None
+    piece_repeats: typing.Any = None
     start_id: int = START_ID
     end_id: int = END_ID
     unknown_id: int = UNKNOWN_ID
@@ -90,6 +95,8 @@ class Rules(typing.NamedTuple):
         return self._replace(
             extended_ids=ops.repeat(self.extended_ids, times, axis=0),
             source_mask=ops.repeat(self.source_mask, times, axis=0),
+            whole_words=None if self.whole_words is None else self.whole_words.repeat(times),
+            piece_repeats=None if self.piece_repeats is None else self.piece_repeats.repeat(times),
         )
 
     def of(self, sources):
@@ -98,6 +105,8 @@ class Rules(typing.NamedTuple):
             extended_ids=take_rows(self.extended_ids, sources),
             source_mask=take_rows(self.source_mask, sources),
             protection=None if self.protection is None else self.protection.of(sources),
+            whole_words=None if self.whole_words is None else self.whole_words.of(sources),
+            piece_repeats=None if self.piece_repeats is None else self.piece_repeats.of(sources),
         )
 
     def make_constrain(self):
@@ -106,8 +115,8 @@ class Rules(typing.NamedTuple):
         It is `(output, last, ledger, tokens, index) -> log_probs [rows, actions]`.
 
         `output` is the step's `StepOutput`, `last` int32 `[rows]` the last actions, `tokens` int32
-        `[rows, max_length]` what was output so far, and `ledger` what is owed, see `Protection`;
-        it is empty without protection.
+        `[rows, max_length]` what was output so far, and `ledger` what is owed, see `Protection`,
+        and the word that is being copied, see `WholeWords`; it is empty without both.
         """
         vocabulary_size, source_length = self.vocabulary_size, self.source_length
         constrain = constraints(
@@ -122,10 +131,17 @@ class Rules(typing.NamedTuple):
             self.unknown_id,
         )
 
-        places = None if self.protection is None else first_places(self.extended_ids)
+        reads_places = self.protection is not None or self.whole_words is not None
+        places = first_places(self.extended_ids) if reads_places else None
+        exempt = (
+            None if self.piece_repeats is None else self.piece_repeats.exempt(self.extended_ids)
+        )
 
         def apply(output, last, ledger, tokens, index):
             log_probs = output.log_probs
+            if self.whole_words is not None:
+                next_action = self._next_in_word(ledger, last)
+                log_probs = self.whole_words.make_possible(log_probs, next_action)
             if self.max_span > 1:
                 log_probs = action_space.continue_spans(
                     log_probs, last, vocabulary_size, source_length
@@ -150,13 +166,37 @@ class Rules(typing.NamedTuple):
                     self.end_id,
                     places,
                 )
+            allowed = log_probs
+            if self.whole_words is not None:
+                additions = self.whole_words.additions(
+                    output, ledger[REGISTER], self.extended_ids, places
+                )
+                log_probs = _without(log_probs, additions)
+            if self.piece_repeats is not None:
+                repeats = self.piece_repeats.repeating_actions(
+                    tokens, index, self.extended_ids, exempt, self.max_span
+                )
+                log_probs = _without(log_probs, repeats)
             if self.no_repeat_ngram:
                 log_probs = self._forbid_repeats(
                     log_probs, output.attention, ledger.get("owed"), tokens, index
                 )
+            if self.whole_words is not None:
+                log_probs = self.whole_words.force(log_probs, allowed, next_action)
             return log_probs
 
         return apply
+
+    def _next_in_word(self, ledger, last):
+        """The action that a word being copied needs next, int32 `[rows]`, -1 for none.
+
+        A running span continues by itself.
+        """
+        action = self.whole_words.next_action(ledger[REGISTER], self.extended_ids)
+        if self.max_span == 1:
+            return action
+        lengths = action_space.span_lengths(last, self.vocabulary_size, self.source_length)
+        return ops.where(lengths > 1, -1, action)
 
     def _forbid_repeats(self, log_probs, attention, owed, tokens, index):
         if isinstance(self.max_length, int) and self.max_length <= self.no_repeat_ngram:
@@ -177,9 +217,7 @@ class Rules(typing.NamedTuple):
             replaced = ops.take_along_axis(repeats, ops.expand_dims(attended, -1), axis=1)
             is_unknown = ops.arange(ops.shape(log_probs)[1], dtype="int32") == self.unknown_id
             repeats = ops.where(ops.expand_dims(is_unknown, 0), replaced, repeats)
-        allowed = ops.where(repeats, LOG_ZERO, log_probs)
-        possible = ops.any(allowed > LOG_ZERO / 2, axis=-1, keepdims=True)
-        return ops.where(possible, allowed, log_probs)
+        return _without(log_probs, repeats)
 
     def _attended(self, attention):
         """The replaceable position with the highest attention, int32 `[rows]`, and its weight."""
@@ -199,7 +237,7 @@ class Rules(typing.NamedTuple):
             ops.logical_not(ops.repeat(source, rows // ops.shape(source)[0], axis=0)),
         )
 
-    def output(self, actions, log_probs, copy_log_probs, attention):
+    def output(self, actions, log_probs, copy_log_probs, attention, ledger=None):
         """The outputs of the chosen actions.
 
         Args:
@@ -207,6 +245,7 @@ class Rules(typing.NamedTuple):
             log_probs: float32 `[rows]`, of these actions.
             copy_log_probs: float32 `[rows, source_length]`.
             attention: float32 `[rows, source_length]`.
+            ledger: before these actions; or None.
 
         Returns:
             tokens int32 `[rows]` (extended ids), copied_from int32 `[rows]`, copy_probability
@@ -221,6 +260,17 @@ class Rules(typing.NamedTuple):
         else:
             copied_from = action_space.positions(actions, vocabulary_size, source_length)
             probability = ops.cast(copied_from >= 0, "float32")
+        if self.whole_words is not None and self.merges:
+            # The next piece of a word comes from where that word stands, wherever else it does.
+            following = self.whole_words.next_position(ledger[REGISTER])
+            forced = ops.logical_and(
+                following >= 0,
+                ops.equal(
+                    actions, self.whole_words.next_action(ledger[REGISTER], self.extended_ids)
+                ),
+            )
+            copied_from = ops.where(forced, following, copied_from)
+            probability = ops.where(forced, 1.0, probability)
         if self.replace_unknown:
             attended, weight = self._attended(attention)
             unknown = ops.equal(actions, self.unknown_id)
@@ -230,11 +280,55 @@ class Rules(typing.NamedTuple):
         return tokens, copied_from, probability
 
     def first_ledger(self, hypotheses):
-        """The owed tokens at the start, `[batch, hypotheses, ...]` of the protection's batch."""
-        return {} if self.protection is None else self.protection.first_ledger(hypotheses)
+        """The ledger at the start, `[batch, hypotheses, ...]`.
 
-    def pay(self, ledger, tokens, index):
-        """Returns the ledger once `tokens [rows]` are output, as the tokens at `index`."""
+        It has the owed tokens, of the protection's batch, and the word that is being copied.
+        """
+        ledger = {} if self.protection is None else self.protection.first_ledger(hypotheses)
+        if self.whole_words is not None:
+            batch = ops.shape(self.extended_ids)[0]
+            ledger = {**ledger, **self.whole_words.first_ledger((batch, hypotheses))}
+        return ledger
+
+    def first_ledger_of_rows(self):
+        """The same for rules that are repeated already, `[rows, ...]`."""
+        rows = ops.shape(self.extended_ids)[0]
+        ledger = {}
+        if self.protection is not None:
+            repeats = rows // ops.shape(self.protection.source)[0]
+            ledger = {
+                name: ops.reshape(value, (rows, *ops.shape(value)[2:]))
+                for name, value in self.protection.first_ledger(repeats).items()
+            }
+        if self.whole_words is not None:
+            ledger = {**ledger, **self.whole_words.first_ledger((rows,))}
+        return ledger
+
+    def pay(self, ledger, actions, tokens, copied_from, index):
+        """Returns the ledger once `tokens [rows]` are output, as the tokens at `index`.
+
+        Args:
+            ledger: before them.
+            actions, tokens, copied_from: int32 `[rows]`, what was chosen, and what `output` made
+                of it.
+            index: a scalar.
+        """
         if not ledger:
             return ledger
-        return self.protection.pay(ledger, tokens, self.extended_ids, index, self.max_length)
+        new = {}
+        if self.protection is not None:
+            owed = {name: value for name, value in ledger.items() if name != REGISTER}
+            new = self.protection.pay(owed, tokens, self.extended_ids, index, self.max_length)
+        if self.whole_words is not None:
+            # What replaces `[UNK]` may be written as something else.
+            replaced = ops.equal(actions, self.unknown_id)
+            copied_from = ops.where(replaced, -1, copied_from)
+            new = {**new, REGISTER: self.whole_words.settle(ledger[REGISTER], copied_from)}
+        return new
+
+
+def _without(log_probs, banned):
+    """Bans actions, bool like `log_probs`, where others are left."""
+    allowed = ops.where(banned, LOG_ZERO, log_probs)
+    possible = ops.any(allowed > LOG_ZERO / 2, axis=-1, keepdims=True)
+    return ops.where(possible, allowed, log_probs)

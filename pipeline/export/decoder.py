@@ -19,11 +19,13 @@ from pipeline.features import (
     transform_assets,
 )
 from pipeline.features.written_ids import longest_output
+from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
-from pipeline.text import characters, tokenization
+from pipeline.text import characters, tokenization, units
 
 DECODER_INPUTS = ("source_ids", "source_extended_ids", "source_feed_ids", "source_protected")
 ORDER_INPUTS = ("source_roles", "source_links")
+WORD_INPUTS = ("source_continues",)
 # The most bytes of tables beside the weights that make decoding faster.
 LARGEST_TABLES = 2**28
 # The outputs of a search without attention matrices.
@@ -69,7 +71,10 @@ class Decoder(tf.Module):
         self.config = recipe.decoding
         self.seed = recipe.training.seed
         order = ORDER_INPUTS if self.config.keep_protected else ()
-        self.inputs = (*DECODER_INPUTS, *order, *feature_names.encoder_features(recipe))
+        self._has_pieces = views.rules_of_pieces(recipe)
+        words = WORD_INPUTS if self._has_pieces else ()
+        encoder = feature_names.encoder_features(recipe)
+        self.inputs = (*DECODER_INPUTS, *order, *words, *encoder)
         self._vocabulary_size = vocabulary.shape[0]
         # Variables, because a constant would be part of every signature's graph.
         tables = model.decoding_tables(shortlist=bool(self.config.shortlist_size))
@@ -94,6 +99,8 @@ class Decoder(tf.Module):
         classes = tf.constant(sorted({name for name, _ in syntax.classes}))
         is_class = tf.reduce_any(vocabulary[:, tf.newaxis] == classes, axis=1)
         self._protected_vocabulary = protected_classes.is_protected(vocabulary, syntax) | is_class
+        if self._has_pieces:
+            self._piece_vocabulary = units.continues_with_letters(vocabulary)
         # A replacement of [UNK] may be a joiner.
         self._blank_vocabulary = protected_roles.is_blank(vocabulary) | (
             vocabulary == tokenization.UNK
@@ -211,6 +218,7 @@ class Decoder(tf.Module):
             length_alpha=self.config.length_penalty,
             coverage_beta=self.config.coverage_penalty,
             **(self._kept_words() if self.config.keep_protected else {}),
+            **(self._rules_of_pieces() if self._has_pieces else {}),
             return_attention=return_attention,
             replace_unknown=self.config.replace_unknown != "none",
             no_repeat_ngram=self.config.no_repeat_ngram,
@@ -225,6 +233,13 @@ class Decoder(tf.Module):
         return {
             "protected_vocabulary": self._protected_vocabulary,
             "blank_vocabulary": self._blank_vocabulary,
+        }
+
+    def _rules_of_pieces(self) -> dict[str, Any]:
+        return {
+            "copy_whole_words": self.config.copy_whole_words,
+            "max_piece_repeats": self.config.max_piece_repeats,
+            "piece_vocabulary": self._piece_vocabulary,
         }
 
     def _decode_in_buckets(

@@ -10,8 +10,9 @@ from pipeline.export import checks, transform_graph
 from pipeline.export.default_glossary import DefaultGlossary
 from pipeline.export.long_texts import DROPPED
 from pipeline.features import protected_classes, protected_roles, source_features
+from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
-from pipeline.text import characters, sentences, terms, tokenization, white_space
+from pipeline.text import characters, sentences, terms, tokenization, units, white_space
 from serving.glossary_files import read_glossary
 
 _NO_TERMS = (
@@ -46,6 +47,7 @@ class TextEncoder(tf.Module):
         self._long_texts = recipe.decoding.long_texts
         self._widths = {characters.FEATURE: recipe.model.word_length}
         self._takes_terms = takes_terms
+        self._has_pieces = views.rules_of_pieces(recipe)
         self.glossary = None
         if recipe.decoding.glossary and takes_terms:
             self.glossary = DefaultGlossary(read_glossary(recipe.decoding.glossary).terms)
@@ -154,6 +156,11 @@ class TextEncoder(tf.Module):
         features["source_roles"], features["source_links"] = protected_roles.roles_and_links(
             tokens, protected
         )
+        if self._has_pieces:
+            pieces = features["source_tokens"]
+            features["source_continues"] = pieces.with_flat_values(
+                units.continues_word(pieces.flat_values)
+            )
         return features
 
     def _check_columns(self, source: tf.Tensor, columns: Sequence[tf.Tensor]) -> None:

@@ -26,11 +26,14 @@ class IdWriter(tf.Module):
         recipe: the `Recipe`.
         vocabulary: string `[V]`, the target's.
         name: TensorFlow's name of it.
+
+    Attributes:
+        vocabulary: the same.
     """
 
     def __init__(self, recipe: Recipe, vocabulary: tf.Tensor, name: str = "id_writer") -> None:
         super().__init__(name=name)
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._tokenizer = tokenization.Tokenizer.of(recipe.data)
         self._has_marks = recipe.data.units == "preset"
         self.byte_table = units.byte_table() if recipe.data.units != "words" else None
@@ -60,8 +63,8 @@ class IdWriter(tf.Module):
         Returns:
             String `[N, K, T]`, "" at padding.
         """
-        size = tf.size(self._vocabulary)
-        known = tf.gather(self._vocabulary, tf.minimum(tokens, size - 1))
+        size = tf.size(self.vocabulary)
+        known = tf.gather(self.vocabulary, tf.minimum(tokens, size - 1))
         # An additional column, so that a text without tokens fails in its check, not here.
         copy_tokens = tf.pad(copy_tokens, [[0, 0], [0, 1]])
         position = tf.clip_by_value(tokens - size, 0, tf.shape(copy_tokens)[1] - 1)

@@ -2,12 +2,14 @@
 
 import collections
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from pipeline.metrics import tag_validity
 from pipeline.metrics.base import DenseMetric, FloatArray, Row, Share, ratio
 from pipeline.metrics.scored_texts import Segment, TrainingWords
 from pipeline.metrics.scoring_options import ScoringOptions
+from pipeline.text import units
 
 
 class Fidelity(DenseMetric):
@@ -147,3 +149,38 @@ class CopyPrecision(Share):
 
     def own_signature(self) -> str:
         return "case:mixed|words:running, clipped"
+
+
+def words_begun_by_copies(
+    tokens: Sequence[str], copied_from: Sequence[int], source_tokens: Sequence[str]
+) -> tuple[int, int]:
+    """Counts the words of an output that began with a copy, and those that are the source's word.
+
+    It needs the provenance of an answer. Words are of units: a word counts if its first unit was
+    copied from the first unit of a source word, and one of the two words has several units.
+    Whether unseen words arrived whole, `unseen_copies` tells from texts alone.
+
+    Args:
+        tokens: the output's units.
+        copied_from: the source position of each, -1 for none.
+        source_tokens: the source's units.
+
+    Returns:
+        How many words began with a copy, and how many of these equal the source's word.
+    """
+    begun, whole = 0, 0
+    for place, position in enumerate(copied_from[: len(tokens)]):
+        if position < 0 or units.continues(tokens[place]):
+            continue
+        word = _word_at(tokens, place)
+        copied = _word_at(source_tokens, position)
+        if not units.continues(source_tokens[position]) and len(word) + len(copied) > 2:
+            begun += 1
+            whole += word == copied
+    return begun, whole
+
+
+def _word_at(tokens: Sequence[str], place: int) -> list[str]:
+    """Returns the unit at a place and those that continue it."""
+    rest = itertools.takewhile(units.continues, tokens[place + 1 :])
+    return [tokens[place], *rest]

@@ -231,3 +231,9 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
 
 def _points_at(pointers: str, recipe: RecipeKeys) -> bool:
     return recipe.model.pointers == pointers and "pointer_softmax" in recipe.heads.values()
+
+
+def rules_of_pieces(recipe: RecipeKeys) -> bool:
+    """Whether decoding has rules for words of several pieces."""
+    rules = recipe.decoding.copy_whole_words or recipe.decoding.max_piece_repeats
+    return recipe.data.units == "subwords" and bool(rules)

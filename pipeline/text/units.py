@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 # In the Subwords artifact, one per side.
 MODEL_FILES = {"source": "source.model", "target": "target.model"}
 _BYTES = [f"<0x{number:02X}>" for number in range(256)]
+# A unit that continues the word before it: it touches it, and begins with a letter, a mark or a
+# digit, or with a byte of one. Punctuation touches, too. The bytes C2, E2, EF and F0 begin mostly
+# punctuation, symbols and emoji.
+_CONTINUES = (
+    f"{tokenization.JOINER}("
+    r"[\p{L}\p{M}\p{N}_]"
+    "|<0x(3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|[89AB][0-9A-F]|C[0-13-9A-F]|D[0-9A-F]|E[013-9A-E])>"
+    ")"
+)
+_LETTERS = f"{tokenization.JOINER}[\\p{{L}}\\p{{M}}]+"
 # A token may touch its neighbours on both sides.
 _MARKS = [
     (before, behind) for before in ("", tokenization.JOINER) for behind in ("", tokenization.JOINER)
@@ -81,6 +91,25 @@ def possible_units(model: bytes, touching: bool = True) -> list[str]:
         *(before + piece + joiner for before in ("", joiner) for piece in ends),
         *(before + name + behind for before, behind in _MARKS for name in _BYTES),
     ]
+
+
+def continues_word(tokens: "tf.Tensor") -> "tf.Tensor":
+    """Returns which units continue the word of the unit before them; bool like `tokens`."""
+    import tensorflow as tf
+
+    return tf.strings.regex_full_match(tokens, f"{_CONTINUES}(?s:.*)")
+
+
+def continues_with_letters(tokens: "tf.Tensor") -> "tf.Tensor":
+    """Returns which units continue a word and have only letters and their marks."""
+    import tensorflow as tf
+
+    return tf.strings.regex_full_match(tokens, _LETTERS)
+
+
+def continues(token: str) -> bool:
+    """Whether a unit continues the word of the unit before it."""
+    return bool(regex.match(_CONTINUES, token))
 
 
 def word_tokenizer(settings: TextSettings, side: str) -> tokenization.Tokenizer:

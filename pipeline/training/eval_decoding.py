@@ -16,7 +16,9 @@ from pipeline.features.written_ids import IdWriter, longest_output
 from pipeline.metrics import scoring
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
+from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
+from pipeline.text import units
 from pipeline.training import training_data
 from pipeline.training.drawn_pairs import draw_pairs
 from pipeline.training.selection import Selection
@@ -94,7 +96,10 @@ class EvalDecoding:
         inputs = ("source_ids", "source_extended_ids", "source_feed_ids")
         names = (*inputs, *feature_names.encoder_features(self.recipe))
         for batch in self.pairs:
-            tokens, lengths = search({name: batch[name] for name in names})
+            given = {name: batch[name] for name in names}
+            if self._has_pieces:
+                given["source_continues"] = units.continues_word(batch[training_data.SURFACES])
+            tokens, lengths = search(given)
             ragged = tf.RaggedTensor.from_tensor(tokens, lengths=lengths)
             outputs += _texts(self.writer, ragged, batch[training_data.SURFACES])
         texts = ScoredTexts(outputs, self.references)
@@ -107,8 +112,19 @@ class EvalDecoding:
             self._search = model, self._make_search(model)
         return self._search[1]
 
+    @property
+    def _has_pieces(self) -> bool:
+        return views.rules_of_pieces(self.recipe)
+
     def _make_search(self, model: keras.Model) -> Search:
         config = self.recipe.decoding
+        rules: dict[str, Any] = {}
+        if self._has_pieces:
+            rules = {
+                "copy_whole_words": config.copy_whole_words,
+                "max_piece_repeats": config.max_piece_repeats,
+                "piece_vocabulary": units.continues_with_letters(self.writer.vocabulary),
+            }
 
         @tf.function(reduce_retracing=True, autograph=False)
         def search(inputs: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
@@ -119,6 +135,7 @@ class EvalDecoding:
                 min_length=config.min_length,
                 no_repeat_ngram=config.no_repeat_ngram,
                 replace_unknown=config.replace_unknown != "none",
+                **rules,
             )
             return found.tokens[:, 0], found.lengths[:, 0]
 

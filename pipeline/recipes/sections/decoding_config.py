@@ -34,6 +34,12 @@ class DecodingConfig:
     top_p: float = number(1.0, low=0.01, high=1.0)
     # No run of this many tokens occurs twice in an output; 0 allows all.
     no_repeat_ngram: int = number(0, low=0)
+    # With `data.units = "subwords"`: an output that begins to copy a source word of several pieces
+    # copies all of them. Leave it off where targets hold only the beginnings of source words.
+    copy_whole_words: bool = False
+    # With `data.units = "subwords"`: a piece of letters inside a word, or a pair of them, stands at
+    # most this often in a row; 0 allows all. Texts whose source repeats more often are exempt.
+    max_piece_repeats: int = number(0, low=0)
     # What replaces [UNK]. `none` chooses another word; `copy` takes the source token with the
     # highest attention; `dictionary` (data.dictionary) and `lexicon` (the likeliest translation)
     # put that token's translation, or else the token.

@@ -132,7 +132,7 @@ def test_a_killed_training_draws_the_same_cuts_of_words(tmp_path, tiny):
     settings = {
         **tiny,
         "data": {"units": "subwords", "tokenization": "text", "max_tokens": 12},
-        "vocabulary": {"pieces": 290},
+        "vocabulary": {"pieces": 300},
         "training": {
             **tiny["training"],
             "epochs": 2,

@@ -5,7 +5,7 @@ import os
 from tfx.dsl.io import fileio
 
 from pipeline.common.file_digests import sha256_of
-from pipeline.readers.fingerprints import files_below, fingerprint_of
+from pipeline.readers.fingerprints import fingerprint_of_folder
 from pipeline.recipes.settings import VocabularySettings
 
 
@@ -22,7 +22,7 @@ def with_digests(settings: VocabularySettings) -> VocabularySettings:
         with_digest["copy_lexicon_digest"] = digest
     preset = settings.get("preset", "")
     if os.path.isdir(preset):
-        with_digest["preset_digest"] = fingerprint_of(files_below(preset))
+        with_digest["preset_digest"] = fingerprint_of_folder(preset)
     return with_digest
 
 

@@ -21,7 +21,7 @@ from components.text_example_gen.component import TextExampleGen
 from components.text_transform.component import TextTransform
 from components.vocabulary.component import Vocabulary
 from pipeline.lexicons import pretrained_vectors
-from pipeline.readers.fingerprints import files_below, fingerprint_of
+from pipeline.readers.fingerprints import fingerprint_of, fingerprint_of_folder
 from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.task_rules import compares_with_last_blessed
@@ -340,7 +340,7 @@ def _first_weights(recipe: Recipe) -> dict[str, str]:
     files = [(key, path) for key, path in paths if path and fileio.exists(path)]
     found = {"word_vectors": fingerprint_of(files)} if files else {}
     if os.path.isdir(preset):
-        found["preset"] = fingerprint_of(files_below(preset))
+        found["preset"] = fingerprint_of_folder(preset)
     return found
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import warnings
 
-import keras
 from keras import ops
 
 from keras_models.layers.numerics import LOG_ZERO, rowwise
@@ -82,6 +81,10 @@ class BackboneLayers:
         self.decoder = backbone.decoder_transformer_layers
 
     # Of each kind of backbone.
+
+    def own_layers(self):
+        """Returns the layers that are none of the backbone's."""
+        return []
 
     def embedding_dropouts(self):
         """Returns the layers that drop units of words' vectors."""
@@ -341,55 +344,3 @@ class BartLayers(BackboneLayers):
         )
         outputs = layer._feedforward_dropout(outputs, training=training)
         return layer._feedforward_layer_norm(states + outputs)
-
-
-#: The backbones that a body can have, by their class names.
-KINDS = {"T5Backbone": T5Layers, "BartBackbone": BartLayers}
-
-
-def describe(backbone):
-    """Returns what `rebuild` takes of a backbone, as JSON has it: its kind and its arguments.
-
-    Raises:
-        ValueError: a backbone that is none of `KINDS`.
-    """
-    kind = type(backbone).__name__
-    if kind not in KINDS:
-        raise ValueError(
-            f"The body 'keras_hub' needs an encoder-decoder, one of {', '.join(KINDS)}; the preset "
-            f"is a {kind}."
-        )
-    left_out = ("name", "trainable", "dtype")
-    config = backbone.get_config()
-    return {
-        "kind": kind,
-        "arguments": {name: value for name, value in config.items() if name not in left_out},
-    }
-
-
-def rebuild(description, dropout, dtype):
-    """Returns a backbone of random weights, without its words' vectors, and its `BackboneLayers`.
-
-    Args:
-        description: what `describe` returned.
-        dropout: share of units dropped; None is the preset's.
-        dtype: dtype policy.
-    """
-    arguments = {**description["arguments"], "vocabulary_size": 1}
-    if dropout is not None:
-        arguments["dropout"] = dropout
-    kind = description["kind"]
-    make = getattr(import_keras_hub().models, kind)
-    with without_mask_warnings():
-        backbone = make(**arguments, dtype=dtype, name="backbone")
-    # Words' vectors are the body's own.
-    backbone.token_embedding.trainable = False
-    return backbone, KINDS[kind](backbone)
-
-
-def copy_weights(backbone, preset):
-    """Gives a backbone the weights of another with the same layers, words' vectors aside."""
-    for layer in preset.layers:
-        if layer is preset.token_embedding or isinstance(layer, keras.layers.InputLayer):
-            continue
-        backbone.get_layer(layer.name).set_weights(layer.get_weights())

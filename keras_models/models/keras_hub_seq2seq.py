@@ -1,4 +1,4 @@
-"""Encoder-decoder body: a pre-trained encoder-decoder of keras-hub, under a copy head."""
+"""Encoder-decoder body: a pre-trained model of keras-hub, under a copy head."""
 
 import keras
 import numpy as np
@@ -8,14 +8,14 @@ from keras_models.decoding.constraints import END_ID, START_ID
 from keras_models.layers.numerics import rowwise
 from keras_models.layers.source_attention import SourceAttention
 from keras_models.layers.transformer import EPSILON
-from keras_models.models.keras_hub_layers import copy_weights, describe, rebuild
+from keras_models.models.keras_hub_backbones import copy_weights, describe, rebuild
 from keras_models.models.parallel_seq2seq import ParallelSeq2Seq
 from keras_models.models.seq2seq import BODY_OPTIONS
 
 
 @keras.saving.register_keras_serializable("verbatim")
 class KerasHubSeq2Seq(ParallelSeq2Seq):
-    """T5 or BART of keras-hub, and an attention on top of it for the head.
+    """T5, BART or an encoder of keras-hub, and an attention on top of it for the head.
 
         h   = Encoder(x)
         u_t = Decoder(y_1 .. y_{t-1}, h)
@@ -26,23 +26,26 @@ class KerasHubSeq2Seq(ParallelSeq2Seq):
     of the preset's weights is the preset's.
 
     Words' vectors, and the softmax, are over the body's own vocabularies. `take_preset` fills them,
-    word by word, from the preset's, and the layers, too.
+    word by word, from the preset's, and the layers, too. Over an encoder alone (BERT, RoBERTa,
+    DistilBERT) the decoder is ours, of random weights; see `keras_hub_encoders.EncoderLayers`.
 
     Args:
         source_vocabulary_size: number of source ids.
         target_vocabulary_size: V.
-        backbone: `T5Backbone` or `BartBackbone` of keras-hub, of which only the sizes are taken; or
-            what `keras_hub_layers.describe` makes of it.
+        backbone: `T5Backbone`, `BartBackbone`, `BertBackbone`, `RobertaBackbone` or
+            `DistilBertBackbone` of keras-hub, of which only the sizes are taken; or what
+            `keras_hub_backbones.describe` makes of it.
         head: name of the head, see `keras_models.heads.registry`.
         dropout: share of units dropped; None takes the backbone's.
         coverage_loss_weight: weight of `losses.coverage_loss` of a_t, added to the training loss.
+        decoder_layers: layers of the decoder, over an encoder alone.
         head_options, large_vocabulary_size, large_vocabulary_drawn, source_features, feature_size,
             scheduled_sampling, lexicon_shape, tie_embeddings, label_smoothing, embedding_dropout,
             word_dropout, output_dropout, guided_alignment_weight: see `Seq2Seq`.
 
     Raises:
         ImportError: keras-hub is not installed.
-        ValueError: a backbone that is no encoder-decoder, or options that do not fit together.
+        ValueError: a backbone of another kind, or options that do not fit together.
 
     Call arguments:
         inputs: see `RecurrentSeq2Seq`.
@@ -82,6 +85,7 @@ class KerasHubSeq2Seq(ParallelSeq2Seq):
         head="pointer_generator",
         dropout=None,
         coverage_loss_weight=0.0,
+        decoder_layers=1,
         **kwargs,
     ):
         description = backbone if isinstance(backbone, dict) else describe(backbone)
@@ -98,11 +102,13 @@ class KerasHubSeq2Seq(ParallelSeq2Seq):
             head=head,
             dropout=dropout,
             coverage_loss_weight=coverage_loss_weight,
+            decoder_layers=decoder_layers,
             **{name: kwargs[name] for name in BODY_OPTIONS if name in kwargs},
         )
         self.coverage_loss_weight = coverage_loss_weight
         policy = self.dtype_policy
-        self.backbone, self._layers_run = rebuild(description, dropout, policy)
+        self.backbone, self._layers_run = rebuild(description, dropout, policy, decoder_layers)
+        self.own_decoder = self._layers_run.own_layers()
         if self.embedding_dropout is not None:
             for layer in self._layers_run.embedding_dropouts():
                 layer.rate = self.embedding_dropout

@@ -9,7 +9,7 @@ from pipeline.recipes.settings import VocabularySettings
 from pipeline.text import tokenization, units
 from pipeline.text.placeholders import ProtectedSyntax, syntax_of
 from pipeline.text.placeholders.syntax import TERM_CLASS
-from pipeline.text.preset_units import possible_units
+from pipeline.text.preset_tokenizers import possible_units
 
 
 def choose_side(
@@ -127,7 +127,7 @@ def choose_preset_units(
 
     Args:
         counts: from unit to count.
-        model: the side's sentencepiece model.
+        model: what cuts the side's texts, see `preset_tokenizers`.
         config: the recipe's section `vocabulary`; no size limits it.
         syntax: what is protected.
 

@@ -4,7 +4,9 @@ A file on this machine is known by its content, so that a copy, a checkout or a 
 no difference. Content that would have to be fetched first is known by its size and time.
 """
 
+import functools
 import hashlib
+import os
 import pathlib
 from collections.abc import Iterable
 
@@ -27,6 +29,21 @@ def files_below(folder: str) -> list[tuple[str, str]]:
     """Returns (path below the folder, path) of each file of a folder on this machine, sorted."""
     paths = sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file())
     return [(path.relative_to(folder).as_posix(), str(path)) for path in paths]
+
+
+def fingerprint_of_folder(folder: str) -> str:
+    """Returns `fingerprint_of` the files below a folder on this machine.
+
+    Files whose sizes and times are those of the last call in this process are not read again.
+    """
+    files = files_below(folder)
+    states = [os.stat(path) for _, path in files]
+    return _remembered(tuple(files), tuple((one.st_size, one.st_mtime_ns) for one in states))
+
+
+@functools.lru_cache(maxsize=16)
+def _remembered(files: tuple[tuple[str, str], ...], states: tuple[tuple[int, int], ...]) -> str:
+    return fingerprint_of(files)
 
 
 def _content(path: str) -> str:

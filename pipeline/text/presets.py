@@ -6,6 +6,7 @@ from typing import Any
 from pipeline.common.errors import VerbatimError
 from pipeline.recipes.recipe_keys import RecipeKeys
 from pipeline.text import preset_units
+from pipeline.text.byte_pairs import BytePairs
 
 
 class PresetError(VerbatimError, ValueError):
@@ -17,9 +18,9 @@ class PresetTokens:
     """What a pre-trained model reads.
 
     Attributes:
-        model: its sentencepiece model, as bytes.
+        model: its sentencepiece model, or its byte pairs, as bytes.
         specials: its ids of padding, unknown pieces, the token that its decoder reads first, and
-            the end.
+            the end; -1 for what it does not have.
     """
 
     model: bytes
@@ -33,24 +34,39 @@ class PresetTokens:
             preset: `model.preset`, a name or a folder.
 
         Raises:
-            PresetError: it cannot be read, or is none of sentencepiece.
+            PresetError: it cannot be read, or is of a kind that cannot be used.
         """
-        import sentencepiece
+        from keras_models.models.keras_hub_backbones import ENCODER_DECODERS, ENCODERS
 
         tokenizer = load(preset, lambda hub: hub.tokenizers.Tokenizer)
-        model: bytes | None = getattr(tokenizer, "proto", None)
-        if model is None:
+        network = tokenizer.backbone_cls.__name__
+        if network not in (*ENCODER_DECODERS, *ENCODERS):
             raise PresetError(
-                f"The preset {preset} of model.preset has a {type(tokenizer).__name__}, which is "
-                "none of sentencepiece: name a T5."
+                f"The preset {preset} of model.preset is a {network}, which has no encoder that "
+                "can be used: name a T5, a BART or a RoBERTa."
             )
-        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        # A T5 decoder begins with padding.
-        pad, end = tokenizer.pad_token_id, tokenizer.end_token_id
-        return cls(model, (pad, processor.unk_id(), pad, end))
+        if model := getattr(tokenizer, "proto", None):
+            import sentencepiece
+
+            unknown = sentencepiece.SentencePieceProcessor(model_proto=model).unk_id()
+            # A T5 decoder begins with padding.
+            start = tokenizer.pad_token_id
+        elif merges := getattr(tokenizer, "merges", None):
+            model = BytePairs(tokenizer.vocabulary, merges).to_bytes()
+            unknown = tokenizer.vocabulary.get("<unk>", -1)
+            start = tokenizer.start_token_id
+        else:
+            raise PresetError(
+                f"The preset {preset} of model.preset has a {type(tokenizer).__name__}, which "
+                "cuts texts into WordPieces, from which a text cannot be restored: name a T5, a "
+                "BART or a RoBERTa."
+            )
+        return cls(model, (tokenizer.pad_token_id, unknown, start, tokenizer.end_token_id))
 
     def cutting_model(self) -> bytes:
-        """Returns the model that `preset_units.PresetTokenizer` takes."""
+        """Returns the model that `preset_tokenizers.make` takes."""
+        if BytePairs.are_in(self.model):
+            return self.model
         return preset_units.without_normalisation(self.model)
 
 

@@ -21,10 +21,14 @@ class SegmentingTokenizer:
     """
 
     def __init__(self, tokenizer: tokenization.Tokenizer, model: bytes) -> None:
-        import tensorflow_text as tf_text
-
         self._tokenizer = tokenizer
         self.syntax = tokenizer.syntax
+        self._load(model)
+
+    def _load(self, model: bytes) -> None:
+        """Makes what cuts tokens, out of the model."""
+        import tensorflow_text as tf_text
+
         # Once a graph is saved and loaded, the model is found by the name of its node among all
         # loaded graphs of a process. Without a name of its own, the model that was loaded first
         # would be used by all of them.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import regex
 
 from pipeline.recipes.settings import TextSettings
-from pipeline.text import tokenization
+from pipeline.text import preset_tokenizers, tokenization
+from pipeline.text.character_cut import BREAK
 from pipeline.text.keeping_apart import keep_apart
-from pipeline.text.preset_units import PresetTokenizer
 from pipeline.text.segmenting_tokenizer import SegmentingTokenizer as SegmentingTokenizer
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def tokenizer_of(settings: TextSettings, folder: str | None, side: str) -> "Grap
     if folder is None:
         raise ValueError("Units other than words need the folder of the Subwords artifact.")
     if settings["units"] == "preset":
-        return PresetTokenizer(tokenizer, read_model(folder, side))
+        return preset_tokenizers.make(tokenizer, read_model(folder, side))
     return SegmentingTokenizer(tokenizer, read_model(folder, side))
 
 
@@ -193,7 +193,11 @@ def detokenize(
     import tensorflow as tf
 
     units = tokens.flat_values
-    in_bytes = table.lookup(units)
+    # Byte pairs may be several bytes, which are no whole character.
+    parts = tf.strings.split(tf.strings.regex_replace(units, "><0x", f">{BREAK}<0x"), BREAK)
+    raw = table.lookup(parts.flat_values)
+    whole = tf.reduce_all(parts.with_flat_values(raw != ""), axis=1)
+    in_bytes = tf.where(whole, tf.strings.reduce_join(parts.with_flat_values(raw), axis=1), "")
     if fixed is not None:
         in_bytes = tf.where(fixed, "", in_bytes)
     tokens = tokens.with_flat_values(tf.where(in_bytes == "", units, in_bytes))

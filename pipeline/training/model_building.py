@@ -87,6 +87,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> Seq2Seq:
     }
     model: Seq2Seq
     if config.body == "keras_hub":
+        options["decoder_layers"] = config.decoder_layers
         model = _pretrained(config.preset, inputs.preset, options)
     elif config.body == "transformer":
         model = TransformerSeq2Seq(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.common import progress
-from pipeline.text import preset_units, tokenization
+from pipeline.text import preset_tokenizers, tokenization
 from pipeline.text.presets import PresetTokens
 
 
@@ -34,7 +34,7 @@ class PresetWords:
             PresetError: the preset cannot be read.
         """
         tokens = PresetTokens.read(preset)
-        places = preset_units.possible_units(tokens.model)
+        places = preset_tokenizers.possible_units(tokens.model)
         specials = (tokenization.PAD, tokenization.UNK, tokenization.START, tokenization.END)
         places.update(zip(specials, tokens.specials))
         ids = [

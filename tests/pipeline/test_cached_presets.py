@@ -1,6 +1,7 @@
 """What a preset's folder holds is part of the keys by which components find cached results."""
 
 import json
+import os
 
 from pipeline import graph
 from pipeline.recipes.loading import load_recipe
@@ -29,7 +30,20 @@ def test_another_content_is_another_key(tmp_path):
     first = keys(preset)
     assert all(first) and keys(preset) == first
     (preset / "assets" / "vocabulary.spm").write_text("b")
+    os.utime(preset / "assets" / "vocabulary.spm", (1, 1))
     second = keys(preset)
     assert all(one != other for one, other in zip(first, second))
     (preset / "assets" / "vocabulary.spm").rename(preset / "vocabulary.spm")
     assert all(one != other for one, other in zip(second, keys(preset)))
+
+
+def test_a_run_reads_a_preset_one_time(tmp_path, monkeypatch):
+    from pipeline.readers import fingerprints
+
+    read, sha256_of = [], fingerprints.sha256_of
+    monkeypatch.setattr(fingerprints, "sha256_of", lambda file: read.append(1) or sha256_of(file))
+    preset = tmp_path / "preset"
+    preset.mkdir()
+    (preset / "model.weights.h5").write_bytes(b"weights")
+    assert keys(preset) == keys(preset)
+    assert len(read) == 1

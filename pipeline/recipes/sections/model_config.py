@@ -12,11 +12,11 @@ class ModelConfig:
 
     # The copy mechanism; `softmax` has none.
     head: str = choice(*HEADS, default="pointer_generator")
-    # The network around the head: recurrent, a Transformer, or a pre-trained encoder-decoder of
-    # keras-hub, which `preset` names (it needs the extra `hub`).
+    # The network around the head: recurrent, a Transformer, or a pre-trained model of keras-hub,
+    # which `preset` names (it needs the extra `hub`).
     body: str = choice("rnn", "transformer", "keras_hub", default="rnn")
-    # Body keras_hub: a preset of T5, by its name in keras-hub ("t5_1.1_small") or by its folder.
-    # Its sizes stand for those of this section. Set `data.units` to "preset".
+    # Body keras_hub: a preset of T5, BART or RoBERTa, by its name in keras-hub ("t5_1.1_small") or
+    # by its folder. Its sizes stand for those of this section. Set `data.units` to "preset".
     preset: str = ""
     # Body rnn: the cell of the decoder and of the rnn encoder.
     cell: str = choice("gru", "lstm", default="gru")
@@ -37,7 +37,7 @@ class ModelConfig:
     # back (`input_feeding`). `bahdanau`: before, by the state of the last step; the output is a
     # maxout of state, last word and what was read.
     decoder: str = choice("luong", "bahdanau", default="luong")
-    # Stacked layers of the decoder.
+    # Stacked layers of the decoder; with body keras_hub, over an encoder alone such as RoBERTa.
     decoder_layers: int = number(1, low=1, high=24)
     # Body transformer: what each part adds starts smaller, by the square root of how many parts the
     # stack has. It makes deep stacks (6 layers and more) train steadily.

@@ -60,6 +60,41 @@ def distributions(model, inputs, actions):
     return np.stack(steps, axis=1)
 
 
+def assert_is_that_of_its_definition(model, plain, inputs, chosen=None):
+    """Compares the loss of a model with its definition's.
+
+    Args:
+        model: of `consistency_weight` ALPHA.
+        plain: the same without.
+        inputs: of a batch, without dropout.
+        chosen: bool `[batch, target_length]`, the targets that the head chooses; all by default.
+    """
+    labels = numpy(inputs["target_extended_ids"])
+    chosen = labels != 0 if chosen is None else chosen
+
+    def passes(given, training):
+        if not training:
+            return given
+        return {name: ops.concatenate([given[name], other(given)[name]]) for name in given}
+
+    model.in_passes = passes
+    loss, gradients = whole_loss(model, inputs)()
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+    plain.set_weights(model.get_weights())
+    losses_of_passes = [whole_loss(plain, given)()[0] for given in (inputs, other(inputs))]
+    first, second = (
+        distributions(plain, given, inputs["target_extended_ids"])
+        for given in (inputs, other(inputs))
+    )
+    terms = [
+        divergence_oracle(first[b, t], second[b, t]) if chosen[b, t] else 0.0
+        for b, t in np.argwhere(labels != 0)
+    ]
+    assert min(term for term in terms if term) > 0
+    expected = np.mean(losses_of_passes) + ALPHA / 2 * np.mean(terms)
+    np.testing.assert_allclose(loss, expected, rtol=2e-5)
+
+
 @pytest.mark.parametrize("body,head", BOTH)
 def test_the_loss_is_that_of_its_definition(body, head):
     model = make(body, head, consistency_weight=ALPHA)
@@ -75,28 +110,7 @@ def test_the_loss_is_that_of_its_definition(body, head):
         inputs[SPAN_LENGTHS] = ops.convert_to_tensor(lengths, dtype="int32")
         chosen &= lengths >= 0
 
-    def passes(given, training):
-        if not training:
-            return given
-        return {name: ops.concatenate([given[name], other(given)[name]]) for name in given}
-
-    model.in_passes = passes
-    loss, gradients = whole_loss(model, inputs)()
-    assert all(np.isfinite(gradient).all() for gradient in gradients)
-    plain = make(body, head)
-    plain.set_weights(model.get_weights())
-    losses_of_passes = [whole_loss(plain, given)()[0] for given in (inputs, other(inputs))]
-    first, second = (
-        distributions(plain, given, inputs["target_extended_ids"])
-        for given in (inputs, other(inputs))
-    )
-    terms = [
-        divergence_oracle(first[b, t], second[b, t]) if chosen[b, t] else 0.0
-        for b, t in np.argwhere(labels != 0)
-    ]
-    assert min(term for term in terms if term) > 0
-    expected = np.mean(losses_of_passes) + ALPHA / 2 * np.mean(terms)
-    np.testing.assert_allclose(loss, expected, rtol=2e-5)
+    assert_is_that_of_its_definition(model, make(body, head), inputs, chosen)
 
 
 @pytest.mark.parametrize("body", ["gru", "transformer"] if TENSORFLOW else ["transformer"])

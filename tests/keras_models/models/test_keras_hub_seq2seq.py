@@ -18,13 +18,15 @@ from tests.keras_models.models.recurrent_cases import (
     tensors,
 )
 from tests.keras_models.models.test_bodies import assert_learns, pairs, training_loss
+from tests.keras_models.models.test_consistency import ALPHA, assert_is_that_of_its_definition
 from tests.keras_models.models.test_transformer_seq2seq import forced_steps, sources
 
 keras_hub_presets.keras_hub  # noqa: B018 - without keras-hub, the import above skips these tests
 
 from keras_models.models import KerasHubSeq2Seq
 
-KINDS = ["t5", "t5_tied", "bart"]
+ENCODERS = ["bert", "roberta", "distil_bert"]
+KINDS = ["t5", "t5_tied", "bart", *ENCODERS]
 # Ids of the preset by ours: -1 has none.
 SOURCE_IDS = [0, 2, 3, 1, -1, 5, 6, 7, 8]
 TARGET_IDS = [0, 2, 3, 1, 6, 12, -1, 13]
@@ -36,7 +38,14 @@ def make(kind, head="pointer_generator", seed=1, **options):
 
 
 @pytest.mark.parametrize(
-    "kind,tie", [*((kind, "none") for kind in KINDS), ("t5_tied", "target"), ("bart", "target")]
+    "kind,tie",
+    [
+        ("t5", "none"),
+        ("t5_tied", "none"),
+        ("bart", "none"),
+        ("t5_tied", "target"),
+        ("bart", "target"),
+    ],
 )
 def test_gives_what_the_preset_gives(kind, tie):
     """Its layers, without our attention's part, and its softmax over the words that it has."""
@@ -83,9 +92,44 @@ def test_gives_what_the_preset_gives(kind, tie):
     )
 
 
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_an_encoder_reads_as_the_preset_does(kind):
+    model = make(kind, tie_embeddings="target", decoder_layers=2)
+    preset = keras_hub_presets.backbone(kind, seed=3)
+    model.take_preset(preset, SOURCE_IDS, TARGET_IDS)
+    inputs = example()
+    inputs["source_ids"] = np.where(inputs["source_ids"] == 4, 5, inputs["source_ids"])
+    ids = np.asarray(inputs["source_ids"])
+    lengths = (ids != 0).sum(1, keepdims=True)
+    # The start, the words and the end.
+    read = np.zeros((len(ids), ids.shape[1] + 2), "int32")
+    for row, words in enumerate(ids):
+        real = [SOURCE_IDS[word] for word in words if word]
+        read[row, : len(real) + 2] = [3, *real, 1]
+    mask = (np.arange(read.shape[1]) < lengths + 2).astype("int32")
+    given = {"token_ids": read, "padding_mask": mask}
+    if kind == "bert":
+        given["segment_ids"] = np.zeros_like(read)
+    expected = preset(given)
+    expected = numpy(expected["sequence_output"] if kind == "bert" else expected)[:, 1:-1]
+    memory, _ = model.encode(tensors(inputs))
+    real = (ids != 0)[:, :, None]
+    np.testing.assert_allclose(
+        numpy(memory["states"]), np.where(real, expected, 0), rtol=1e-4, atol=1e-4
+    )
+    # The target's words begin with the preset's vectors, and the decoder with random weights.
+    vectors = numpy(preset.token_embedding.embeddings)
+    np.testing.assert_allclose(
+        numpy(model.embed_target(np.array([4, 5]))), vectors[[6, 12]], rtol=1e-5
+    )
+    assert len(model.stacks()["decoder"]) == 2
+
+
 @pytest.mark.parametrize(
     "kind,head,options",
     [
+        ("bert", "pointer_generator", {"coverage_loss_weight": 0.3}),
+        ("roberta", "joint_copy", {"tie_embeddings": "target", "decoder_layers": 2}),
         ("t5", "pointer_generator", {}),
         ("t5_tied", "joint_copy", {"coverage_loss_weight": 0.3, "tie_embeddings": "target"}),
         ("bart", "softmax", {}),
@@ -135,7 +179,13 @@ def test_padding_changes_nothing(kind):
 
 
 @pytest.mark.parametrize(
-    "kind,head", [("t5", "joint_copy"), ("bart", "span_copy"), ("t5_tied", "pointer_softmax")]
+    "kind,head",
+    [
+        ("t5", "joint_copy"),
+        ("bart", "span_copy"),
+        ("t5_tied", "pointer_softmax"),
+        ("bert", "span_copy"),
+    ],
 )
 def test_heads_learn_and_decode(kind, head):
     model, inputs = make(kind, head), pairs()
@@ -143,6 +193,24 @@ def test_heads_learn_and_decode(kind, head):
     assert_learns(model, inputs)
     found = decoded(model, sources(inputs), max_length=4, beam_size=1, min_length=1)
     assert np.isfinite(found.scores).all() and (found.scores > -1e8).all()
+
+
+@pytest.mark.parametrize(
+    "kind,head",
+    [("t5_tied", "softmax"), ("bart", "pointer_generator"), ("roberta", "joint_copy")],
+)
+def test_r_drop(kind, head):
+    model = make(kind, head, consistency_weight=ALPHA)
+    randomize(model, 4, 0.4)
+    assert_is_that_of_its_definition(model, make(kind, head), pairs())
+    # Dropout makes the two passes differ, in training alone.
+    penalties = []
+    for dropout in (0.0, 0.5):
+        made = make(kind, head, consistency_weight=ALPHA, dropout=dropout)
+        made.set_weights(model.get_weights()[: len(made.weights)])
+        made(pairs(), training=True)
+        penalties.append(float(sum(made.losses)))
+    assert abs(penalties[0]) < 1e-5 and penalties[1] > 1e-3
 
 
 @pytest.mark.parametrize("kind", KINDS if TENSORFLOW else ["t5"])
@@ -177,9 +245,9 @@ def test_what_does_not_fit():
     with pytest.raises(ValueError, match="tie_embeddings must be 'none', not 'target'"):
         model = make("t5", tie_embeddings="target")
         model.take_preset(keras_hub_presets.backbone("t5"), SOURCE_IDS, TARGET_IDS)
-    with pytest.raises(ValueError, match="one of T5Backbone, BartBackbone; the preset is a Bert"):
-        sizes = {**keras_hub_presets.SIZES, "max_sequence_length": 8}
-        KerasHubSeq2Seq(SOURCE_V, V, keras_hub_presets.keras_hub.models.BertBackbone(**sizes))
+    with pytest.raises(ValueError, match="BartBackbone, or an encoder, .* the preset is a Albert"):
+        sizes = {**keras_hub_presets.SIZES, "max_sequence_length": 8, "embedding_dim": 4}
+        KerasHubSeq2Seq(SOURCE_V, V, keras_hub_presets.keras_hub.models.AlbertBackbone(**sizes))
     with pytest.raises(ValueError, match="composition must be 'lookup'"):
         make(
             "t5", composition="lookup+sum", composition_options={"word_length": 3, "characters": 9}

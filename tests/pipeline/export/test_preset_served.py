@@ -1,5 +1,7 @@
 """A pre-trained model of keras-hub, fine-tuned and served from raw text."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -16,12 +18,19 @@ ROWS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def preset(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("preset") / "t5"
+KINDS = {
+    "t5": keras_hub_presets.save_t5,
+    "bart": keras_hub_presets.save_bart,
+    "roberta": keras_hub_presets.save_roberta,
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def preset(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("preset") / request.param
     texts = [text for row in ROWS for text in row] + ["a b c d e f g h i j k l m n o p q r s t u"]
     sizes = {"hidden_dim": 16, "intermediate_dim": 24, "num_layers": 1}
-    return keras_hub_presets.save_t5(folder, texts, scale=0.2, **sizes)
+    return KINDS[request.param](folder, texts, scale=0.2, **sizes)
 
 
 def recipe_of(preset, **sections):
@@ -37,6 +46,14 @@ def recipe_of(preset, **sections):
     )
 
 
+def joined(units):
+    """Returns the text of units."""
+    text = re.sub(" ?￭ ?", "", re.sub("▁ ￭?", "", " ".join(unit for unit in units if unit)))
+    return re.sub(
+        rb"<0x(..)>", lambda match: bytes.fromhex(match[1].decode()), text.encode()
+    ).decode()
+
+
 def test_is_trained_and_answers_raw_text(preset, tmp_path):
     model = trained(tmp_path, recipe_of(preset), ROWS, (), ())
     answers = model.predict([source for source, _ in ROWS])
@@ -44,5 +61,8 @@ def test_is_trained_and_answers_raw_text(preset, tmp_path):
     # A placeholder is no word of the vocabulary: it was copied, from where it stands.
     tokens, places = answers[1]["tokens"], answers[1]["copied_from"]
     assert answers[1]["source_tokens"][places[tokens.index("%(name)s")]] == "%(name)s"
+    # What the preset reads of a text is all of it, in whatever script.
+    texts = ["greet 朝食 and 😀 Ωé!", "%(name)s#1: ﬁ"]
+    assert [joined(answer["source_tokens"]) for answer in model.predict(texts)] == texts
     scores = model.score([ROWS[0][0]] * 2, [ROWS[0][1], ROWS[2][1]])
     assert np.isfinite(scores[0]).all() and scores[0][0] > scores[0][1]

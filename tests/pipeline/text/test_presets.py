@@ -1,6 +1,7 @@
 """Presets that cannot be used: one sentence each, before anything runs."""
 
 import sys
+import types
 
 import pytest
 
@@ -23,6 +24,20 @@ def test_a_t5(tmp_path):
     assert presets.load(folder, lambda hub: hub.models.Backbone).num_layers == 2
 
 
+def test_a_bart(tmp_path):
+    folder = keras_hub_presets.save_bart(tmp_path / "bart", ["the nation of nations"])
+    presets.check(recipe_of(folder))
+    # Padding, unknown, start and end.
+    assert presets.PresetTokens.read(folder).specials == (1, 3, 0, 2)
+
+
+def test_a_network_without_an_encoder(monkeypatch):
+    tokenizer = types.SimpleNamespace(backbone_cls=type("GPT2Backbone", (), {}))
+    monkeypatch.setattr(presets, "load", lambda preset, kind: tokenizer)
+    with pytest.raises(presets.PresetError, match="is a GPT2Backbone, which has no encoder"):
+        presets.check(recipe_of("gpt2_base_en"))
+
+
 @pytest.mark.parametrize("name", ["t5_smal", "folder/that/is/not/there"])
 def test_a_preset_that_is_not_there(name):
     with pytest.raises(presets.PresetError, match=f"preset {name} of model.preset cannot be load"):
@@ -34,7 +49,9 @@ def test_a_tokenizer_of_another_kind(tmp_path):
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "nation"]
     hub.tokenizers.BertTokenizer(vocabulary=words).save_to_preset(str(tmp_path))
     keras_hub_presets.backbone("bart").save_to_preset(str(tmp_path))
-    with pytest.raises(presets.PresetError, match="has a BertTokenizer, which is none of sentence"):
+    with pytest.raises(
+        presets.PresetError, match="has a BertTokenizer, which cuts texts into Word"
+    ):
         presets.check(recipe_of(tmp_path))
 
 

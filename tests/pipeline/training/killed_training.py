@@ -7,9 +7,9 @@ It is a program, run by `test_checkpoints.py`.
 SETTINGS is JSON: `task`; sections of the recipe with keys that differ; and `kills`, a list of when
 SIGKILL comes, each `{"checkpoint": n}` (after the n-th checkpoint of its process), `{"writing": n}`
 (when half of it is written) or `{"seconds": s}` (so long after the first). A checkpoint is written
-after each update. FOLDER gets `unbroken.npz` and `killed.npz`, the weights, `unbroken.json` and
-`killed.json`, the facts, and `checkpoints`. Each training is a fork, so that TensorFlow is imported
-once.
+after each update. FOLDER has the pairs and, for `training.subword_sampling`, the Transform graph.
+It gets `unbroken.npz` and `killed.npz`, the weights, `unbroken.json` and `killed.json`, the facts,
+and `checkpoints`. Each training is a fork, so that TensorFlow is imported once.
 """
 
 import json
@@ -84,11 +84,32 @@ def train(folder, settings, name, kill, says_so):
     if recipe.task == "language_model":
         inputs = LanguageModelInputs(train_files, eval_files, tiny_training.VOCABULARY)
         model, facts = language_model_trainer.train(recipe, inputs, kept)
+    elif recipe.training.subword_sampling != "none":
+        model, facts = train_sampled(recipe, folder, train_files, eval_files, kept)
     else:
         model, facts = tiny_training.train(recipe, train_files, eval_files, checkpoints=kept)
     # Random states and all.
     np.savez(folder / f"{name}.npz", *(variable.numpy() for variable in model.variables))
     (folder / f"{name}.json").write_text(json.dumps(facts))
+
+
+def train_sampled(recipe, folder, train_files, eval_files, kept):
+    """Trains on words that are cut anew; the Transform graph is `folder / "transform"`."""
+    import tensorflow_transform as tft
+
+    from pipeline.training import trainer
+    from pipeline.training.model_inputs import ModelInputs
+    from pipeline.training.sampled_units import SampledUnits
+    from pipeline.training.training_inputs import TrainingInputs
+
+    output = tft.TFTransformOutput(str(folder / "transform"))
+    inputs = TrainingInputs(
+        train_files,
+        eval_files,
+        ModelInputs.of(recipe, output),
+        cutting=SampledUnits.of(recipe, output),
+    )
+    return trainer.train(recipe, inputs, kept)
 
 
 def die_at(kill, says_so):

@@ -124,6 +124,38 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(tmp_path, ti
 
 
 @pytest.mark.slow
+def test_a_killed_training_draws_the_same_cuts_of_words(tmp_path, tiny):
+    from tests.pipeline.export import tiny_models
+
+    words = ["nation", "national", "station", "rational", "relation", "%s"]
+    rows = [(f"greet {one} and {two}", f"{two} et {one}") for one in words for two in words[:4]]
+    settings = {
+        **tiny,
+        "data": {"units": "subwords", "tokenization": "text", "max_tokens": 12},
+        "vocabulary": {"pieces": 300},
+        "training": {
+            **tiny["training"],
+            "epochs": 2,
+            "batch_tokens": 400,
+            "bucket_lengths": [40],
+            "subword_sampling": "both",
+        },
+    }
+    recipe = tiny_models.make_recipe(**settings)
+    output = tiny_models.transform_tiny(tmp_path, recipe, rows, [], [])
+    for path in tmp_path.glob("*.gz"):
+        path.unlink()
+    for name, part in (("train", rows[:20]), ("eval", rows[20:])):
+        path = str(tmp_path / f"{name}.gz")
+        tiny_models.write_examples(path, output, part, ("source", "target"))
+    full = json.loads(recipe.to_json())
+    kills = [{"checkpoint": 2}, {"checkpoint": 3}]
+    unbroken, other, said = killed(tmp_path, kills=kills, **full)
+    assert_same(unbroken, other)
+    assert said.count("resumes from a checkpoint") == 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "training",
     [

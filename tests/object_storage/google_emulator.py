@@ -22,9 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 #: What `make buckets` built.
 SERVER = ROOT / "build" / "object_storage" / "fake-gcs-server"
 NAMES = ("storage.googleapis.com", "www.googleapis.com", "oauth2.googleapis.com")
-# Of this machine, and nobody else's: 443 of 127.0.0.1 may be taken.
-_HOST = "127.0.31.7"
-_INSIDE = "VERBATIM_TEST_NAMES"
+# Says at which address of this machine the names are.
+_INSIDE = "VERBATIM_TEST_NAMES_AT"
 
 
 def why_not() -> str:
@@ -55,6 +54,9 @@ def enter(folder: pathlib.Path) -> None:
     if os.environ.get(_INSIDE):
         return
     folder.mkdir(parents=True, exist_ok=True)
+    # One of this machine's own for each process: at 127.0.0.1 others may listen.
+    process = os.getpid()
+    host = f"127.31.{process // 250 % 250}.{process % 250 + 1}"
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     names = ",".join(f"DNS:{name}" for name in NAMES)
     subprocess.run(
@@ -68,10 +70,10 @@ def enter(folder: pathlib.Path) -> None:
     )
     hosts = folder / "hosts"
     own = pathlib.Path("/etc/hosts").read_text(encoding="utf-8")
-    hosts.write_text(f"{own}\n{_HOST} {' '.join(NAMES)}\n", encoding="utf-8")
+    hosts.write_text(f"{own}\n{host} {' '.join(NAMES)}\n", encoding="utf-8")
     environment = {
         **os.environ,
-        _INSIDE: "1",
+        _INSIDE: host,
         "CURL_CA_BUNDLE": str(certificate),
         "REQUESTS_CA_BUNDLE": str(certificate),
         "HTTPLIB2_CA_CERTS": str(certificate),
@@ -124,7 +126,7 @@ def google(folder: pathlib.Path, *buckets: str) -> Iterator[GoogleProxy]:
             connection.close()
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
-        proxy = GoogleProxy(_HOST, 443, port, tls)
+        proxy = GoogleProxy(os.environ[_INSIDE], 443, port, tls)
         yield proxy
     finally:
         if proxy:

@@ -42,8 +42,8 @@ def version_directory(directory: str | os.PathLike[str]) -> pathlib.Path:
     """
     if is_remote(os.fspath(directory)):
         raise ModelError(
-            f"The model folder {os.fspath(directory)} is an address, but this command reads folders "
-            "of this machine: copy the model here."
+            f"The model folder {os.fspath(directory)} is an address, but models are read from "
+            "folders of this machine: copy it here."
         )
     path = pathlib.Path(directory)
     if (path / "saved_model.pb").is_file():

@@ -102,7 +102,7 @@ class _Server(http.server.ThreadingHTTPServer):
     tls: ssl.SSLContext
     request_queue_size = 128
 
-    def finish_request(self, request, client_address):  # type: ignore[no-untyped-def]
+    def finish_request(self, request, client_address):
         """Shakes hands in the connection's own thread: a slow client keeps nobody waiting."""
         with contextlib.suppress(OSError), self.tls.wrap_socket(request, server_side=True) as own:
             super().finish_request(own, client_address)

@@ -98,7 +98,7 @@ def write_data(address: str, factor: int) -> None:
         file.write("\n".join(lines) + "\n")
 
 
-def compile_to(path: pathlib.Path, data: str, root: str):  # type: ignore[no-untyped-def]
+def compile_to(path: pathlib.Path, data: str, root: str):
     """Returns the specification of the pipeline as a dict."""
     import yaml
 
@@ -223,7 +223,7 @@ def refusals(folder: pathlib.Path) -> None:
             raise StepError(f"{name}: the task's last line is not the sentence.")
 
 
-def too_many(counts: dict[str, dict[str, dict[str, int]]]):  # type: ignore[no-untyped-def]
+def too_many(counts: dict[str, dict[str, dict[str, int]]]):
     """Yields a sentence for each task whose requests grow with the examples."""
     for task, kinds in counts["twice"].items():
         before = sum(counts["once"].get(task, {}).values())

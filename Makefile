@@ -42,7 +42,7 @@ endef
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test engines docs coverage lint format lock sbom audit clean
+.PHONY: help install demo test engines buckets docs coverage lint format lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -128,6 +128,18 @@ $(FETCHED)/.fetched: tests/engines/requirements.txt tests/engines/flink/pom.xml 
 	@$(uv_settings); $(BIN)/uv pip install --quiet --no-deps --target $(FETCHED)/packages \
 	  --requirements tests/engines/requirements.txt
 	@touch $@
+
+# The emulator of Google's buckets is built once.
+EMULATOR := build/object_storage/fake-gcs-server
+buckets: install ## run the compiled pipeline in an emulated Google bucket, and count its requests
+	@if ! command -v go >/dev/null; then \
+	  echo "make buckets: skipped, for it needs Go"; exit 0; \
+	fi; \
+	$(MAKE) --no-print-directory $(EMULATOR) && $(BIN)/python -m tests.object_storage.run_on_buckets
+
+$(EMULATOR):
+	@echo "Building fake-gcs-server (minutes the first time)"
+	@GOBIN=$(CURDIR)/$(dir $@) go install github.com/fsouza/fake-gcs-server@v1.56.1
 
 docs: install ## build the documentation site into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

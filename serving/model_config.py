@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from serving import text_protos
 from serving.errors import ServeError
+from serving.version_folders import check_local
 
 if TYPE_CHECKING:
     from tensorflow_serving.config import model_server_config_pb2
@@ -79,7 +80,8 @@ def configs_of(
         folder: where relative base paths start; None refuses relative ones.
 
     Raises:
-        ServeError: it lists no model, or one that cannot be served; one sentence.
+        ServeError: it lists no model, or one that cannot be served, such as one at an address; one
+            sentence.
     """
     if config.WhichOneof("config") != "model_config_list":
         raise ServeError("The model config has no model_config_list, which names the models.")
@@ -97,6 +99,7 @@ def configs_of(
                 "tensorflow."
             )
         base_path = one.base_path.removeprefix("file://")
+        check_local(base_path)
         if not os.path.isabs(base_path):
             if folder is None:
                 raise ServeError(

@@ -15,6 +15,7 @@ from serving.errors import RequestRefused, ServeError, invalid
 from serving.model_config import LATEST_VERSION, ModelConfig, VersionPolicy
 from serving.model_versions import ModelVersions
 from serving.servable import MODEL_FILE
+from serving.version_folders import check_local
 
 Path = str | os.PathLike[str]
 
@@ -53,6 +54,7 @@ def configs_of_folders(
 
 def _split_version(path: Path) -> tuple[pathlib.Path, int | None]:
     """Returns the model folder, and the version if `path` is the folder of one."""
+    check_local(path)
     # Made absolute, `models/demo/.` has a name, too.
     folder = pathlib.Path(os.path.abspath(path))
     if not (folder / MODEL_FILE).is_file():

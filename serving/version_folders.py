@@ -5,9 +5,24 @@ import os
 import pathlib
 import re
 
+from serving.errors import ServeError
+
 _MAX_VERSION = 2**63 - 1
 #: Names, sizes and times of files.
 Fingerprint = tuple[tuple[str, int, int], ...]
+
+
+def check_local(base: str | os.PathLike[str]) -> None:
+    """Refuses an address, such as `gs://bucket/models/NAME`.
+
+    Raises:
+        ServeError: it is one.
+    """
+    if "://" in os.fspath(base):
+        raise ServeError(
+            f"{os.fspath(base)} is an address, but this server reads folders of this machine: copy "
+            "the model here, mount the bucket, or let TensorFlow Serving read it."
+        )
 
 
 def numbered_folders(base: pathlib.Path) -> dict[int, pathlib.Path]:

@@ -33,7 +33,7 @@ def invocation(spec, name, folder, inputs=None, given=None):
     Args:
         spec: the pipeline specification as a dict.
         name: the task, such as `"Vocabulary"`.
-        folder: where its outputs go, a folder each.
+        folder: where its outputs go, a folder each; a path or an address.
         inputs: dict from input artifact to (URI, metadata dict).
         given: dict from a parameter of the pipeline to its value, where that is not its default.
 
@@ -75,10 +75,10 @@ def invocation(spec, name, folder, inputs=None, given=None):
         },
         "outputs": {
             "artifacts": {
-                key: artifact(key, definition, folder / key, {})
+                key: artifact(key, definition, f"{folder}/{key}", {})
                 for key, definition in component["outputDefinitions"]["artifacts"].items()
             },
-            "outputFile": str(folder / "task" / "executor_output.json"),
+            "outputFile": f"{folder}/task/executor_output.json",
         },
     }
 
@@ -109,14 +109,16 @@ def run_container(spec, name, invocation):
     return json_format.ParseDict(_output(invocation), pipeline_spec_pb2.ExecutorOutput())
 
 
-def run_pipeline(spec, folder):
+def run_pipeline(spec, folder, root=None, ended=None):
     """Runs every task's container, its driver first, when all tasks that it depends on have ended.
 
     Nothing is tried again, whatever its policy of retries: a failure shall be seen.
 
     Args:
         spec: the pipeline specification as a dict, compiled for paths of this machine.
-        folder: where the tasks' outputs go, a folder each.
+        folder: where the tasks' logs go, and their outputs, a folder each.
+        root: where the outputs go instead, such as `gs://bucket/tasks`.
+        ended: function of a task's name; called when that task has ended.
 
     Returns:
         Dict from task to a dict from output artifact to (URI, metadata dict).
@@ -135,29 +137,34 @@ def run_pipeline(spec, folder):
         for key, source in sources.items():
             source = source["taskOutputArtifact"]
             inputs[key] = outputs[source["producerTask"]][source["outputArtifactKey"]]
-        told = invocation(spec, name, folder / name, inputs)
+        told = invocation(spec, name, f"{root or folder}/{name}", inputs)
         label = spec["components"][tasks[name]["componentRef"]["name"]]["executorLabel"]
         container = spec["deploymentSpec"]["executors"][label]["container"]
         if "lifecycle" in container:
             driver = container["lifecycle"]["preCacheCheck"]
-            _run_process(name, driver, told, folder / f"{name}.driver.log")
+            run_apart(name, driver, told, folder / f"{name}.driver.log")
             # What the driver found about the inputs stands in the outputs that the executor is
             # given.
             for key, found in _output(told).get("artifacts", {}).items():
                 told["outputs"]["artifacts"][key]["artifacts"][0]["metadata"] = found["artifacts"][
                     0
                 ]["metadata"]
-        _run_process(name, container, told, folder / f"{name}.log")
+        run_apart(name, container, told, folder / f"{name}.log")
         outputs[name] = {
             key: (found["artifacts"][0]["uri"], found["artifacts"][0].get("metadata", {}))
             for key, found in _output(told)["artifacts"].items()
         }
+        if ended:
+            ended(name)
     return outputs
 
 
-def _run_process(name, container, invocation, log):
-    """Runs a container's command;
+def run_apart(name, container, invocation, log):
+    """Runs a container's command in a process of its own;
     the image's Python and its installed packages are this environment's.
+
+    Raises:
+        AssertionError: it failed; the message is the end of what it printed.
     """
     command, option, module = container["command"]
     assert (command, option) == ("python", "-m")
@@ -166,7 +173,8 @@ def _run_process(name, container, invocation, log):
         PRELOADED
     )  # heard by the first process alone, which starts the server
     process = context.Process(
-        target=_run_module, args=(module, _arguments(container, invocation), str(log))
+        target=_run_module,
+        args=(module, _arguments(container, invocation), str(log), dict(os.environ)),
     )
     process.start()
     process.join()
@@ -174,11 +182,13 @@ def _run_process(name, container, invocation, log):
     assert process.exitcode == 0, f"{name} ended with status {process.exitcode}:\n{printed[-4000:]}"
 
 
-def _run_module(module, arguments, log):
+def _run_module(module, arguments, log, environment):
     """What `python -m module` does, in a forked process, with what it prints in a file."""
     with open(log, "w", encoding="utf-8") as file, open(os.devnull, encoding="utf-8") as nothing:
         for source, target in ((nothing, 0), (file, 1), (file, 2)):
             os.dup2(source.fileno(), target)
+    # The server that forks may be older than what the caller has set since.
+    os.environ.update(environment)
     os.chdir(pathlib.Path(__file__).parents[1])  # what the image has as its working directory
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
@@ -192,5 +202,10 @@ def _arguments(container, invocation):
 
 
 def _output(invocation):
-    with open(invocation["outputs"]["outputFile"], encoding="utf-8") as file:
+    path = invocation["outputs"]["outputFile"]
+    if "://" in path:
+        import tensorflow as tf
+
+        return json.loads(tf.io.gfile.GFile(path).read())
+    with open(path, encoding="utf-8") as file:
         return json.load(file)

@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from components.artifacts import Artifacts
+from tfx.types import standard_component_specs
+
+from components.artifacts import Artifacts, folder_of
 from components.parallel_text_example_gen.ingest import ReadUnit
 from components.parallel_text_example_gen.pair_writer import PairWriter
+from pipeline.common import object_stores
 from pipeline.readers.planning import plan_inputs
 from pipeline.recipes import sections
 from pipeline.recipes.recipe import section_from_json
@@ -32,8 +35,10 @@ class Executor(PairWriter):
         Raises:
             pipeline.readers.DataError: the data cannot be read, too many records are rejected, or a
                 split is empty.
+            pipeline.common.object_stores.StorageError: the bucket cannot be written.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
+        object_stores.check_writable(folder_of(output_dict, standard_component_specs.EXAMPLES_KEY))
         config = section_from_json(sections.DataConfig, exec_properties[DATA_CONFIG_KEY])
         longest_test = exec_properties.get(LONGEST_TEST_KEY) or None
         plan = plan_inputs(exec_properties[DATA_PATH_KEY], config)

@@ -18,7 +18,7 @@ from tfx.types import artifact_utils, standard_component_specs
 from components import earlier_attempts
 from components.artifacts import Artifacts, folder_of
 from components.untyped_in_beam import untyped_in_beam
-from pipeline.common import whole_files
+from pipeline.common import object_stores, whole_files
 from pipeline.readers import text_streams
 from pipeline.recipes import sections
 from pipeline.recipes.recipe import Recipe
@@ -70,8 +70,10 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 
         Raises:
             pipeline.readers.DataError: the text cannot be read, or is too short.
+            pipeline.common.object_stores.StorageError: the bucket cannot be written.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
+        object_stores.check_writable(folder_of(output_dict, standard_component_specs.EXAMPLES_KEY))
         recipe = Recipe.from_json(exec_properties[RECIPE_KEY])
         plan = text_streams.plan_streams(exec_properties[DATA_PATH_KEY], recipe)
         examples = artifact_utils.get_single_instance(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.common.errors import VerbatimError
+from pipeline.common.whole_files import is_remote
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -37,8 +38,13 @@ def version_directory(directory: str | os.PathLike[str]) -> pathlib.Path:
     """Returns the folder of the SavedModel: the directory itself, or its highest numbered version.
 
     Raises:
-        ModelError: neither is there.
+        ModelError: neither is there, or the directory is an address.
     """
+    if is_remote(os.fspath(directory)):
+        raise ModelError(
+            f"The model folder {os.fspath(directory)} is an address, but models are read from "
+            "folders of this machine: copy it here."
+        )
     path = pathlib.Path(directory)
     if (path / "saved_model.pb").is_file():
         return path

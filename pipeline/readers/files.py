@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Protocol
 
+from pipeline.common import object_stores
 from pipeline.common.whole_files import is_remote
 from pipeline.readers import DataError
 
@@ -106,15 +107,18 @@ class RemoteFiles:
 
     def is_directory(self, path: str) -> bool:
         """See `Files`."""
-        return bool(self._fileio.isdir(path))
+        with object_stores.one_sentence(path, "read"):
+            return bool(self._fileio.isdir(path))
 
     def exists(self, path: str) -> bool:
         """See `Files`."""
-        return bool(self._fileio.exists(path))
+        with object_stores.one_sentence(path, "read"):
+            return bool(self._fileio.exists(path))
 
     def names_in(self, path: str) -> Sequence[str]:
         """See `Files`."""
-        return [name.rstrip("/") for name in self._fileio.listdir(path)]
+        with object_stores.one_sentence(path, "read"):
+            return [name.rstrip("/") for name in self._fileio.listdir(path)]
 
     def open(self, path: str) -> IO[bytes]:
         """See `Files`."""

@@ -8,6 +8,7 @@ import itertools
 import os
 from collections.abc import Iterator, Sequence
 
+from pipeline.common.object_stores import StorageError
 from pipeline.readers import DataError, UnreadableFile
 from pipeline.readers.files import (
     Files,
@@ -108,6 +109,9 @@ def _readable(path: str) -> Iterator[None]:
     """Raises an error of one sentence that names the unreadable file."""
     try:
         yield
+    except StorageError:
+        # It is a sentence already.
+        raise
     except OSError as error:
         reason = error.strerror or error
         raise DataError(

@@ -22,6 +22,9 @@ DEFAULT_ROOT = "gs://your-bucket/verbatim"
 DEFAULT_GPU = "nvidia.com/gpu"
 #: The parameter of the pipeline that names the data, if there is one.
 DATA_PARAMETER = "data"
+# Stores that Kubeflow knows, and TensorFlow does not without tensorflow-io, which newer versions of
+# TensorFlow do not have.
+_UNREADABLE = ("s3", "minio")
 _RETRY = {"backoffDuration": "30s", "backoffFactor": 2.0, "backoffMaxDuration": "600s"}
 
 
@@ -112,8 +115,9 @@ def compile_pipeline(
         The path written.
 
     Raises:
-        RecipeError: an image or resources for a component that the pipeline does not have, fewer
-            than 0 GPUs or retries, a file as a parameter, secrets in JSON.
+        RecipeError: a bucket that TensorFlow cannot read, an image or resources for a component
+            that the pipeline does not have, fewer than 0 GPUs or retries, a file as a parameter,
+            secrets in JSON.
     """
     path = pathlib.Path(output)
     _check(recipe, path, data_path, settings)
@@ -183,6 +187,12 @@ def compile_pipeline(
 
 def _check(recipe: Recipe, output: pathlib.Path, data_path: str, settings: ClusterSettings) -> None:
     """Refuses wrong settings before the slow imports."""
+    for option, path in (("--pipeline-root", settings.pipeline_root), ("--data", data_path)):
+        if scheme := re.match(rf"({'|'.join(_UNREADABLE)})://", path):
+            raise RecipeError(
+                f"{option} is at {scheme[0]}, which TensorFlow in this environment cannot read: "
+                "give a gs:// address, or a folder that every task mounts."
+            )
     if settings.gpu_count < 0:
         raise RecipeError(f"The number of GPUs must be 0 or more; got {settings.gpu_count}.")
     if settings.retries < 0:

@@ -7,7 +7,7 @@ import os
 import pathlib
 from collections.abc import Iterator
 
-from pipeline.common import progress
+from pipeline.common import progress, whole_files
 from pipeline.runners.run_error import RunError
 
 LOCK_FILE = "run.lock"
@@ -21,9 +21,15 @@ def checked_path(output: str | os.PathLike[str]) -> pathlib.Path:
     """Returns the absolute path of a run's folder.
 
     Raises:
-        RunError: its name has a character that TFX, Beam and TensorFlow read as a wildcard, or is
-            not text. They would find no files, or those of another folder.
+        RunError: it is an address, such as `gs://bucket/run`, or not text. Or its name has a
+            character that TFX, Beam and TensorFlow read as a wildcard: they would find no files, or
+            those of another folder.
     """
+    if whole_files.is_remote(os.fspath(output)):
+        raise RunError(
+            f"The output folder {os.fspath(output)} is an address, but a run on this machine needs "
+            "a folder of it: give another --output, or compile the pipeline for a cluster."
+        )
     folder = pathlib.Path(output).absolute()
     if found := [character for character in _WILDCARDS if character in str(folder)]:
         raise RunError(

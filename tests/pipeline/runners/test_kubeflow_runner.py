@@ -37,6 +37,21 @@ TRAINERS = {"Trainer", "Trainer.baseline"}
 SMALL = ("vocabulary.min_count=1", "vocabulary.protected_min_count=2")
 
 
+@pytest.mark.parametrize("scheme", ["s3", "minio"])
+def test_buckets_that_tensorflow_cannot_read(tmp_path, scheme):
+    recipe = loading.load_recipe("localization_en_fr", SMALL)
+    address = f"{scheme}://mlpipeline/v2"
+    at_root = kubeflow_runner.ClusterSettings(pipeline_root=address)
+    good = kubeflow_runner.ClusterSettings()
+    for option, data, settings in (
+        ("--pipeline-root", "gs://bucket/data", at_root),
+        ("--data", address, good),
+    ):
+        with pytest.raises(RecipeError, match=f"{option} is at {scheme}://, which TensorFlow"):
+            kubeflow_runner.compile_pipeline(recipe, tmp_path / "p.yaml", data, settings)
+    assert not list(tmp_path.iterdir())
+
+
 def compiled(path, overrides=SMALL, data_path="gs://bucket/pairs.tsv", **settings):
     """Compiles the demo's recipe; returns the specification as a dict."""
     recipe = loading.load_recipe("localization_en_fr", overrides)

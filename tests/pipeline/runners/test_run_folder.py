@@ -26,6 +26,13 @@ def test_a_name_with_wildcards_is_refused(tmp_path, name):
         run_folder.checked_path(tmp_path / name)
 
 
+def test_an_address_is_refused_before_work_begins(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RunError, match="gs://bucket/run is an address, but a run on this machine"):
+        run_folder.checked_path("gs://bucket/run")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_folder_above_counts_too(tmp_path, monkeypatch):
     (tmp_path / "[1]").mkdir()
     monkeypatch.chdir(tmp_path / "[1]")

@@ -6,7 +6,10 @@ import sys
 
 from pipeline.commands import arguments, output
 from pipeline.commands.command_error import CommandError
+from pipeline.entry_points import cluster_run
 from pipeline.recipes import loading
+from pipeline.runners import run_folder
+from pipeline.training import meeting
 
 #: The exit status of a run whose model is not good enough to be pushed.
 NOT_BLESSED = 3
@@ -30,8 +33,22 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     arguments.add_engine_arguments(parser)
     arguments.add_beam_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="ignore cached results")
+    parser.add_argument(
+        "--worker-patience",
+        type=_seconds,
+        default=meeting.PATIENCE,
+        metavar="SECONDS",
+        help=f"with TF_CONFIG: how long workers wait for each other ({meeting.PATIENCE:g})",
+    )
     arguments.add_json_argument(parser)
     return parser
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
+    return seconds
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,6 +57,11 @@ def run(options: argparse.Namespace) -> int:
     from pipeline.runners import local_runner
 
     recipe = loading.load_recipe(options.recipe, options.set)
+    place = cluster_run.place_of(recipe)
+    if place and place.number:
+        folder = str(run_folder.checked_path(options.output))
+        cluster_run.follow(folder, place, options.worker_patience)
+        return 0
     engine = arguments.read_engine(options)
     output.check_writable(options.json)
     if not options.data and not recipe.data.synthetic:
@@ -55,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
             options.beam,
             enable_cache=not options.no_cache,
             **({"engine": engine} if engine else {}),
+            **({"worker_patience": options.worker_patience} if place else {}),
         )
     line = output.printer(options)
     for text in run_summary.lines_of(facts):

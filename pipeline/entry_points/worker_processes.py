@@ -58,8 +58,8 @@ class Leader(Protocol):
         """Hears the folder of checkpoints of a training that begins, and "" at its end."""
 
 
-#: The leader of the run that this process does, if there is one (`cluster_run`). TFX calls a Trainer,
-#: which has no other way to it.
+#: The leader of the run that this process does, if there is one (`cluster_run`). A Trainer, which
+#: TFX calls, has no other way to it.
 LEADERS: list[Leader] = []
 
 

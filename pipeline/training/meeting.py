@@ -105,7 +105,8 @@ def _listen(address: str, number: int) -> socket.socket:
                 continue
             raise DataParallelError(
                 f"Port {port}, which TF_CONFIG gives worker {number}, cannot be used "
-                f"({os.strerror(error.errno or 0)}): stop the program that holds it, or name another port."
+                f"({os.strerror(error.errno or 0)}): stop the program that holds it, or name "
+                "another port."
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""The TFJob of the guide: the operator's fields, Kubernetes' schema of a pod, the command's options.
+"""The TFJob of the guide: the operator's fields, Kubernetes' schema, the command's options.
 
 No package has the schema of the CRD; the fields are those of the models of kubeflow-training 1.9.4.
 """

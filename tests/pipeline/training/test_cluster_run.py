@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.pipeline.training import pod
-from tests.pipeline.training.training_operator import Operator
 from tests.pipeline.training.tiny_training import fn_args, recipe, weights_of, write_pairs
+from tests.pipeline.training.training_operator import Operator
 
 
 @pytest.mark.slow

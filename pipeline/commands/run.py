@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import sys
+from typing import Any
 
 from pipeline.commands import arguments, output
 from pipeline.commands.command_error import CommandError
@@ -66,6 +67,9 @@ def run(options: argparse.Namespace) -> int:
     output.check_writable(options.json)
     if not options.data and not recipe.data.synthetic:
         raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
+    more: dict[str, Any] = {"engine": engine} if engine else {}
+    if place:
+        more["worker_patience"] = options.worker_patience
     # Third parties print to standard output, which is for machines here.
     with (
         contextlib.redirect_stdout(sys.stderr) if options.json == "-" else contextlib.nullcontext()
@@ -76,8 +80,7 @@ def run(options: argparse.Namespace) -> int:
             options.output,
             options.beam,
             enable_cache=not options.no_cache,
-            **({"engine": engine} if engine else {}),
-            **({"worker_patience": options.worker_patience} if place else {}),
+            **more,
         )
     line = output.printer(options)
     for text in run_summary.lines_of(facts):

@@ -35,8 +35,11 @@ def _pool(port: int) -> None:
     """Is a pool of workers that needs no TFX."""
     from pipeline.runners import worker_pool
 
-    worker_pool.start(port, MODULES)
-    threading.Event().wait()
+    server = worker_pool.start(port, MODULES)
+    try:
+        threading.Event().wait()
+    finally:
+        server.stop(0)
 
 
 @contextlib.contextmanager
@@ -110,14 +113,19 @@ def finished(made: pathlib.Path) -> dict[str, int]:
     }
 
 
-def kill_one(made: pathlib.Path, processes: clusters.Processes, count: int) -> dict[str, int]:
-    """Kills a worker when the first files are finished; returns those.
+def kill_one(
+    made: pathlib.Path,
+    processes: clusters.Processes,
+    count: int,
+    command: "subprocess.Popen[bytes]",
+) -> dict[str, int]:
+    """Kills a worker of a command when the first files are finished; returns those.
 
     Raises:
         RuntimeError: there was none to kill before all files were finished.
     """
     end = time.monotonic() + _SECONDS
-    while time.monotonic() < end:
+    while time.monotonic() < end and command.poll() is None:
         if before := finished(made):
             workers = _working(processes)
             if len(before) == count or not workers:
@@ -157,7 +165,7 @@ def run(folder: pathlib.Path, name: str, count: int) -> tuple[int, int, list[str
                 )
                 try:
                     if attempt == 1:
-                        before = kill_one(made, processes, count)
+                        before = kill_one(made, processes, count, process)
                     status = process.wait(_SECONDS)
                 finally:
                     process.kill()

@@ -123,7 +123,8 @@ def weights_of(arguments):
     """The weights of the network that a Trainer wrote."""
     import keras
 
-    from pipeline.training import trainer_outputs
+    # The first one registers the network's classes.
+    from pipeline.training import model_building, trainer_outputs  # noqa: F401
 
     model = keras.saving.load_model(
         trainer_outputs.model_path(arguments.serving_model_dir), compile=False

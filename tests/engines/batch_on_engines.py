@@ -1,8 +1,8 @@
 """Translates many files by `verbatim batch` on an engine, and kills a worker on the way.
 
 Each file must be written under its name, with its lines in order. What was finished before the kill
-must stay. Flink and Spark give the lost bundle to another worker. Beam's own job server ends the
-job, and the command is given again.
+must stay. Flink and Spark give the lost bundle to another worker. Beam's own job server does not
+notice that a worker is gone and waits; there the command is ended, and given again.
 
 python -m tests.engines.batch_on_engines [--engine portable] [--files 200] [--keep FOLDER]
 """
@@ -166,6 +166,8 @@ def run(folder: pathlib.Path, name: str, count: int) -> tuple[int, int, list[str
                 try:
                     if attempt == 1:
                         before = kill_one(made, processes, count, process)
+                        if name == "portable":
+                            process.terminate()
                     status = process.wait(_SECONDS)
                 finally:
                     process.kill()

@@ -47,7 +47,17 @@ def test_who_does_not_come_is_named():
         )
 
 
-@pytest.mark.parametrize("answer", [b"", b"HTTP/2\r\n", b"\x00" * 200, b"verbatim worker one\n"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"HTTP/2\r\n",
+        b"\x00" * 200,
+        b"other words 1\n",
+        b"verbatim worker one\n",
+        b"verbatim worker 0\n",
+    ],
+)
 def test_what_does_not_greet_is_no_worker(answer):
     """The TensorFlow of an earlier attempt, another program, another worker's number."""
     addresses = cluster_of(2)["worker"]
@@ -71,6 +81,24 @@ def test_what_does_not_greet_is_no_worker(answer):
         over.set()
         thread.join()
     assert f"waited 1 seconds for worker 1 at {addresses[1]}" in errors[0]
+
+
+@pytest.mark.parametrize(
+    "words,number",
+    [
+        (b"verbatim worker 12\n", 12),
+        (b"verbatim worker -1\n", None),
+        (b"verbatim worker \n", None),
+        (b"other words 1\n", None),
+        (b"1\n", None),
+        (b"\xff\n", None),
+    ],
+)
+def test_a_greeting_is_read_to_the_letter(words, number):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(words)
+        assert meeting._read(ours) == number
 
 
 def test_a_visitor_that_is_no_worker_keeps_nobody_from_meeting():

@@ -3,10 +3,14 @@
 import argparse
 import contextlib
 import sys
+from typing import Any
 
 from pipeline.commands import arguments, output
 from pipeline.commands.command_error import CommandError
+from pipeline.entry_points import cluster_run
 from pipeline.recipes import loading
+from pipeline.runners import run_folder
+from pipeline.training import meeting
 
 #: The exit status of a run whose model is not good enough to be pushed.
 NOT_BLESSED = 3
@@ -30,8 +34,22 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     arguments.add_engine_arguments(parser)
     arguments.add_beam_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="ignore cached results")
+    parser.add_argument(
+        "--worker-patience",
+        type=_seconds,
+        default=meeting.PATIENCE,
+        metavar="SECONDS",
+        help=f"with TF_CONFIG: how long workers wait for each other ({meeting.PATIENCE:g})",
+    )
     arguments.add_json_argument(parser)
     return parser
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
+    return seconds
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,10 +58,18 @@ def run(options: argparse.Namespace) -> int:
     from pipeline.runners import local_runner
 
     recipe = loading.load_recipe(options.recipe, options.set)
+    place = cluster_run.place_of(recipe)
+    if place and place.number:
+        folder = str(run_folder.checked_path(options.output))
+        cluster_run.follow(folder, place, options.worker_patience)
+        return 0
     engine = arguments.read_engine(options)
     output.check_writable(options.json)
     if not options.data and not recipe.data.synthetic:
         raise CommandError(f"The recipe {recipe.name} needs data: give --data PATH.")
+    more: dict[str, Any] = {"engine": engine} if engine else {}
+    if place:
+        more["worker_patience"] = options.worker_patience
     # Third parties print to standard output, which is for machines here.
     with (
         contextlib.redirect_stdout(sys.stderr) if options.json == "-" else contextlib.nullcontext()
@@ -54,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
             options.output,
             options.beam,
             enable_cache=not options.no_cache,
-            **({"engine": engine} if engine else {}),
+            **more,
         )
     line = output.printer(options)
     for text in run_summary.lines_of(facts):

@@ -6,7 +6,7 @@ They are started here, or elsewhere by the program that sets TF_CONFIG.
 
 is one worker. TF_CONFIG says which, as TensorFlow documents; FOLDER is the one of the Trainer's
 checkpoints, where the Trainer writes what is to be trained (`ARGUMENTS_FILE`); a worker that starts
-first waits for it.
+first waits for it. `cluster_run` starts it on machines that follow a run.
 """
 
 import argparse
@@ -19,13 +19,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.common import progress
 from pipeline.common.whole_files import whole_file
 from pipeline.recipes.recipe import Recipe
+from pipeline.training import meeting
+from pipeline.training.tf_config import DataParallelError, WorkerPlace, addresses_of, tasks_of
 from pipeline.training.trainer_arguments import TrainerArguments
 from serving import processors
 
@@ -39,6 +42,25 @@ _ERROR_FILE = "worker_error.json"
 _LOST_OTHERS = 3
 # Time for workers to notice that one of them is lost.
 _LAST_WORDS_SECONDS = 20.0
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+class Leader(Protocol):
+    """What tells other machines of this machine's trainings.
+
+    Attributes:
+        seconds: how long a training waits for the other workers.
+    """
+
+    seconds: float
+
+    def training(self, checkpoints: str) -> None:
+        """Hears the folder of checkpoints of a training that begins, and "" at its end."""
+
+
+#: The leader of the run that this process does, if there is one (`cluster_run`). A Trainer, which
+#: TFX calls, has no other way to it.
+LEADERS: list[Leader] = []
 
 
 def are_needed(recipe: Recipe) -> bool:
@@ -47,8 +69,6 @@ def are_needed(recipe: Recipe) -> bool:
     Raises:
         DataParallelError: TF_CONFIG cannot be used.
     """
-    from pipeline.training.workers import tasks_of
-
     return recipe.training.workers > 1 or tasks_of(os.environ.get("TF_CONFIG")) is not None
 
 
@@ -68,8 +88,6 @@ def train(recipe: Recipe, arguments: TrainerArguments, folder: str) -> None:
     Raises:
         DataParallelError, ValueError: the training cannot continue; one sentence.
     """
-    from pipeline.training.workers import tasks_of
-
     _write(folder, ARGUMENTS_FILE, dataclasses.asdict(arguments))
     _remove(folder, _ERROR_FILE)
     elsewhere = tasks_of(os.environ.get("TF_CONFIG"))
@@ -79,17 +97,16 @@ def train(recipe: Recipe, arguments: TrainerArguments, folder: str) -> None:
         environments = _on_this_machine(recipe.training.workers)
     of_all = f" of {elsewhere.workers}" if elsewhere else ""
     progress.say(f"{recipe.model.head}: {len(environments)}{of_all} workers on this machine.")
-    command = [sys.executable, "-m", __name__, folder]
+    leaders = LEADERS if elsewhere else []
+    seconds = leaders[0].seconds if leaders else meeting.PATIENCE
     processes: list[subprocess.Popen[bytes]] = []
-    try:
+    with contextlib.ExitStack() as started:
         for environment in environments:
-            processes.append(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL))
+            processes.append(started.enter_context(one_worker(folder, seconds, environment)))
+        for leader in leaders:
+            leader.training(folder)
+            started.callback(leader.training, "")
         lost = _wait(processes)
-    finally:
-        for process in processes:
-            with contextlib.suppress(OSError):
-                process.kill()
-            process.wait()
     error = _read(folder, _ERROR_FILE)
     _remove(folder, _ERROR_FILE)
     if not lost:
@@ -101,6 +118,31 @@ def train(recipe: Recipe, arguments: TrainerArguments, folder: str) -> None:
     raise _lost_worker(*lost, len(processes), error)
 
 
+@contextlib.contextmanager
+def one_worker(
+    folder: str, seconds: float, environment: Mapping[str, str] | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Starts a worker, which is killed at the end of the block, or when this process ends.
+
+    Args:
+        folder: as for `train`.
+        seconds: how long it waits for the other workers.
+        environment: its environment variables; None for those of this process.
+    """
+    options = ["--patience", str(seconds), "--parent", str(os.getpid())]
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__, folder, *options],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(OSError):
+            process.kill()
+        process.wait()
+
+
 def _lost_worker(number: int, status: int, count: int, error: Any) -> ValueError:
     """Returns the error for one of `count` workers that ended with a status other than 0.
 
@@ -110,8 +152,6 @@ def _lost_worker(number: int, status: int, count: int, error: Any) -> ValueError
         count: how many there are on this machine.
         error: what it wrote of its error, or None.
     """
-    from pipeline.training.workers import DataParallelError
-
     if status > 0 and error:
         return DataParallelError(error["error"])
     if status == _LOST_OTHERS:
@@ -164,16 +204,25 @@ def _wait(processes: Sequence["subprocess.Popen[bytes]"]) -> tuple[int, int] | N
         time.sleep(0.2)
 
 
-def work(folder: str) -> int:
-    """Trains as one worker, and returns the status to exit with."""
-    from pipeline.training.workers import DataParallelError, Workers, tasks_of
+def work(folder: str, patience: float = meeting.PATIENCE) -> int:
+    """Trains as one worker, and returns the status to exit with.
 
+    Args:
+        folder: as for `train`.
+        patience: seconds to wait for the other workers, once there is something to train.
+    """
     try:
-        place = tasks_of(os.environ.get("TF_CONFIG"))
+        config = os.environ.get("TF_CONFIG", "")
+        place = tasks_of(config)
         if place is None:
             raise DataParallelError(
                 "TF_CONFIG names no cluster of two workers or more; set it as TensorFlow documents."
             )
+        _wait_for_arguments(folder, place)
+        # The others wait for no import.
+        from pipeline.training.workers import Workers
+
+        meeting.meet(addresses_of(config), place.number, patience)
         _train_as(Workers(place), folder)
     except ValueError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)
@@ -196,21 +245,43 @@ def work(folder: str) -> int:
     return 0
 
 
+def _wait_for_arguments(folder: str, place: WorkerPlace) -> None:
+    """Waits until there is something to train: what the Trainer does before may take hours."""
+    if _read(folder, ARGUMENTS_FILE) is None:
+        progress.say(
+            f"worker {place.number + 1} of {place.workers}: waits for the Trainer to write "
+            f"{folder}/{ARGUMENTS_FILE}."
+        )
+    while _read(folder, ARGUMENTS_FILE) is None:
+        time.sleep(1)
+
+
 def _train_as(workers: "Workers", folder: str) -> None:
     from pipeline.entry_points.train_and_save import train_and_save
 
-    told = False
-    while (arguments := _read(folder, ARGUMENTS_FILE)) is None:
-        if not told:
-            progress.say(
-                f"worker {workers.index + 1} of {workers.count}: waits for the Trainer to write "
-                f"{folder}/{ARGUMENTS_FILE}."
-            )
-            told = True
-        time.sleep(1)
+    # Read when all are there: what stood there before may be of an attempt that was killed.
+    arguments = _read(folder, ARGUMENTS_FILE)
+    if arguments is None:
+        raise DataParallelError(
+            f"{folder}/{ARGUMENTS_FILE} is gone: let all workers share the folder of checkpoints."
+        )
     train_and_save(TrainerArguments(**arguments), folder, workers)
     # No worker ends before the chief has written the model: one that ended would count as lost.
     workers.wait()
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when the one that started it has ended, however that was.
+
+    A run that is killed and started again would else find its own worker at its port.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _write(folder: str, name: str, content: Any) -> None:
@@ -244,14 +315,24 @@ def main() -> int:
     """Runs the program; returns the status to exit with."""
     parser = argparse.ArgumentParser(description="One worker of a training; TF_CONFIG says which.")
     parser.add_argument("folder", help="folder of the Trainer's checkpoints")
-    folder = parser.parse_args().folder
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=meeting.PATIENCE,
+        metavar="SECONDS",
+        help=f"how long to wait for the other workers ({meeting.PATIENCE:g})",
+    )
+    parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.parent is not None:
+        _end_with(options.parent)
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter("  %(message)s"))
     progress.LOGGER.addHandler(handler)
     progress.LOGGER.setLevel(logging.INFO)
     # Sentences are printed once, whatever other handlers TensorFlow installs.
     progress.LOGGER.propagate = False
-    return work(folder)
+    return work(options.folder, options.patience)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.common import progress, tensorflow_settings, whole_files
 from pipeline.common.whole_files import write_json
+from pipeline.entry_points import cluster_run
 from pipeline.lexicons import dictionaries, pretrained_vectors
 from pipeline.metrics import sql_execution
 from pipeline.readers import synthetic
@@ -25,6 +26,7 @@ from pipeline.runners.engine import Engine
 from pipeline.runners.run_error import RunError as RunError
 from pipeline.tasks import task_of
 from pipeline.text import presets
+from pipeline.training import meeting
 from serving import glossary_files
 
 if TYPE_CHECKING:
@@ -77,8 +79,12 @@ def run(
     beam_args: Sequence[str] = (),
     enable_cache: bool = True,
     engine: Engine | None = None,
+    worker_patience: float = meeting.PATIENCE,
 ) -> "RunFacts":
     """Runs the whole pipeline, and writes its report into the run's folder.
+
+    Where `TF_CONFIG` names several workers, this process must be the first of them; the others call
+    `cluster_run.follow`.
 
     Args:
         recipe: the recipe.
@@ -88,6 +94,7 @@ def run(
         beam_args: options for Beam.
         enable_cache: whether components whose inputs are unchanged are skipped.
         engine: what does the Beam work; None for this process.
+        worker_patience: seconds that a training waits for the other workers.
 
     Returns:
         The facts, with the paths of the run under `"paths"`.
@@ -98,11 +105,26 @@ def run(
         pipeline.metrics.sql_execution.SqlExecutionError: the same for the database of
             `evaluation.database`.
         EngineError: the engine cannot do the work.
+        DataParallelError: `TF_CONFIG` cannot be used; nothing has been written.
         RunError: the folder cannot be used, another run is using it, or a component failed.
     """
     folder = run_folder.checked_path(output)
+    place = cluster_run.place_of(recipe)
+    if place and place.number:
+        raise RunError(
+            f"TF_CONFIG says that this is worker {place.number}: only worker 0 runs the pipeline."
+        )
+
+    @contextlib.contextmanager
+    def used() -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(run_folder.locked(folder))
+            if place:
+                stack.enter_context(cluster_run.leading(str(folder), worker_patience))
+            yield
+
     if data_path is None:
-        with run_folder.locked(folder):
+        with used():
             data = synthetic.write_task(
                 recipe.data.synthetic, folder / "data", ratio=recipe.data.synthetic_ratio
             )
@@ -112,7 +134,7 @@ def run(
     # Before the folder is made, and before the slow imports: a wrong path should not cost half a
     # minute.
     inputs = _checked_inputs(recipe, data_path, folder)
-    with run_folder.locked(folder):
+    with used():
         beam_args = _on_engine(engine, folder, beam_args)
         return _run_in(folder, inputs, beam_args, enable_cache)
 

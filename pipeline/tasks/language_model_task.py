@@ -27,6 +27,7 @@ class LanguageModelTask(Task):
 
     preprocessing_fn = "pipeline.features.language_model_preprocessing.preprocessing_fn"
     counts_output = "counts"
+    several_workers = False
 
     def text_features(self) -> tuple[str, ...]:
         from pipeline.features.vocabulary_files import STREAM_SIDES

@@ -38,10 +38,12 @@ class Task(abc.ABC):
         preprocessing_fn: path of the function that Transform calls.
         counts_output: the output of the component that reads the data which says how many records
             were read, kept and rejected.
+        several_workers: whether several processes can train together.
     """
 
     preprocessing_fn: ClassVar[str]
     counts_output: ClassVar[str]
+    several_workers: ClassVar[bool] = True
 
     @abc.abstractmethod
     def text_features(self) -> tuple[str, ...]:

@@ -1,66 +1,13 @@
-"""The processes that train together, as `TF_CONFIG` names them."""
+"""The processes that train together, and what they exchange."""
 
-import json
 import zlib
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from pipeline.common.errors import VerbatimError
 from pipeline.training import training_data
-
-
-class DataParallelError(VerbatimError, ValueError):
-    """The workers cannot train together; one sentence."""
-
-
-class WorkerPlace(NamedTuple):
-    """Which worker a process is.
-
-    Attributes:
-        workers: how many there are.
-        number: which one this process is, from 0.
-    """
-
-    workers: int
-    number: int
-
-
-def tasks_of(config: str | None) -> WorkerPlace | None:
-    """Returns which of a TF_CONFIG's workers this process is; None without several workers.
-
-    Args:
-        config: text of the environment variable; may be empty.
-
-    Raises:
-        DataParallelError: it is not what TensorFlow documents, or has other tasks than `chief` and
-            `worker`.
-    """
-    if not config:
-        return None
-    try:
-        parsed = json.loads(config)
-        cluster, task = parsed.get("cluster", {}), parsed.get("task", {})
-        addresses = {kind: len(cluster[kind]) for kind in cluster}
-        kind, index = task.get("type", "worker"), int(task.get("index", 0))
-    except (ValueError, AttributeError, TypeError) as error:
-        raise DataParallelError(
-            f"TF_CONFIG cannot be read ({error}); unset it, or set it as TensorFlow documents."
-        ) from error
-    if unknown := sorted(set(addresses) - {"chief", "worker"}):
-        raise DataParallelError(
-            f"TF_CONFIG names tasks {', '.join(unknown)}; only chief and worker can train here."
-        )
-    count = sum(addresses.values())
-    if count < 2:
-        return None
-    if not 0 <= index < addresses.get(kind, 0):
-        raise DataParallelError(
-            f"TF_CONFIG says that this is {kind} {index}, which its cluster lacks."
-        )
-    return WorkerPlace(count, index + (addresses.get("chief", 0) if kind == "worker" else 0))
+from pipeline.training.tf_config import DataParallelError, WorkerPlace
 
 
 class Workers:

@@ -11,31 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-import types
 
 import numpy as np
 import pytest
 
 from pipeline.entry_points import worker_processes
-from pipeline.training import workers
-from tests.pipeline.training.tiny_training import VOCABULARY, recipe, write_pairs
-
-
-def fn_args(folder, name, made):
-    """What TFX hands to a Trainer, on the pairs in a folder."""
-    assets = folder / "graph" / "transform_fn" / "assets"
-    assets.mkdir(parents=True, exist_ok=True)
-    for vocabulary in ("source_vocabulary.txt", "target_vocabulary.txt"):
-        (assets / vocabulary).write_text("".join(f"word{number}\n" for number in range(VOCABULARY)))
-    return types.SimpleNamespace(
-        train_files=[str(folder / "train*.gz")],
-        eval_files=[str(folder / "eval*.gz")],
-        transform_graph_path=str(folder / "graph"),
-        serving_model_dir=str(folder / name / "model"),
-        model_run_dir=str(folder / name / "run"),
-        hyperparameters=None,
-        custom_config={"recipe": made.to_json(), "checkpoints": str(folder / name / "checkpoints")},
-    )
+from pipeline.training import tf_config, workers
+from tests.pipeline.training.tiny_training import fn_args, recipe, weights_of, write_pairs
 
 
 def children():
@@ -48,17 +30,6 @@ def children():
             if int(parent) == os.getpid():
                 found.append(int(stat.parent.name))
     return sorted(found)
-
-
-def weights_of(arguments):
-    import keras
-
-    from pipeline.training import trainer_outputs
-
-    model = keras.saving.load_model(
-        trainer_outputs.model_path(arguments.serving_model_dir), compile=False
-    )
-    return [variable.numpy() for variable in model.trainable_variables]
 
 
 @pytest.mark.slow
@@ -154,7 +125,7 @@ def config(cluster, kind="worker", index=0):
     ],
 )
 def test_what_tf_config_says(text, expected):
-    assert workers.tasks_of(text) == expected
+    assert tf_config.tasks_of(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -174,11 +145,18 @@ def test_what_tf_config_says(text, expected):
             config({"worker": ["a:1", "b:1"]}, "chief"),
             "says that this is chief 0, which its cluster lacks",
         ),
+        (config({"worker": ["a:1", "b:1"]}, index=-1), "says that this is worker -1"),
+        (config({"worker": []}), "has a cluster without a worker"),
+        (config({}), "has a cluster without a worker"),
+        (config({"worker": ["a:1", "b"]}), "a worker at 'b': write HOST:PORT"),
+        (config({"worker": ["a:1", "b:0"]}), "a worker at 'b:0': write HOST:PORT"),
+        (config({"worker": ["a:1", 2]}), "a worker at 2: write HOST:PORT"),
+        (config({"worker": ["a:1", "a:1"]}), "two workers at one address"),
     ],
 )
 def test_a_tf_config_that_cannot_be_used(text, sentence):
-    with pytest.raises(workers.DataParallelError, match=sentence):
-        workers.tasks_of(text)
+    with pytest.raises(tf_config.DataParallelError, match=sentence):
+        tf_config.tasks_of(text)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])

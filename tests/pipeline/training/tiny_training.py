@@ -1,5 +1,7 @@
 """Tiny trainings for tests: pairs, a recipe, a clock, and what TensorBoard was told."""
 
+import types
+
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import DataConfig, ModelConfig, TrainingConfig
 
@@ -98,3 +100,33 @@ def summaries(directory):
                         (event.step, tf.io.decode_png(png).numpy())
                     )
     return curves, pictures
+
+
+def fn_args(folder, name, made):
+    """What TFX hands to a Trainer, on the pairs in a folder."""
+    assets = folder / "graph" / "transform_fn" / "assets"
+    assets.mkdir(parents=True, exist_ok=True)
+    for vocabulary in ("source_vocabulary.txt", "target_vocabulary.txt"):
+        (assets / vocabulary).write_text("".join(f"word{number}\n" for number in range(VOCABULARY)))
+    return types.SimpleNamespace(
+        train_files=[str(folder / "train*.gz")],
+        eval_files=[str(folder / "eval*.gz")],
+        transform_graph_path=str(folder / "graph"),
+        serving_model_dir=str(folder / name / "model"),
+        model_run_dir=str(folder / name / "run"),
+        hyperparameters=None,
+        custom_config={"recipe": made.to_json(), "checkpoints": str(folder / name / "checkpoints")},
+    )
+
+
+def weights_of(arguments):
+    """The weights of the network that a Trainer wrote."""
+    import keras
+
+    # The first one registers the network's classes.
+    from pipeline.training import model_building, trainer_outputs  # noqa: F401
+
+    model = keras.saving.load_model(
+        trainer_outputs.model_path(arguments.serving_model_dir), compile=False
+    )
+    return [variable.numpy() for variable in model.trainable_variables]

@@ -8,7 +8,7 @@ from keras_models.layers.transformer import (
     TransformerDecoderLayer,
     sinusoidal_positions,
 )
-from keras_models.models.keras_hub_layers import BackboneLayers
+from keras_models.models.keras_hub_layers import BackboneLayers, add_positions
 
 
 class EncoderLayers(BackboneLayers):
@@ -76,10 +76,8 @@ class EncoderLayers(BackboneLayers):
 
     def encode(self, embedded, mask, training):
         position, *segments = self._placing()
-        table = position.position_embeddings
-        # Beyond the last position, the last one stands.
-        places = ops.minimum(ops.arange(ops.shape(embedded)[1], dtype="int32"), table.shape[0] - 1)
-        states = embedded + ops.cast(ops.take(table, places, axis=0), embedded.dtype)
+        places = ops.arange(ops.shape(embedded)[1], dtype="int32")
+        states = add_positions(embedded, places, position)
         for segment in segments:
             # A source is one text.
             states = states + ops.cast(segment.embeddings[0], embedded.dtype)

@@ -262,6 +262,22 @@ class T5Layers(BackboneLayers):
         return self.backbone.decoder_dropout(states, training=training)
 
 
+def add_positions(embedded, positions, layer):
+    """Adds the learned vectors of positions; beyond the last position, the last one stands.
+
+    Args:
+        embedded: `[batch, length, size]`.
+        positions: int32 `[length]`.
+        layer: a `PositionEmbedding` of keras-hub.
+
+    Returns:
+        `[batch, length, size]`.
+    """
+    table = layer.position_embeddings
+    positions = ops.minimum(positions, table.shape[0] - 1)
+    return embedded + ops.cast(ops.take(table, positions, axis=0), embedded.dtype)
+
+
 class BartLayers(BackboneLayers):
     """Of `BartBackbone`: post-norm, with learned positions."""
 
@@ -287,10 +303,7 @@ class BartLayers(BackboneLayers):
             name: getattr(self.backbone, f"{side}_{name}")
             for name in ("position_embedding", "embeddings_layer_norm", "embeddings_dropout")
         }
-        table = part["position_embedding"].position_embeddings
-        # Beyond the last position, the last one stands.
-        positions = ops.minimum(positions, table.shape[0] - 1)
-        placed = embedded + ops.cast(ops.take(table, positions, axis=0), embedded.dtype)
+        placed = add_positions(embedded, positions, part["position_embedding"])
         return part["embeddings_dropout"](part["embeddings_layer_norm"](placed), training=training)
 
     def encode(self, embedded, mask, training):

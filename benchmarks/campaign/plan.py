@@ -114,6 +114,7 @@ class Table:
         source: the document's name, and its table's or figure's.
         recipe: of all rows.
         data: the corpus' path below the folder of the corpora; "" for made-up data.
+        made_from: the corpus that `verbatim fetch` has, if `data` is made of one.
         split: what is measured, such as `development`.
         paper_split: what the document measures.
         seeds: of each row.
@@ -134,6 +135,7 @@ class Table:
     source: str = ""
     recipe: str = ""
     data: str = ""
+    made_from: str = ""
     split: str = ""
     paper_split: str = ""
     seeds: tuple[int, ...] = (1, 2, 3)

@@ -98,8 +98,8 @@ def test_parallel_text_example_gen():
             '"source_column": "source", "source_features": [], '
             '"source_language": "en", "source_tokenization": "", '
             '"source_units": "", "split_salt": "verbatim", "surface_features": [], '
-            '"synthetic": "", "target_column": "target", "target_language": "fr", '
-            '"term_share": 0.0, "test_files": [], "test_share": 0.05, '
+            '"synthetic": "", "synthetic_ratio": 0.995, "target_column": "target", '
+            '"target_language": "fr", "term_share": 0.0, "test_files": [], "test_share": 0.05, '
             '"tokenization": "whitespace", "train_files": [], '
             '"unicode_form": "none", "units": "subwords"}'
         ),

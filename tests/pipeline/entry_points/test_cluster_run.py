@@ -143,8 +143,12 @@ def test_worker_0_that_never_answers_is_told(tmp_path, earlier):
 
 def test_worker_0_that_is_lost_during_a_training_is_told(tmp_path, monkeypatch):
     made = started(monkeypatch, 0)
-    follower = _Follower(tmp_path, 0.5)
-    cluster_run._Leader(str(tmp_path), 60).training("first")
+    follower = _Follower(tmp_path, 3)
+    lost = cluster_run._Leader(str(tmp_path), 60)
+    lost.training("first")
+    # What stands there when the follower begins counts for nothing until it changes.
+    while not made.seen.acquire(timeout=0.1):
+        lost.tell()
     follower.join(60)
     assert "gave no sign" in follower.error and made.processes[0].killed
 

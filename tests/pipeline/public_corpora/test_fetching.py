@@ -202,7 +202,8 @@ def test_a_campaign_reads_the_folder_that_is_fetched():
     tables = [table for campaign in plan.load_all() for table in campaign.tables if table.data]
     assert len(tables) > 10
     for table in tables:
-        assert corpora.load(table.recipe).name == table.data, table.name
+        corpus = table.made_from or table.data
+        assert corpora.load(table.recipe).name == corpus, table.name
 
 
 def test_the_command(tmp_path, monkeypatch, capsys, site):

@@ -1,7 +1,8 @@
-"""Imports TensorFlow with what exported models need, and without Keras.
+"""Imports TensorFlow with what exported models need, and without the packages that they do not.
 
-Keras takes a second and tens of megabytes. It can be imported afterwards as usual. Modules that are
-imported first import this one before everything else; then `import tensorflow` is quick anywhere.
+Keras, JAX and the others take two seconds and a hundred megabytes. They can be imported afterwards
+as usual. Modules that are imported first import this one before everything else; then
+`import tensorflow` is quick anywhere.
 """
 
 import contextlib
@@ -11,16 +12,26 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
-# What TensorFlow imports at its own end, to register classes for SavedModels of Keras. It does
-# without where they are not installed.
-_OF_KERAS = ("keras.src.optimizers", "tf_keras.src.optimizers")
+# What TensorFlow imports if it is installed, and does without otherwise.
+_OPTIONAL = (
+    # At its own end, to register classes for SavedModels of Keras.
+    "keras.src.optimizers",
+    "tf_keras.src.optimizers",
+    # For TensorFlow Lite's converter.
+    "jax",
+    # For its own copy of an old Keras.
+    "h5py",
+    "scipy.sparse",
+    # To find clusters on Google's Compute Engine, and TPUs.
+    "googleapiclient",
+)
 _TEXT_PACKAGE = "tensorflow_text"
 
 
 @contextlib.contextmanager
-def _without_keras() -> Iterator[None]:
+def _without_optional_packages() -> Iterator[None]:
     """Lets the import of those modules fail, unless Keras is there already."""
-    hidden = [name for name in _OF_KERAS if name.partition(".")[0] not in sys.modules]
+    hidden = [name for name in _OPTIONAL if name.partition(".")[0] not in sys.modules]
     modules: dict[str, object] = sys.modules  # type: ignore[assignment]
     # None is Python's own mark of a module that must not be imported.
     modules.update(dict.fromkeys(hidden))
@@ -53,5 +64,5 @@ def register_text_operations() -> None:
 
 
 if "tensorflow" not in sys.modules:
-    with _without_keras():
+    with _without_optional_packages():
         importlib.import_module("tensorflow")

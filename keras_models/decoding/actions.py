@@ -12,6 +12,7 @@ the actions are the extended ids.
 
 from keras import ops
 
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO
 
 
@@ -64,7 +65,7 @@ def surfaces(tokens, extended_ids, vocabulary_size):
         extended_ids: int32 `[rows, source_length]`.
         vocabulary_size: V.
     """
-    copied = ops.take_along_axis(extended_ids, ops.maximum(tokens - vocabulary_size, 0), axis=1)
+    copied = take_along(extended_ids, ops.maximum(tokens - vocabulary_size, 0))
     return ops.where(tokens < vocabulary_size, tokens, copied)
 
 

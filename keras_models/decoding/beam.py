@@ -8,6 +8,7 @@ from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, lengt
 from keras_models.decoding.ranking import top_k
 from keras_models.decoding.rules import Rules
 from keras_models.decoding.search_arguments import checked_output, checked_source
+from keras_models.layers.gathering import take, take_along
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
 # Sizes are multiplied out rather than written as -1, so that static sizes stay static and loop
@@ -16,14 +17,12 @@ from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
 def _fold(tensor):
     """`[batch, beam, ...]` to `[batch * beam, ...]`."""
-    batch, beam, *rest = ops.shape(tensor)
-    return ops.reshape(tensor, (batch * beam, *rest))
+    return ops.reshape(tensor, (-1, *ops.shape(tensor)[2:]))
 
 
 def _unfold(tensor, beam):
     """`[batch * beam, ...]` to `[batch, beam, ...]`."""
-    rows, *rest = ops.shape(tensor)
-    return ops.reshape(tensor, (rows // beam, beam, *rest))
+    return ops.reshape(tensor, (-1, beam, *ops.shape(tensor)[1:]))
 
 
 def _select(tensor, index):
@@ -31,7 +30,7 @@ def _select(tensor, index):
     batch, beam, *rest = ops.shape(tensor)
     picked = ops.shape(index)[1]
     flat = ops.expand_dims(ops.arange(batch, dtype="int32") * beam, 1) + ops.cast(index, "int32")
-    rows = ops.take(_fold(tensor), ops.reshape(flat, (batch * picked,)), axis=0)
+    rows = take(_fold(tensor), ops.reshape(flat, (batch * picked,)))
     return ops.reshape(rows, (batch, picked, *rest))
 
 
@@ -324,8 +323,8 @@ class _Search:
         flat_chosen = ops.reshape(actions, (-1,))
         tokens, position, probability = rules.output(
             flat_chosen,
-            ops.take(ops.reshape(output.log_probs, (-1,)), flat_actions),
-            ops.take(output.copy_log_probs, ops.reshape(flat_rows, (-1,)), axis=0),
+            take(ops.reshape(output.log_probs, (-1,)), flat_actions),
+            take(output.copy_log_probs, ops.reshape(flat_rows, (-1,))),
             _fold(attention),
             ledger,
         )
@@ -380,12 +379,12 @@ def _best_continuations(so_far, log_probs, beam_size, divisors=None, at_least=0)
     _, tokens = top_k(
         (so_far + log_probs) / divisors if of_actions else log_probs, beam_size, at_least
     )
-    values = so_far + ops.take_along_axis(log_probs, tokens, axis=-1)
+    values = so_far + take_along(log_probs, tokens)
     ranks = values
     if divisors is not None:
-        ranks = values / (ops.take(divisors, tokens) if of_actions else divisors)
+        ranks = values / (take(divisors, tokens) if of_actions else divisors)
     flat = [ops.reshape(x, (-1, beam_size * beam_size)) for x in (ranks, values, tokens)]
     _, index = ops.top_k(flat[0], beam_size)
     index = ops.cast(index, "int32")
-    values, actions = (ops.take_along_axis(x, index, axis=1) for x in flat[1:])
+    values, actions = (take_along(x, index) for x in flat[1:])
     return values, index // beam_size, actions

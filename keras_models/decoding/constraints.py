@@ -7,6 +7,7 @@ from keras import ops
 from keras_models.decoding import actions as action_space
 from keras_models.decoding.order import BLANK, TEXT, Standing
 from keras_models.decoding.span_order import SpanOrder
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO, first_places, log_add, take_rows
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
@@ -177,7 +178,7 @@ class Protection(typing.NamedTuple):
         vocabulary_size = ops.shape(self.vocabulary)[-1]
         source_length = ops.shape(ids)[1]
         said = ops.maximum(
-            ops.take_along_axis(log_probs, ids, axis=1),
+            take_along(log_probs, ids),
             log_probs[:, vocabulary_size : vocabulary_size + source_length],
         )
         said = ops.where(ops.equal(roles, TEXT), said, LOG_ZERO)
@@ -219,8 +220,8 @@ class Protection(typing.NamedTuple):
         is_first = ops.equal(
             places, ops.expand_dims(ops.arange(ops.shape(ids)[1], dtype="int32"), 0)
         )
-        is_owed = ops.logical_and(is_first, ops.take_along_axis(owed_ids, ids, axis=1))
-        words = ops.take_along_axis(log_probs, ops.minimum(ids, vocabulary_size - 1), axis=1)
+        is_owed = ops.logical_and(is_first, take_along(owed_ids, ids))
+        words = take_along(log_probs, ops.minimum(ids, vocabulary_size - 1))
         words = ops.where(ops.logical_and(is_owed, ids < vocabulary_size), words, LOG_ZERO)
         spans = ops.where(paying[:, vocabulary_size:], log_probs[:, vocabulary_size:], LOG_ZERO)
         count = ops.sum(ops.cast(is_owed, "float32"), axis=-1, keepdims=True)
@@ -241,7 +242,7 @@ class Protection(typing.NamedTuple):
         is_owed = action_space.flagged_ids(standing.payable, ids, vocabulary_size + source_length)
         word_owed = is_owed[:, :vocabulary_size]
         # Position j holds the word extended_ids[j], by whatever id it is copied.
-        here_owed = ops.take_along_axis(is_owed, ids, axis=1)
+        here_owed = take_along(is_owed, ids)
         text = ops.logical_not(standing.text_fits)
         blank, blank_here, span_order = text, False, None
         if self.order is not None:

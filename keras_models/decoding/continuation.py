@@ -6,6 +6,7 @@ from keras_models import debugging
 from keras_models.argument_shapes import check_axes
 from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.sampling import draw_actions
+from keras_models.layers.gathering import take, take_along
 from keras_models.layers.numerics import LOG_ZERO
 
 _AXES = {
@@ -78,7 +79,7 @@ def continue_text(
         lengths=lengths,
     )
     steps = ops.arange(max_length, dtype="int32")
-    token = ops.take_along_axis(extended_ids, ops.expand_dims(lengths - 1, 1), axis=1)[:, 0]
+    token = take_along(extended_ids, ops.expand_dims(lengths - 1, 1))[:, 0]
     found = {
         "tokens": ops.zeros((batch, max_length), dtype="int32"),
         "log_probs": ops.zeros((batch, max_length), dtype="float32"),
@@ -92,7 +93,7 @@ def continue_text(
 
     def feed(token):
         position = ops.expand_dims(ops.maximum(token - model.vocabulary_size, 0), 1)
-        copied = ops.take_along_axis(inputs, position, axis=1)[:, 0]
+        copied = take_along(inputs, position)[:, 0]
         return ops.where(token < model.vocabulary_size, token, copied)
 
     def choose(log_probs, index):
@@ -100,14 +101,14 @@ def continue_text(
             log_probs = ops.where(forbidden, LOG_ZERO, log_probs)
         if uniforms is None:
             return ops.cast(ops.argmax(log_probs, axis=-1), "int32")
-        return draw_actions(log_probs, ops.take(uniforms, index, axis=1), temperature, top_k, top_p)
+        return draw_actions(log_probs, take(uniforms, index, axis=1), temperature, top_k, top_p)
 
     def body(index, token, carry, found):
         log_probs, copy_log_probs, carry = model.step(
             feed(token), carry, extended_ids=token, size=size
         )
         token = choose(log_probs, index)
-        chosen = ops.take_along_axis(log_probs, ops.expand_dims(token, 1), axis=1)[:, 0]
+        chosen = take_along(log_probs, ops.expand_dims(token, 1))[:, 0]
         position, probability = ops.full_like(token, -1), ops.zeros_like(chosen)
         if model.points:
             slot, probability = provenance(token, chosen, copy_log_probs, carry["window"]["words"])

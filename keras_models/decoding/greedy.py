@@ -5,6 +5,7 @@ from keras import ops
 from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, length_penalty
 from keras_models.decoding.rules import Rules
 from keras_models.decoding.search_arguments import checked_output, checked_source
+from keras_models.layers.gathering import take_along
 
 
 def greedy_search(
@@ -80,9 +81,9 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         log_probs = constrain(output, state["last"], owes, state["tokens"], index)
         action = choose(log_probs, index)
         index_of_action = ops.expand_dims(action, -1)
-        chosen = ops.take_along_axis(log_probs, index_of_action, axis=-1)[:, 0]
+        chosen = take_along(log_probs, index_of_action)[:, 0]
         # The origin is that of the model's own distribution, before the rules.
-        said = ops.take_along_axis(output.log_probs, index_of_action, axis=-1)[:, 0]
+        said = take_along(output.log_probs, index_of_action)[:, 0]
         token, position, probability = rules.output(
             action, said, output.copy_log_probs, output.attention, owes
         )

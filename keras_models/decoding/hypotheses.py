@@ -4,6 +4,7 @@ import typing
 
 from keras import ops
 
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO
 
 
@@ -81,8 +82,7 @@ def best_of(found, samples):
     def take(tensor):
         if tensor is None:
             return None
-        index = ops.reshape(chosen, (*ops.shape(chosen), *(1,) * (len(tensor.shape) - 2)))
-        return ops.take_along_axis(tensor, index, axis=1)
+        return take_along(tensor, chosen)
 
     return Hypotheses(*map(take, merged))
 

@@ -5,6 +5,7 @@ import typing
 from keras import ops
 
 from keras_models.decoding.actions import flagged_ids, surfaces
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import take_rows
 
 #: The role of each source token. `KEPT` and all that follow are protected. A text with tags that
@@ -77,7 +78,7 @@ class Order(typing.NamedTuple):
         """Returns `source [batch, source_length]` without tags whose partner it lacks."""
         closing = self._is_closing(self.roles)
         partners = ops.maximum(self.links - 1, 0)
-        alone = ops.logical_and(closing, ops.logical_not(ops.take_along_axis(source, partners, 1)))
+        alone = ops.logical_and(closing, ops.logical_not(take_along(source, partners)))
         missing = ops.logical_and(closing, ops.logical_not(source))
         left = flagged_ids(missing, partners, ops.shape(source)[1])
         return ops.logical_and(source, ops.logical_not(ops.logical_or(alone, left)))
@@ -111,9 +112,9 @@ class Order(typing.NamedTuple):
         roles, links, _ = self.rows(ops.shape(owed)[0])
         open_tags = ops.max(depth, axis=-1, keepdims=True)
         linked = ops.maximum(links - 1, 0)
-        waits = ops.logical_and(links > 0, ops.take_along_axis(owed, linked, axis=1))
+        waits = ops.logical_and(links > 0, take_along(owed, linked))
         closes = self._is_closing(roles)
-        level = ops.where(closes, ops.take_along_axis(depth, linked, axis=1), 0)
+        level = ops.where(closes, take_along(depth, linked), 0)
         may_close = ops.logical_and(
             ops.logical_and(level > 0, ops.equal(level, open_tags)),
             ops.logical_or(ops.equal(roles, EMPTY_CLOSING), filled >= level),
@@ -194,8 +195,8 @@ class Order(typing.NamedTuple):
         positions = ops.expand_dims(ops.arange(source_length, dtype="int32"), 0)
         here = ops.logical_and(matches, ops.equal(positions, place))
 
-        role = ops.take_along_axis(roles, place, axis=1)[:, 0]
-        partner = ops.take_along_axis(links, place, axis=1) - 1
+        role = take_along(roles, place)[:, 0]
+        partner = take_along(links, place) - 1
         closes = ops.logical_and(pays, self._is_closing(role))
         open_tags = ops.max(depth, axis=-1)
         depth = ops.where(
@@ -209,12 +210,11 @@ class Order(typing.NamedTuple):
         depth = ops.where(closed, 0, depth)
 
         # A word of the vocabulary, or a copy of one that it lacks.
-        is_blank = ops.take_along_axis(
+        is_blank = take_along(
             ops.broadcast_to(blank, (rows, ops.shape(blank)[1])),
             ops.minimum(said, vocabulary_size - 1),
-            axis=1,
         )
-        copied = ops.take_along_axis(roles, ops.maximum(said - vocabulary_size, 0), axis=1)
+        copied = take_along(roles, ops.maximum(said - vocabulary_size, 0))
         is_blank = ops.where(said < vocabulary_size, is_blank, ops.equal(copied, BLANK))[:, 0]
         is_text = ops.where(pays, ops.equal(role, KEPT), ops.logical_not(is_blank))
         chained = ops.any(roles >= CHAINED, axis=-1)

@@ -5,6 +5,7 @@ import typing
 from keras import ops
 
 from keras_models.decoding import actions as action_space
+from keras_models.layers.gathering import take, take_along
 from keras_models.layers.numerics import take_rows
 
 #: The longest run of pieces whose repetition is counted.
@@ -85,7 +86,7 @@ class PieceRepeats(typing.NamedTuple):
 
         def before(places):
             """int32 `[rows]`: the token said `places` before the next one."""
-            return ops.take(said, ops.maximum(index - places, 0), axis=1)
+            return take(said, ops.maximum(index - places, 0), axis=1)
 
         ids = ops.arange(vocabulary_size + source_length, dtype="int32")
         banned = ops.zeros((rows, 1), dtype="bool")
@@ -98,18 +99,16 @@ class PieceRepeats(typing.NamedTuple):
                 repeats = ops.logical_and(repeats, self._is_piece(before(place), vocabulary_size))
             is_next = ops.equal(ids, ops.expand_dims(before(run), -1))
             banned = ops.logical_or(banned, ops.logical_and(is_next, ops.expand_dims(repeats, -1)))
-        copies = ops.take_along_axis(banned, extended_ids, axis=1)
+        copies = take_along(banned, extended_ids)
         return ops.concatenate([banned[:, :vocabulary_size]] + [copies] * max_span, axis=1)
 
     def _is_piece(self, words, vocabulary_size):
         """Whether words, int32 `[rows]`, are continuing pieces."""
         known = ops.minimum(words, vocabulary_size - 1)
         if len(self.vocabulary.shape) == 1:
-            in_vocabulary = ops.take(self.vocabulary, known)
+            in_vocabulary = take(self.vocabulary, known)
         else:
-            in_vocabulary = ops.take_along_axis(
-                self.vocabulary, ops.expand_dims(known, -1), axis=1
-            )[:, 0]
+            in_vocabulary = take_along(self.vocabulary, ops.expand_dims(known, -1))[:, 0]
         position = ops.expand_dims(ops.maximum(words - vocabulary_size, 0), -1)
-        in_source = ops.take_along_axis(self.source, position, axis=1)[:, 0]
+        in_source = take_along(self.source, position)[:, 0]
         return ops.where(words < vocabulary_size, in_vocabulary, in_source)

@@ -4,6 +4,8 @@ import math
 
 from keras import ops
 
+from keras_models.layers.gathering import take_along
+
 # The size of a block, and the number of actions below which blocks cost more than they save.
 BLOCK, FEW = 16, 1024
 
@@ -35,7 +37,7 @@ def top_k(values, k, at_least=0):
     blocks = ops.reshape(padded, (*leading, (number + missing) // BLOCK, BLOCK))
     _, chosen = ops.top_k(ops.max(blocks, axis=-1), k)
     chosen = ops.sort(ops.cast(chosen, "int32"), axis=-1)
-    candidates = ops.take_along_axis(blocks, ops.expand_dims(chosen, -1), axis=-2)
+    candidates = take_along(blocks, chosen)
     best, indices = ops.top_k(ops.reshape(candidates, (*leading, k * BLOCK)), k)
     indices = ops.cast(indices, "int32")
-    return best, ops.take_along_axis(chosen, indices // BLOCK, axis=-1) * BLOCK + indices % BLOCK
+    return best, take_along(chosen, indices // BLOCK) * BLOCK + indices % BLOCK

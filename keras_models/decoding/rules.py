@@ -9,6 +9,7 @@ from keras_models.decoding.constraints import END_ID, START_ID, UNKNOWN_ID, cons
 from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.repetition import repeating_actions
 from keras_models.decoding.whole_words import REGISTER
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO, first_places, take_rows
 
 #: What the length of an output counts where its score is normalised: its tokens, each copied one
@@ -214,7 +215,7 @@ class Rules(typing.NamedTuple):
         if self.replace_unknown:
             # `[UNK]` counts as the token that replaces it.
             attended = self.vocabulary_size + self._attended(attention)[0]
-            replaced = ops.take_along_axis(repeats, ops.expand_dims(attended, -1), axis=1)
+            replaced = take_along(repeats, ops.expand_dims(attended, -1))
             is_unknown = ops.arange(ops.shape(log_probs)[1], dtype="int32") == self.unknown_id
             repeats = ops.where(ops.expand_dims(is_unknown, 0), replaced, repeats)
         return _without(log_probs, repeats)

@@ -6,6 +6,7 @@ from keras_models.decoding.greedy import follow_path
 from keras_models.decoding.hypotheses import Hypotheses
 from keras_models.decoding.rules import Rules
 from keras_models.decoding.search_arguments import checked_source
+from keras_models.layers.gathering import take, take_along
 from keras_models.layers.numerics import LOG_ZERO, SMALLEST_PROBABILITY, repeat_rows
 from keras_models.uniforms import draw_uniforms as draw_uniforms
 
@@ -89,7 +90,7 @@ def draw_actions(log_probs, numbers, temperature=1.0, top_k=0, top_p=1.0):
     reached = ops.logical_and(possible, cumulated > ops.expand_dims(number, -1))
     reached = ops.where(ops.any(reached, axis=-1, keepdims=True), reached, possible)
     place = ops.argmax(ops.cast(reached, "int32"), axis=-1)
-    return ops.take_along_axis(actions, ops.expand_dims(place, -1), axis=-1)[:, 0]
+    return take_along(actions, ops.expand_dims(place, -1))[:, 0]
 
 
 def sample_search(
@@ -131,7 +132,7 @@ def sample_search(
     numbers = ops.reshape(uniforms, (rows, ops.shape(uniforms)[2]))
 
     def choose(log_probs, index):
-        return draw_actions(log_probs, ops.take(numbers, index, axis=1), temperature, top_k, top_p)
+        return draw_actions(log_probs, take(numbers, index, axis=1), temperature, top_k, top_p)
 
     found = follow_path(
         step,

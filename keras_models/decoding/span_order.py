@@ -11,6 +11,7 @@ from keras_models.decoding.order import (
     TEXT,
     VOID,
 )
+from keras_models.layers.gathering import take_along
 
 
 class SpanOrder:
@@ -29,8 +30,8 @@ class SpanOrder:
         roles, links, _ = order.rows(ops.shape(owed)[0])
         linked = ops.maximum(links - 1, 0)
         self.owed, self.roles, self.links = owed, roles, links
-        self.waits = ops.logical_and(links > 0, ops.take_along_axis(owed, linked, axis=1))
-        self.level = ops.take_along_axis(depth, linked, axis=1)
+        self.waits = ops.logical_and(links > 0, take_along(owed, linked))
+        self.level = take_along(depth, linked)
         self.open_tags = ops.max(depth, axis=-1, keepdims=True)
         self.filled = ops.expand_dims(ledger["filled"], -1)
         self.starts = ops.expand_dims(ops.arange(ops.shape(owed)[1], dtype="int32"), 0)

@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_models.decoding import actions as action_space
 from keras_models.decoding.constraints import LEAST_LOG_PROB
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO, first_places, take_rows
 
 #: The part of a ledger that holds the word that is being copied.
@@ -64,7 +65,7 @@ class WholeWords(typing.NamedTuple):
         """
         following = ops.expand_dims(register + 1, -1)
         last = ops.shape(self.continues)[1] - 1
-        goes_on = ops.take_along_axis(self.continues, ops.minimum(following, last), axis=1)
+        goes_on = take_along(self.continues, ops.minimum(following, last))
         goes_on = ops.logical_and(goes_on, ops.logical_and(following > 0, following <= last))
         return ops.where(goes_on[:, 0], following[:, 0], -1)
 
@@ -73,7 +74,7 @@ class WholeWords(typing.NamedTuple):
         position = self.next_position(register)
         if self.merges:
             index = ops.expand_dims(ops.maximum(position, 0), -1)
-            action = ops.take_along_axis(extended_ids, index, axis=1)[:, 0]
+            action = take_along(extended_ids, index)[:, 0]
         else:
             action = self.vocabulary_size + position
         return ops.where(position >= 0, action, -1)
@@ -98,7 +99,7 @@ class WholeWords(typing.NamedTuple):
             action: int32 `[rows]`, what `next_action` returned.
         """
         index = ops.expand_dims(ops.maximum(action, 0), -1)
-        value = ops.take_along_axis(allowed, index, axis=1)
+        value = take_along(allowed, index)
         forces = ops.logical_and(ops.expand_dims(action >= 0, -1), value > LOG_ZERO / 2)
         forced = ops.where(self._is_action(log_probs, action), value, LOG_ZERO)
         return ops.where(forces, forced, log_probs)
@@ -128,8 +129,8 @@ class WholeWords(typing.NamedTuple):
             ops.reshape(flat, (-1,)),
             num_segments=rows * source_length,
         )
-        mass = ops.take_along_axis(ops.reshape(mass, (rows, source_length)), places, axis=1)
-        whole = ops.exp(ops.take_along_axis(output.log_probs, extended_ids, axis=1))
+        mass = take_along(ops.reshape(mass, (rows, source_length)), places)
+        whole = ops.exp(take_along(output.log_probs, extended_ids))
         copied = ops.logical_and(pieces, mass > 0.5 * whole)
         return action_space.flagged_ids(copied, extended_ids, self.vocabulary_size + source_length)
 
@@ -142,7 +143,7 @@ class WholeWords(typing.NamedTuple):
                 generated.
         """
         index = ops.expand_dims(ops.maximum(copied_from, 0), -1)
-        continues = ops.take_along_axis(self.continues, index, axis=1)[:, 0]
+        continues = take_along(self.continues, index)[:, 0]
         goes_on = ops.logical_and(register >= 0, ops.equal(copied_from, register + 1))
         belongs = ops.where(continues, goes_on, copied_from >= 0)
         return ops.where(belongs, copied_from, -1)

@@ -6,6 +6,7 @@ from keras import ops
 from keras_models import debugging
 from keras_models.argument_shapes import check_axes
 from keras_models.heads.pointer_sentinel import PointerSentinel
+from keras_models.layers.gathering import take_along
 
 # In a window's words: the position is still empty.
 NO_WORD = -1
@@ -150,8 +151,8 @@ class PointerSentinelWindow(PointerSentinel):
             self.window, dtype="int32"
         )
         return {
-            "states": ops.take_along_axis(states, ops.expand_dims(index, -1), axis=1),
-            "words": ops.take_along_axis(words, index, axis=1),
+            "states": take_along(states, index),
+            "words": take_along(words, index),
         }
 
     def step(self, hidden, words, window, size=None):

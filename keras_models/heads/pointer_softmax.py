@@ -6,6 +6,7 @@ from keras import ops
 from keras_models.heads.copy_head import POINTERS, CopyHead
 from keras_models.heads.label_smoothing import floored, real_positions, smooth
 from keras_models.layers.activations import make_activation
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO, attention_log_weights, is_empty, rowwise
 from keras_models.layers.vocabulary import VocabularySoftmax
 
@@ -164,9 +165,7 @@ class PointerSoftmax(CopyHead):
         shortlist, normaliser = self.vocabulary.score(
             state["hidden"], words, memory.get("candidates"), bool(label_smoothing)
         )
-        location = ops.take_along_axis(
-            weights, ops.expand_dims(ops.maximum(pointers, 0), -1), axis=-1
-        )[..., 0]
+        location = take_along(weights, ops.expand_dims(ops.maximum(pointers, 0), -1))[..., 0]
         log_prob = ops.where(copied, log_location + location, log_shortlist + shortlist)
         log_prob = ops.maximum(log_prob, LOG_ZERO)
         if not label_smoothing:

@@ -6,6 +6,7 @@ from keras import ops
 from keras_models.heads.copy_head import SPAN_LENGTHS, SPAN_STARTS, CopyHead
 from keras_models.heads.label_smoothing import floored, smooth
 from keras_models.layers.activations import maxout
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, rowwise, weighted_sums
 from keras_models.layers.vocabulary import VocabularySoftmax
 
@@ -275,8 +276,7 @@ class SpanCopy(CopyHead):
         states = memory["states"]
         batch, target_length, source_length = ops.shape(log_start)
         if self.copying_context == "start":
-            index = ops.broadcast_to(start, (batch, target_length, states.shape[-1]))
-            copying = ops.take_along_axis(states, index, axis=1)
+            copying = take_along(states, start[..., 0])
         else:
             copying = self._expected(log_start, states)
         rows = batch * target_length
@@ -294,11 +294,7 @@ class SpanCopy(CopyHead):
         end = ops.clip(
             start + ops.expand_dims(ops.maximum(lengths, 1), -1) - 1, 0, source_length - 1
         )
-        span = (
-            log_copy
-            + ops.take_along_axis(log_start, start, axis=-1)[..., 0]
-            + ops.take_along_axis(log_end, end, axis=-1)[..., 0]
-        )
+        span = log_copy + take_along(log_start, start)[..., 0] + take_along(log_end, end)[..., 0]
         log_prob = ops.where(lengths > 0, span, ops.where(lengths < 0, 0.0, log_generate + word))
         log_prob = ops.maximum(log_prob, LOG_ZERO)
         if not label_smoothing:

@@ -5,6 +5,8 @@ import math
 import keras
 from keras import ops
 
+from keras_models.layers.gathering import take, take_along
+
 # Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it
 # gives no NaN when it is subtracted from itself or multiplied by a zero gradient.
 LOG_ZERO = -1e9
@@ -265,7 +267,7 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
     copied = safe_log(ops.reshape(shares, (batch, source_length))) + largest
     # One additional place, for the later positions of a word: its first one has all of its weights.
     extended = ops.pad(log_probs, [[0, 0], [0, source_length + 1]], constant_values=LOG_ZERO)
-    together = log_add(ops.take_along_axis(extended, extended_ids, axis=-1), copied)
+    together = log_add(take_along(extended, extended_ids), copied)
     is_first = ops.equal(places, ops.expand_dims(ops.arange(source_length, dtype="int32"), 0))
     index = ops.stack(
         [ops.broadcast_to(rows, ops.shape(places)), ops.where(is_first, extended_ids, size)],
@@ -294,4 +296,4 @@ def repeat_rows(tree, times):
 
 def take_rows(tree, rows):
     """Picks some rows of every tensor of a nest: `[batch, ...]` to `[n, ...]`, by int32 `[n]`."""
-    return keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), tree)
+    return keras.tree.map_structure(lambda x: take(x, rows), tree)

@@ -4,6 +4,8 @@ import typing
 
 from keras import ops
 
+from keras_models.layers.gathering import take_along
+
 
 class Shortlist(typing.NamedTuple):
     """A set of N words for each source, and what the softmax needs of them.
@@ -56,7 +58,7 @@ class Shortlist(typing.NamedTuple):
         for length in shape:
             number = number * length
         flat = ops.reshape(ids, (batch, number // batch))
-        words = ops.take_along_axis(self.words, ops.minimum(flat, self.size - 1), axis=1)
+        words = take_along(self.words, ops.minimum(flat, self.size - 1))
         return ops.reshape(
             ops.where(flat < self.size, words, flat - self.size + vocabulary_size), shape
         )

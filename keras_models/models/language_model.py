@@ -8,6 +8,7 @@ from keras_models.argument_shapes import check_axes
 from keras_models.heads.pointer_sentinel_window import NO_WORD, PointerSentinelWindow
 from keras_models.heads.softmax_head import SoftmaxHead
 from keras_models.layers.embeddings import token_embedding
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO
 from keras_models.layers.regularized_lstm import VariationalDropout, ZoneoutLSTM
 
@@ -270,8 +271,7 @@ def _state_after(before, sequence, lengths):
     if len(getattr(lengths, "shape", ())) == 0:
         return sequence[:, lengths - 1]
     states = ops.concatenate([ops.cast(before, sequence.dtype)[:, None], sequence], axis=1)
-    index = ops.reshape(ops.cast(lengths, "int32"), (-1, 1, 1))
-    return ops.squeeze(ops.take_along_axis(states, index, axis=1), 1)
+    return take_along(states, ops.expand_dims(ops.cast(lengths, "int32"), -1))[:, 0]
 
 
 def _widened(log_probs, vocabulary_size, size):

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_models.decoding.actions import first_tokens
 from keras_models.layers.activations import maxout
+from keras_models.layers.gathering import take, take_along
 from keras_models.layers.loop_kernel import LoopKernel
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, rowwise
 from keras_models.layers.recurrent import FeedbackCell
@@ -143,7 +144,7 @@ class RecurrentDecoder(Seq2Seq):
         """
         size, ids = self.number_of_words(memory), memory["extended_ids"]
         position = ops.expand_dims(ops.maximum(tokens - size, 0), -1)
-        surface = ops.where(tokens < size, tokens, ops.take_along_axis(ids, position, axis=1)[:, 0])
+        surface = ops.where(tokens < size, tokens, take_along(ids, position)[:, 0])
         matches = ops.logical_and(ops.equal(ids, ops.expand_dims(surface, -1)), memory["mask"])
         weights = ops.exp(masked_log_softmax(carry["copy_scores"], matches))
         weights = ops.expand_dims(ops.cast(weights, memory["states"].dtype), 1)
@@ -314,7 +315,7 @@ class RecurrentDecoder(Seq2Seq):
         def step(carry, projected):
             tokens = None
             if fed is not None:
-                tokens = ops.take_along_axis(fed, ops.cast(carry["time"], "int32"), axis=1)[:, 0]
+                tokens = take_along(fed, ops.cast(carry["time"], "int32"))[:, 0]
                 carry = dict(carry, time=carry["time"] + 1)
             carry = self._advance(projected, tokens, carry, memory, kernels)
             return carry, carry
@@ -346,7 +347,7 @@ class RecurrentDecoder(Seq2Seq):
 
         def step(carry, kept):
             def now(sequence):
-                return ops.take_along_axis(sequence, carry["time"], axis=1)[:, 0]
+                return take_along(sequence, carry["time"])[:, 0]
 
             own, is_gold = carry["own"][:, 0], ops.equal(now(gold), 1)
             ids = ops.where(is_gold, now(gold_ids), self.feed_ids(own, memory))
@@ -388,7 +389,7 @@ class RecurrentDecoder(Seq2Seq):
         words = self.feed_ids(actions, memory)
         embedded = self.embed_target(words)
         if "projections" in memory:
-            projected = ops.take(memory["projections"], words, axis=0)
+            projected = take(memory["projections"], words)
         else:
             projected = self.project_words(embedded)
         carry = self._advance(projected, actions, carry, memory)

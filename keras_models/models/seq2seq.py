@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_models.decoding.constraints import UNKNOWN_ID
 from keras_models.heads.registry import make_head
+from keras_models.layers.gathering import take, take_along
 from keras_models.layers.numerics import first_places
 from keras_models.layers.shortlist import find
 from keras_models.models.body_arguments import checked
@@ -239,8 +240,8 @@ class Seq2Seq(TargetScoring):
             memory["places"] = first_places(memory["extended_ids"])
         if self.head.needs_lexicon:
             rows = ops.cast(inputs["source_lexicon_rows"], "int32")
-            memory["lexicon_ids"] = ops.take(self.lexicon_ids, rows, axis=0)
-            memory["lexicon_probabilities"] = ops.take(self.lexicon_probabilities, rows, axis=0)
+            memory["lexicon_ids"] = take(self.lexicon_ids, rows)
+            memory["lexicon_probabilities"] = take(self.lexicon_probabilities, rows)
         if "source_feed_ids" in inputs:
             memory["feed_ids"] = ops.cast(inputs["source_feed_ids"], "int32")
         return memory
@@ -310,9 +311,7 @@ class Seq2Seq(TargetScoring):
         source_length = ops.shape(memory["extended_ids"])[1]
         size = self.number_of_words(memory)
         position = ops.maximum(actions - size, 0) % source_length
-        copied = ops.take_along_axis(memory["feed_ids"], ops.expand_dims(position, -1), axis=1)[
-            :, 0
-        ]
+        copied = take_along(memory["feed_ids"], ops.expand_dims(position, -1))[:, 0]
         words = (
             memory["shortlist"].restore(actions, self.target_vocabulary_size)
             if "shortlist" in memory

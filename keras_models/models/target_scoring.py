@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_models import alignment, losses
 from keras_models.heads.copy_head import LABEL_FEATURES
+from keras_models.layers.gathering import take
 from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.word_vectors import WordVectors
 
@@ -138,8 +139,8 @@ class TargetScoring(WordVectors):
             rows = ops.cast(inputs["source_lexicon_rows"], "int32")
             translations = alignment.translation_probabilities(
                 targets,
-                ops.take(self.lexicon_ids, rows, axis=0),
-                ops.take(self.lexicon_probabilities, rows, axis=0),
+                take(self.lexicon_ids, rows),
+                take(self.lexicon_probabilities, rows),
             )
         teacher = alignment.teacher_alignment(
             targets, memory["extended_ids"], memory["mask"], translations

@@ -20,13 +20,15 @@ from pipeline.common.whole_files import whole_file
 _MODEL_FILE = "saved_model.pb"
 # The attribute that ties a node to another one by name.
 _COLOCATION = "_class"
+# The shapes that were found while tracing. Whoever loads a graph finds them again.
+_SHAPES = "_output_shapes"
 
 
 def shrink(directory: str) -> None:
     """Rewrites the functions of a SavedModel.
 
-    In each of them equal nodes become one, and nodes that nothing reads are dropped. Then equal
-    functions become one.
+    In each of them equal nodes become one, nodes that nothing reads are dropped, and the shapes of
+    outputs are left out. Then equal functions become one.
 
     Args:
         directory: the SavedModel's folder.
@@ -74,6 +76,7 @@ def _shrink_function(function: function_pb2.FunctionDef) -> None:
     merged: list[node_def_pb2.NodeDef] = []
     for name in _in_order(nodes):
         node = nodes[name]
+        node.attr.pop(_SHAPES, None)
         inputs = [_renamed(one, new_names) for one in node.input]
         data = [one for one in inputs if not one.startswith("^")]
         controls = sorted({one for one in inputs if one.startswith("^")})

@@ -116,7 +116,8 @@ engines: install ## run the pipeline on Flink and Spark, call a model from Java,
 	  echo "make engines: skipped, for it needs Java 17 and Maven"; exit 0; \
 	fi; \
 	$(MAKE) --no-print-directory $(FETCHED)/.fetched && \
-	$(BIN)/python -m tests.engines.run_on_engines --java $(addprefix --engine ,$(ENGINES))
+	$(BIN)/python -m tests.engines.run_on_engines --together 2 --java \
+	  $(addprefix --engine ,$(ENGINES))
 
 $(FETCHED)/.fetched: tests/engines/requirements.txt tests/engines/flink/pom.xml \
   tests/engines/spark/pom.xml tests/engines/java/pom.xml | $(BIN)/uv

@@ -86,23 +86,14 @@ def differing(sources: pathlib.Path, made: pathlib.Path) -> list[str]:
     ]
 
 
-def _working(processes: clusters.Processes) -> list[int]:
+def working(processes: clusters.Processes) -> list[int]:
     """Returns the workers of the pool, the oldest first: what its server of forks has forked."""
-    parents: dict[int, int] = {}
-    commands: dict[int, str] = {}
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            _, parent, *_ = stat.read_text().rpartition(")")[2].split()
-            number = int(stat.parent.name)
-            parents[number] = int(parent)
-            commands[number] = (stat.parent / "cmdline").read_text()
-    pool = processes.by_name["workers"].pid
-    servers = [
-        number
-        for number, parent in parents.items()
-        if parent == pool and "forkserver" in commands[number]
+    return [
+        worker
+        for server, command in clusters.children_of(processes.by_name["workers"].pid).items()
+        if "forkserver" in command
+        for worker in clusters.children_of(server)
     ]
-    return sorted(number for number, parent in parents.items() if parent in servers)
 
 
 def finished(made: pathlib.Path) -> dict[str, int]:
@@ -127,7 +118,7 @@ def kill_one(
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end and command.poll() is None:
         if before := finished(made):
-            workers = _working(processes)
+            workers = working(processes)
             if len(before) == count or not workers:
                 break
             os.kill(workers[-1], signal.SIGKILL)

@@ -1,8 +1,12 @@
-"""Calls an exported model from Java, without Python, and compares the answers with our own."""
+"""Calls an exported model from Java, without Python, and compares the answers with our own.
+
+python -m tests.engines.call_from_java MODELS
+"""
 
 import base64
 import pathlib
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +19,13 @@ from pipeline.export.loaded_model import version_directory
 from tests.engines import clusters
 
 PROGRAM = pathlib.Path(__file__).parent / "java" / "CallModel.java"
+_SOURCES = ("Open the file %(a)s", "Delete page %(x_1)s now", "été 42")
+#: What is asked of the model.
+CALLS = (
+    *((name, {"source": _SOURCES}) for name in ("serving_default", "n_best", "explain")),
+    ("serving_default_no_xla", {"source": _SOURCES}),
+    ("score", {"source": _SOURCES[:1], "target": ("Ouvrir le fichier %(a)s",)}),
+)
 
 
 def compare(models: pathlib.Path, calls: Sequence[tuple[str, Mapping[str, Sequence[str]]]]) -> int:
@@ -69,3 +80,7 @@ def _content(array: np.ndarray) -> str:
     if array.dtype == object:
         return ",".join(base64.b64encode(text).decode() for text in array.ravel())
     return base64.b64encode(array.tobytes()).decode()
+
+
+if __name__ == "__main__":
+    print(f"{compare(pathlib.Path(sys.argv[1]), CALLS)} outputs are the same bytes")

@@ -9,8 +9,9 @@ from pipeline.runners.engine_error import EngineError
 ENGINES = ("flink", "spark")
 #: Where the pool of workers is, as seen from each machine of the engine.
 WORKERS = "localhost:50000"
-# In seconds: how long Beam waits for a job to be accepted, with all that is sent along.
-_ACCEPTED_WITHIN = 3600
+# In seconds: how long Beam waits for the job server, and for a job to be accepted. One that is gone
+# is waited for as long.
+_ACCEPTED_WITHIN = 600
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,7 +51,7 @@ def kill_machine(name: str) -> Callable[[clusters.Processes], Callable[[], None]
 
 def kill_executor(processes: clusters.Processes) -> Callable[[], None]:
     """Kills an executor of Spark, which its Worker starts again."""
-    children = clusters.children_of(processes.by_name["worker-1"].pid)
+    children = list(clusters.children_of(processes.by_name["worker-1"].pid))
     os.kill(children[-1], signal.SIGKILL)
     return lambda: None
 

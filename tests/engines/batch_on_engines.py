@@ -192,9 +192,9 @@ def main() -> int:
             folder.mkdir(parents=True)
             attempts, before, wrong = run(folder, name, options.files, options.lines)
             print(
-                f"{name}: {options.files} files of {options.lines} lines, {before} of them before a "
-                "worker was killed; "
-                f"commands given: {attempts}; wrong or made again: {wrong or 'none'}",
+                f"{name}: {options.files} files of {options.lines} lines, {before} of them finished "
+                f"when a worker was killed; commands given: {attempts}; wrong or made again: "
+                f"{wrong or 'none'}",
                 flush=True,
             )
             failed = failed or bool(wrong)

@@ -192,7 +192,7 @@ def main() -> int:
             folder.mkdir(parents=True)
             attempts, before, wrong = run(folder, name, options.files, options.lines)
             print(
-                f"{name}: {options.files} files of {options.lines} lines, {before} of them finished "
+                f"{name}: {options.files} files of {options.lines} lines, {before} of them done "
                 f"when a worker was killed; commands given: {attempts}; wrong or made again: "
                 f"{wrong or 'none'}",
                 flush=True,

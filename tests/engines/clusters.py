@@ -201,8 +201,8 @@ def flink(folder: pathlib.Path, network: str = "128m") -> Iterator[tuple[Engine,
         # Ingestion branches: with 512 buffers for each exchange, as Flink has it, ten times this
         # memory would be needed.
         "taskmanager.network.sort-shuffle.min-buffers": 64,
-        # A task that was lost with its TaskManager or its Python worker is done again. A fixed delay
-        # counts each of the tasks that a TaskManager takes along: three attempts end at once.
+        # A task that was lost with its machine or its Python worker is done again. A fixed delay
+        # counts each of the tasks that a machine takes along: three attempts end at once.
         "restart-strategy.type": "exponential-delay",
         "restart-strategy.exponential-delay.attempts-before-reset-backoff": 5,
         "io.tmp.dirs": str(folder / "tmp"),

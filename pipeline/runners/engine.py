@@ -52,8 +52,15 @@ class Engine:
             "--environment_type=EXTERNAL",
             f"--environment_config={self.workers}",
             f"--job_server_timeout={accepted_within}",
-            # A job keeps its workers: otherwise each stage starts Python anew, and imports
-            # TensorFlow.
-            "--environment_cache_millis=600000",
-            *([f"--parallelism={self.slots}"] if self.name == "flink" else ()),
+            *self._of_its_own(),
         ]
+
+    def _of_its_own(self) -> list[str]:
+        """Returns the options of one engine.
+
+        A job of Flink keeps its workers from stage to stage. Spark's executors would keep those
+        that have died, too: each repetition of a task would get the same dead worker.
+        """
+        if self.name == "flink":
+            return ["--environment_cache_millis=600000", f"--parallelism={self.slots}"]
+        return []

@@ -108,15 +108,18 @@ test: lint ## lint, then every test on TensorFlow, then those of keras_models on
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest $(PARALLEL) $(addprefix --ignore=,$(WHOLE))
 	KERAS_BACKEND=jax $(BIN)/python -m pytest $(PARALLEL) tests/keras_models tests/test_examples.py
 
-# Java's parts are fetched into build/engines. What was fetched once stays.
+# Java's parts are fetched into build/engines. What was fetched once stays. FAULTS=1 kills processes
+# of the engines instead of comparing whole runs.
 FETCHED := build/engines
 ENGINES ?= flink spark
+ON_ENGINES := $(if $(FAULTS),faults,run_on_engines --together 2 --java)
 engines: install ## run the pipeline on Flink and Spark, call a model from Java, and compare
-	@if ! command -v java mvn >/dev/null || [ "$$(command -v java mvn | wc -l)" != 2 ]; then \
+	@java=$$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' || true); \
+	if [ "$${java:-0}" -lt 17 ] || ! command -v mvn >/dev/null; then \
 	  echo "make engines: skipped, for it needs Java 17 and Maven"; exit 0; \
 	fi; \
 	$(MAKE) --no-print-directory $(FETCHED)/.fetched && \
-	$(BIN)/python -m tests.engines.run_on_engines --java $(addprefix --engine ,$(ENGINES))
+	$(BIN)/python -m tests.engines.$(ON_ENGINES) $(addprefix --engine ,$(ENGINES))
 
 $(FETCHED)/.fetched: tests/engines/requirements.txt tests/engines/flink/pom.xml \
   tests/engines/spark/pom.xml tests/engines/java/pom.xml | $(BIN)/uv

@@ -130,3 +130,25 @@ def test_where_nothing_can_be_had_a_sentence_says_what_to_do(make, programs):
     status, errors, log = make(reached=False, **programs)
     assert status != 0 and not any(".venv" in line for line in log)
     assert "this system (glibc 2.36) needs python3.10 on PATH; install it" in errors
+
+
+@pytest.mark.parametrize("version", [None, "11.0.2", "1.8.0_402"])
+def test_without_java_17_the_engines_are_skipped_with_a_sentence(tmp_path, version):
+    for name in (*TOOLS, "sed"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    programs = {"mvn": BROKEN}
+    if version:
+        programs["java"] = f"#!/bin/bash\necho 'openjdk version \"{version}\" 2024-01-16' >&2\n"
+    for name, text in programs.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        ["make", "-f", ROOT / "Makefile", "-o", "install", "engines"],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path)},
+        executable=shutil.which("make"),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "make engines: skipped, for it needs Java 17 and Maven\n"

@@ -9,8 +9,9 @@ from pipeline.runners.engine_error import EngineError
 ENGINES = ("flink", "spark")
 #: Where the pool of workers is, as seen from each machine of the engine.
 WORKERS = "localhost:50000"
-# In seconds: how long Beam waits for a job to be accepted, with all that is sent along.
-_ACCEPTED_WITHIN = 3600
+# In seconds: how long Beam waits for the job server, and for a job to be accepted. One that is gone
+# is waited for as long.
+_ACCEPTED_WITHIN = 600
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +52,15 @@ class Engine:
             "--environment_type=EXTERNAL",
             f"--environment_config={self.workers}",
             f"--job_server_timeout={accepted_within}",
-            # A job keeps its workers: otherwise each stage starts Python anew, and imports
-            # TensorFlow.
-            "--environment_cache_millis=600000",
-            *([f"--parallelism={self.slots}"] if self.name == "flink" else ()),
+            *self._of_its_own(),
         ]
+
+    def _of_its_own(self) -> list[str]:
+        """Returns the options of one engine.
+
+        A job of Flink keeps its workers from stage to stage. Spark's executors would keep those
+        that have died, too: each repetition of a task would get the same dead worker.
+        """
+        if self.name == "flink":
+            return ["--environment_cache_millis=600000", f"--parallelism={self.slots}"]
+        return []

@@ -28,7 +28,7 @@ from pipeline.runners.engine_error import EngineError
 # In seconds: to answer, to start a worker, and to do a step of no size.
 _ANSWER = 10
 _START = 60
-_STEP = 120
+_STEP = 300
 _UNSEEN = "The workers do not see the folder"
 
 

@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import grpc
+
 from pipeline.common import progress, tensorflow_settings, whole_files
 from pipeline.common.whole_files import write_json
 from pipeline.entry_points import cluster_run
@@ -315,6 +317,12 @@ def _failure_sentence(component: str | None, error: Exception, log: str) -> str:
         return (
             f"{failed} failed because the disk is full: free some space and run the same command "
             f"again to resume this run. The full log is {log}."
+        )
+    if isinstance(error, (grpc.RpcError, grpc.FutureTimeoutError)):
+        # Only Beam's job server is asked by gRPC while a component runs.
+        return (
+            f"{failed} failed because the job server of the engine has ended or cannot be reached: "
+            f"start it and run the same command again to resume this run. The full log is {log}."
         )
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [
         type(error).__name__

@@ -23,15 +23,21 @@ def digests(output: pathlib.Path) -> dict[str, str]:
     Sharded examples count as one set of records, whatever their order and number of shards.
     Statistics, schemas and anomalies are messages whose features may stand in any order.
     """
+    found = of_components(output / "pipeline")
+    for path in (output / "metrics.json", *sorted((output / "outputs").glob("*"))):
+        content = _content(path.name, path.read_bytes())
+        found[str(path.relative_to(output))] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+def of_components(root: pathlib.Path) -> dict[str, str]:
+    """Returns a digest of each file of the last artifacts below a root: see `digests`."""
     found = {}
-    for folder in _newest(output / "pipeline"):
+    for folder in _newest(root):
         component, key = folder.parts[-3:-1]
         for name, content in _files(folder):
             if not _VARYING.fullmatch(name.rpartition("/")[2]) and not _VARYING.fullmatch(name):
                 found[f"{component}/{key}/{name}"] = hashlib.sha256(content).hexdigest()
-    for path in (output / "metrics.json", *sorted((output / "outputs").glob("*"))):
-        content = _content(path.name, path.read_bytes())
-        found[str(path.relative_to(output))] = hashlib.sha256(content).hexdigest()
     return found
 
 

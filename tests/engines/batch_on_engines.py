@@ -4,7 +4,7 @@ Each file must be written under its name, with its lines in order. What was fini
 must stay. Flink and Spark give the lost bundle to another worker. Beam's own job server does not
 notice that a worker is gone and waits; there the command is ended, and given again.
 
-python -m tests.engines.batch_on_engines [--engine portable] [--files 200] [--keep FOLDER]
+python -m tests.engines.batch_on_engines [--engine portable] [--files 200] [--lines 20]
 """
 
 import argparse
@@ -24,8 +24,6 @@ from tests.engines import clusters
 
 #: What the workers of `portable` find imported.
 MODULES = ("apache_beam.runners.worker.sdk_worker", "pipeline.commands.batch_pipeline")
-#: Lines of a file.
-LINES = 20
 # How often a command is given.
 _ATTEMPTS = 3
 _SECONDS = 1200.0
@@ -66,11 +64,11 @@ def portable(folder: pathlib.Path) -> Iterator[tuple[Engine, clusters.Processes]
 CLUSTERS = {"portable": portable, **clusters.CLUSTERS}
 
 
-def write_files(folder: pathlib.Path, count: int) -> None:
+def write_files(folder: pathlib.Path, count: int, length: int) -> None:
     """Writes files whose lines tell file and place."""
     folder.mkdir(parents=True)
     for number in range(count):
-        lines = (f"file {number} line {line} %s\n" for line in range(LINES))
+        lines = (f"file {number} line {line} %s\n" for line in range(length))
         (folder / f"part-{number:04d}.txt").write_text("".join(lines))
 
 
@@ -86,23 +84,14 @@ def differing(sources: pathlib.Path, made: pathlib.Path) -> list[str]:
     ]
 
 
-def _working(processes: clusters.Processes) -> list[int]:
+def working(processes: clusters.Processes) -> list[int]:
     """Returns the workers of the pool, the oldest first: what its server of forks has forked."""
-    parents: dict[int, int] = {}
-    commands: dict[int, str] = {}
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            _, parent, *_ = stat.read_text().rpartition(")")[2].split()
-            number = int(stat.parent.name)
-            parents[number] = int(parent)
-            commands[number] = (stat.parent / "cmdline").read_text()
-    pool = processes.by_name["workers"].pid
-    servers = [
-        number
-        for number, parent in parents.items()
-        if parent == pool and "forkserver" in commands[number]
+    return [
+        worker
+        for server, command in clusters.children_of(processes.by_name["workers"].pid).items()
+        if "forkserver" in command
+        for worker in clusters.children_of(server)
     ]
-    return sorted(number for number, parent in parents.items() if parent in servers)
 
 
 def finished(made: pathlib.Path) -> dict[str, int]:
@@ -127,7 +116,7 @@ def kill_one(
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end and command.poll() is None:
         if before := finished(made):
-            workers = _working(processes)
+            workers = working(processes)
             if len(before) == count or not workers:
                 break
             os.kill(workers[-1], signal.SIGKILL)
@@ -136,8 +125,14 @@ def kill_one(
     raise RuntimeError("No worker could be killed before all files were finished.")
 
 
-def run(folder: pathlib.Path, name: str, count: int) -> tuple[int, int, list[str]]:
+def run(folder: pathlib.Path, name: str, count: int, length: int) -> tuple[int, int, list[str]]:
     """Translates files on an engine.
+
+    Args:
+        folder: for all that is written.
+        name: of the engine.
+        count: of files.
+        length: lines of each.
 
     Returns:
         How often the command was given, how many files were finished before the kill, and the names
@@ -147,7 +142,7 @@ def run(folder: pathlib.Path, name: str, count: int) -> tuple[int, int, list[str
 
     Shouter("").save(folder / "shouter" / "3")
     sources, made = folder / "in", folder / "out"
-    write_files(sources, count)
+    write_files(sources, count, length)
     with CLUSTERS[name](folder / "cluster") as (engine, processes):
         options = ["--model", str(folder / "shouter"), "--output", str(made)]
         beam = [f"--beam={word}" for word in engine.beam_args()]
@@ -186,6 +181,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", choices=CLUSTERS, action="append")
     parser.add_argument("--files", type=int, default=200)
+    parser.add_argument("--lines", type=int, default=20, help="of each file")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for all that is written")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -194,10 +190,11 @@ def main() -> int:
         for name in options.engine or ("portable",):
             folder = (options.keep or pathlib.Path(temporary)) / name
             folder.mkdir(parents=True)
-            attempts, before, wrong = run(folder, name, options.files)
+            attempts, before, wrong = run(folder, name, options.files, options.lines)
             print(
-                f"{name}: {options.files} files, {before} of them before a worker was killed; "
-                f"commands given: {attempts}; wrong or made again: {wrong or 'none'}",
+                f"{name}: {options.files} files of {options.lines} lines, {before} of them done "
+                f"when a worker was killed; commands given: {attempts}; wrong or made again: "
+                f"{wrong or 'none'}",
                 flush=True,
             )
             failed = failed or bool(wrong)

@@ -22,7 +22,20 @@ _OPENED = (
     *("java.time", "java.util", "java.util.concurrent", "java.util.concurrent.atomic"),
     *("sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar"),
 )
-JAVA = ("java", *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED))
+JAVA = (
+    "java",
+    # These processes live for minutes: Java's second compiler and its parallel collectors cost more
+    # than they bring.
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED),
+)
+#: XLA compiles quickly instead of well. All that is compared has this, so that sums are the same.
+COMPILES_QUICKLY = {
+    "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+}
+# In seconds: until a process listens, on a machine with much other work.
+_LISTENS_WITHIN = 300
 
 
 class Processes:
@@ -32,10 +45,19 @@ class Processes:
         """Takes the folder of the logs."""
         self.folder = folder
         self.by_name: dict[str, subprocess.Popen[bytes]] = {}
+        self._commands: dict[str, tuple[Sequence[str], dict[str, str]]] = {}
+        self._closed = False
         folder.mkdir(parents=True, exist_ok=True)
 
     def start(self, name: str, command: Sequence[str], **environment: str) -> None:
-        """Starts a process in a group of its own."""
+        """Starts a process in a group of its own.
+
+        Raises:
+            RuntimeError: all have been stopped.
+        """
+        if self._closed:
+            raise RuntimeError(f"{name} does not start: the program ends.")
+        self._commands[name] = (command, environment)
         with open(self.folder / f"{name}.log", "ab") as log:
             self.by_name[name] = subprocess.Popen(
                 command,
@@ -47,7 +69,12 @@ class Processes:
                 start_new_session=True,
             )
 
-    def wait_for(self, name: str, port: int, seconds: float = 90) -> None:
+    def start_again(self, name: str) -> None:
+        """Starts a process that was stopped, by the same command."""
+        command, environment = self._commands[name]
+        self.start(name, command, **environment)
+
+    def wait_for(self, name: str, port: int, seconds: float = _LISTENS_WITHIN) -> None:
         """Waits until a process listens.
 
         Raises:
@@ -60,8 +87,11 @@ class Processes:
             with contextlib.suppress(OSError), socket.create_connection((_HOST, port), 1):
                 return
             time.sleep(0.2)
-        log = (self.folder / f"{name}.log").read_text(errors="replace")
-        raise RuntimeError(f"{name} does not listen at {port}: {log[-2000:]}")
+        raise RuntimeError(f"{name} does not listen at {port}: {self.log_of(name)[-2000:]}")
+
+    def log_of(self, name: str) -> str:
+        """Returns what a process has printed."""
+        return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def stop(self, name: str, how: int = signal.SIGTERM) -> None:
         """Stops a process and its children."""
@@ -75,9 +105,20 @@ class Processes:
             process.wait()
 
     def stop_all(self) -> None:
-        """Stops them, the last first."""
+        """Stops them, the last first; none can be started then."""
+        self._closed = True
         for name in reversed(list(self.by_name)):
             self.stop(name)
+
+
+def children_of(parent: int) -> dict[int, str]:
+    """Returns the command of each child of a process, by number, the oldest first."""
+    found: dict[int, str] = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
+                found[int(stat.parent.name)] = (stat.parent / "cmdline").read_text()
+    return dict(sorted(found.items()))
 
 
 def free_port() -> int:
@@ -101,6 +142,7 @@ def _start_workers(processes: Processes) -> str:
         PYTHONPATH=str(ROOT),
         # One worker per core: threads of their own would only get in each other's way.
         OMP_NUM_THREADS="1",
+        **COMPILES_QUICKLY,
     )
     processes.wait_for("workers", port)
     return f"localhost:{port}"
@@ -159,10 +201,10 @@ def flink(folder: pathlib.Path, network: str = "128m") -> Iterator[tuple[Engine,
         # Ingestion branches: with 512 buffers for each exchange, as Flink has it, ten times this
         # memory would be needed.
         "taskmanager.network.sort-shuffle.min-buffers": 64,
-        # A task that was lost with its TaskManager or its Python worker is done again.
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": 3,
-        "restart-strategy.fixed-delay.delay": "1 s",
+        # A task that was lost with its machine or its Python worker is done again. A fixed delay
+        # counts each of the tasks that a machine takes along: three attempts end at once.
+        "restart-strategy.type": "exponential-delay",
+        "restart-strategy.exponential-delay.attempts-before-reset-backoff": 5,
         "io.tmp.dirs": str(folder / "tmp"),
     }
     (folder / "tmp").mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 """A pipeline that is killed and run again does what it was killed in again, and nothing else;
-one that finds the disk full says so.
+one that finds the disk full, or loses its job server, says so.
 """
 
 import errno
@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 
+import grpc
 import pytest
 
 from pipeline.runners import local_runner
@@ -50,3 +51,11 @@ def test_a_full_disk_is_one_sentence():
         "Trainer failed because the disk is full: free some space and run the same command again"
     )
     assert sentence.endswith("The full log is out/run.log.")
+
+
+@pytest.mark.parametrize("error", [grpc.RpcError("<_Rendezvous of RPC"), grpc.FutureTimeoutError()])
+def test_a_job_server_that_is_gone_is_one_sentence(error):
+    assert local_runner._failure_sentence("Lexicon", error, "out/run.log") == (
+        "Lexicon failed because the job server of the engine has ended or cannot be reached: start "
+        "it and run the same command again to resume this run. The full log is out/run.log."
+    )

@@ -1,8 +1,9 @@
-"""Extractors of the Evaluator: large batches, and additional features.
+"""Extractors of the Evaluator: large batches, and additional features; and the model it reads.
 
 They add the features of slices, and how often training saw an example's words.
 """
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,12 +11,14 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pyarrow
+import tensorflow as tf
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import config_pb2
 
 from pipeline.evaluation import slicing
 from pipeline.evaluation.sum_combiner import TRAINING_COUNTS_FEATURE
 from pipeline.evaluation.tfma_metrics import CLASSES_OF_TRAINING_COUNTS
+from pipeline.export import shared_model
 from pipeline.features import training_counts
 
 MODULE = __name__
@@ -25,6 +28,35 @@ BATCH_SIZE = 512
 
 #: TFMA's extracts of one or several examples.
 Extracts = dict[str, Any]
+
+
+def custom_eval_shared_model(
+    eval_saved_model_path: str,
+    model_name: str,
+    eval_config: config_pb2.EvalConfig,
+    **settings: Any,
+) -> tfma.types.EvalSharedModel:
+    """Returns TFMA's model, which leaves a loaded candidate for the Reporter.
+
+    TFX's Evaluator finds this function by its name.
+
+    Args:
+        eval_saved_model_path: folder of the SavedModel.
+        model_name: its name in the configuration.
+        eval_config: a `tfma.EvalConfig`.
+        **settings: others of `tfma.default_eval_shared_model`.
+    """
+    if model_name != tfma.BASELINE_KEY:
+        settings["custom_model_loader"] = tfma.types.ModelLoader(
+            functools.partial(shared_model.load_and_leave, eval_saved_model_path),
+            tags=[tf.saved_model.SERVING],
+        )
+    return tfma.default_eval_shared_model(
+        eval_saved_model_path=eval_saved_model_path,
+        model_name=model_name,
+        eval_config=eval_config,
+        **settings,
+    )
 
 
 def custom_extractors(

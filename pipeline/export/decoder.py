@@ -10,6 +10,7 @@ import tensorflow_transform as tft
 from keras_models import decoding
 from keras_models.decoding.sampling import draw_uniforms
 from keras_models.layers.shortlist import choose_words
+from pipeline.common.traced_once import TracedOnce
 from pipeline.export import buckets, kept_weights
 from pipeline.export.text_encoder import Features
 from pipeline.features import (
@@ -28,8 +29,8 @@ ORDER_INPUTS = ("source_roles", "source_links")
 WORD_INPUTS = ("source_continues",)
 # The most bytes of tables beside the weights that make decoding faster.
 LARGEST_TABLES = 2**28
-# The outputs of a search without attention matrices.
-_HYPOTHESES_TYPES = {
+#: The outputs of a search without attention matrices.
+HYPOTHESES_TYPES = {
     "tokens": tf.int32,
     "lengths": tf.int32,
     "scores": tf.float32,
@@ -92,7 +93,9 @@ class Decoder(tf.Module):
         self._widths = [
             recipe.model.word_length if name == characters.FEATURE else 1 for name in self.inputs
         ]
-        self._graphs: dict[str, Callable[..., Hypotheses]] = {}
+        # The graphs that several signatures share.
+        self._once = TracedOnce(self._decode)
+        self._among_all_once = TracedOnce(self._decode_among_all)
         # The classes of unknown protected tokens are only inputs: no source owes them, so they are
         # never output.
         syntax = tokenization.Tokenizer.of(recipe.data).syntax
@@ -116,19 +119,18 @@ class Decoder(tf.Module):
         The second search does not use XLA: its batch size is unknown beforehand, and a request must
         not wait for a compilation.
         """
-        search = self._traced_once(self._decode)
+        search: Callable[..., Hypotheses] = self._once
         if compiled:
             search = tf.function(search, jit_compile=True, autograph=False)
         hypotheses = self._decode_in_buckets(features, search)
         if not self._asks_again:
             return hypotheses
-        again = self._traced_once(self._decode_among_all)
         rows = tf.where(self._is_unsure(hypotheses))[:, 0]
 
         def among_all() -> Hypotheses:
             unsure = {name: tf.gather(features[name], rows) for name in self.inputs}
             return buckets.scatter_rows(
-                hypotheses, rows, self._decode_in_buckets(unsure, again), _SEQUENCES
+                hypotheses, rows, self._decode_in_buckets(unsure, self._among_all_once), _SEQUENCES
             )
 
         return tf.cond(tf.size(rows) > 0, among_all, lambda: hypotheses)
@@ -149,24 +151,6 @@ class Decoder(tf.Module):
             )
             for name, value in hypotheses.items()
         }
-
-    def _traced_once(self, function: Callable[..., Hypotheses]) -> Callable[..., Hypotheses]:
-        """Returns a function with one graph, however many signatures call it.
-
-        It is traced by its first call. A nested `tf.function` would be traced by each caller.
-        """
-        name = function.__name__
-
-        def call(*inputs: tf.Tensor) -> Hypotheses:
-            if name not in self._graphs:
-                specs = [tf.TensorSpec(value.shape, value.dtype) for value in inputs]
-                traced = tf.function(function, input_signature=specs, autograph=False)
-                with tf.init_scope():
-                    self._graphs[name] = traced.get_concrete_function()
-            hypotheses: Hypotheses = self._graphs[name](*inputs)
-            return hypotheses
-
-        return call
 
     @property
     def _asks_again(self) -> bool:
@@ -252,7 +236,7 @@ class Decoder(tf.Module):
             [features[name] for name in self.inputs],
             buckets.Buckets.of(self.config),
             buckets.OutputSpec(
-                _HYPOTHESES_TYPES, _SEQUENCES, lambda length: longest_output(length, self.config)
+                HYPOTHESES_TYPES, _SEQUENCES, lambda length: longest_output(length, self.config)
             ),
             self._widths,
         )

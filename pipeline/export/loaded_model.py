@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.common.errors import VerbatimError
 from pipeline.common.whole_files import is_remote
+from pipeline.export import shared_model
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -103,13 +104,10 @@ class LoadedModel:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         import tensorflow as tf
 
-        # Registers the operations that the graph uses.
-        import tensorflow_text  # noqa: F401
-
         self.directory = version_directory(directory)
         self.facts = read_facts(self.directory)
         try:
-            self._loaded = tf.saved_model.load(str(self.directory))
+            self._loaded = shared_model.load(self.directory)
         # Any error that TensorFlow raises for the files.
         except Exception as error:
             reason = str(error).strip().partition("\n")[0] or type(error).__name__

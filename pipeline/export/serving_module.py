@@ -1,15 +1,17 @@
 """The served functions of a sequence-to-sequence model."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 
 import keras
 import tensorflow as tf
 import tensorflow_transform as tft
 
+from pipeline.common.traced_once import TracedOnce
 from pipeline.export import long_texts
 from pipeline.export.answer_writer import AnswerWriter, Outputs, best
-from pipeline.export.decoder import Decoder
+from pipeline.export.decoder import HYPOTHESES_TYPES, Decoder
 from pipeline.export.long_texts import DROPPED, OF_TEXTS
 from pipeline.export.pass_through import PassThrough
 from pipeline.export.text_encoder import Features, TextEncoder
@@ -72,9 +74,10 @@ class ServingModule(tf.Module):
             *feature_names.label_features(recipe),
             *feature_names.encoder_features(recipe),
         )
-        # The graphs that several signatures share, traced at the first use. Concrete functions,
-        # because a nested `tf.function` is traced anew by its second caller.
-        self._predictions: dict[str, Callable[..., Outputs]] = {}
+        # The graphs that several signatures share.
+        self._compiled = TracedOnce(functools.partial(self._predicted, True))
+        self._uncompiled = TracedOnce(functools.partial(self._predicted, False))
+        self._answers = TracedOnce(self._written_answers)
 
     # Signatures; `signature` makes a function of strings of each.
 
@@ -163,19 +166,12 @@ class ServingModule(tf.Module):
 
     def _predict(self, source: tf.Tensor, *columns: tf.Tensor, compiled: bool) -> Outputs:
         """Returns the `n_best` answers, by a graph that all signatures share."""
-        key = "xla" if compiled else "no_xla"
-        if key not in self._predictions:
+        return (self._compiled if compiled else self._uncompiled)(source, *columns)
 
-            def predict(source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
-                read = self._read(source, columns)
-                hypotheses = self.decoder.decode(read.features, compiled)
-                return self._joined(read, self._answers_of_parts(read, hypotheses))
-
-            specs = self._specs("source")
-            function = tf.function(predict, input_signature=specs, autograph=False)
-            with tf.init_scope():
-                self._predictions[key] = function.get_concrete_function()
-        return self._predictions[key](source, *columns)
+    def _predicted(self, compiled: bool, source: tf.Tensor, *columns: tf.Tensor) -> Outputs:
+        read = self._read(source, columns)
+        hypotheses = self.decoder.decode(read.features, compiled)
+        return self._joined(read, self._answers_of_parts(read, hypotheses))
 
     def _read(self, source: tf.Tensor, columns: Sequence[tf.Tensor]) -> _Read:
         before, source, behind = white_space.split_outer(source)
@@ -193,7 +189,17 @@ class ServingModule(tf.Module):
 
     def _answers_of_parts(self, read: _Read, hypotheses: dict[str, tf.Tensor]) -> Outputs:
         """Returns the answers of what was read, with the white space around it."""
-        features = read.features
+        hypotheses = {name: hypotheses[name] for name in HYPOTHESES_TYPES}
+        return self._answers(read.source, read.before, read.behind, read.features, hypotheses)
+
+    def _written_answers(
+        self,
+        source: tf.Tensor,
+        before: tf.Tensor,
+        behind: tf.Tensor,
+        features: Features,
+        hypotheses: dict[str, tf.Tensor],
+    ) -> Outputs:
         tokens = self._found_words(features)[0] if self._segments else features["source_tokens"]
         answers = self.writer.answers(
             hypotheses, tokens.to_tensor(""), features["source_copy_tokens"].to_tensor("")
@@ -202,9 +208,9 @@ class ServingModule(tf.Module):
         if DROPPED in features:
             answers[DROPPED] = features[DROPPED]
         passes = self.pass_through.passes(features)
-        copied = self.writer.copied_texts(read.source, tokens)
+        copied = self.writer.copied_texts(source, tokens)
         answers = self.pass_through.apply(copied, tokens, passes, answers)
-        return _with_outer(answers, read.before, read.behind)
+        return _with_outer(answers, before, behind)
 
     def _joined(self, read: _Read, answers: Outputs) -> Outputs:
         """Returns the answers of whole texts."""

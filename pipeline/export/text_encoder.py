@@ -6,6 +6,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from pipeline.common import progress
+from pipeline.common.traced_once import TracedOnce
 from pipeline.export import checks, transform_graph
 from pipeline.export.default_glossary import DefaultGlossary
 from pipeline.export.long_texts import DROPPED
@@ -48,6 +49,8 @@ class TextEncoder(tf.Module):
         self._widths = {characters.FEATURE: recipe.model.word_length}
         self._takes_terms = takes_terms
         self._has_pieces = views.rules_of_pieces(recipe)
+        # All signatures share its graph.
+        self._features = TracedOnce(self._made_features)
         self.glossary = None
         if recipe.decoding.glossary and takes_terms:
             self.glossary = DefaultGlossary(read_glossary(recipe.decoding.glossary).terms)
@@ -135,7 +138,7 @@ class TextEncoder(tf.Module):
         self._check("target text", features["target_extended_ids"].row_lengths() - 1)
         return features
 
-    def _features(
+    def _made_features(
         self, source: tf.Tensor, target: tf.Tensor, columns: Sequence[tf.Tensor]
     ) -> Features:
         self._check_columns(source, columns)

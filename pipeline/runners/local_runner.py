@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 
-from pipeline.common import progress, tensorflow_settings, whole_files
+from pipeline.common import late_imports, progress, tensorflow_settings, whole_files
 from pipeline.common.whole_files import write_json
 from pipeline.entry_points import cluster_run
 from pipeline.lexicons import dictionaries, pretrained_vectors
@@ -201,6 +201,7 @@ def _run_in(
     progress.say("Loading TFX")
     tensorflow_settings.quiet()
     tensorflow_settings.for_training()
+    late_imports.install()
     import tfx.v1 as tfx
 
     from pipeline import graph

@@ -24,6 +24,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from pipeline.common.traced_once import TracedOnce
 from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS
 from pipeline.text import character_cut, normalization, terms, white_space
 from pipeline.text.character_cut import BREAK, CONTROL, MARKS
@@ -302,7 +303,16 @@ class Tokenizer:
         return normalization.normalize_in_graph(texts, self.lowercase, self.nfc, self.syntax)
 
     def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`."""
+        """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`.
+
+        All functions that are traced in this process share one graph of it: Transform alone traces
+        its function eight times, and this is most of it.
+        """
+        import tensorflow as tf
+
+        return _cut_once(self)(texts) if tf.inside_function() else self._cut(texts)
+
+    def _cut(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
         texts = self._normalized(texts)
         if self.kind == "whitespace":
             return _split_at_white_space(texts)
@@ -385,3 +395,8 @@ class Tokenizer:
     def placeholders(self, text: str) -> list[str]:
         """Returns the placeholders among a text's tokens, in order."""
         return [token for token in self.protected_tokens(text) if self.syntax.is_placeholder(token)]
+
+
+@functools.cache
+def _cut_once(tokenizer: Tokenizer) -> "TracedOnce[tf.RaggedTensor]":
+    return TracedOnce(tokenizer._cut)

@@ -96,7 +96,7 @@ def evaluate(folder, settings, candidate, last_blessed=None):
     )
     paths = [candidate, *([last_blessed] if last_blessed else [])]
     models = [
-        tfma.default_eval_shared_model(path, model_name=spec.name, eval_config=config)
+        extractors.custom_eval_shared_model(path, model_name=spec.name, eval_config=config)
         for path, spec in zip(paths, config.model_specs, strict=True)
     ]
     examples = folder / "examples"

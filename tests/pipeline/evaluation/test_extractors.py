@@ -1,5 +1,7 @@
 """What the Evaluator's extractors do to batches of examples."""
 
+import os
+
 import apache_beam as beam
 import pyarrow
 import pytest
@@ -8,8 +10,10 @@ from apache_beam.testing import util
 from apache_beam.testing.test_pipeline import TestPipeline
 
 from pipeline.evaluation.extractors import MODULE, MakeLargerBatches
+from pipeline.export import shared_model
 from pipeline.recipes.recipe import recipe_from_dict
 from pipeline.tasks import task_of
+from tests.pipeline.evaluation.evaluated_models import evaluate
 
 
 @pytest.mark.parametrize("size", [4, 100])
@@ -50,3 +54,12 @@ def test_every_evaluation_of_texts_decodes_large_batches():
     """Also one that asks for no feature of ours."""
     recipe = recipe_from_dict({"name": "plain", "evaluation": {"metrics": ["bleu"]}})
     assert task_of(recipe).evaluator_module() == MODULE
+
+
+def test_the_candidate_is_left_for_the_reporter(models, tmp_path):
+    """It is loaded once in this process; the last blessed model is not left."""
+    evaluate(tmp_path, {"metrics": ["bleu"]}, models["damaged"], last_blessed=models["good"])
+    ((directory, _),) = shared_model._left
+    assert directory == os.path.realpath(models["damaged"])
+    left = next(iter(shared_model._left.values()))
+    assert shared_model.load(models["damaged"]) is left

@@ -349,3 +349,20 @@ def test_protected_tokens_of_a_tokenized_text_are_whole_tokens():
     text = "%s (%s) </b> --all x--all https://x.org {0}"
     assert tokenizer.protected_tokens(text) == ["%s", "</b>", "--all", "https://x.org", "{0}"]
     assert tokenizer.placeholders(text) == ["%s", "{0}"]
+
+
+def test_traced_functions_share_one_graph_of_a_tokenizer():
+    """And cut as outside of them."""
+    import tensorflow as tf
+
+    texts = tf.constant(["Hello, %(name)s!", "", "See  <b>it</b>."])
+    tokenizer = tokenization.Tokenizer(lowercase=True)
+    same, other = tokenization.Tokenizer(lowercase=True), tokenization.Tokenizer()
+    called = []
+    for one in (tokenizer, same, other):
+        traced = tf.function(one.tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
+        assert traced(texts).to_list() == one.tokenize(texts).to_list()
+        nodes = traced.get_concrete_function().graph.as_graph_def().node
+        called.append([node.attr["f"].func.name for node in nodes if "f" in node.attr])
+    assert called[0] == called[1] != called[2]
+    assert [len(names) for names in called] == [1, 1, 1]

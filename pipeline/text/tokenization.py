@@ -303,13 +303,10 @@ class Tokenizer:
         return normalization.normalize_in_graph(texts, self.lowercase, self.nfc, self.syntax)
 
     def tokenize(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`.
-
-        All functions that are traced in this process share one graph of it: Transform alone traces
-        its function eight times, and this is most of it.
-        """
+        """Returns the tokens of string `[batch]`, ragged string `[batch, (tokens)]`."""
         import tensorflow as tf
 
+        # All traced functions share one graph: Transform alone traces its own eight times.
         return _cut_once(self)(texts) if tf.inside_function() else self._cut(texts)
 
     def _cut(self, texts: "tf.Tensor") -> "tf.RaggedTensor":

@@ -107,7 +107,8 @@ def write_warmup(path: str, name: str, requests: Iterable[Request]) -> None:
             log = prediction_log_pb2.PredictionLog(
                 predict_log=prediction_log_pb2.PredictLog(request=request)
             )
-            writer.write(log.SerializeToString())
+            # Inputs are a map, whose order would change from process to process.
+            writer.write(log.SerializeToString(deterministic=True))
 
 
 def bucket_sizes(config: DecodingConfig) -> Iterator[tuple[int, int]]:

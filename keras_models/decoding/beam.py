@@ -8,7 +8,7 @@ from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, lengt
 from keras_models.decoding.ranking import top_k
 from keras_models.decoding.rules import Rules
 from keras_models.decoding.search_arguments import checked_output, checked_source
-from keras_models.layers.gathering import take, take_along
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
 # Sizes are multiplied out rather than written as -1, so that static sizes stay static and loop
@@ -23,15 +23,6 @@ def _fold(tensor):
 def _unfold(tensor, beam):
     """`[batch * beam, ...]` to `[batch, beam, ...]`."""
     return ops.reshape(tensor, (-1, beam, *ops.shape(tensor)[1:]))
-
-
-def _select(tensor, index):
-    """Picks `[batch, picked, ...]` out of `[batch, beam, ...]` by index `[batch, picked]`."""
-    batch, beam, *rest = ops.shape(tensor)
-    picked = ops.shape(index)[1]
-    flat = ops.expand_dims(ops.arange(batch, dtype="int32") * beam, 1) + ops.cast(index, "int32")
-    rows = take(_fold(tensor), ops.reshape(flat, (batch * picked,)))
-    return ops.reshape(rows, (batch, picked, *rest))
 
 
 def _write(history, index, values):
@@ -259,7 +250,7 @@ class _Search:
         """Keeps the `beam_size` best of two sets; ties go to the older."""
         joint = {key: ops.concatenate([old[key], new[key]], axis=1) for key in old}
         _, index = ops.top_k(joint["scores"], self.beam_size)
-        return {key: _select(value, index) for key, value in joint.items()}
+        return {key: take_along(value, index) for key, value in joint.items()}
 
     def _promised(self, index, made):
         """The penalty that continuations are ranked by, None where they are of one length.
@@ -302,11 +293,11 @@ class _Search:
         values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < places, values, LOG_ZERO)
         ends = ops.equal(actions, rules.end_id)
 
-        rows = {key: _select(value, parents) for key, value in running.items() if key != "last"}
+        rows = {key: take_along(value, parents) for key, value in running.items() if key != "last"}
         ended = {key: value for key, value in rows.items() if key in finished}
         ended["log_probs"] = values
         ended["lengths"] = ops.broadcast_to(index, shape)
-        made = None if made is None else _select(made, parents)
+        made = None if made is None else take_along(made, parents)
         scores = values / length_penalty(index + 1 if made is None else made, self.length_alpha)
         if self.coverage_beta:
             penalty = coverage_penalty(
@@ -318,13 +309,13 @@ class _Search:
 
         flat_rows = ops.expand_dims(ops.arange(shape[0], dtype="int32") * beam_size, 1) + parents
         flat_actions = ops.reshape(flat_rows * rules.number_of_actions + actions, (-1,))
-        attention = _select(_unfold(output.attention, beam_size), parents)
+        attention = take_along(_unfold(output.attention, beam_size), parents)
         ledger = {name: _fold(rows[name]) for name in self.ledger}
         flat_chosen = ops.reshape(actions, (-1,))
         tokens, position, probability = rules.output(
             flat_chosen,
-            take(ops.reshape(output.log_probs, (-1,)), flat_actions),
-            take(output.copy_log_probs, ops.reshape(flat_rows, (-1,))),
+            ops.take(ops.reshape(output.log_probs, (-1,)), flat_actions),
+            ops.take(output.copy_log_probs, ops.reshape(flat_rows, (-1,)), axis=0),
             _fold(attention),
             ledger,
         )
@@ -345,7 +336,7 @@ class _Search:
         if "attention" in running:
             new["attention"] = _write(rows["attention"], index, attention)
         carry = keras.tree.map_structure(
-            lambda x: _fold(_select(_unfold(x, beam_size), parents)), output.carry
+            lambda x: _fold(take_along(_unfold(x, beam_size), parents)), output.carry
         )
         return index + 1, new, finished, carry
 
@@ -382,7 +373,7 @@ def _best_continuations(so_far, log_probs, beam_size, divisors=None, at_least=0)
     values = so_far + take_along(log_probs, tokens)
     ranks = values
     if divisors is not None:
-        ranks = values / (take(divisors, tokens) if of_actions else divisors)
+        ranks = values / (ops.take(divisors, tokens) if of_actions else divisors)
     flat = [ops.reshape(x, (-1, beam_size * beam_size)) for x in (ranks, values, tokens)]
     _, index = ops.top_k(flat[0], beam_size)
     index = ops.cast(index, "int32")

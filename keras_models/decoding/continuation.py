@@ -6,7 +6,7 @@ from keras_models import debugging
 from keras_models.argument_shapes import check_axes
 from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.sampling import draw_actions
-from keras_models.layers.gathering import take, take_along
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO
 
 _AXES = {
@@ -101,7 +101,7 @@ def continue_text(
             log_probs = ops.where(forbidden, LOG_ZERO, log_probs)
         if uniforms is None:
             return ops.cast(ops.argmax(log_probs, axis=-1), "int32")
-        return draw_actions(log_probs, take(uniforms, index, axis=1), temperature, top_k, top_p)
+        return draw_actions(log_probs, ops.take(uniforms, index, axis=1), temperature, top_k, top_p)
 
     def body(index, token, carry, found):
         log_probs, copy_log_probs, carry = model.step(

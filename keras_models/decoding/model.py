@@ -11,7 +11,7 @@ from keras_models.decoding.order import Order
 from keras_models.decoding.piece_repeats import PieceRepeats
 from keras_models.decoding.sampling import sample_search
 from keras_models.decoding.whole_words import WholeWords
-from keras_models.layers import gathering
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import repeat_rows, take_rows
 
 _AXES = {
@@ -136,11 +136,11 @@ def decode(
         protected = repeat_rows(inputs["source_protected"], samples)
         source = ops.logical_and(ops.logical_and(protected, memory["mask"]), possible)
         if shortlist is not None:
-            protected_vocabulary = gathering.take(protected_vocabulary, shortlist.words)
+            protected_vocabulary = ops.take(protected_vocabulary, shortlist.words)
         order = None
         if blank_vocabulary is not None:
             if shortlist is not None:
-                blank_vocabulary = gathering.take(blank_vocabulary, shortlist.words)
+                blank_vocabulary = ops.take(blank_vocabulary, shortlist.words)
             roles, links = (
                 ops.cast(repeat_rows(inputs[name], samples), "int32")
                 for name in ("source_roles", "source_links")
@@ -186,12 +186,12 @@ def _piece_repeats(vocabulary, shortlist, extended_ids, continues, most):
     """Returns the `PieceRepeats` of sources, in the ids of the search."""
     vocabulary = ops.convert_to_tensor(vocabulary, dtype="bool")
     if shortlist is not None:
-        vocabulary = gathering.take(vocabulary, shortlist.words)
+        vocabulary = ops.take(vocabulary, shortlist.words)
         size = ops.shape(vocabulary)[1]
-        known = gathering.take_along(vocabulary, ops.minimum(extended_ids, size - 1))
+        known = take_along(vocabulary, ops.minimum(extended_ids, size - 1))
     else:
         size = ops.shape(vocabulary)[0]
-        known = gathering.take(vocabulary, ops.minimum(extended_ids, size - 1))
+        known = ops.take(vocabulary, ops.minimum(extended_ids, size - 1))
     # Whether a piece that the vocabulary lacks has letters is not known.
     source = ops.logical_and(continues, ops.where(extended_ids < size, known, continues))
     return PieceRepeats(vocabulary, source, most)

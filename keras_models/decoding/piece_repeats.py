@@ -5,7 +5,7 @@ import typing
 from keras import ops
 
 from keras_models.decoding import actions as action_space
-from keras_models.layers.gathering import take, take_along
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import take_rows
 
 #: The longest run of pieces whose repetition is counted.
@@ -86,7 +86,7 @@ class PieceRepeats(typing.NamedTuple):
 
         def before(places):
             """int32 `[rows]`: the token said `places` before the next one."""
-            return take(said, ops.maximum(index - places, 0), axis=1)
+            return ops.take(said, ops.maximum(index - places, 0), axis=1)
 
         ids = ops.arange(vocabulary_size + source_length, dtype="int32")
         banned = ops.zeros((rows, 1), dtype="bool")
@@ -106,7 +106,7 @@ class PieceRepeats(typing.NamedTuple):
         """Whether words, int32 `[rows]`, are continuing pieces."""
         known = ops.minimum(words, vocabulary_size - 1)
         if len(self.vocabulary.shape) == 1:
-            in_vocabulary = take(self.vocabulary, known)
+            in_vocabulary = ops.take(self.vocabulary, known)
         else:
             in_vocabulary = take_along(self.vocabulary, ops.expand_dims(known, -1))[:, 0]
         position = ops.expand_dims(ops.maximum(words - vocabulary_size, 0), -1)

@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_models.decoding import actions as action_space
-from keras_models.layers.gathering import take, take_along
+from keras_models.layers.gathering import take_along
 
 
 def repeating_actions(tokens, index, extended_ids, vocabulary_size, ngram, max_span=1, exempt=None):
@@ -40,11 +40,11 @@ def repeating_actions(tokens, index, extended_ids, vocabulary_size, ngram, max_s
 
     def before(places):
         """`[rows, 1]`: the token said `places` before the next one."""
-        return take(said, ops.expand_dims(ops.maximum(index - places, 0), 0), axis=1)
+        return ops.take(said, ops.expand_dims(ops.maximum(index - places, 0), 0), axis=1)
 
     def earlier(places):
         """`[rows, max_length]`: for each time the token said `places` before it."""
-        return take(said, ops.maximum(times - places, 0), axis=1)
+        return ops.take(said, ops.maximum(times - places, 0), axis=1)
 
     # Whole n-grams end at these times.
     whole = ops.expand_dims(ops.logical_and(times >= ngram - 1, times < index), 0)

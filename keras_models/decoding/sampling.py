@@ -6,7 +6,7 @@ from keras_models.decoding.greedy import follow_path
 from keras_models.decoding.hypotheses import Hypotheses
 from keras_models.decoding.rules import Rules
 from keras_models.decoding.search_arguments import checked_source
-from keras_models.layers.gathering import take, take_along
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO, SMALLEST_PROBABILITY, repeat_rows
 from keras_models.uniforms import draw_uniforms as draw_uniforms
 
@@ -132,7 +132,7 @@ def sample_search(
     numbers = ops.reshape(uniforms, (rows, ops.shape(uniforms)[2]))
 
     def choose(log_probs, index):
-        return draw_actions(log_probs, take(numbers, index, axis=1), temperature, top_k, top_p)
+        return draw_actions(log_probs, ops.take(numbers, index, axis=1), temperature, top_k, top_p)
 
     found = follow_path(
         step,

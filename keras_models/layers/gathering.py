@@ -1,45 +1,16 @@
-"""Picking entries of tensors by index.
+"""Picking entries of each row."""
 
-`keras.ops.take` and `take_along_axis` accept negative indices and axes of size 1 for any other, for
-which they add dozens of operations to TensorFlow's graph. A search calls them many times a step,
-and every compiled program of an exported model keeps all of its operations in memory.
-"""
-
-import keras
 from keras import ops
-
-
-def take(tensor, index, axis=0):
-    """Picks entries of one axis, the same ones everywhere.
-
-        result[i, ..., j, ...] = tensor[index[i, ...], j, ...]
-
-    Args:
-        tensor: `[size, ...]`, or with `size` at `axis`.
-        index: int, any shape; values in `0..size - 1`.
-        axis: from 0.
-
-    Returns:
-        Like `tensor`, with the axes of the index in the place of `axis`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_models.layers.gathering import take
-    >>> np.array(take(np.array([5, 6, 7]), np.array([[2], [0]]))).tolist()
-    [[7], [5]]
-    """
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        return tf.gather(tensor, index, axis=axis)
-    return ops.take(tensor, index, axis=axis)
 
 
 def take_along(tensor, index):
     """Picks entries of each row's own axis, the last one of the index.
 
         result[b, ..., i, j, ...] = tensor[b, ..., index[b, ..., i], j, ...]
+
+    `ops.take_along_axis` also accepts negative indices, and axes of size 1 for any other. For this
+    it adds some forty operations to TensorFlow's graph. A search calls it many times a step, and
+    every compiled program of an exported model keeps all of its operations in memory.
 
     Args:
         tensor: `[batch, ..., size, ...]`.
@@ -57,10 +28,17 @@ def take_along(tensor, index):
     [[6, 6], [7, 8]]
     """
     axis = len(index.shape) - 1
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        return tf.gather(tensor, index, axis=axis, batch_dims=axis)
-    for _ in range(len(tensor.shape) - len(index.shape)):
-        index = ops.expand_dims(index, -1)
-    return ops.take_along_axis(tensor, index, axis=axis)
+    if axis == 0:
+        return ops.take(tensor, index, axis=0)
+    *leading, size = ops.shape(tensor)[: axis + 1]
+    rest = ops.shape(tensor)[axis + 1 :]
+    rows = leading[0]
+    for length in leading[1:]:
+        rows = rows * length
+    index = ops.cast(index, "int32")
+    if axis > 1:
+        number = ops.shape(index)[-1]
+        index = ops.reshape(index, (rows, number))
+    first = ops.expand_dims(ops.arange(rows, dtype="int32") * size, 1)
+    picked = ops.take(ops.reshape(tensor, (rows * size, *rest)), first + index, axis=0)
+    return ops.reshape(picked, (*leading, number, *rest)) if axis > 1 else picked

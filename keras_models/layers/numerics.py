@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keras_models.layers.gathering import take, take_along
+from keras_models.layers.gathering import take_along
 
 # Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it
 # gives no NaN when it is subtracted from itself or multiplied by a zero gradient.
@@ -296,4 +296,4 @@ def repeat_rows(tree, times):
 
 def take_rows(tree, rows):
     """Picks some rows of every tensor of a nest: `[batch, ...]` to `[n, ...]`, by int32 `[n]`."""
-    return keras.tree.map_structure(lambda x: take(x, rows), tree)
+    return keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), tree)

@@ -6,7 +6,6 @@ import typing
 import keras
 from keras import ops
 
-from keras_models.layers.gathering import take
 from keras_models.layers.numerics import LOG_ZERO, log_add, log_shares, rowwise, target_log_softmax
 from keras_models.layers.shortlist import Shortlist
 
@@ -207,8 +206,8 @@ class VocabularySoftmax(keras.layers.Dense):
         columns = self.columns() if columns is None else columns
         return Shortlist(
             words,
-            take(columns, words),
-            take(ops.cast(self.bias, self.compute_dtype), words),
+            ops.take(columns, words, axis=0),
+            ops.take(ops.cast(self.bias, self.compute_dtype), words),
         )
 
     def _columns(self, hidden, words):
@@ -220,7 +219,7 @@ class VocabularySoftmax(keras.layers.Dense):
             ops.cast(ops.cast(value, self.compute_dtype), "float32")
             for value in (self.columns(), self.bias, self.project(hidden))
         )
-        return hidden, take(columns, words), take(bias, words)
+        return hidden, ops.take(columns, words, axis=0), ops.take(bias, words)
 
     def logits_at(self, hidden, words):
         """The logit of one word at each position, without those of the others.
@@ -275,8 +274,8 @@ class VocabularySoftmax(keras.layers.Dense):
         # third of the time where their numbers lie side by side.
         turned = self.columns()
         narrow, weighted = (
-            take(turned, words),
-            ops.cast(take(bias, words), "float32") + log_weights,
+            ops.take(turned, words, axis=0),
+            ops.cast(ops.take(bias, words), "float32") + log_weights,
         )
         logits = rowwise(
             lambda rows: ops.cast(ops.matmul(rows, ops.transpose(narrow)), "float32") + weighted,
@@ -288,12 +287,12 @@ class VocabularySoftmax(keras.layers.Dense):
             ops.cast(ops.reshape(hidden, (-1, hidden.shape[-1])), "float32"),
             ops.reshape(index, (-1,)),
         )
-        columns = ops.cast(take(turned, index), "float32")
-        own = ops.sum(rows * columns, axis=-1) + ops.cast(take(bias, index), "float32")
+        columns = ops.cast(ops.take(turned, index, axis=0), "float32")
+        own = ops.sum(rows * columns, axis=-1) + ops.cast(ops.take(bias, index), "float32")
         own = ops.reshape(own, ops.shape(targets))
         is_candidate = ops.segment_sum(ops.ones_like(words), words, num_segments=self.units)
         left_out = ops.logical_and(
-            known, ops.reshape(take(is_candidate, index), ops.shape(targets)) == 0
+            known, ops.reshape(ops.take(is_candidate, index), ops.shape(targets)) == 0
         )
         normaliser = ops.where(left_out, log_add(normaliser, own), normaliser)
         return ops.where(known, own, LOG_ZERO), normaliser

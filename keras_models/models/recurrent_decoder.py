@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_models.decoding.actions import first_tokens
 from keras_models.layers.activations import maxout
-from keras_models.layers.gathering import take, take_along
+from keras_models.layers.gathering import take_along
 from keras_models.layers.loop_kernel import LoopKernel
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, rowwise
 from keras_models.layers.recurrent import FeedbackCell
@@ -19,8 +19,7 @@ DECODERS = ("luong", "bahdanau")
 class RecurrentDecoder(Seq2Seq):
     """Base of the bodies whose decoder is recurrent; a subclass adds an encoder.
 
-    Its constructor calls `make_decoder`, then `build_decoder`; `encode` makes its carry by
-    `first_carry`.
+    Its constructor calls `make_decoder`, then `build_decoder`; its `encode` calls `first_carry`.
     """
 
     recurrent_dropout = 0.0
@@ -389,7 +388,7 @@ class RecurrentDecoder(Seq2Seq):
         words = self.feed_ids(actions, memory)
         embedded = self.embed_target(words)
         if "projections" in memory:
-            projected = take(memory["projections"], words)
+            projected = ops.take(memory["projections"], words, axis=0)
         else:
             projected = self.project_words(embedded)
         carry = self._advance(projected, actions, carry, memory)

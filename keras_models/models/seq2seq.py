@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_models.decoding.constraints import UNKNOWN_ID
 from keras_models.heads.registry import make_head
-from keras_models.layers.gathering import take, take_along
+from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import first_places
 from keras_models.layers.shortlist import find
 from keras_models.models.body_arguments import checked
@@ -240,8 +240,8 @@ class Seq2Seq(TargetScoring):
             memory["places"] = first_places(memory["extended_ids"])
         if self.head.needs_lexicon:
             rows = ops.cast(inputs["source_lexicon_rows"], "int32")
-            memory["lexicon_ids"] = take(self.lexicon_ids, rows)
-            memory["lexicon_probabilities"] = take(self.lexicon_probabilities, rows)
+            memory["lexicon_ids"] = ops.take(self.lexicon_ids, rows, axis=0)
+            memory["lexicon_probabilities"] = ops.take(self.lexicon_probabilities, rows, axis=0)
         if "source_feed_ids" in inputs:
             memory["feed_ids"] = ops.cast(inputs["source_feed_ids"], "int32")
         return memory

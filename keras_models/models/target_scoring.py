@@ -5,7 +5,6 @@ from keras import ops
 
 from keras_models import alignment, losses
 from keras_models.heads.copy_head import LABEL_FEATURES
-from keras_models.layers.gathering import take
 from keras_models.layers.vocabulary import softmax_candidates
 from keras_models.models.word_vectors import WordVectors
 
@@ -139,8 +138,8 @@ class TargetScoring(WordVectors):
             rows = ops.cast(inputs["source_lexicon_rows"], "int32")
             translations = alignment.translation_probabilities(
                 targets,
-                take(self.lexicon_ids, rows),
-                take(self.lexicon_probabilities, rows),
+                ops.take(self.lexicon_ids, rows, axis=0),
+                ops.take(self.lexicon_probabilities, rows, axis=0),
             )
         teacher = alignment.teacher_alignment(
             targets, memory["extended_ids"], memory["mask"], translations

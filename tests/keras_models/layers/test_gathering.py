@@ -2,19 +2,10 @@
 
 import hypothesis
 import numpy as np
-import pytest
 from hypothesis import strategies
 from keras import ops
 
-from keras_models.layers.gathering import take, take_along
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_take(axis):
-    tensor = np.random.default_rng(0).normal(size=(3, 4, 5))
-    index = np.array([[2, 0], [1, 1], [0, 2]])
-    found = take(ops.convert_to_tensor(tensor), ops.convert_to_tensor(index), axis=axis)
-    np.testing.assert_array_equal(ops.convert_to_numpy(found), np.take(tensor, index, axis=axis))
+from keras_models.layers.gathering import take_along
 
 
 @hypothesis.given(

@@ -17,12 +17,14 @@ from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
 def _fold(tensor):
     """`[batch, beam, ...]` to `[batch * beam, ...]`."""
-    return ops.reshape(tensor, (-1, *ops.shape(tensor)[2:]))
+    batch, beam, *rest = ops.shape(tensor)
+    return ops.reshape(tensor, (batch * beam, *rest))
 
 
 def _unfold(tensor, beam):
     """`[batch * beam, ...]` to `[batch, beam, ...]`."""
-    return ops.reshape(tensor, (-1, beam, *ops.shape(tensor)[1:]))
+    rows, *rest = ops.shape(tensor)
+    return ops.reshape(tensor, (rows // beam, beam, *rest))
 
 
 def _write(history, index, values):

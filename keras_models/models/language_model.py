@@ -271,7 +271,7 @@ def _state_after(before, sequence, lengths):
     if len(getattr(lengths, "shape", ())) == 0:
         return sequence[:, lengths - 1]
     states = ops.concatenate([ops.cast(before, sequence.dtype)[:, None], sequence], axis=1)
-    return take_along(states, ops.expand_dims(ops.cast(lengths, "int32"), -1))[:, 0]
+    return take_along(states, ops.expand_dims(lengths, -1))[:, 0]
 
 
 def _widened(log_probs, vocabulary_size, size):

@@ -314,7 +314,7 @@ class RecurrentDecoder(Seq2Seq):
         def step(carry, projected):
             tokens = None
             if fed is not None:
-                tokens = take_along(fed, ops.cast(carry["time"], "int32"))[:, 0]
+                tokens = take_along(fed, carry["time"])[:, 0]
                 carry = dict(carry, time=carry["time"] + 1)
             carry = self._advance(projected, tokens, carry, memory, kernels)
             return carry, carry

@@ -18,9 +18,7 @@ MODULES = frozenset(
     {
         "tfx.v1.extensions.google_cloud_ai_platform",
         "kubernetes.dynamic",
-        "nltk",
         "rouge_score.rouge_scorer",
-        "rouge_score.tokenizers",
     }
 )
 # Python looks for many such names in every module, for instance to find the file of an object.

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from serving import text_protos
+from serving.bucket_folder import is_address
 from serving.errors import ServeError
 from serving.version_folders import check_local
 
@@ -99,8 +100,9 @@ def configs_of(
                 "tensorflow."
             )
         base_path = one.base_path.removeprefix("file://")
-        check_local(base_path)
-        if not os.path.isabs(base_path):
+        if not is_address(base_path):
+            check_local(base_path)
+        if not is_address(base_path) and not os.path.isabs(base_path):
             if folder is None:
                 raise ServeError(
                     f"The base_path of the model {one.name} must be absolute; got "

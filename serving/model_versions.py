@@ -13,11 +13,18 @@ import grpc
 
 from serving import memory
 from serving.batching import Batching
+from serving.bucket_folder import BucketFolder, is_address
 from serving.errors import RequestRefused, ServeError, invalid
 from serving.human_sentence import human_sentence
 from serving.model_config import LATEST_VERSION, VersionPolicy
-from serving.servable import MODEL_FILE, Servable
-from serving.version_folders import Fingerprint, fingerprint_of, numbered_folders
+from serving.servable import Servable
+from serving.version_folders import (
+    MODEL_FILE,
+    Fingerprint,
+    check_holds_a_model,
+    fingerprint_of,
+    numbered_folders,
+)
 from serving.warm_up import WarmUp, WarmUpsBehind
 
 logger = logging.getLogger(__name__)
@@ -60,7 +67,7 @@ class ModelVersions:
 
     Args:
         name: the model's name, for messages.
-        base: the folder that holds the version folders.
+        base: the folder that holds the version folders, or its address in a bucket.
         policy: the `VersionPolicy`; by default the latest version is served.
         labels: label to version.
         batching: see `Servable`.
@@ -82,7 +89,9 @@ class ModelVersions:
         warms_up: bool = True,
     ) -> None:
         self.name = name
-        self.base = pathlib.Path(base)
+        self.base_path = os.fspath(base)
+        self._bucket = BucketFolder(self.base_path) if is_address(base) else None
+        self.base = self._bucket.folder if self._bucket else pathlib.Path(base)
         self.policy = policy
         self.labels = dict(labels or {})
         self._batching = batching
@@ -94,24 +103,12 @@ class ModelVersions:
         # The versions that answer.
         self._loaded: dict[int, _Loaded] = {}
         self._states: dict[int, VersionState] = {}
-        # Fingerprints of files that could not be loaded.
+        # Fingerprints of files: of those that could not be loaded, and at the last poll.
         self._failed: dict[int, Fingerprint] = {}
-        self._behind = WarmUpsBehind()
-        # At the last poll.
         self._seen: dict[int, Fingerprint] = {}
-        if not self.base.is_dir():
-            raise ServeError(f"The model folder {self.base} does not exist.")
-        versions = self._versions_on_disk()
-        if not versions:
-            raise ServeError(
-                f"The model folder {self.base} has no version: it must hold folders named by "
-                "numbers, such as 1."
-            )
-        if not any((path / MODEL_FILE).is_file() for path in versions.values()):
-            raise ServeError(
-                f"The model folder {self.base} has no SavedModel: there is no {MODEL_FILE} in "
-                f"{', '.join(path.name for path in versions.values())}."
-            )
+        self._behind = WarmUpsBehind()
+        self._bring()
+        check_holds_a_model(self.base_path, self.base, self._versions_on_disk())
         for version, _ in self._candidates()[: self.policy.latest]:
             self._set_state(version, "START")
 
@@ -178,6 +175,8 @@ class ModelVersions:
         """
         with self._changing:
             self._load_missing(answers_early=True)
+            while not self._has_enough(self._allowed()) and self._bring():
+                self._load_missing(answers_early=True)
             if not self._loaded:
                 errors = "; ".join(
                     f"version {state.version}: {state.error or 'its folder is gone'}"
@@ -196,6 +195,7 @@ class ModelVersions:
         with self._changing:
             before, self.policy = self.policy, policy
             try:
+                self._bring()
                 self._load_missing()
                 self._check(labels)
             except BaseException:
@@ -208,6 +208,8 @@ class ModelVersions:
     def poll(self) -> None:
         """Checks the folder once: loads new versions, retires those that the policy drops."""
         with self._changing:
+            if self._bucket:
+                self._bucket.look(self.policy.allows, self._needed())
             seen, self._seen = self._seen, {}
             chosen: list[int] = []
             for version, path in self._candidates():
@@ -231,6 +233,17 @@ class ModelVersions:
         """Ends every version after its last request; none answers any more."""
         with self._changing:
             self._retire(list(self._loaded))
+            if self._bucket:
+                self._bucket.close()
+
+    def _bring(self) -> bool:
+        """Copies what the policy asks for from a bucket; returns whether there was any."""
+        bucket = self._bucket
+        return bucket is not None and bucket.bring_first(self.policy.allows, self._needed())
+
+    def _needed(self) -> int | None:
+        """Returns how many of the latest versions may have to answer; None for all."""
+        return None if self.policy.latest is None else self.policy.latest + len(self._failed)
 
     def _has_enough(self, versions: Sequence[int]) -> bool:
         return self.policy.latest is not None and len(versions) >= self.policy.latest

@@ -11,11 +11,11 @@ import grpc
 from tensorflow_serving.apis import model_pb2
 
 from serving.batching import Batching
+from serving.bucket_folder import is_address
 from serving.errors import RequestRefused, ServeError, invalid
 from serving.model_config import LATEST_VERSION, ModelConfig, VersionPolicy
 from serving.model_versions import ModelVersions
-from serving.servable import MODEL_FILE
-from serving.version_folders import check_local
+from serving.version_folders import MODEL_FILE, check_local
 
 Path = str | os.PathLike[str]
 
@@ -37,7 +37,7 @@ def configs_of_folders(
     """
     if not isinstance(models, Mapping):
         base, _ = _split_version(models)
-        models = {name or base.name: models}
+        models = {name or os.path.basename(base): models}
     elif not models:
         raise ServeError("There is no model to serve.")
     configs = []
@@ -48,23 +48,28 @@ def configs_of_folders(
             if version is None
             else VersionPolicy(latest=None, specific=frozenset([version]))
         )
-        configs.append(ModelConfig(key, str(base), policy))
+        configs.append(ModelConfig(key, base, policy))
     return configs
 
 
-def _split_version(path: Path) -> tuple[pathlib.Path, int | None]:
+def _split_version(path: Path) -> tuple[str, int | None]:
     """Returns the model folder, and the version if `path` is the folder of one."""
+    if is_address(path):
+        address = os.fspath(path).rstrip("/")
+        base, _, name = address.rpartition("/")
+        # A model is not named by a number.
+        return (base, int(name)) if name.isascii() and name.isdecimal() else (address, None)
     check_local(path)
     # Made absolute, `models/demo/.` has a name, too.
     folder = pathlib.Path(os.path.abspath(path))
     if not (folder / MODEL_FILE).is_file():
-        return folder, None
+        return str(folder), None
     if not (folder.name.isascii() and folder.name.isdecimal()):
         raise ServeError(
             f"The folder {folder} holds a SavedModel but is not named by a version number; move "
             f"it to {folder}/1."
         )
-    return folder.parent, int(folder.name)
+    return str(folder.parent), int(folder.name)
 
 
 class Registry:
@@ -142,7 +147,9 @@ class Registry:
             models = {}
             for config in configs:
                 known = self.models.get(config.name)
-                if known is not None and known.base == pathlib.Path(config.base_path):
+                if known is not None and pathlib.Path(known.base_path) == pathlib.Path(
+                    config.base_path
+                ):
                     undo.callback(known.configure, known.policy, known.labels)
                     known.configure(config.policy, config.labels)
                     models[config.name] = known

@@ -26,12 +26,12 @@ from serving.errors import RequestRefused, invalid
 from serving.human_sentence import human_sentence
 from serving.limits import Limits
 from serving.tensor_protos import decode, encode
+from serving.version_folders import MODEL_FILE
 
 # Exported models use them.
 lean_tensorflow.register_text_operations()
 
 DEFAULT_SIGNATURE = "serving_default"
-MODEL_FILE = "saved_model.pb"
 FACTS_FILE = os.path.join("assets.extra", "verbatim.json")
 # TensorFlow's error codes for a bad request, to gRPC's.
 _CODES = {

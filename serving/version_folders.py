@@ -4,24 +4,27 @@ import contextlib
 import os
 import pathlib
 import re
+from collections.abc import Mapping
 
 from serving.errors import ServeError
 
-_MAX_VERSION = 2**63 - 1
+#: What makes a folder a SavedModel.
+MODEL_FILE = "saved_model.pb"
+MAX_VERSION = 2**63 - 1
 #: Names, sizes and times of files.
 Fingerprint = tuple[tuple[str, int, int], ...]
 
 
 def check_local(base: str | os.PathLike[str]) -> None:
-    """Refuses an address, such as `gs://bucket/models/NAME`.
+    """Refuses an address, such as `s3://bucket/models/NAME`.
 
     Raises:
         ServeError: it is one.
     """
     if "://" in os.fspath(base):
         raise ServeError(
-            f"{os.fspath(base)} is an address, but this server reads folders of this machine: copy "
-            "the model here, mount the bucket, or let TensorFlow Serving read it."
+            f"{os.fspath(base)} cannot be read: this server reads folders and gs:// addresses; "
+            "copy the model here, or mount the bucket."
         )
 
 
@@ -32,8 +35,35 @@ def numbered_folders(base: pathlib.Path) -> dict[int, pathlib.Path]:
     except OSError:
         return {}
     return {
-        int(path.name): path for path in entries if path.is_dir() and int(path.name) <= _MAX_VERSION
+        int(path.name): path for path in entries if path.is_dir() and int(path.name) <= MAX_VERSION
     }
+
+
+def check_holds_a_model(
+    named: str, base: pathlib.Path, versions: Mapping[int, pathlib.Path]
+) -> None:
+    """Refuses a model folder without a version that is a SavedModel.
+
+    Args:
+        named: the folder as the user named it.
+        base: where it is on this machine.
+        versions: number to folder of its versions.
+
+    Raises:
+        ServeError: it does not exist, or has none; one sentence.
+    """
+    if not base.is_dir():
+        raise ServeError(f"The model folder {named} does not exist.")
+    if not versions:
+        raise ServeError(
+            f"The model folder {named} has no version: it must hold folders named by numbers, such "
+            f"as 1, with a {MODEL_FILE}."
+        )
+    if not any((path / MODEL_FILE).is_file() for path in versions.values()):
+        raise ServeError(
+            f"The model folder {named} has no SavedModel: there is no {MODEL_FILE} in "
+            f"{', '.join(path.name for path in versions.values())}."
+        )
 
 
 def fingerprint_of(path: pathlib.Path) -> Fingerprint:

@@ -45,6 +45,8 @@ class Processes:
         """Takes the folder of the logs."""
         self.folder = folder
         self.by_name: dict[str, subprocess.Popen[bytes]] = {}
+        #: Where each listens that was waited for, by name.
+        self.ports: dict[str, int] = {}
         self._commands: dict[str, tuple[Sequence[str], dict[str, str]]] = {}
         self._closed = False
         folder.mkdir(parents=True, exist_ok=True)
@@ -80,6 +82,7 @@ class Processes:
         Raises:
             RuntimeError: it ended, or does not listen in time.
         """
+        self.ports[name] = port
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             if self.by_name[name].poll() is not None:

@@ -1,28 +1,37 @@
-"""Kills processes of an engine while a run ingests, and compares what the run writes in the end.
+"""Kills processes of an engine in the middle of components, and compares what a run writes.
 
-The engine tries again, or the run ends with a sentence and the same command is given again. The
-examples and the rejects must be those of a run in memory, nothing twice.
+The engine tries again, or the run ends with a sentence and the same command is given again. What
+the component writes must be that of a run in memory, nothing twice. A run is brought to each
+component in memory first; each fault goes on from there.
 
-python -m tests.engines.faults [--engine flink] [--fault workers] [--pairs 20000] [--keep FOLDER]
+python -m tests.engines.faults [--engine flink] [--component TextTransform] [--fault "job server"]
 """
 
 import argparse
 import os
 import pathlib
 import re
+import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
-from tests.engines import artifacts, batch_on_engines, clusters, runs
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow
+from tests.engines import batch_on_engines, clusters, runs
+from tests.engines.one_component import EVALUATOR, INGESTION, TRANSFORM, UntilDone
 
-COMPONENT = "ParallelTextExampleGen"
+COMPONENTS = (INGESTION, TRANSFORM, EVALUATOR)
+SETTINGS = (*runs.SETTINGS, "training.max_updates=20")
 # How often the command is given.
 _ATTEMPTS = 3
-# In seconds: for ingestion with all its tries, and until a machine is there again.
-_PATIENCE, _BACK = 1200.0, 3.0
+# In seconds: until a machine is there again.
+_BACK = 3.0
+
+#: What is to be done before the command is given again.
+Repair = Callable[[], None]
 
 
 def write_pairs(path: pathlib.Path, count: int) -> None:
@@ -31,46 +40,54 @@ def write_pairs(path: pathlib.Path, count: int) -> None:
     path.write_text("\n".join(["source\ttarget", *rows, *rows[::100]]) + "\n", "utf-8")
 
 
-def kill_python(processes: clusters.Processes) -> Callable[[], None]:
+def nothing() -> None:
+    """Does nothing."""
+
+
+def kill_python(processes: clusters.Processes) -> Repair:
     """Kills the youngest Python worker."""
     os.kill(batch_on_engines.working(processes)[-1], signal.SIGKILL)
-    return lambda: None
+    return nothing
 
 
-def kill_machine(name: str) -> Callable[[clusters.Processes], Callable[[], None]]:
-    """Returns what kills a process and all that it has started."""
+def kill_machine(name: str) -> Callable[[clusters.Processes], Repair]:
+    """Returns what kills a process and all that it has started, and starts it again."""
 
-    def kill(processes: clusters.Processes) -> Callable[[], None]:
+    def kill(processes: clusters.Processes) -> Repair:
         processes.stop(name, signal.SIGKILL)
         time.sleep(_BACK)
         processes.start_again(name)
-        return lambda: None
+        return nothing
 
     return kill
 
 
-def kill_executor(processes: clusters.Processes) -> Callable[[], None]:
+def kill_executor(processes: clusters.Processes) -> Repair:
     """Kills an executor of Spark, which its Worker starts again."""
-    children = list(clusters.children_of(processes.by_name["worker-1"].pid))
-    os.kill(children[-1], signal.SIGKILL)
-    return lambda: None
+    os.kill(list(clusters.children_of(processes.by_name["worker-1"].pid))[-1], signal.SIGKILL)
+    return nothing
 
 
-def kill_job_server(processes: clusters.Processes) -> Callable[[], None]:
+def kill_job_server(processes: clusters.Processes) -> Repair:
     """Kills the job server; what is returned starts it again."""
     processes.stop("job-server", signal.SIGKILL)
-    return lambda: processes.start_again("job-server")
+
+    def start_again() -> None:
+        processes.start_again("job-server")
+        processes.wait_for("job-server", processes.ports["job-server"])
+
+    return start_again
 
 
-#: What is killed, by engine and name; each returns what is to be done before the next try.
-FAULTS: dict[str, dict[str, Callable[[clusters.Processes], Callable[[], None]]]] = {
+#: What is killed, by engine and name.
+FAULTS: dict[str, dict[str, Callable[[clusters.Processes], Repair]]] = {
     "flink": {
-        "python worker": kill_python,
+        "Python worker": kill_python,
         "TaskManager": kill_machine("taskmanager-1"),
         "job server": kill_job_server,
     },
     "spark": {
-        "python worker": kill_python,
+        "Python worker": kill_python,
         "executor": kill_executor,
         "Worker": kill_machine("worker-1"),
         "job server": kill_job_server,
@@ -78,88 +95,46 @@ FAULTS: dict[str, dict[str, Callable[[clusters.Processes], Callable[[], None]]]]
 }
 
 
-class Ingestion:
-    """A run that is ended when it has ingested."""
+class Prepared:
+    """A run that has come to each of some components, to go on from, and what they write."""
 
     def __init__(
-        self, folder: pathlib.Path, data: pathlib.Path, processes: clusters.Processes
+        self, components: Sequence[str], folder: pathlib.Path, processes: clusters.Processes
     ) -> None:
-        """Takes the run's folder, the pairs, and those to which the run's process is added."""
-        self.folder = folder
-        self._data = data
-        self._processes = processes
+        """Takes the components, a folder that holds `pairs.tsv`, and processes."""
+        self.expected: dict[str, dict[str, str]] = {}
+        self._folder, self._processes = folder, processes
+        # Its metadata name places, so a run goes on in the folder where it began.
+        self._place = folder / "run"
+        for component in components:
+            run = self._run(component)
+            run.start()
+            run.wait_until(run.is_running, run.has_ended)
+            run.stop()
+            shutil.copytree(self._place, folder / component)
+            run.start()
+            run.finish()
+            self.expected[component] = run.written()
+            print(f"{component}, in memory: {len(self.expected[component])} files", flush=True)
 
-    def start(self, *options: str) -> None:
-        """Starts it; it goes on where it has stopped."""
-        (self.folder / "run.log").unlink(missing_ok=True)
-        runs.start(self._processes, self.folder.name, self._data, self.folder, *options)
+    def run_at(self, component: str) -> UntilDone:
+        """Returns the run at the beginning of a component."""
+        shutil.rmtree(self._place)
+        shutil.copytree(self._folder / component, self._place)
+        return self._run(component)
 
-    def is_writing(self) -> bool:
-        """Returns whether examples are being written, and none of them is finished."""
-        splits = (self.folder / "pipeline" / COMPONENT).glob("examples/*/Split-*")
-        begun = [path for folder in splits for path in folder.glob("beam-temp-*/*")]
-        return bool(begun)
-
-    def has_ended(self) -> bool:
-        """Returns whether the process has ended."""
-        return self._processes.by_name[self.folder.name].poll() is not None
-
-    def has_ingested(self) -> bool:
-        """Returns whether the component has ended well."""
-        log = self.folder / "run.log"
-        return log.is_file() and f"Component {COMPONENT} is finished" in log.read_text()
-
-    def wait_until(self, *conditions: Callable[[], bool]) -> None:
-        """Waits until one of some conditions is true.
-
-        Raises:
-            RuntimeError: none is, in time.
-        """
-        end = time.monotonic() + _PATIENCE
-        while not any(condition() for condition in conditions):
-            if time.monotonic() > end:
-                raise RuntimeError(f"{self.folder.name}: nothing has happened for {_PATIENCE} s.")
-            time.sleep(0.02)
-
-    def stop(self) -> None:
-        """Ends it."""
-        self._processes.stop(self.folder.name, signal.SIGKILL)
-
-    def last_line(self) -> str:
-        """Returns what it said last."""
-        lines = self._processes.log_of(self.folder.name).strip().splitlines()
-        return lines[-1] if lines else ""
-
-    def written(self) -> dict[str, str]:
-        """Returns digests of what was ingested."""
-        found = artifacts.of_components(self.folder / "pipeline")
-        return {key: value for key, value in found.items() if key.startswith(COMPONENT)}
+    def _run(self, component: str) -> UntilDone:
+        where = (self._place, self._folder / "pairs.tsv", self._processes)
+        return UntilDone(component, *where, settings=SETTINGS)
 
 
-def ingest_in_memory(
-    folder: pathlib.Path, data: pathlib.Path, processes: clusters.Processes
-) -> dict[str, str]:
-    """Returns what a run in memory writes.
-
-    Raises:
-        RuntimeError: it failed.
-    """
-    run = Ingestion(folder, data, processes)
-    run.start()
-    run.wait_until(run.has_ingested, run.has_ended)
-    if not run.has_ingested():
-        raise RuntimeError(run.last_line())
-    run.stop()
-    return run.written()
-
-
-def ingest_with_fault(
-    run: Ingestion,
+def run_with_fault(
+    run: UntilDone,
     options: list[str],
     cluster: clusters.Processes,
-    fault: Callable[[clusters.Processes], Callable[[], None]],
+    fault: Callable[[clusters.Processes], Repair],
 ) -> tuple[int, str]:
-    """Ingests, and kills something while examples are written.
+    """Runs a component, and kills something in the middle.
 
     Returns:
         How often the command was given, and what the run said when it failed, or nothing.
@@ -167,27 +142,31 @@ def ingest_with_fault(
     Raises:
         RuntimeError: nothing could be killed in the middle, or every try failed.
     """
+
+    def is_in_the_middle() -> bool:
+        if run.component != EVALUATOR:
+            return run.is_writing()
+        # It writes at its end only.
+        return run.is_running() and bool(batch_on_engines.working(cluster))
+
+    # What the try in memory has left is none of this one's.
     run.start(*options)
-    run.wait_until(run.is_writing, run.has_ingested, run.has_ended)
-    if not run.is_writing():
+    run.wait_until(run.is_running, run.has_ended)
+    run.wait_until(is_in_the_middle, run.is_done, run.has_ended)
+    if run.is_done() or run.has_ended():
         raise RuntimeError(f"There was nothing to kill in the middle: {run.last_line()}")
-    repair = fault(cluster)
-    said = ""
+    repair, said = fault(cluster), ""
     for attempt in range(1, _ATTEMPTS + 1):
-        run.wait_until(run.has_ingested, run.has_ended)
-        if run.has_ingested():
-            run.stop()
-            return attempt, said
-        said = said or run.last_line()
+        run.wait_until(run.is_done, run.has_ended)
+        done, last = run.is_done(), run.last_line()
         run.stop()
+        if done:
+            return attempt, said
+        said = said or last
         repair()
-        repair = _nothing
+        repair = nothing
         run.start(*options)
     raise RuntimeError(said)
-
-
-def _nothing() -> None:
-    """Does nothing."""
 
 
 def is_a_sentence(said: str) -> bool:
@@ -195,49 +174,77 @@ def is_a_sentence(said: str) -> bool:
     return bool(re.search(r"[A-Z].* .*\.$", said)) and "Traceback" not in said
 
 
+def outcome(attempts: int, said: str) -> str:
+    """Returns in words what happened."""
+    if not said:
+        return "the engine tried again"
+    return f"the run ended with a sentence; the command was given {attempts} times"
+
+
+def try_faults(
+    engine_name: str, faults: Sequence[str], prepared: Prepared, folder: pathlib.Path
+) -> Iterator[tuple[MeasuredRow, bool]]:
+    """Yields a row for each fault in each component, and whether all was as it should be.
+
+    Raises:
+        RuntimeError: a run failed for good, or nothing could be killed.
+    """
+    with clusters.CLUSTERS[engine_name](folder / f"{engine_name}-cluster") as (engine, cluster):
+        for component, expected in prepared.expected.items():
+            for name in faults:
+                run = prepared.run_at(component)
+                fault = FAULTS[engine_name][name]
+                attempts, said = run_with_fault(run, runs.on(engine), cluster, fault)
+                found = run.written()
+                differ = [key for key in expected | found if expected.get(key) != found.get(key)]
+                happened = outcome(attempts, said)
+                words = f"{engine_name}, {component}, {name} killed: {happened}; {said}"
+                print(f"{words} differ: {differ or 'none'}", flush=True)
+                labels = {"component": component, "engine": engine_name.capitalize()}
+                labels |= {"killed": name, "happened": happened}
+                same = len(expected) - len(differ)
+                figures = {"same": measuring.one(same), "differ": measuring.one(len(differ))}
+                right = not differ and (not said or is_a_sentence(said))
+                yield MeasuredRow(labels, figures), right
+
+
 def main() -> int:
     """Runs it; returns 1 if anything is not as it should be."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", choices=FAULTS, action="append")
+    parser.add_argument("--component", choices=COMPONENTS, action="append")
     parser.add_argument("--fault", action="append", help="what is killed, such as `job server`")
     parser.add_argument("--pairs", type=int, default=20_000)
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for all that is written")
+    measuring.add_argument(parser)
     options = parser.parse_args()
+    machine = measuring.machine()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    failed = False
+    rows: list[MeasuredRow] = []
+    right = True
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.keep or pathlib.Path(temporary)
+        folder = (options.keep or pathlib.Path(temporary)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        data = folder / "pairs.tsv"
-        write_pairs(data, options.pairs)
+        write_pairs(folder / "pairs.tsv", options.pairs)
         processes = clusters.Processes(folder / "logs")
         try:
-            expected = ingest_in_memory(folder / "memory", data, processes)
-            for engine_name in options.engine or FAULTS:
-                with clusters.CLUSTERS[engine_name](folder / f"{engine_name}-cluster") as started:
-                    engine, cluster = started
-                    for name, fault in FAULTS[engine_name].items():
-                        if options.fault and name not in options.fault:
-                            continue
-                        place = folder / f"{engine_name}-{name.replace(' ', '-')}"
-                        run = Ingestion(place, data, processes)
-                        attempts, said = ingest_with_fault(run, runs.on(engine), cluster, fault)
-                        found = run.written()
-                        differ = sorted(
-                            key for key in expected | found if expected.get(key) != found.get(key)
-                        )
-                        print(
-                            f"{engine_name}, {name} killed: commands given {attempts}; differ: "
-                            f"{differ or 'none'}; {said or 'the engine tried again'}",
-                            flush=True,
-                        )
-                        failed = failed or bool(differ) or bool(said and not is_a_sentence(said))
+            prepared = Prepared(options.component or COMPONENTS, folder, processes)
+            for engine in options.engine or FAULTS:
+                faults = [
+                    name for name in FAULTS[engine] if not options.fault or name in options.fault
+                ]
+                for one, good in try_faults(engine, faults, prepared, folder):
+                    rows.append(one)
+                    right = right and good
         except RuntimeError as error:
             print(f"faults: {error}", flush=True)
-            failed = True
+            right = False
         finally:
             processes.stop_all()
-    return int(failed)
+    if right:
+        packages = ("tfx", "apache-beam", "tensorflow")
+        measuring.write(options.record, measuring.table_of(rows, 1, machine, packages))
+    return int(not right)
 
 
 if __name__ == "__main__":

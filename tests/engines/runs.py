@@ -4,6 +4,7 @@ import json
 import pathlib
 import sys
 import time
+from collections.abc import Sequence
 
 from pipeline.runners.engine import Engine
 from tests.end_to_end.conftest import OVERRIDES, made_pairs
@@ -43,6 +44,8 @@ def start(
     data: pathlib.Path,
     output: pathlib.Path,
     *options: str,
+    recipe: str = RECIPE,
+    settings: Sequence[str] = SETTINGS,
 ) -> None:
     """Starts a run; what it prints is in its log.
 
@@ -52,9 +55,11 @@ def start(
         data: the pairs.
         output: the run's folder.
         options: more of them.
+        recipe: its name.
+        settings: what is set in it.
     """
-    settings = [word for setting in SETTINGS for word in ("--set", setting)]
-    command = [sys.executable, "-m", "pipeline.commands.main", "run", RECIPE, *settings]
+    words = [word for setting in settings for word in ("--set", setting)]
+    command = [sys.executable, "-m", "pipeline.commands.main", "run", recipe, *words]
     where = ["--data", str(data), "--output", str(output)]
     environment = {"PYTHONPATH": str(clusters.ROOT), **clusters.COMPILES_QUICKLY}
     processes.start(name, [*command, *where, *options], **environment)

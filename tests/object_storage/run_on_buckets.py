@@ -152,7 +152,7 @@ def whole_pipeline(
     facts = json.loads(tf.io.gfile.GFile(f"{report}/report/facts.json").read())
     if facts["counts"]["read"] != factor * len(made_pairs()):
         raise StepError(f"{facts['counts']['read']} pairs were read.")
-    _answers(pathlib.Path(folder / "model"), os.path.dirname(pushed[0]))
+    _answers(f"{root}/models/{RECIPE}")
     return counts
 
 
@@ -169,20 +169,17 @@ def leave_behind(tasks: str) -> None:
                 file.write("not a record")
 
 
-def _answers(folder: pathlib.Path, address: str) -> None:
-    """Copies a pushed model from the bucket, and asks it."""
-    import tensorflow as tf
+def _answers(address: str) -> None:
+    """Serves the model folder of the bucket, and asks its model."""
+    from serving import Client
+    from serving.server import ModelServer, ServerSettings
 
-    from serving import Model
-
-    for place, _, names in tf.io.gfile.walk(address):
-        target = folder / "1" / os.path.relpath(place.rstrip("/"), address)
-        target.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            tf.io.gfile.copy(os.path.join(place, name), str(target / name))
-    with Model(str(folder)) as model:
-        if not model.predict("Open the file %(a)s")[0].tokens:
-            raise StepError("The model that was copied from the bucket answers nothing.")
+    with (
+        ModelServer(address, ServerSettings(port=0)) as server,
+        Client(server.address) as client,
+    ):
+        if not client.predict("Open the file %(a)s")[0].tokens:
+            raise StepError("The model that is served from the bucket answers nothing.")
 
 
 def refusals(folder: pathlib.Path) -> None:

@@ -11,11 +11,11 @@ from tests.pipeline.commands.saved_models import save_model
 
 def test_serve_refuses_bad_input(refused, texts):
     model = texts / "model"
-    sentence = "gs://bucket/models/m is an address, but this server reads folders of this machine"
-    assert sentence in refused("serve", "--model", "gs://bucket/models/m", "--port", 0)
+    sentence = "s3://bucket/models/m cannot be read: this server reads folders and gs:// addresses"
+    assert sentence in refused("serve", "--model", "s3://bucket/models/m", "--port", 0)
     config = texts / "bucket.config"
     config.write_text(
-        'model_config_list { config { name: "m" base_path: "gs://bucket/models/m" } }'
+        'model_config_list { config { name: "m" base_path: "s3://bucket/models/m" } }'
     )
     assert sentence in refused("serve", "--config", config, "--port", 0)
     assert "does not exist" in refused("serve", "--model", model, "--port", 0)

@@ -8,7 +8,7 @@ import pytest
 from pipeline.recipes import loading
 from pipeline.reporting import model_card
 from pipeline.tasks import task_of
-from serving import model_versions, servable
+from serving import model_versions, version_folders
 from tests.pipeline.reporting.example_facts import example_facts
 
 RECIPE = loading.load_recipe("localization_en_fr")
@@ -79,7 +79,7 @@ def test_a_language_model_has_a_card_too():
 
 def test_a_server_does_not_take_a_card_for_a_version(facts, tmp_path):
     (tmp_path / "17").mkdir()
-    (tmp_path / "17" / servable.MODEL_FILE).write_bytes(b"")
+    (tmp_path / "17" / version_folders.MODEL_FILE).write_bytes(b"")
     model_card.write_model_card(tmp_path, "17", facts, USE)
     assert list(model_versions.ModelVersions("m", tmp_path)._versions_on_disk()) == [17]
 

@@ -120,7 +120,6 @@ def keep_measured(job: Job) -> None:
     if not measured.rows and not measured.measured:
         raise NoResult("It wrote a result without rows.")
     origin = measured.origin and dataclasses.replace(measured.origin, command=job.shown_command())
-    record.write(
-        dataclasses.replace(measured, name=job.table.name, origin=origin), job.folders.results
-    )
+    write = record.write_by_stack if job.table.by_stack else record.write
+    write(dataclasses.replace(measured, name=job.table.name, origin=origin), job.folders.results)
     part.replace(job.facts)

@@ -125,6 +125,7 @@ class Table:
         command: measures the whole table and writes its result file into `{json}`; `rows` then
             only say what is shown.
         alone: whether nothing else may run meanwhile, because speed is measured.
+        by_stack: whether each stack has a result file of its own, because speed depends on it.
         columns: of a table of speed.
         picture: what is drawn beside the table; None for nothing.
         transposed: whether the table has a row for each metric, and a column for each system.
@@ -145,6 +146,7 @@ class Table:
     rows: tuple[Row, ...] = ()
     command: tuple[str, ...] = ()
     alone: bool = False
+    by_stack: bool = False
     columns: tuple[Column, ...] = ()
     picture: Picture | None = None
     transposed: bool = False
@@ -254,5 +256,7 @@ def check(table: Table, where: str) -> None:
         raise PlanError(f"{where}: there is no kind of picture {table.picture.kind}.")
     if table.against and table.against not in names:
         raise PlanError(f"{where}: there is no row {table.against} to test against.")
+    if table.by_stack and not table.command:
+        raise PlanError(f"{where}: by_stack is for a table that a command measures as a whole.")
     if not table.rows and not table.command:
         raise PlanError(f"{where}: it has neither rows nor a command.")

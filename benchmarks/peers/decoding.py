@@ -330,7 +330,12 @@ def main() -> None:
     batches = tuple(int(batch) for batch in options.batches.split(","))
     body = {"body": options.body, "embedding": Job.hidden} if options.body == "transformer" else {}
     job = Job(threads=options.threads, attention=options.attention, batches=batches, **body)
-    names = options.programs
+    reasons = environments.left_out(
+        {name: PROGRAMS[name].environment for name in options.programs}, options.environments
+    )
+    names = [name for name in options.programs if name not in reasons]
+    if not names:
+        raise SystemExit(" ".join(environments.note(LABELS, reasons)))
     against = next((name for name in names if not name.startswith("ours")), names[0])
     options.output.mkdir(parents=True, exist_ok=True)
     facts, measured_on = machine.describe(), measuring.machine(job.threads)
@@ -368,7 +373,12 @@ def main() -> None:
             for name, texts in outputs.items():
                 path = options.output / f"{name}-{batch}.txt"
                 whole_files.write_text(path, "".join(f"{text}\n" for text in texts))
-    table = measuring.table_of(rows(report["batches"]), options.rounds, measured_on)
+    table = measuring.table_of(
+        rows(report["batches"]),
+        options.rounds,
+        measured_on,
+        notes=environments.note(LABELS, reasons),
+    )
     write(options.output, report, table)
     measuring.write(options.record, table)
 

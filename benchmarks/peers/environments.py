@@ -8,7 +8,7 @@ pinned.
 installed by uv where it is found, else by venv and pip, whose own settings (another index, say one
 with builds of torch for CPUs alone) hold. The registry's torch for Linux brings CUDA along, which
 takes 5 GB of disk and is not used. A peer that does not install is reported with the installer's
-last words, and the others go on.
+last words, and the others go on. Tables then say that it is left out, and why.
 """
 
 import argparse
@@ -16,6 +16,10 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+
+from benchmarks.peers import executable_stacks
+from pipeline.common import whole_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REQUIREMENTS = pathlib.Path(__file__).parent / "requirements"
@@ -43,6 +47,45 @@ def interpreter(peer: str, folder: pathlib.Path = FOLDER) -> pathlib.Path:
             f"--peers {peer}."
         )
     return path
+
+
+def left_out(
+    environments: Mapping[str, str | None], folder: pathlib.Path = FOLDER
+) -> dict[str, str]:
+    """Returns the programs whose peer cannot be had on this system, and why.
+
+    Args:
+        environments: the peer that each program needs; None for this environment.
+        folder: of all environments.
+    """
+    reasons = {}
+    for program, peer in environments.items():
+        path = _failure(peer, folder) if peer else None
+        if path and path.is_file():
+            reasons[program] = path.read_text(encoding="utf-8").strip().splitlines()[-1]
+    return reasons
+
+
+def note(labels: Mapping[str, str], reasons: Mapping[str, str]) -> list[str]:
+    """Returns a sentence for each reason that left programs out of a table.
+
+    Args:
+        labels: what tables call the programs.
+        reasons: what `left_out` returned.
+    """
+    programs: dict[str, list[str]] = {}
+    for program, reason in reasons.items():
+        programs.setdefault(reason, []).append(labels.get(program, program))
+    return [
+        f"Left out, because its installation failed here ({reason.rstrip('.')}): "
+        f"{'; '.join(names)}."
+        for reason, names in programs.items()
+    ]
+
+
+def _failure(peer: str, folder: pathlib.Path) -> pathlib.Path:
+    """Returns the path of the file that says why a peer could not be installed."""
+    return pathlib.Path(folder) / f"{peer}.failed.txt"
 
 
 def find_uv() -> str | None:
@@ -74,18 +117,33 @@ def commands(peer: str, folder: pathlib.Path, uv: str | None) -> list[list[str]]
 
 
 def make(peer: str, folder: pathlib.Path) -> str | None:
-    """Makes one environment; returns None, or what went wrong."""
+    """Makes one environment; returns None, or what went wrong, which `left_out` then finds."""
+    wrong = _install(peer, folder)
+    failure = _failure(peer, folder)
+    failure.unlink(missing_ok=True)
+    if wrong is not None:
+        failure.parent.mkdir(parents=True, exist_ok=True)
+        whole_files.write_text(failure, f"{wrong}\n")
+    return wrong
+
+
+def _install(peer: str, folder: pathlib.Path) -> str | None:
+    for command in commands(peer, folder, find_uv()):
+        if wrong := _run(command):
+            return wrong
+    executable_stacks.clear(folder / peer)
     imports = "; ".join(f"import {module}" for module in PEERS[peer])
-    check = [str(folder / peer / "bin" / "python"), "-c", imports]
-    for command in (*commands(peer, folder, find_uv()), check):
-        try:
-            done = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-            )
-        except OSError as error:
-            return str(error)
-        if done.returncode:
-            return "\n".join(done.stdout.strip().splitlines()[-5:])
+    return _run([str(folder / peer / "bin" / "python"), "-c", imports])
+
+
+def _run(command: list[str]) -> str | None:
+    """Runs a command; returns None, or the last lines of what it said before it failed."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except OSError as error:
+        return str(error)
+    if done.returncode:
+        return "\n".join(done.stdout.strip().splitlines()[-5:]) or f"{command[0]} failed"
     return None
 
 

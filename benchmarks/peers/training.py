@@ -126,7 +126,13 @@ def main() -> None:
     measuring.add_argument(parser)
     options = parser.parse_args()
     job = Job(threads=options.threads, attention=options.attention, updates=options.updates)
-    names = options.programs.split(",")
+    chosen = options.programs.split(",")
+    reasons = environments.left_out(
+        {name: PROGRAMS[name].environment for name in chosen}, options.environments
+    )
+    names = [name for name in chosen if name not in reasons]
+    if not names:
+        raise SystemExit(" ".join(environments.note(LABELS, reasons)))
     against = "opennmt_py" if "opennmt_py" in names else names[-1]
     options.output.mkdir(parents=True, exist_ok=True)
     facts, measured_on = machine.describe(), measuring.machine(job.threads)
@@ -138,7 +144,12 @@ def main() -> None:
     figures = rounds.figure(measured, "target_rate", against, lower_is_better=False)
     pairs, _ = corpus.training_pairs(corpus.read(options.data, "train"), job)
     floor = floor_rate(job, pairs, rates)
-    table = measuring.table_of(rows(figures, measured[-1], floor), options.rounds, measured_on)
+    table = measuring.table_of(
+        rows(figures, measured[-1], floor),
+        options.rounds,
+        measured_on,
+        notes=environments.note(LABELS, reasons),
+    )
     text = ["# Training beside peers", "", machine.sentence(facts, job.threads), ""]
     text += [
         f"Times {against}:",

@@ -59,6 +59,7 @@ def table_of(
     measured_on: Machine,
     packages: Iterable[str] = ("tensorflow", "keras"),
     name: str = "",
+    notes: Iterable[str] = (),
 ) -> TableRecord:
     """Returns the figures of a table that this process measured.
 
@@ -68,12 +69,13 @@ def table_of(
         measured_on: what `machine` returned before.
         packages: whose versions matter.
         name: of the table; a campaign gives it its own.
+        notes: sentences for the reader.
     """
     module = getattr(sys.modules["__main__"], "__spec__", None)
     program = ["python", "-m", module.name] if module else ["python", *sys.argv[:1]]
     command = shlex.join([*program, *sys.argv[1:]])
     origin = provenance.origin(command, measured_on, packages)
-    return TableRecord(name, measured=list(rows), origin=origin, rounds=rounds)
+    return TableRecord(name, measured=list(rows), origin=origin, rounds=rounds, notes=list(notes))
 
 
 def write(path: pathlib.Path | None, table: TableRecord) -> None:

@@ -2,6 +2,9 @@
 
 A table of trained models has a `RowRecord` for each row, with a `RunRecord` for each seed. A table
 of speed has a `MeasuredRow` for each row. A program wrote every one of them.
+
+Speed depends on the stack. A table with `by_stack` has a file for each, such as
+`decoding-tensorflow-2.21.json`, and one stack never overwrites another.
 """
 
 import dataclasses
@@ -15,6 +18,8 @@ from pipeline.common import whole_files
 
 FORMAT = 1
 RESULTS = pathlib.Path(__file__).parents[1] / "results"
+# What a table's stack is named after: the first of these that it used.
+_BACKENDS = ("tensorflow", "jax")
 # A list of numbers, each on a line of its own.
 _NUMBERS = re.compile(r"\[\n\s*([^\[\]{}\"]*?)\n\s*\]")
 
@@ -170,6 +175,7 @@ class TableRecord:
         name: of the table, and of the file.
         rows: trained models.
         measured: rows of a table of speed, which has one `origin` and a number of `rounds`.
+        notes: sentences for the reader, such as which program is left out and why.
     """
 
     name: str
@@ -177,6 +183,7 @@ class TableRecord:
     measured: list[MeasuredRow] = dataclasses.field(default_factory=list)
     origin: Origin | None = None
     rounds: int = 0
+    notes: list[str] = dataclasses.field(default_factory=list)
 
     def row(self, name: str) -> RowRecord | None:
         """Returns the row of a name, or None."""
@@ -197,6 +204,47 @@ def read(name: str, folder: pathlib.Path = RESULTS) -> TableRecord | None:
     """
     path = folder / f"{name}.json"
     return read_file(path) if path.is_file() else None
+
+
+def stack(record: TableRecord) -> tuple[str, tuple[int, ...]] | None:
+    """Returns the stack of a table of speed: its backend and the first two parts of its version.
+
+    None where the table does not say.
+    """
+    versions = record.origin.stack if record.origin else {}
+    for backend in _BACKENDS:
+        if version := re.match(r"(\d+)\.(\d+)", versions.get(backend, "")):
+            return backend, (int(version[1]), int(version[2]))
+    return None
+
+
+def stem_by_stack(record: TableRecord) -> str:
+    """Returns the name of the file of a table with `by_stack`: `decoding-tensorflow-2.21`."""
+    found = stack(record)
+    if found is None:
+        return record.name
+    backend, version = found
+    return f"{record.name}-{backend}-{'.'.join(map(str, version))}"
+
+
+def read_by_stack(name: str, folder: pathlib.Path = RESULTS) -> list[TableRecord]:
+    """Returns the figures of a table on each stack, the newest stack first.
+
+    Raises:
+        RecordError: as `read`.
+    """
+    paths = {path for backend in _BACKENDS for path in folder.glob(f"{name}-{backend}-*.json")}
+    read_ones = [read_file(path) for path in sorted(paths)]
+    if (plain := read(name, folder)) is not None:
+        read_ones.append(plain)
+    return sorted(read_ones, key=lambda one: (stack(one) or ("", ()))[1], reverse=True)
+
+
+def write_by_stack(record: TableRecord, folder: pathlib.Path = RESULTS) -> pathlib.Path:
+    """Writes the figures of a table beside those of other stacks; returns the file's path."""
+    path = folder / f"{stem_by_stack(record)}.json"
+    write_file(record, path)
+    return path
 
 
 def read_file(path: pathlib.Path) -> TableRecord:
@@ -274,4 +322,5 @@ def _table(tree: Mapping[str, Any]) -> TableRecord:
         ],
         origin=None if tree["origin"] is None else origin_of(tree["origin"]),
         rounds=tree["rounds"],
+        notes=tree.get("notes", []),
     )

@@ -1,8 +1,26 @@
 """The table of speed, memory or growth: a row for each program or size."""
 
+from collections.abc import Sequence
+
 from benchmarks.campaign.plan import Column, Table
+from benchmarks.records import record as records
 from benchmarks.records.record import MeasuredRow, TableRecord
 from benchmarks.tables import cells
+
+
+def on_older_stacks(plan: Table, older: Sequence[TableRecord]) -> str:
+    """Returns the tables of other stacks, as Markdown: what the page shows below the newest.
+
+    Args:
+        plan: which columns there are.
+        older: the figures on each, the newest stack first.
+    """
+    parts = []
+    for one in older:
+        backend, version = records.stack(one) or ("", ())
+        named = cells.stack({backend: ".".join(map(str, version))}) if backend else "another stack"
+        parts.append(f"\nThe same on {named}:\n\n{table(plan, one)}")
+    return "".join(parts)
 
 
 def table(plan: Table, record: TableRecord | None) -> str:
@@ -20,8 +38,10 @@ def table(plan: Table, record: TableRecord | None) -> str:
     if record.rounds > 1 and any(column.spread for column in columns):
         rounds += " (smallest to largest)"
     origin = cells.origins([record.origin]) if record.origin else ""
-    figures = f"Figures: `benchmarks/results/{plan.name}.json`."
-    return f"{text}\n{cells.wrapped(f'{rounds}. {origin} {figures}')}"
+    stem = records.stem_by_stack(record) if plan.by_stack else plan.name
+    figures = f"Figures: `benchmarks/results/{stem}.json`."
+    sentences = [f"{rounds}.", *record.notes, origin, figures]
+    return f"{text}\n{cells.wrapped(' '.join(filter(None, sentences)))}"
 
 
 def _all_columns(rows: list[MeasuredRow]) -> tuple[Column, ...]:
@@ -46,7 +66,7 @@ def plain(record: TableRecord) -> str:
     """Returns all columns of a table, for the terminal of who measured it."""
     head, rows = _lines(_all_columns(record.measured), record.measured)
     origin = cells.origins([record.origin]) if record.origin else ""
-    return cells.markdown(head, rows) + "\n" + origin
+    return cells.markdown(head, rows) + "\n" + " ".join(filter(None, [*record.notes, origin]))
 
 
 def _lines(

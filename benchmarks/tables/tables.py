@@ -20,7 +20,8 @@ class Tables:
     Attributes:
         plans: the tables by name.
         campaigns: the name of each table's campaign.
-        records: the figures of the tables that are measured.
+        records: the figures of the tables that are measured, on the newest stack.
+        older: the figures on other stacks, the newest first, of tables with `by_stack`.
         summaries: by name.
 
     Raises:
@@ -42,9 +43,15 @@ class Tables:
                     raise PlanError(f"There are two tables of the name {table.name}.")
                 self.plans[table.name] = table
                 self.campaigns[table.name] = plan.name
-        self.records: dict[str, TableRecord] = {
-            name: found for name in self.plans if (found := record.read(name, results))
-        }
+        self.records: dict[str, TableRecord] = {}
+        self.older: dict[str, list[TableRecord]] = {}
+        for name, table in self.plans.items():
+            if table.by_stack:
+                found = record.read_by_stack(name, results)
+            else:
+                found = [one for one in [record.read(name, results)] if one]
+            if found:
+                self.records[name], *self.older[name] = found
         self.summaries = summaries.load(summary_file)
 
     def markdown(self, name: str) -> str:
@@ -64,6 +71,7 @@ class Tables:
             text = trained.table(plan, found)
         if self.picture(name):
             text += f"\n![{plan.picture.title if plan.picture else name}](pictures/{name}.svg)\n"
+        text += measured.on_older_stacks(plan, self.older.get(name, []))
         return f"{text}\nCommand: `{self.command(name)}`\n"
 
     def picture(self, name: str) -> str | None:

@@ -184,6 +184,10 @@ def test_recipes_become_commands(tmp_path):
         ('[[tables]]\nname = "a"\ncommand = ["{here}"]', "{here} stands for nothing"),
         ('[[tables]]\nname = "a"\ncommand = ["x"]\nagainst = "b"', "no row b"),
         ('[[tables]]\nname = "a"\nrecipe = "geo880"', "neither rows nor a command"),
+        (
+            '[[tables]]\nname = "a"\nrecipe = "r"\nby_stack = true\n[[tables.rows]]\nname = "b"',
+            "by_stack is for a table that a command measures",
+        ),
         ("[[tables]]\nseeds = [1]", "its name is missing"),
         ("[[tables", "not valid TOML"),
     ],
@@ -193,6 +197,27 @@ def test_a_wrong_list_is_one_sentence(tmp_path, capsys, text, said):
     path.write_text(text)
     assert run(tmp_path, str(path)) == 1
     assert said in capsys.readouterr().err
+
+
+def test_a_table_of_speed_is_kept_for_each_stack(tmp_path):
+    machine = record.Machine("Any CPU", 2, 8.0)
+    path = tmp_path / "fast.toml"
+    path.write_text(
+        "[[tables]]\nname = 'fast'\nby_stack = true\n"
+        f"command = ['cp', '{tmp_path}/measured.json', '{{json}}']\n"
+    )
+    for tensorflow in ("2.16.2", "2.21.0"):
+        origin = record.Origin("any", "abc", "2026-11-27", machine, {"tensorflow": tensorflow})
+        rows = [record.MeasuredRow({"program": "ours"}, {"ms": record.Spread(1.0, 1.0, 1.0)})]
+        record.write_file(
+            record.TableRecord("", measured=rows, origin=origin), tmp_path / "measured.json"
+        )
+        # Each stack has a checkout of its own, so a folder of its own for the runs.
+        more = ["--output", str(tmp_path / tensorflow)]
+        assert run(tmp_path, str(path), *more) == 0
+    kept = record.read_by_stack("fast", tmp_path / "results")
+    assert [one.origin.stack["tensorflow"] for one in kept] == ["2.21.0", "2.16.2"]
+    assert {one.name for one in kept} == {"fast"}
 
 
 def test_a_campaign_that_is_not_there(capsys, tmp_path):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from benchmarks.peers import (
     corpus,
     decoding,
-    environments,
     floors,
     lengths,
     machine,
@@ -278,24 +277,6 @@ def test_the_copy_generator_is_moved_to_where_it_is_looked_for():
         "generator.linear_copy.bias": 3,
     }
     assert mended["generator"] == {}
-
-
-@pytest.mark.parametrize("peer", environments.PEERS)
-def test_every_version_of_a_peer_is_pinned(peer):
-    lines = (environments.REQUIREMENTS / f"{peer}.txt").read_text().splitlines()
-    assert lines and all("==" in line for line in lines)
-
-
-def test_a_peer_that_was_not_installed_is_named(tmp_path):
-    with pytest.raises(SystemExit, match="environments --peers opennmt_py"):
-        environments.interpreter("opennmt_py", tmp_path)
-
-
-def test_what_cannot_be_installed_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(environments, "find_uv", lambda: None)
-    failed = types.SimpleNamespace(returncode=1, stdout="no matching distribution\n")
-    monkeypatch.setattr(environments.subprocess, "run", lambda *arguments, **options: failed)
-    assert environments.make("opennmt_py", tmp_path) == "no matching distribution"
 
 
 def test_a_transformer_has_its_own_products():

@@ -47,6 +47,32 @@ def test_records_survive_their_file(tmp_path):
     assert record.read("nothing", tmp_path) is None
 
 
+def on_stack(tensorflow, ms, notes=()):
+    origin = dataclasses.replace(ORIGIN, stack={"python": "3.10", "tensorflow": tensorflow})
+    rows = [MeasuredRow({"program": "ours"}, {"ms": Spread(ms, ms, ms)})]
+    return TableRecord("fast", measured=rows, origin=origin, rounds=1, notes=list(notes))
+
+
+def test_one_stack_does_not_overwrite_another(tmp_path):
+    nine, old, new = on_stack("2.9.1", 3.0), on_stack("2.16.2", 2.0), on_stack("2.21.0", 1.0)
+    for one in (new, nine, old):
+        record.write_by_stack(one, tmp_path)
+    assert record.read_by_stack("fast", tmp_path) == [new, old, nine]
+    # The same stack, measured again, also by a later patch of it.
+    again = on_stack("2.16.3", 5.0, ["A peer is left out."])
+    assert record.write_by_stack(again, tmp_path).name == "fast-tensorflow-2.16.json"
+    assert record.read_by_stack("fast", tmp_path) == [new, again, nine]
+    assert record.read_by_stack("fas", tmp_path) == []
+
+
+def test_a_stack_is_named_after_what_computes():
+    jax = dataclasses.replace(ORIGIN, stack={"python": "3.12", "jax": "0.7.2", "keras": "3.12"})
+    assert record.stem_by_stack(TableRecord("fast", origin=jax)) == "fast-jax-0.7"
+    # Neither is known.
+    assert record.stem_by_stack(TableRecord("fast", origin=ORIGIN)) == "fast"
+    assert record.stem_by_stack(TableRecord("fast")) == "fast"
+
+
 def test_numbers_are_rounded(tmp_path):
     record.write(TableRecord("any", [RowRecord("good", [run_record(value=0.123456789)])]), tmp_path)
     assert "0.123457" in (tmp_path / "any.json").read_text()

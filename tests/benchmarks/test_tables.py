@@ -1,9 +1,11 @@
 """Tables of pages: they are made of the result files, and the committed ones are up to date."""
 
+import dataclasses
+
 import pytest
 
 from benchmarks.campaign import plan as plans
-from benchmarks.campaign.plan import Column, Plan, Row, Table
+from benchmarks.campaign.plan import Column, Picture, Plan, Row, Table
 from benchmarks.records import record
 from benchmarks.records.record import (
     Machine,
@@ -114,8 +116,6 @@ def test_a_row_has_converged_if_all_its_trainings_have(answers, shown):
 
 
 def test_a_transposed_table_has_a_row_for_each_metric(tmp_path):
-    import dataclasses
-
     plan = dataclasses.replace(PLAN, transposed=True, rows=PLAN.rows[:2])
     written = TableRecord("geo", [row("none", 0.5), row("copy", 0.6)])
     head, line = lines_of(tables(tmp_path, written, plan=plan).markdown("geo"))
@@ -136,6 +136,38 @@ def test_a_table_of_speed(tmp_path):
     text = tables(tmp_path, written).markdown("speed")
     assert lines_of(text) == [["what", "ms"], ["ours", "2.0 (1.0 to 3,000.0)"], ["theirs", ""]]
     assert "Median of 3 rounds (smallest to largest)." in text
+
+
+def test_the_newest_stack_comes_first_and_the_older_below_it(tmp_path):
+    for tensorflow, ms in (("2.16.2", 2.0), ("2.21.0", 1.0)):
+        rows = [MeasuredRow({"what": "ours"}, {"ms": Spread(ms, ms, ms)})]
+        stack = {"python": "3", "tensorflow": tensorflow}
+        origin = dataclasses.replace(ORIGIN, stack=stack)
+        record.write_by_stack(
+            TableRecord(
+                "speed", measured=rows, origin=origin, notes=[f"Left out on {tensorflow}."]
+            ),
+            tmp_path,
+        )
+    speed = Table(
+        "speed",
+        command=("x",),
+        by_stack=True,
+        columns=(Column("what"), Column("ms", digits=1)),
+        picture=Picture(figures=("ms",), label="what"),
+    )
+    (tmp_path / "summaries.toml").write_text("")
+    known = Tables([Plan("any", (speed,))], tmp_path, tmp_path / "summaries.toml")
+    text = known.markdown("speed")
+    assert lines_of(text) == [["what", "ms"], ["ours", "1.0"], ["what", "ms"], ["ours", "2.0"]]
+    newest, older = text.split("The same on TensorFlow 2.16:")
+    for part, tensorflow in ((newest, "2.21"), (older, "2.16")):
+        assert f"Left out on {tensorflow}." in part and f"TensorFlow {tensorflow}" in part
+        assert f"`benchmarks/results/speed-tensorflow-{tensorflow}.json`" in part
+        assert "AMD EPYC 7B13, 1 core" in part
+    # The picture is of the newest, and beside it.
+    assert "pictures/speed.svg" in newest and "pictures/speed.svg" not in older
+    assert known.picture("speed") and ">2.00<" not in known.picture("speed")
 
 
 SUMMARY = """
@@ -190,8 +222,11 @@ def test_the_pages_are_up_to_date():
 
 def test_every_result_file_is_of_a_table_and_every_table_is_on_a_page():
     known = Tables(plans.load_all())
-    files = {path.stem for path in record.RESULTS.glob("*.json")}
-    assert files <= set(known.plans), files - set(known.plans)
+    for path in record.RESULTS.glob("*.json"):
+        one = record.read_file(path)
+        assert one.name in known.plans, path
+        by_stack = known.plans[one.name].by_stack
+        assert path.stem == (record.stem_by_stack(one) if by_stack else one.name)
     shown = {
         name for page in pages.pages() for name in pages.tables_of(page.read_text(encoding="utf-8"))
     }

@@ -173,13 +173,16 @@ def decoding_products(job: Job, batch: int, source_length: int) -> list[Product]
 def training_products(
     job: Job, batch: int, source_length: int, target_length: int
 ) -> list[Product]:
-    """Returns the products of one update of a GRU.
+    """Returns the products of one update.
 
-    There are twice as many backward as forward, for the gradients of both factors. Steps that
-    depend on each other have a product of `batch` rows each. The vocabulary's product depends on no
-    other step, so all steps share one.
+    There are twice as many backward as forward, for the gradients of both factors. Steps of a GRU,
+    which depend on each other, have a product of `batch` rows each. The vocabulary's product
+    depends on no other step, so all steps share one; all steps of a Transformer share each.
     """
     forward = encoder_products(job, batch, source_length)
+    if job.body == "transformer":
+        forward += step_products(job, batch, target_length, source_length)
+        return [dataclasses.replace(product, times=3 * product.times) for product in forward]
     for product in step_products(job, batch, 1, source_length):
         if product.name == "vocabulary":
             forward.append(dataclasses.replace(product, rows=batch * target_length))

@@ -55,16 +55,9 @@ def training_options(
         "src_vocab_size": job.vocabulary,
         "tgt_vocab_size": job.vocabulary,
         "save_model": str(folder / "model"),
-        "encoder_type": "brnn",
-        "decoder_type": "rnn",
-        "rnn_type": "GRU",
-        "layers": 1,
+        **_network(job),
         "hidden_size": job.hidden,
         "word_vec_size": job.embedding,
-        "global_attention": ATTENTION[job.attention],
-        "copy_attn": True,
-        # As in our head, the attention that reads is the one that copies.
-        "reuse_copy_attn": True,
         "dropout": [0.2],
         "batch_type": "sents",
         "batch_size": job.training_batch,
@@ -84,6 +77,32 @@ def training_options(
     path = folder / "config.yaml"
     path.write_text(json.dumps(config), encoding="utf-8")
     return ["-config", str(path)]
+
+
+def _network(job: Job) -> dict[str, Any]:
+    """Returns the options of the network's kind."""
+    if job.body == "rnn":
+        return {
+            "encoder_type": "brnn",
+            "decoder_type": "rnn",
+            "rnn_type": "GRU",
+            "layers": 1,
+            "global_attention": ATTENTION[job.attention],
+            "copy_attn": True,
+            # As in our head, the attention that reads is the one that copies.
+            "reuse_copy_attn": True,
+        }
+    return {
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "layers": job.layers,
+        "heads": job.heads,
+        "transformer_ff": job.feed_forward,
+        "attention_dropout": [0.2],
+        "position_encoding": True,
+        "param_init": 0.0,
+        "param_init_glorot": True,
+    }
 
 
 def run_training(options: Sequence[str]) -> None:

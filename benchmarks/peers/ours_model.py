@@ -79,7 +79,10 @@ def recipe(
             "model.decoder_layers": job.layers,
             "model.attention_heads": job.heads,
             "model.feed_forward_size": job.feed_forward,
-            # The baseline is not trained here, but must fit.
+            # Where the peers have it, too.
+            "model.attention_dropout": 0.2,
+            "model.feed_forward_dropout": 0.2,
+            # The baseline is not trained, but must fit.
             "baseline.head": "",
         }
     values |= overrides or {}

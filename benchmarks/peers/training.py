@@ -1,7 +1,10 @@
-"""How fast we train beside OpenNMT-py 3.5.1: the same pairs, sizes and pairs an update.
+"""How fast we train beside peers: the same pairs, sizes and pairs an update.
 
-    python -m benchmarks.peers.training --data PATH --output DIR [--rounds 5] [--updates 40]
-    [--threads 2]
+    python -m benchmarks.peers.training --data PATH --output DIR [--body transformer] [--rounds 5]
+    [--updates 40] [--threads 2]
+
+The recurrent network is compared with OpenNMT-py's; the Transformer, which does not copy, also with
+Hugging Face's Marian in a loop of PyTorch's.
 
 Each turn is a training of its own, in a process of its own: by the Trainer's `run_fn`, and by the
 peer's training script, over the first 64 x UPDATES pairs of small_parallel_enja, three times. Rates
@@ -46,7 +49,15 @@ PROGRAMS = {
     "ours": Trainer("ours", None, {}),
     "ours_large_vocabulary": Trainer("ours", None, {"large_vocabulary": LARGE_VOCABULARY}),
     "opennmt_py": Trainer("opennmt_py", "opennmt_py", {}),
+    "hugging_face": Trainer("transformers_and_ctranslate2", "transformers", {}),
 }
+#: The programs of each kind of network.
+DEFAULTS = {
+    "rnn": ("ours", "ours_large_vocabulary", "opennmt_py"),
+    "transformer": ("ours", "opennmt_py", "hugging_face"),
+}
+#: The sizes of the Transformer: it is to be trained in minutes.
+TRANSFORMER = {"embedding": 256, "hidden": 256, "layers": 3, "heads": 4, "feed_forward": 1024}
 
 
 def measure(name: str, job: Job, options: argparse.Namespace) -> rounds.Facts:
@@ -115,7 +126,8 @@ def main() -> None:
         "--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja"
     )
     parser.add_argument("--output", required=True, type=pathlib.Path)
-    parser.add_argument("--programs", default=",".join(PROGRAMS))
+    parser.add_argument("--body", default=Job.body, choices=tuple(DEFAULTS))
+    parser.add_argument("--programs", help="their names, with commas")
     parser.add_argument("--environments", type=pathlib.Path, default=environments.FOLDER)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=Job.updates)
@@ -125,8 +137,14 @@ def main() -> None:
     )
     measuring.add_argument(parser)
     options = parser.parse_args()
-    job = Job(threads=options.threads, attention=options.attention, updates=options.updates)
-    chosen = options.programs.split(",")
+    job = Job(
+        threads=options.threads,
+        attention=options.attention,
+        updates=options.updates,
+        body=options.body,
+        **(TRANSFORMER if options.body == "transformer" else {}),
+    )
+    chosen = (options.programs or ",".join(DEFAULTS[options.body])).split(",")
     reasons = environments.left_out(
         {name: PROGRAMS[name].environment for name in chosen}, options.environments
     )

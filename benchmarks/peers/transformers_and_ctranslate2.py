@@ -1,10 +1,11 @@
 """Hugging Face's Transformers and CTranslate2, in one environment.
 
-Both decode with the same untrained Transformer, which does not copy.
+Both decode with the same untrained Transformer, which does not copy. Hugging Face's trains, too.
 """
 
 import json
 import pathlib
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,10 +17,15 @@ _loaded: dict[str, Any] = {}
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 
 
-def untrained(job: Job) -> Any:
+def untrained(job: Job, two_vocabularies: bool = False, **settings: float) -> Any:
     """Returns Hugging Face's `MarianMTModel` of the job's sizes.
 
     Its padding is the last id, and its end is id 0.
+
+    Args:
+        job: the sizes.
+        two_vocabularies: whether sources, targets and outputs have weights of their own.
+        settings: more of its configuration.
     """
     import torch
     import transformers
@@ -40,6 +46,9 @@ def untrained(job: Job) -> Any:
         pad_token_id=job.vocabulary - 1,
         decoder_start_token_id=job.vocabulary - 1,
         forced_eos_token_id=None,
+        share_encoder_decoder_embeddings=not two_vocabularies,
+        tie_word_embeddings=not two_vocabularies,
+        **settings,
     )
     return transformers.MarianMTModel(config).eval()
 
@@ -118,6 +127,103 @@ def decode(texts: list[str], batch: int) -> processes.Answer:
     }
 
 
+# As ours: the first epoch is not measured.
+EPOCHS = 3
+# Where there is no target to predict.
+_IGNORED = -100
+
+
+def train(job: str, data: str, folder: str) -> processes.Answer:
+    """Trains Marian's network on the corpus' first pairs, in batches of pairs of similar lengths.
+
+    Args:
+        job: a `Job`, as JSON.
+        data: the corpus.
+        folder: not used.
+
+    Returns:
+        Rates from the end of the first epoch on, and the losses after each epoch.
+    """
+    import torch
+    import transformers
+
+    sizes = Job.from_json(job)
+    torch.set_num_threads(sizes.threads)
+    pairs = corpus.read(data, "train")
+    chosen, evaluated = corpus.training_pairs(pairs, sizes)
+    known = [
+        {word: number for number, word in enumerate((END, UNKNOWN, *words))}
+        for words in (corpus.frequent_words(lines, sizes.vocabulary - 3) for lines in zip(*pairs))
+    ]
+    batches = _training_batches(chosen, known, sizes)
+    model = untrained(
+        sizes, dropout=0.2, attention_dropout=0.2, activation_dropout=0.2, two_vocabularies=True
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=sizes.learning_rate)
+    shuffled, seconds, losses, eval_losses = random.Random(1), [], [], []
+    for _ in range(EPOCHS):
+        model.train()
+        shuffled.shuffle(batches)
+        total, tokens = 0.0, 0
+        with processes.Timer() as timer:
+            for batch in batches:
+                loss = model(**batch).loss
+                optimizer.zero_grad()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                count = int((batch["labels"] != _IGNORED).sum())
+                total, tokens = total + count * loss.item(), tokens + count
+            model.eval()
+            with torch.inference_mode():
+                (whole,) = _training_batches(evaluated, known, sizes)
+                eval_losses.append(model(**whole).loss.item())
+        seconds.append(timer.facts["seconds"])
+        losses.append(total / tokens)
+    updates = [len(batches) * number for number in range(1, EPOCHS + 1)]
+    each = sum(seconds[1:]) / (EPOCHS - 1)
+    return {
+        "version": f"Transformers {transformers.__version__}, torch {torch.__version__}",
+        "parameters": sum(value.numel() for value in model.parameters()),
+        "source_rate": sum(len(source.split()) for source, _ in chosen) / each,
+        "target_rate": sum(len(target.split()) + 1 for _, target in chosen) / each,
+        "pairs_an_update": len(chosen) / len(batches),
+        "losses": [list(point) for point in zip(updates, losses)],
+        "eval_losses": [list(point) for point in zip(updates, eval_losses)],
+    }
+
+
+def _training_batches(
+    pairs: Sequence[corpus.Pair], known: Sequence[dict[str, int]], job: Job
+) -> list[dict[str, Any]]:
+    """Returns batches of the job's size: inputs of the model by name."""
+    import torch
+
+    ids = [
+        [
+            [*(words.get(word, words[UNKNOWN]) for word in line.split()), words[END]]
+            for line, words in zip(pair, known)
+        ]
+        for pair in pairs
+    ]
+    ids.sort(key=lambda sides: (len(sides[1]), len(sides[0])))
+    batches = []
+    for start in range(0, len(ids), job.training_batch):
+        sources, targets = zip(*ids[start : start + job.training_batch])
+        inputs, labels = (
+            torch.tensor([line + [fill] * (max(map(len, side)) - len(line)) for line in side])
+            for side, fill in ((sources, job.vocabulary - 1), (targets, _IGNORED))
+        )
+        batches.append(
+            {
+                "input_ids": inputs,
+                "attention_mask": (inputs != job.vocabulary - 1).long(),
+                "labels": labels,
+            }
+        )
+    return batches
+
+
 def _ctranslate2(sentences: Sequence[list[str]]) -> list[list[str]]:
     job = _loaded["job"]
     results = _loaded["model"].translate_batch(
@@ -155,4 +261,4 @@ def _hugging_face(sentences: Sequence[list[str]]) -> list[list[str]]:
 
 
 if __name__ == "__main__":
-    processes.serve({"make": make, "load": load, "decode": decode})
+    processes.serve({"make": make, "load": load, "decode": decode, "train": train})

@@ -205,8 +205,12 @@ def flink(folder: pathlib.Path, network: str = "128m") -> Iterator[tuple[Engine,
         # memory would be needed.
         "taskmanager.network.sort-shuffle.min-buffers": 64,
         # A task that was lost with its machine or its Python worker is done again. A fixed delay
-        # counts each of the tasks that a machine takes along: three attempts end at once.
+        # counts each of the tasks that a machine takes along: three attempts end at once. Together
+        # the delays are longer than the 50 seconds after which Flink gives up a lost machine.
         "restart-strategy.type": "exponential-delay",
+        "restart-strategy.exponential-delay.initial-backoff": "3s",
+        "restart-strategy.exponential-delay.backoff-multiplier": 2.0,
+        "restart-strategy.exponential-delay.max-backoff": "30s",
         "restart-strategy.exponential-delay.attempts-before-reset-backoff": 5,
         "io.tmp.dirs": str(folder / "tmp"),
     }

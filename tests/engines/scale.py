@@ -16,6 +16,8 @@ import json
 import pathlib
 import re
 import shutil
+import signal
+import sys
 import threading
 import time
 import urllib.request
@@ -231,6 +233,8 @@ def main() -> None:
     options = parser.parse_args()
     machine = measuring.machine()
     sizes = [int(size) for size in options.pairs.split(",")]
+    # The processes of the engines end with this one, also where it is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     begun = time.monotonic()
     places = options.places.split(",")
     rows = list(measure(places, sizes, options.data, options.output.resolve()))

@@ -166,7 +166,8 @@ class Copies:
         asked = [arguments] * len(self._programs)
         if task == "decode":
             shares = share_batches(arguments["texts"], arguments["batch"], len(self._programs))
-            asked = [{**arguments, "texts": share} for share in shares]
+            # With fewer batches than copies, the last ones have nothing to do.
+            asked = [{**arguments, "texts": share} for share in shares if share]
         started = time.perf_counter()
         with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
             answers = list(

@@ -42,7 +42,7 @@ endef
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test engines buckets docs coverage lint format lock sbom audit clean
+.PHONY: help install demo test engines engines-fetched buckets docs coverage lint format lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -113,9 +113,14 @@ test: lint ## lint, then every test on TensorFlow, then those of keras_models on
 FETCHED := build/engines
 ENGINES ?= flink spark
 ON_ENGINES := $(if $(FAULTS),faults,run_on_engines --together 2 --java)
+# Ends well, too, where Java or Maven is missing: engines says so.
+HAS_JAVA := java=$$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' || true); \
+	[ "$${java:-0}" -ge 17 ] && command -v mvn >/dev/null
+engines-fetched: install
+	@if $(HAS_JAVA); then $(MAKE) --no-print-directory $(FETCHED)/.fetched; fi
+
 engines: install ## run the pipeline on Flink and Spark, call a model from Java, and compare
-	@java=$$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' || true); \
-	if [ "$${java:-0}" -lt 17 ] || ! command -v mvn >/dev/null; then \
+	@if ! { $(HAS_JAVA); }; then \
 	  echo "make engines: skipped, for it needs Java 17 and Maven"; exit 0; \
 	fi; \
 	$(MAKE) --no-print-directory $(FETCHED)/.fetched && \

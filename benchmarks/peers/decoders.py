@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Mapping
 
 from benchmarks.peers import processes
+from serving import processors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Decoder:
         if self.environment:
             return processes.Copies(python, self.module, threads, log)
         return processes.Program(
-            python, self.module, threads, log, variables={"TF_NUM_INTRAOP_THREADS": "1"}
+            python, self.module, threads, log, variables=processors.variables(1)
         )
 
     @property

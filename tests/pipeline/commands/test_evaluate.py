@@ -218,6 +218,7 @@ def test_many_texts_are_answered_by_batches_side_by_side(
     monkeypatch.setenv(
         "TF_NUM_INTRAOP_THREADS", given or ""
     )  # taken back after the test, what the command sets, too
+    monkeypatch.setenv("VERBATIM_THREADS_PER_BATCH", "")
     if given is None:
         monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
     save_model(texts / "model" / "1", {"serving_default": ["text"]})

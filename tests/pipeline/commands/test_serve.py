@@ -70,7 +70,8 @@ def test_a_server_runs_as_many_batches_as_it_has_cores_for(
     monkeypatch.setattr(
         server, "serve", lambda models, settings, *rest, **more: asked.update(vars(settings))
     )
-    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "")
+    for name in ("TF_NUM_INTRAOP_THREADS", "VERBATIM_THREADS_PER_BATCH"):
+        monkeypatch.setenv(name, "")
     monkeypatch.chdir(texts)
     (texts / "batching").write_text("max_batch_size { value: 32 }")
     (texts / "threads").write_text("num_batch_threads { value: 3 }")

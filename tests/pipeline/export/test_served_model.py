@@ -91,7 +91,8 @@ def test_batches_side_by_side_change_nothing(alone, caplog, monkeypatch):
 
 def test_a_core_a_batch_changes_nothing(folder, alone):
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
-    environment.pop("TF_NUM_INTRAOP_THREADS", None)
+    for name in ("TF_NUM_INTRAOP_THREADS", "VERBATIM_THREADS_PER_BATCH"):
+        environment.pop(name, None)
     root = pathlib.Path(__file__).parents[3]
     command = [sys.executable, "-c", WITH_ONE_THREAD, str(folder), json.dumps(TEXTS)]
     printed = subprocess.run(

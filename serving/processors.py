@@ -13,8 +13,8 @@ import os
 _THREADS = "TF_NUM_INTRAOP_THREADS"
 # How many of them a batch has, as `compute_each_batch_on` was told.
 _PER_BATCH = "VERBATIM_THREADS_PER_BATCH"
-# From this version on, whatever XLA compiled runs in TensorFlow's threads, not in the caller's. With
-# a single thread, concurrent batches would wait for each other.
+# From this version on, whatever XLA compiled runs in TensorFlow's threads, not in the caller's:
+# with one thread, concurrent batches would wait for each other.
 _RUNS_IN_THE_POOL = (2, 19)
 
 

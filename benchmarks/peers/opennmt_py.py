@@ -9,6 +9,7 @@ measured.
 import argparse
 import json
 import math
+import os
 import pathlib
 import re
 from collections.abc import Sequence
@@ -225,7 +226,8 @@ def load(model: str, job: str, folder: str, forced: bool) -> processes.Answer:
 
     sizes = Job.from_json(job)
     torch.set_num_threads(sizes.threads)
-    mended = pathlib.Path(folder) / "mended.pt"
+    # Copies of this program, which load at the same time, have a file each.
+    mended = pathlib.Path(folder) / f"mended-{os.getpid()}.pt"
     torch.save(mend(torch.load(model)), mended)
     lengths = (
         {"min_length": sizes.length, "max_length": sizes.length}

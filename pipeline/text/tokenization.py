@@ -364,6 +364,25 @@ class Tokenizer:
             return [token for token, _ in character_cut.cut(text, self.syntax)]
         return [piece.token for piece in self._pieces(text)]
 
+    def joined_tokens(self, text: str) -> list[str]:
+        """Returns the tokens of a text as `tokenize` makes them, with joiners."""
+        if self.kind != "text":
+            return self.tokens(text)
+        tokens: list[str] = []
+        clean_before = False
+        for piece in self._pieces(text):
+            token = piece.token
+            if piece.touches and not piece.is_clean:
+                token = JOINER + token
+            elif piece.touches and clean_before:
+                # Between two clean tokens the joiner is a token.
+                tokens.append(JOINER)
+            elif piece.touches:
+                tokens[-1] += JOINER
+            tokens.append(token)
+            clean_before = piece.is_clean
+        return tokens
+
     def words(self, text: str) -> list[str]:
         """Returns the tokens that may be copied whole, without joiners.
 

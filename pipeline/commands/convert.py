@@ -4,6 +4,9 @@ import argparse
 
 from pipeline.commands import arguments, model_folders, output
 
+#: How weights can be stored, by CTranslate2's names.
+QUANTIZATIONS = ("float32", "float16", "int16", "int8", "int8_float32", "int8_float16")
+
 
 def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     """Adds the command's parser; returns it."""
@@ -19,7 +22,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--quantization",
         default="float32",
-        choices=("float32", "float16", "int16", "int8", "int8_float32", "int8_float16"),
+        choices=QUANTIZATIONS,
         help="how weights are stored (default: float32, which gives the same answers)",
     )
     parser.add_argument(

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any
 
+from pipeline.common import progress
 from pipeline.common.whole_files import write_json
 from pipeline.export import ctranslate2_rules, ctranslate2_weights
 from pipeline.export.ctranslate2_facts import FACTS_FILE, MODEL_FILE, Facts, longest_output
@@ -21,10 +22,10 @@ from pipeline.text import tokenization, units
 from pipeline.text.placeholders.syntax import OPTION, PLACEHOLDER, TAG, URL
 from pipeline.training.exported_weights import ExportedWeights
 
-#: How weights can be stored; what they are computed in is chosen when the model is loaded.
-QUANTIZATIONS = ("float32", "float16", "int16", "int8", "int8_float32", "int8_float16")
 # The fewest positions that a converted model knows, so that it can be tried with longer texts.
 _POSITIONS = 1024
+# Weights of a training alone: the states of random numbers, and scheduled sampling's share.
+_NOT_COMPUTED_WITH = ("seed_generator", "gold_probability", "lexicon_ids", "lexicon_probabilities")
 
 
 def convert(
@@ -35,7 +36,8 @@ def convert(
     Args:
         model: a model folder, or one of its versions.
         output: the folder to write; it must not exist, or be empty.
-        quantization: one of `QUANTIZATIONS`.
+        quantization: how weights are stored, as CTranslate2 calls it, such as `"int8"`. What they
+            are computed in is chosen when the model is loaded.
         without: keys of decoding that the converted model may do without.
 
     Returns:
@@ -70,6 +72,10 @@ def convert(
     }
     missing = ctranslate2_rules.inexpressible(recipe, words["target"])
     ctranslate2_rules.check_decoding(missing, without)
+    if recipe.training.mixed_precision:
+        progress.warn(
+            "The model computes in bfloat16 and CTranslate2 in float32: answers may differ."
+        )
     decoding = dataclasses.replace(recipe.decoding, **ctranslate2_rules.neutral(without))
     converted = Facts(
         name=recipe.name,
@@ -141,10 +147,6 @@ def _specification(
     config.unk_token, config.eos_token = tokenization.UNK, tokenization.END
     config.bos_token = config.decoder_start_token = tokenization.START
     return spec
-
-
-# Weights of a training alone: the states of random numbers, and scheduled sampling's share.
-_NOT_COMPUTED_WITH = ("seed_generator", "gold_probability", "lexicon_ids", "lexicon_probabilities")
 
 
 def _translate_batch(decoding: DecodingConfig, bans_classes: bool) -> dict[str, Any]:

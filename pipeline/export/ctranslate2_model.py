@@ -25,8 +25,10 @@ from pipeline.export.ctranslate2_facts import (
 from pipeline.export.refusals import check_texts
 from pipeline.export.served_model import Answer
 from pipeline.text import tokenization
+from pipeline.text.placeholders.protected_syntax import compiled
 from pipeline.text.text_cutter import TextCutter
 from pipeline.text.text_joiner import TextJoiner
+from serving import term_markup
 
 # CTranslate2 divides by length ** penalty; so small a penalty divides by 1, and unlike 0 it does
 # not let a search end when its best hypothesis has.
@@ -98,9 +100,14 @@ class CTranslate2Model:
     def __init__(
         self, folder: str | os.PathLike[str], exact_scores: bool = False, **options: Any
     ) -> None:
-        import ctranslate2
-
         self.facts = Facts.read(folder)
+        try:
+            import ctranslate2
+        except ModuleNotFoundError:
+            raise ConvertedModelError(
+                "The package 'ctranslate2' is not installed; a converted model needs it: pip "
+                "install 'path/to/verbatim[ctranslate2]', a checkout of Verbatim."
+            ) from None
         self.exact_scores = exact_scores
         path = pathlib.Path(folder)
         try:
@@ -315,8 +322,9 @@ class CTranslate2Model:
 def _copy(source: _Source, attention: bool) -> Answer:
     """Returns the answer of a text that passes through."""
     number = len(source.tokens)
+    text = compiled(term_markup.ESCAPED).sub(r"\1", source.text)
     answer: Answer = {
-        "text": source.before + source.text + source.behind,
+        "text": source.before + text + source.behind,
         "score": 0.0,
         "tokens": source.tokens,
         "copied_from": list(range(number)),

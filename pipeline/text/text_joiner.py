@@ -87,9 +87,7 @@ class TextJoiner:
         self, tokens: Sequence[str], protected: Sequence[bool]
     ) -> tuple[list[str], list[bool], bool]:
         """Separates tokens once; returns them, which are protected, and whether any changed."""
-        pieces = [
-            token != JOINER and not white_space.is_white_space(token) for token in tokens
-        ]
+        pieces = [token != JOINER and not white_space.is_white_space(token) for token in tokens]
         begun = [
             regex.sub(f"^({JOINER}?)", rf"\1{_PIECE}", token) if is_piece else token
             for token, is_piece in zip(tokens, pieces)

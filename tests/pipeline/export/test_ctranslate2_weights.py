@@ -161,7 +161,9 @@ def test_n_best_are_the_same_where_all_outputs_end_together(
         # Ours count the end, which the longest output must have, too.
         sums = [
             sum(scored.log_probs)
-            for scored in made.score_batch(words(SOURCES[row : row + 1]) * beam_size, result.hypotheses)
+            for scored in made.score_batch(
+                words(SOURCES[row : row + 1]) * beam_size, result.hypotheses
+            )
         ]
         ranked = sorted(zip(sums, result.hypotheses), reverse=True)[:n_best]
         ours = [[WORDS[token] for token in tokens] for tokens in np.array(found.tokens)[row]]

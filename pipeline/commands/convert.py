@@ -44,5 +44,6 @@ def run(options: argparse.Namespace) -> int:
         options.model, options.output, options.quantization, options.without
     )
     line = output.printer(options)
-    line(f"{options.output}: {facts.name}, version {facts.version}, {facts.quantization}")
+    without = f", without {' and '.join(facts.without)}" if facts.without else ""
+    line(f"{options.output}: {facts.name}, version {facts.version}, {facts.quantization}{without}")
     return 0

@@ -47,7 +47,6 @@ def convert(
         ConversionError: it cannot be converted, or `ctranslate2` is not installed.
         ModelError: there is no such model.
     """
-    _check_package()
     folder = pathlib.Path(output)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConversionError(f"The folder {folder} exists and is not empty: name another one.")
@@ -60,6 +59,7 @@ def convert(
         )
     recipe = recipe_from_dict(facts["recipe"])
     ctranslate2_rules.check_network(recipe)
+    _check_package()
     exported = ExportedWeights.read(str(version))
     if exported is None:
         raise ConversionError(

@@ -27,11 +27,30 @@ class TextCutter:
     def tokens(self, text: str) -> list[str]:
         """Returns the tokens of a text, with joiners where they touch."""
         if self._pieces is None:
-            return self._tokenizer.joined_tokens(self._tokenizer.normalize(text))
+            return self._words(text)
         if self._tokenizer.kind != "text":
             text = text.replace(JOINER, JOINER_IN_TEXT)
-        words = self._tokenizer.joined_tokens(self._tokenizer.normalize(text))
-        return [unit for word in words for unit in self._cut(word)]
+        return [unit for word in self._words(text) for unit in self._cut(word)]
+
+    def _words(self, text: str) -> list[str]:
+        """Returns the tokens before they are cut into units; as `Tokenizer.tokenize` makes them."""
+        text = self._tokenizer.normalize(text)
+        if self._tokenizer.kind != "text":
+            return self._tokenizer.tokens(text)
+        tokens: list[str] = []
+        clean_before = False
+        for piece in self._tokenizer.pieces(text):
+            token = piece.token
+            if piece.touches and not piece.is_clean:
+                token = JOINER + token
+            elif piece.touches and clean_before:
+                # Between two clean tokens the joiner is a token.
+                tokens.append(JOINER)
+            elif piece.touches:
+                tokens[-1] += JOINER
+            tokens.append(token)
+            clean_before = piece.is_clean
+        return tokens
 
     def _cut(self, token: str) -> list[str]:
         """Returns the units of a token; as `SegmentingTokenizer` cuts it."""

@@ -1,1 +1,1 @@
-"""A trained network to a SavedModel, and a SavedModel in this process."""
+"""A trained network to a SavedModel or to CTranslate2, and either in this process."""

@@ -14,7 +14,7 @@ import tensorflow_transform as tft
 from pipeline.export import extra_files, smaller_graph
 from pipeline.export.language_model_module import LanguageModelModule
 from pipeline.recipes.recipe import Recipe
-from pipeline.training import initial_model
+from pipeline.training import exported_weights
 
 # The method behind each signature; `serving_default` answers requests that name no signature.
 SIGNATURES = {
@@ -41,7 +41,7 @@ def export_model(
     signatures = {name: getattr(module, method) for name, method in SIGNATURES.items()}
     tf.saved_model.save(module, directory, signatures=signatures)
     smaller_graph.shrink(directory)
-    initial_model.write_names(directory, model)
+    exported_weights.write_names(directory, model)
     extra_files.write(directory, recipe, SIGNATURES, warmup_requests(recipe), {"task": recipe.task})
 
 

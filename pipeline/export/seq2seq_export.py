@@ -14,7 +14,7 @@ import tensorflow_transform as tft
 from pipeline.export import extra_files, smaller_graph
 from pipeline.export.serving_module import ServingModule
 from pipeline.recipes.recipe import Recipe
-from pipeline.training import initial_model
+from pipeline.training import exported_weights
 
 SIGNATURES = (
     "serving_default",
@@ -48,7 +48,7 @@ def export_model(
         module, directory, signatures={name: module.signature(name) for name in signatures}
     )
     smaller_graph.shrink(directory)
-    initial_model.write_names(directory, model)
+    exported_weights.write_names(directory, model)
     extra_files.write(
         directory,
         recipe,

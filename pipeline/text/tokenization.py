@@ -75,7 +75,7 @@ def _token_pattern(patterns: WordPatterns) -> str:
     return f"{MARKED}|{patterns.tokens}|{_PUNCTUATION}|{white_space.PATTERN}"
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """A token of a text, in Python.
 
     Attributes:
@@ -91,7 +91,7 @@ class _Piece(NamedTuple):
     is_clean: bool
 
 
-def _pieces(text: str, syntax: ProtectedSyntax, patterns: WordPatterns) -> Iterator[_Piece]:
+def _pieces(text: str, syntax: ProtectedSyntax, patterns: WordPatterns) -> Iterator[Piece]:
     """Yields the tokens of a text."""
     text = white_space.replace_pictures(text.replace(JOINER, JOINER_IN_TEXT))
     marked = terms.mark(compiled(CONTROL).sub(" ", text), syntax)
@@ -100,13 +100,13 @@ def _pieces(text: str, syntax: ProtectedSyntax, patterns: WordPatterns) -> Itera
     for match in compiled(_token_pattern(patterns)).finditer(marked):
         token = match.group()
         if token[0] in "\t\n\v\f\r ":
-            yield _Piece(white_space.to_token(token), False, False, False)
+            yield Piece(white_space.to_token(token), False, False, False)
             end = -1
             continue
         is_protected = token[0] == BEGIN_MARK
         is_clean = is_protected or word.fullmatch(token) is not None
         token = token[1:-1] if is_protected else token
-        yield _Piece(token, match.start() == end, is_protected, is_clean)
+        yield Piece(token, match.start() == end, is_protected, is_clean)
         end = match.end()
 
 
@@ -343,7 +343,8 @@ class Tokenizer:
         for."""
         return normalization.normalize(text, self.lowercase, self.nfc, self.syntax)
 
-    def _pieces(self, text: str) -> Iterator[_Piece]:
+    def pieces(self, text: str) -> Iterator[Piece]:
+        """Yields the tokens of a text of kind `text`, and where they touch."""
         return _pieces(text, self.syntax, self.patterns)
 
     def count(self, text: str) -> int:
@@ -351,7 +352,7 @@ class Tokenizer:
         if self.kind != "text":
             return len(self.tokens(text))
         count, clean_before = 0, False
-        for piece in self._pieces(text):
+        for piece in self.pieces(text):
             count += 2 if piece.touches and piece.is_clean and clean_before else 1
             clean_before = piece.is_clean
         return count
@@ -362,7 +363,7 @@ class Tokenizer:
             return _split(text)
         if self.kind == "characters":
             return [token for token, _ in character_cut.cut(text, self.syntax)]
-        return [piece.token for piece in self._pieces(text)]
+        return [piece.token for piece in self.pieces(text)]
 
     def words(self, text: str) -> list[str]:
         """Returns the tokens that may be copied whole, without joiners.
@@ -371,7 +372,7 @@ class Tokenizer:
         """
         if self.kind != "text":
             return self.tokens(text)
-        return [piece.token for piece in self._pieces(text) if piece.is_clean]
+        return [piece.token for piece in self.pieces(text) if piece.is_clean]
 
     def protected_tokens(self, text: str) -> list[str]:
         """Returns the placeholders, tags, URLs and options among a text's tokens, in order."""
@@ -379,7 +380,7 @@ class Tokenizer:
             return [token for token in _split(text) if self.syntax.is_protected(token)]
         if self.kind == "characters":
             return [token for token, kept in character_cut.cut(text, self.syntax) if kept]
-        return [piece.token for piece in self._pieces(text) if piece.is_protected]
+        return [piece.token for piece in self.pieces(text) if piece.is_protected]
 
     def marked_tokens(self, text: str) -> list[tuple[str, bool]]:
         """Returns the tokens of a text, without joiners, and whether each is protected."""
@@ -387,7 +388,7 @@ class Tokenizer:
             return [(token, self.syntax.is_protected(token)) for token in _split(text)]
         if self.kind == "characters":
             return list(character_cut.cut(text, self.syntax))
-        return [(piece.token, piece.is_protected) for piece in self._pieces(text)]
+        return [(piece.token, piece.is_protected) for piece in self.pieces(text)]
 
     def placeholders(self, text: str) -> list[str]:
         """Returns the placeholders among a text's tokens, in order."""

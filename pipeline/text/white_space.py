@@ -61,6 +61,12 @@ def to_text(token: str) -> str:
     return "".join(characters[picture] for picture in token)
 
 
+def to_texts(joined: str) -> str:
+    """Returns joined tokens with white space for its pictures, and no blanks around it."""
+    text = regex.sub(f" ?({_PICTURE}) ?", r"\1", joined)
+    return text.translate({ord(picture): character for character, picture in _PICTURES.items()})
+
+
 def is_run_in_graph(pieces: "tf.Tensor") -> "tf.Tensor":
     """Returns which pieces of texts are only white space."""
     import tensorflow as tf

@@ -4,32 +4,21 @@ import dataclasses
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
-import keras
-import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
 from pipeline.common.errors import VerbatimError
-from pipeline.common.whole_files import whole_file
 from pipeline.recipes.choices import LAST_PUSHED
+from pipeline.training.exported_weights import ExportedWeights, ExportedWeightsError
 
-_EXTRA = "assets.extra"
-_NAMES_FILE = os.path.join(_EXTRA, "weights.json")
-_FACTS_FILE = os.path.join(_EXTRA, "verbatim.json")
-# How a SavedModel's variables are called, whatever holds them: see `pipeline.export.kept_weights`.
-_VARIABLE = "model_weights/{}/.ATTRIBUTES/VARIABLE_VALUE"
+_FACTS_FILE = os.path.join("assets.extra", "verbatim.json")
 _SERVING = "Format-Serving"
 
 
 class InitialModelError(VerbatimError, ValueError):
     """A training cannot start from the weights of the named model; one sentence."""
-
-
-class _Name(TypedDict):
-    path: str
-    trainable: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,35 +53,23 @@ class InitialModel:
         path = _without_serving_folder(path)
         recipe = read_recipe(path)
         try:
-            with tf.io.gfile.GFile(os.path.join(path, _NAMES_FILE)) as file:
-                names: list[_Name] = json.load(file)
-        except tf.errors.NotFoundError:
+            exported = ExportedWeights.read(path)
+        except ExportedWeightsError as error:
+            raise InitialModelError(
+                f"{str(error).rstrip('.')}, or name another version in training.initialize_from."
+            ) from error
+        if exported is None:
             raise InitialModelError(
                 f"The model {path} was exported by an older version, which did not write the names "
                 "of its weights: run its recipe again, or leave training.initialize_from out."
-            ) from None
-        try:
-            reader = tf.train.load_checkpoint(os.path.join(path, "variables", "variables"))
-            folder = os.path.join(path, "assets")
-            words = {name: _read_lines(folder, name) for name in tf.io.gfile.listdir(folder)}
-            keys = {key.split("model_weights/")[0] for key in reader.get_variable_to_shape_map()}
-            (prefix,) = {key for key in keys if reader.has_tensor(f"{key}{_VARIABLE.format(0)}")}
-            trained = [
-                (name["path"], reader.get_tensor(f"{prefix}{_VARIABLE.format(number)}"))
-                for number, name in enumerate(names)
-                if name["trainable"]
-            ]
-        except (ValueError, IndexError, tf.errors.OpError) as error:
-            raise InitialModelError(
-                f"The weights of the model {path} cannot be read ({_first_line(error)}): copy the "
-                "folder again, or name another version in training.initialize_from."
-            ) from error
+            )
+        trained = [weight for weight in exported.weights if weight.trainable]
         return cls(
             path,
             recipe,
-            [name for name, _ in trained],
-            [np.asarray(value) for _, value in trained],
-            words,
+            [weight.name for weight in trained],
+            [weight.value for weight in trained],
+            exported.words,
         )
 
 
@@ -155,17 +132,6 @@ def read_recipe(path: str) -> Mapping[str, Any]:
         ) from None
 
 
-def write_names(directory: str, model: keras.Model) -> None:
-    """Writes the names of a network's weights beside its SavedModel, for `InitialModel.read`."""
-    names: list[_Name] = [
-        {"path": variable.path, "trainable": bool(variable.trainable)}
-        for variable in model.variables
-    ]
-    tf.io.gfile.makedirs(os.path.join(directory, _EXTRA))
-    with whole_file(os.path.join(directory, _NAMES_FILE)) as file:
-        json.dump(names, file)
-
-
 def _without_serving_folder(path: str) -> str:
     """Returns a version's folder, in which TFX expects a folder."""
     path = path.rstrip("/")
@@ -186,13 +152,3 @@ def _folders(directory: str) -> list[str]:
     if not tf.io.gfile.isdir(directory):
         return []
     return sorted(name.rstrip("/") for name in tf.io.gfile.listdir(directory))
-
-
-def _read_lines(folder: str, name: str) -> list[str]:
-    with tf.io.gfile.GFile(os.path.join(folder, name), "rb") as file:
-        lines: list[str] = file.read().decode("utf-8", errors="replace").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
-
-
-def _first_line(error: Exception) -> str:
-    return str(getattr(error, "message", None) or error).partition("\n")[0].rstrip(".")

@@ -42,7 +42,8 @@ endef
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test engines engines-fetched buckets docs coverage lint format lock sbom audit clean
+.PHONY: help install demo test engines engines-fetched buckets docs coverage lint format lock sbom \
+  audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile

@@ -6,7 +6,12 @@ from typing import NamedTuple
 import regex
 
 from pipeline.text import white_space
-from pipeline.text.placeholders.protected_syntax import BEGIN_MARK, END_MARK, compiled
+from pipeline.text.placeholders.protected_syntax import (
+    BEGIN_MARK,
+    END_MARK,
+    compiled,
+    writable_bytes,
+)
 from pipeline.text.tokenization import JOINER, Tokenizer
 
 # Marks the beginning of each token temporarily; no text contains it.
@@ -163,7 +168,7 @@ def _in_characters(tokens: Sequence[str]) -> list[str]:
         if waiting and not (match and touches):
             write()
         if match:
-            raw = bytes.fromhex("".join(match[2][1:-1].replace("0x", "").split("><")))
+            raw = writable_bytes(int(number, 16) for number in match[2][1:-1].split("><"))
             waiting.append((match[1], raw, match[3]))
         else:
             made.append(token)

@@ -17,6 +17,7 @@ from pipeline.recipes.settings import TextSettings
 from pipeline.text import preset_tokenizers, tokenization
 from pipeline.text.character_cut import BREAK
 from pipeline.text.keeping_apart import keep_apart
+from pipeline.text.placeholders.protected_syntax import writable_bytes
 from pipeline.text.segmenting_tokenizer import SegmentingTokenizer as SegmentingTokenizer
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def byte_table() -> "tf.lookup.StaticHashTable":
 
     marked = [before + name + behind for before, behind in _MARKS for name in _BYTES]
     raw = [
-        before.encode() + bytes([number]) + behind.encode()
+        before.encode() + writable_bytes([number]) + behind.encode()
         for before, behind in _MARKS
         for number in range(256)
     ]
@@ -181,7 +182,7 @@ def detokenize(
 ) -> "tf.Tensor":
     """Returns the texts of ragged units, string `[batch]`; it needs no model.
 
-    Invalid bytes, which a model may output, become U+FFFD.
+    Invalid bytes, which a model may output, become U+FFFD; so do the marks of `writable_bytes`.
 
     Args:
         tokens: ragged string `[batch, (units)]`.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import regex
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 # The marks before and after a protected token, and the mark of a text without any. Texts hold none
 # of these: `tokenization` reads them as white space.
 BEGIN_MARK, END_MARK, _TEXT = "\x1d", "\x1c", "\x1e"
+_UNKNOWN_CHARACTER = "\ufffd".encode()
 #: A protected token with its marks.
 MARKED = f"{BEGIN_MARK}[^{END_MARK}]*{END_MARK}"
 # Several words in braces, without protected tokens: their braces are text.
@@ -22,6 +24,14 @@ _PROSE_IN_BRACES = r"\{[^{}%<>$@#&:!\-/|,=\"']*\}"
 _PER_CENT = rf"[0-9]+(?:[.,][0-9]+)*[{SPACE}]?%"
 _REWRITE = rf"{_TEXT}\1\3\5{BEGIN_MARK}\2\4{END_MARK}"
 _EMPTY_MARKS = f"{_TEXT}|{BEGIN_MARK}{END_MARK}"
+
+
+def writable_bytes(numbers: Iterable[int]) -> bytes:
+    """Returns the bytes that a model spells; marks, which no output may hold, become U+FFFD."""
+    marks = f"{BEGIN_MARK}{END_MARK}{_TEXT}".encode()
+    return b"".join(
+        _UNKNOWN_CHARACTER if number in marks else bytes([number]) for number in numbers
+    )
 
 
 @functools.cache

@@ -128,6 +128,17 @@ def test_blanks_stand_where_tokens_would_change(tokens, text):
     assert written([tokens, ["x"], []], Tokenizer())[1] == [text, "x", ""]
 
 
+@pytest.mark.parametrize("byte", ["1C", "1D", "1E"])
+def test_bytes_that_mark_places_are_written_as_unknown_characters(byte):
+    import tensorflow as tf
+
+    # In the second row tokens are kept apart.
+    rows = [["a", f"￭<0x{byte}>", "￭!"], ["5", "￭%", "￭d'un"]]
+    tokens = tf.ragged.constant(rows, tf.string)
+    texts = units.detokenize(tokens, units.byte_table(), Tokenizer()).numpy()
+    assert [text.decode() for text in texts] == ["a\ufffd!", "5% d'un"]
+
+
 def test_bytes_of_a_character_stay_together():
     import tensorflow as tf
 

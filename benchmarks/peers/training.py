@@ -22,7 +22,7 @@ import pathlib
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
 from benchmarks.peers.decoders import LABELS
@@ -57,7 +57,13 @@ DEFAULTS = {
     "transformer": ("ours", "opennmt_py", "hugging_face"),
 }
 #: The sizes of the Transformer: it is to be trained in minutes.
-TRANSFORMER = {"embedding": 256, "hidden": 256, "layers": 3, "heads": 4, "feed_forward": 1024}
+TRANSFORMER: Mapping[str, Any] = {
+    "embedding": 256,
+    "hidden": 256,
+    "layers": 3,
+    "heads": 4,
+    "feed_forward": 1024,
+}
 
 
 def measure(name: str, job: Job, options: argparse.Namespace) -> rounds.Facts:
@@ -142,8 +148,9 @@ def main() -> None:
         attention=options.attention,
         updates=options.updates,
         body=options.body,
-        **(TRANSFORMER if options.body == "transformer" else {}),
     )
+    if options.body == "transformer":
+        job = dataclasses.replace(job, **TRANSFORMER)
     chosen = (options.programs or ",".join(DEFAULTS[options.body])).split(",")
     reasons = environments.left_out(
         {name: PROGRAMS[name].environment for name in chosen}, options.environments

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from serving.errors import ServeError
 from serving.human_sentence import human_sentence
-from serving.version_folders import MAX_VERSION, MODEL_FILE
+from serving.version_folders import MODEL_FILE, numbered_folders, version_of
 
 logger = logging.getLogger(__name__)
 
@@ -105,15 +105,13 @@ class BucketFolder:
             self._next_look = time.monotonic() + self._looks_every
         # An older version answers until the one that is missing has come.
         if versions and all(map(self._is_here, versions)):
-            for version in set(self._copied()) - set(versions):
-                shutil.rmtree(self.folder / str(version), ignore_errors=True)
+            for version, copy in numbered_folders(self.folder).items():
+                if version not in versions:
+                    shutil.rmtree(copy, ignore_errors=True)
 
     def close(self) -> None:
         """Deletes the copies."""
         self._temporary.cleanup()
-
-    def _copied(self) -> list[int]:
-        return [int(path.name) for path in self.folder.iterdir() if path.name.isdecimal()]
 
     def _is_here(self, version: int) -> bool:
         return (self.folder / str(version)).is_dir()
@@ -122,13 +120,12 @@ class BucketFolder:
         """Returns the latest complete versions in the bucket, the latest first."""
         import tensorflow as tf
 
-        names = (name.rstrip("/") for name in tf.io.gfile.listdir(self.address))
-        numbers = (int(name) for name in names if re.fullmatch(r"[0-9]{1,19}", name))
+        named = (version_of(name.rstrip("/")) for name in tf.io.gfile.listdir(self.address))
         found: list[int] = []
-        for number in sorted(numbers, reverse=True):
+        for number in sorted((one for one in named if one is not None), reverse=True):
             if most is not None and len(found) >= most:
                 break
-            if not allows(number) or number > MAX_VERSION:
+            if not allows(number):
                 continue
             if self._is_here(number) or tf.io.gfile.exists(f"{self._of(number)}/{MODEL_FILE}"):
                 found.append(number)

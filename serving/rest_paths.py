@@ -8,6 +8,7 @@ from typing import Literal
 from tensorflow_serving.apis import model_pb2
 
 from serving.errors import invalid
+from serving.version_folders import MAX_VERSION
 
 Method = Literal["predict", "classify", "regress", "status", "metadata"]
 
@@ -22,7 +23,6 @@ _GET = re.compile(
     rf"/v1/models(?:/(?P<name>[^/:]+))?{_CHOICE}(?P<metadata>/metadata)?",
     re.IGNORECASE | re.ASCII,
 )
-_MAX_VERSION = 2**63 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ def read(http_method: str, path: str) -> RestPath:
     spec = model_pb2.ModelSpec(name=_decoded(match["name"]))
     if match["version"]:
         # Not more digits than `int` reads.
-        if len(match["version"]) > 100 or int(match["version"]) > _MAX_VERSION:
+        if len(match["version"]) > 100 or int(match["version"]) > MAX_VERSION:
             raise invalid(f"Failed to convert version: {match['version'][:100]} to numeric.")
         spec.version.value = int(match["version"])
     if match["label"]:

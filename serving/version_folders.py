@@ -28,14 +28,22 @@ def check_local(base: str | os.PathLike[str]) -> None:
         )
 
 
+def version_of(name: str) -> int | None:
+    """Returns the version that a folder's name is; None for other names."""
+    if not re.fullmatch(r"[0-9]{1,19}", name):
+        return None
+    version = int(name)
+    return version if version <= MAX_VERSION else None
+
+
 def numbered_folders(base: pathlib.Path) -> dict[int, pathlib.Path]:
     """Returns number to folder of everything in a folder that is named as a version."""
     try:
-        entries = [path for path in base.iterdir() if re.fullmatch(r"[0-9]{1,19}", path.name)]
+        entries = {path: version_of(path.name) for path in base.iterdir()}
     except OSError:
         return {}
     return {
-        int(path.name): path for path in entries if path.is_dir() and int(path.name) <= MAX_VERSION
+        version: path for path, version in entries.items() if version is not None and path.is_dir()
     }
 
 

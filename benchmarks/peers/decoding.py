@@ -330,12 +330,11 @@ def main() -> None:
     batches = tuple(int(batch) for batch in options.batches.split(","))
     body = {"body": options.body, "embedding": Job.hidden} if options.body == "transformer" else {}
     job = Job(threads=options.threads, attention=options.attention, batches=batches, **body)
-    reasons = environments.left_out(
-        {name: PROGRAMS[name].environment for name in options.programs}, options.environments
+    names, notes = environments.taking_part(
+        {name: PROGRAMS[name].environment for name in options.programs},
+        LABELS,
+        options.environments,
     )
-    names = [name for name in options.programs if name not in reasons]
-    if not names:
-        raise SystemExit(" ".join(environments.note(LABELS, reasons)))
     against = next((name for name in names if not name.startswith("ours")), names[0])
     options.output.mkdir(parents=True, exist_ok=True)
     facts, measured_on = machine.describe(), measuring.machine(job.threads)
@@ -377,7 +376,7 @@ def main() -> None:
         rows(report["batches"]),
         options.rounds,
         measured_on,
-        notes=environments.note(LABELS, reasons),
+        notes=notes,
     )
     write(options.output, report, table)
     measuring.write(options.record, table)

@@ -66,6 +66,26 @@ def left_out(
     return reasons
 
 
+def taking_part(
+    environments: Mapping[str, str | None], labels: Mapping[str, str], folder: pathlib.Path = FOLDER
+) -> tuple[list[str], list[str]]:
+    """Returns the programs that can be had on this system, and a sentence for those that cannot.
+
+    Args:
+        environments, folder: see `left_out`.
+        labels: what tables call the programs.
+
+    Raises:
+        SystemExit: there is none; the sentences.
+    """
+    reasons = left_out(environments, folder)
+    names = [name for name in environments if name not in reasons]
+    notes = note(labels, reasons)
+    if not names:
+        raise SystemExit(" ".join(notes))
+    return names, notes
+
+
 def note(labels: Mapping[str, str], reasons: Mapping[str, str]) -> list[str]:
     """Returns a sentence for each reason that left programs out of a table.
 

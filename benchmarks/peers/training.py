@@ -152,12 +152,9 @@ def main() -> None:
     if options.body == "transformer":
         job = dataclasses.replace(job, **TRANSFORMER)
     chosen = (options.programs or ",".join(DEFAULTS[options.body])).split(",")
-    reasons = environments.left_out(
-        {name: PROGRAMS[name].environment for name in chosen}, options.environments
+    names, notes = environments.taking_part(
+        {name: PROGRAMS[name].environment for name in chosen}, LABELS, options.environments
     )
-    names = [name for name in chosen if name not in reasons]
-    if not names:
-        raise SystemExit(" ".join(environments.note(LABELS, reasons)))
     against = "opennmt_py" if "opennmt_py" in names else names[-1]
     options.output.mkdir(parents=True, exist_ok=True)
     facts, measured_on = machine.describe(), measuring.machine(job.threads)
@@ -173,7 +170,7 @@ def main() -> None:
         rows(figures, measured[-1], floor),
         options.rounds,
         measured_on,
-        notes=environments.note(LABELS, reasons),
+        notes=notes,
     )
     text = ["# Training beside peers", "", machine.sentence(facts, job.threads), ""]
     text += [

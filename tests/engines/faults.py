@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.records import measuring
 from benchmarks.records.record import MeasuredRow
-from tests.engines import batch_on_engines, clusters, runs
+from tests.engines import batch_on_engines, clusters, run_on_engines, runs
 from tests.engines.one_component import EVALUATOR, INGESTION, TRANSFORM, UntilDone
 
 COMPONENTS = (INGESTION, TRANSFORM, EVALUATOR)
@@ -198,7 +198,7 @@ def try_faults(
                 attempts, said = run_with_fault(run, runs.on(engine), cluster, fault)
                 # What an attempt left that was killed; nobody reads it.
                 found = {key: one for key, one in run.written().items() if _LEFT not in key}
-                differ = [key for key in expected | found if expected.get(key) != found.get(key)]
+                differ = run_on_engines.differing(expected, found)
                 happened = outcome(attempts, said)
                 words = f"{engine_name}, {component}, {name} killed: {happened}; {said}"
                 print(f"{words} differ: {differ or 'none'}", flush=True)

@@ -45,9 +45,15 @@ class UntilDone:
     def start(self, *options: str) -> None:
         """Starts it."""
         (self.folder / "run.log").unlink(missing_ok=True)
-        where = (self.folder.name, self._data, self.folder)
-        chosen = (self._recipe, self._settings)
-        runs.start(self._processes, *where, *options, recipe=chosen[0], settings=chosen[1])
+        runs.start(
+            self._processes,
+            self.folder.name,
+            self._data,
+            self.folder,
+            *options,
+            recipe=self._recipe,
+            settings=self._settings,
+        )
 
     def is_running(self) -> bool:
         """Returns whether the component has begun."""

@@ -7,6 +7,7 @@ that were the pairs themselves, grouped by their texts, memory would grow with t
 paths a worker holds one part of them.
 """
 
+import collections
 import json
 import os
 import uuid
@@ -23,15 +24,20 @@ from components.untyped_in_beam import untyped_in_beam
 from pipeline.readers.records import Pair, reject_duplicate, reject_held_back
 from pipeline.readers.splits import SPLITS
 
-# A worker holds one part at a time: of 5 million pairs, 78,000. As many files are open while a
-# bundle is read.
+# How many parts there are, and into how many a part is divided again that is too large to be held.
+# As many files are open at a time.
 _PARTS = 64
+# A part with more bytes in its files is divided. In memory a pair takes four times its bytes.
+_HELD_BYTES = 128_000_000
+_DIVISIONS = 3
 _REJECTED = "rejected"
 
 #: (source, target, file, line, features, split); the features are a list after JSON.
 _SplitPair: TypeAlias = tuple[str, str, str, int, Sequence[str], str]
 #: (file, line, split).
 _Place: TypeAlias = tuple[str, int, str]
+#: (path, bytes) of a file of pairs.
+_File: TypeAlias = tuple[str, int]
 
 
 class KeepFirst(beam.PTransform):
@@ -54,42 +60,60 @@ class KeepFirst(beam.PTransform):
             pairs
             | "WriteParts" >> beam.ParDo(_WriteParts(self._folder))
             | "GroupParts" >> beam.GroupByKey()
-            | "KeepFirst" >> beam.ParDo(_KeepFirst()).with_outputs(_REJECTED, main="pairs")
+            | "KeepFirst"
+            >> beam.ParDo(_KeepFirst(self._folder)).with_outputs(_REJECTED, main="pairs")
         )
         return outputs.pairs, outputs[_REJECTED]
 
 
+class _PartFiles:
+    """Files of pairs, one for each part; equal texts are in one part."""
+
+    def __init__(self, folder: str, depth: int = 0) -> None:
+        """Takes the folder, and how often the pairs have been divided before."""
+        # Names of their own, so that a repeated bundle writes nothing twice.
+        self._folder, self._name, self._depth = folder, uuid.uuid4().hex, depth
+        self._files: dict[int, BinaryIO] = {}
+        self._sizes: collections.Counter[int] = collections.Counter()
+
+    def add(self, texts: str, line: bytes) -> None:
+        """Writes a pair to the file of its part."""
+        part = zlib.crc32(texts.encode()) // _PARTS**self._depth % _PARTS
+        if part not in self._files:
+            self._files[part] = fileio.open(self._path(part), "wb")
+        self._files[part].write(line)
+        self._sizes[part] += len(line)
+
+    def close(self) -> list[tuple[int, _File]]:
+        """Returns the number and file of each part."""
+        for file in self._files.values():
+            file.close()
+        return [(part, (self._path(part), self._sizes[part])) for part in sorted(self._files)]
+
+    def _path(self, part: int) -> str:
+        return os.path.join(self._folder, f"{part}-{self._name}.jsonl")
+
+
 class _WriteParts(beam.DoFn):
-    """Pairs to (part, path of a file of its pairs); equal texts are in one part."""
+    """Pairs to (part, file of its pairs)."""
 
     def __init__(self, folder: str) -> None:
         super().__init__()
         self._folder = folder
 
     def start_bundle(self) -> None:
-        """Gives each bundle files of its own, so that a repeated bundle writes nothing twice."""
-        self._name = uuid.uuid4().hex
-        self._files: dict[int, BinaryIO] = {}
+        self._parts = _PartFiles(self._folder)
 
     @untyped_in_beam
     def process(self, pair: _SplitPair) -> None:
         """Writes a pair to the file of its part."""
-        part = zlib.crc32(_texts(pair).encode()) % _PARTS
-        if part not in self._files:
-            self._files[part] = fileio.open(self._path(part), "wb")
-        self._files[part].write(json.dumps(pair, ensure_ascii=False).encode() + b"\n")
+        line = json.dumps(pair, ensure_ascii=False).encode() + b"\n"
+        self._parts.add(_texts(pair), line)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Closes the files and yields their paths."""
-        files, self._files = self._files, {}
-        for part, file in sorted(files.items()):
-            file.close()
-            yield WindowedValue(
-                (part, self._path(part)), GlobalWindow().max_timestamp(), [GlobalWindow()]
-            )
-
-    def _path(self, part: int) -> str:
-        return os.path.join(self._folder, f"{part}-{self._name}.jsonl")
+        """Closes the files and yields them."""
+        for item in self._parts.close():
+            yield WindowedValue(item, GlobalWindow().max_timestamp(), [GlobalWindow()])
 
 
 def _texts(pair: _SplitPair) -> str:
@@ -105,23 +129,47 @@ class _KeepFirst(beam.DoFn):
     records. The training files then keep none.
     """
 
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._folder = folder
+
     @untyped_in_beam
     def process(
-        self, item: tuple[int, Iterable[str]]
+        self, item: tuple[int, Iterable[_File]]
     ) -> Iterator[_SplitPair | beam.pvalue.TaggedOutput]:
-        """Goes through one part, in the order of its files and lines."""
-        _, paths = item
+        """Goes through one part, in the order of its files and lines.
+
+        If it is too large, it is divided, and each of its parts is in that order.
+        """
+        yield from self._keep_first(list(item[1]), depth=1)
+
+    def _keep_first(
+        self, files: Sequence[_File], depth: int
+    ) -> Iterator[_SplitPair | beam.pvalue.TaggedOutput]:
+        # The hash has bits for three divisions. What is then too large are pairs that are equal.
+        if sum(size for _, size in files) > _HELD_BYTES and depth <= _DIVISIONS:
+            parts = _PartFiles(self._folder, depth)
+            for line, pair in _pairs_of(files):
+                parts.add(_texts(pair), line)
+            for _, file in parts.close():
+                yield from self._keep_first([file], depth + 1)
+                fileio.remove(file[0])
+            return
         places: dict[str, list[_Place]] = {}
-        for path in paths:
-            with fileio.open(path, "rb") as file:
-                for line in file:
-                    pair = json.loads(line)
-                    _, _, name, number, _, split = pair
-                    places.setdefault(_texts(pair), []).append((name, number, split))
+        for _, pair in _pairs_of(files):
+            _, _, name, number, _, split = pair
+            places.setdefault(_texts(pair), []).append((name, number, split))
         for own in places.values():
             own.sort()
         for texts in sorted(places, key=lambda texts: (places[texts], texts)):
             yield from _judge(texts, places[texts])
+
+
+def _pairs_of(files: Iterable[_File]) -> Iterator[tuple[bytes, _SplitPair]]:
+    for path, _ in files:
+        with fileio.open(path, "rb") as file:
+            for line in file:
+                yield line, json.loads(line)
 
 
 def _judge(texts: str, places: Sequence[_Place]) -> Iterator[_SplitPair | beam.pvalue.TaggedOutput]:

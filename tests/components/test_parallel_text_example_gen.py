@@ -15,7 +15,7 @@ from tfx.orchestration.local.local_dag_runner import LocalDagRunner
 from tfx.types import artifact_utils, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
-from components.parallel_text_example_gen import component, executor, pair_writer
+from components.parallel_text_example_gen import component, duplicates, executor, pair_writer
 from pipeline.readers import DataError
 from pipeline.readers.files import LocalFiles, RemoteFiles, count_lines, raw_lines
 from pipeline.readers.records import LEFT_OUT, NOT_TRANSLATABLE, OTHER_LANGUAGES
@@ -206,6 +206,16 @@ def test_the_result_does_not_depend_on_how_beam_works(ingested, tmp_path):
     result, folder = ingested
     threads = ["--direct_running_mode=multi_threading", "--direct_num_workers=3"]
     assert run(folder / "data", tmp_path, beam_args=threads) == result
+
+
+@pytest.mark.parametrize("held_bytes", [0, 200])
+def test_a_part_too_large_to_be_held_is_divided(ingested, tmp_path, monkeypatch, held_bytes):
+    """With 0 bytes the divisions end with pairs that are equal."""
+    result, folder = ingested
+    monkeypatch.setattr(duplicates, "_PARTS", 2)
+    monkeypatch.setattr(duplicates, "_HELD_BYTES", held_bytes)
+    assert run(folder / "data", tmp_path) == result
+    assert not (tmp_path / "duplicates").exists()
 
 
 def test_duplicates_may_stay(tmp_path):

@@ -103,7 +103,7 @@ class LexiconCopy(LexiconHead):
         gates = self._log_gates(state)
         ids, entries, copies = self._split(state, memory, gates)
         vocabulary, normaliser = self.vocabulary.score(
-            state["hidden"], targets, memory.get("candidates"), bool(label_smoothing)
+            state["hidden"], targets, memory.get("candidates")
         )
         targets = ops.cast(targets, memory["extended_ids"].dtype)
         lexicon = ops.logsumexp(

@@ -89,7 +89,7 @@ class LexiconLinear(LexiconHead):
         targets = self._known(targets)
         log_lexicon, log_generate = self._log_gate(state)
         vocabulary, normaliser = self.vocabulary.score(
-            state["hidden"], targets, memory.get("candidates"), bool(label_smoothing)
+            state["hidden"], targets, memory.get("candidates")
         )
         log_prob = log_add(
             log_lexicon + self._target_mass(state, memory, targets), log_generate + vocabulary

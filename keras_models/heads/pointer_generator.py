@@ -109,7 +109,7 @@ class PointerGenerator(CopyHead):
     ):
         log_generate, log_copy = self._log_gate(state)
         vocabulary, normaliser = self.vocabulary.score(
-            state["hidden"], targets, memory.get("candidates"), bool(label_smoothing)
+            state["hidden"], targets, memory.get("candidates")
         )
         targets = ops.cast(targets, memory["extended_ids"].dtype)
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(memory["extended_ids"], -2)

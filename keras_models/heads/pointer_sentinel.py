@@ -153,9 +153,7 @@ class PointerSentinel(CopyHead):
         real=None,
     ):
         """log p of one target per step; no tensor of size V + positions is built."""
-        vocabulary, normaliser = self.vocabulary.score(
-            hidden, targets, candidates, bool(label_smoothing)
-        )
+        vocabulary, normaliser = self.vocabulary.score(hidden, targets, candidates)
         targets = ops.cast(targets, extended_ids.dtype)
         matches = ops.expand_dims(targets, -1) == ops.expand_dims(extended_ids, -2)
         copies = ops.logsumexp(ops.where(matches, log_weights, LOG_ZERO), axis=-1)

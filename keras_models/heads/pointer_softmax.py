@@ -163,7 +163,7 @@ class PointerSoftmax(CopyHead):
         log_shortlist, log_location = self._log_switch(state, training)
         words = ops.where(copied, 0, targets)
         shortlist, normaliser = self.vocabulary.score(
-            state["hidden"], words, memory.get("candidates"), bool(label_smoothing)
+            state["hidden"], words, memory.get("candidates")
         )
         location = take_along(weights, ops.expand_dims(ops.maximum(pointers, 0), -1))[..., 0]
         log_prob = ops.where(copied, log_location + location, log_shortlist + shortlist)

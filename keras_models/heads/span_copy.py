@@ -267,9 +267,7 @@ class SpanCopy(CopyHead):
         log_generate, log_copy = self._log_switch(vector, memory)
         words = ops.where(lengths == 0, targets, 0)
         readout = self._maxout(vector)
-        word, normaliser = self.vocabulary.score(
-            readout, words, memory.get("candidates"), bool(label_smoothing)
-        )
+        word, normaliser = self.vocabulary.score(readout, words, memory.get("candidates"))
 
         log_start = self._log_start(vector, memory)
         start = ops.expand_dims(ops.maximum(starts, 0), -1)

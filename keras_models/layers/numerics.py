@@ -186,25 +186,33 @@ def project_parts(layer, parts):
     return outputs
 
 
-def target_log_softmax(logits, targets):
-    """Log-probability of each target under a softmax, without normalising the others.
+def log_normaliser(logits):
+    """Logarithm of the sum that a softmax over the last axis divides by.
 
-    The backend's cross-entropy: on TensorFlow one operation; picking a logit, the sum and their
-    gradients would each build tensors of the logits' size.
+        log sum_w exp(l_w) = l_m - log softmax(l)_m,   m = argmax_w l_w
+
+    One softmax gives the value and, kept, the gradient. It is one fast operation on a CPU;
+    exponents and sums for each of the two are five times as slow.
 
     Args:
         logits: float tensor `[..., vocabulary]`.
-        targets: int tensor `[...]`; ids outside the vocabulary give `LOG_ZERO`.
 
     Returns:
         float32 tensor `[...]`.
     """
-    logits = ops.cast(logits, "float32")
-    known = targets < logits.shape[-1]
-    index = ops.where(known, targets, 0)
-    return ops.where(
-        known, -ops.sparse_categorical_crossentropy(index, logits, from_logits=True), LOG_ZERO
-    )
+
+    @ops.custom_gradient
+    def of(logits):
+        shares = ops.softmax(logits, axis=-1)
+        # The largest share is 1 / vocabulary at least.
+        value = ops.max(logits, axis=-1) - ops.log(ops.max(shares, axis=-1))
+
+        def gradient(upstream):
+            return shares * ops.expand_dims(upstream, -1)
+
+        return value, gradient
+
+    return of(ops.cast(logits, "float32"))
 
 
 def copy_mass(log_weights, extended_ids, size):

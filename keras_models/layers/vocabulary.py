@@ -6,7 +6,7 @@ import typing
 import keras
 from keras import ops
 
-from keras_models.layers.numerics import LOG_ZERO, log_add, log_shares, rowwise, target_log_softmax
+from keras_models.layers.numerics import LOG_ZERO, log_add, log_normaliser, log_shares, rowwise
 from keras_models.layers.shortlist import Shortlist
 
 
@@ -263,9 +263,9 @@ class VocabularySoftmax(keras.layers.Dense):
         known = targets < self.units
         index = ops.where(known, targets, 0)
         if candidates is None:
+            # Not one of the logits: their gradient would be a tensor of their size.
             own = self.logits_at(hidden, index)
-            normaliser = own - target_log_softmax(self.logits(hidden), index)
-            return ops.where(known, own, LOG_ZERO), normaliser
+            return ops.where(known, own, LOG_ZERO), log_normaliser(self.logits(hidden))
         words, log_weights = candidates
         bias, hidden = (
             ops.cast(value, self.compute_dtype) for value in (self.bias, self.project(hidden))
@@ -281,7 +281,7 @@ class VocabularySoftmax(keras.layers.Dense):
             lambda rows: ops.cast(ops.matmul(rows, ops.transpose(narrow)), "float32") + weighted,
             hidden,
         )
-        normaliser = ops.logsumexp(logits, axis=-1)
+        normaliser = log_normaliser(logits)
         # In float32 products add up as those of matrices do.
         rows, index = (
             ops.cast(ops.reshape(hidden, (-1, hidden.shape[-1])), "float32"),
@@ -302,18 +302,10 @@ class VocabularySoftmax(keras.layers.Dense):
 
         The arguments are those of `target_logits`.
         """
-        if candidates is None:
-            return target_log_softmax(self.logits(hidden), targets)
-        chosen, normaliser = self.target_logits(hidden, targets, candidates)
-        return ops.where(targets < self.units, chosen - normaliser, LOG_ZERO)
+        return self.score(hidden, targets, candidates)[0]
 
-    def score(self, hidden, targets, candidates=None, with_normaliser=True):
-        """Returns what `target_log_prob` does, and the log-normaliser that `target_logits` has.
-
-        The second is None unless `with_normaliser`: it costs a little.
-        """
-        if not with_normaliser:
-            return self.target_log_prob(hidden, targets, candidates), None
+    def score(self, hidden, targets, candidates=None):
+        """Returns what `target_log_prob` does, and the log-normaliser that `target_logits` has."""
         chosen, normaliser = self.target_logits(hidden, targets, candidates)
         return ops.where(targets < self.units, chosen - normaliser, LOG_ZERO), normaliser
 

@@ -1,13 +1,15 @@
 """Kills processes of an engine in the middle of components, and compares what a run writes.
 
 The engine tries again, or the run ends with a sentence and the same command is given again. What
-the component writes must be that of a run in memory, nothing twice. A run is brought to each
-component in memory first; each fault goes on from there.
+the component writes must be that of a run in memory, nothing twice. On each engine a run is brought
+to each component first; each fault goes on from there.
 
 python -m tests.engines.faults [--engine flink] [--component TextTransform] [--fault "job server"]
 """
 
 import argparse
+import contextlib
+import itertools
 import os
 import pathlib
 import re
@@ -16,7 +18,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks.records import measuring
 from benchmarks.records.record import MeasuredRow
@@ -24,6 +26,8 @@ from tests.engines import batch_on_engines, clusters, run_on_engines, runs
 from tests.engines.one_component import EVALUATOR, INGESTION, TRANSFORM, UntilDone
 
 COMPONENTS = (INGESTION, TRANSFORM, EVALUATOR)
+#: What has just ended when a component begins.
+BEFORE = {TRANSFORM: "Lexicon", EVALUATOR: "Exporter"}
 SETTINGS = (*runs.SETTINGS, "training.max_updates=20")
 # How often the command is given.
 _ATTEMPTS = 3
@@ -97,36 +101,65 @@ FAULTS: dict[str, dict[str, Callable[[clusters.Processes], Repair]]] = {
 
 
 class Prepared:
-    """A run that has come to each of some components, to go on from, and what they write."""
+    """Runs that have come to each of some components, to go on from."""
 
     def __init__(
-        self, components: Sequence[str], folder: pathlib.Path, processes: clusters.Processes
+        self,
+        components: Sequence[str],
+        options: Sequence[str],
+        folder: pathlib.Path,
+        processes: clusters.Processes,
     ) -> None:
-        """Takes the components, a folder that holds `pairs.tsv`, and processes."""
-        self.expected: dict[str, dict[str, str]] = {}
+        """Brings a run to each of the components.
+
+        Args:
+            components: in their order.
+            options: of the run.
+            folder: the parent holds `pairs.tsv`.
+            processes: those to which the run's process is added.
+
+        Raises:
+            RuntimeError: the run failed.
+        """
         self._folder, self._processes = folder, processes
         # Its metadata name places, so a run goes on in the folder where it began.
         self._place = folder / "run"
         for component in components:
-            run = self._run(component)
-            run.start()
-            run.wait_until(run.is_running, run.has_ended)
-            run.stop()
-            shutil.copytree(self._place, folder / component)
-            run.start()
-            run.finish()
-            self.expected[component] = run.written()
-            print(f"{component}, in memory: {len(self.expected[component])} files", flush=True)
+            if component in BEFORE:
+                run = self._run(BEFORE[component])
+                run.start(*options)
+                run.finish()
+                shutil.copytree(self._place, folder / component)
 
     def run_at(self, component: str) -> UntilDone:
         """Returns the run at the beginning of a component."""
-        shutil.rmtree(self._place)
-        shutil.copytree(self._folder / component, self._place)
+        shutil.rmtree(self._place, ignore_errors=True)
+        if component in BEFORE:
+            shutil.copytree(self._folder / component, self._place)
         return self._run(component)
 
     def _run(self, component: str) -> UntilDone:
-        where = (self._place, self._folder / "pairs.tsv", self._processes)
+        where = (self._place, self._folder.parent / "pairs.tsv", self._processes)
         return UntilDone(component, *where, settings=SETTINGS)
+
+
+def written_in_memory(
+    components: Sequence[str], folder: pathlib.Path, processes: clusters.Processes
+) -> dict[str, dict[str, str]]:
+    """Returns digests of what each component writes in memory; `folder` holds `pairs.tsv`.
+
+    Raises:
+        RuntimeError: the run failed.
+    """
+    expected = {}
+    for component in components:
+        where = (folder / "memory", folder / "pairs.tsv", processes)
+        run = UntilDone(component, *where, settings=SETTINGS)
+        run.start()
+        run.finish()
+        expected[component] = run.written()
+        print(f"{component}, in memory: {len(expected[component])} files", flush=True)
+    return expected
 
 
 def run_with_fault(
@@ -183,31 +216,45 @@ def outcome(attempts: int, said: str) -> str:
 
 
 def try_faults(
-    engine_name: str, faults: Sequence[str], prepared: Prepared, folder: pathlib.Path
+    engine_name: str,
+    faults: Sequence[str],
+    expected: Mapping[str, Mapping[str, str]],
+    folder: pathlib.Path,
 ) -> Iterator[tuple[MeasuredRow, bool]]:
     """Yields a row for each fault in each component, and whether all was as it should be.
 
     Raises:
-        RuntimeError: a run failed for good, or nothing could be killed.
+        RuntimeError: the run failed before anything was killed.
     """
-    with clusters.CLUSTERS[engine_name](folder / f"{engine_name}-cluster") as (engine, cluster):
-        for component, expected in prepared.expected.items():
-            for name in faults:
-                run = prepared.run_at(component)
-                fault = FAULTS[engine_name][name]
-                attempts, said = run_with_fault(run, runs.on(engine), cluster, fault)
-                # What an attempt left that was killed; nobody reads it.
-                found = {key: one for key, one in run.written().items() if _LEFT not in key}
-                differ = run_on_engines.differing(expected, found)
+    own = folder / engine_name
+    processes = clusters.Processes(own / "logs")
+    with (
+        contextlib.ExitStack() as stack,
+        clusters.CLUSTERS[engine_name](own / "cluster") as (engine, cluster),
+    ):
+        stack.callback(processes.stop_all)
+        options = runs.on(engine)
+        prepared = Prepared(list(expected), options, own, processes)
+        print(f"{engine_name}: a run has come to each component", flush=True)
+        for component, name in itertools.product(expected, faults):
+            run = prepared.run_at(component)
+            try:
+                attempts, said = run_with_fault(run, options, cluster, FAULTS[engine_name][name])
+            except RuntimeError as error:
+                run.stop()
+                happened, said = f"failed: {error}", ""
+            else:
                 happened = outcome(attempts, said)
-                words = f"{engine_name}, {component}, {name} killed: {happened}; {said}"
-                print(f"{words} differ: {differ or 'none'}", flush=True)
-                labels = {"component": component, "engine": engine_name.capitalize()}
-                labels |= {"killed": name, "happened": happened}
-                same = len(expected) - len(differ)
-                figures = {"same": measuring.one(same), "differ": measuring.one(len(differ))}
-                right = not differ and (not said or is_a_sentence(said))
-                yield MeasuredRow(labels, figures), right
+            # What an attempt left that was killed; nobody reads it.
+            found = {key: one for key, one in run.written().items() if _LEFT not in key}
+            differ = run_on_engines.differing(dict(expected[component]), found)
+            words = f"{engine_name}, {component}, {name} killed: {happened}; {said}"
+            print(f"{words} differ: {differ or 'none'}", flush=True)
+            labels = {"component": component, "engine": engine_name.capitalize()}
+            labels |= {"killed": name, "happened": happened}
+            same = len(expected[component]) - len(differ)
+            figures = {"same": measuring.one(same), "differ": measuring.one(len(differ))}
+            yield MeasuredRow(labels, figures), not differ and (not said or is_a_sentence(said))
 
 
 def main() -> int:
@@ -230,22 +277,22 @@ def main() -> int:
         write_pairs(folder / "pairs.tsv", options.pairs)
         processes = clusters.Processes(folder / "logs")
         try:
-            prepared = Prepared(options.component or COMPONENTS, folder, processes)
+            components = options.component or COMPONENTS
+            expected = written_in_memory(components, folder, processes)
             for engine in options.engine or FAULTS:
                 faults = [
                     name for name in FAULTS[engine] if not options.fault or name in options.fault
                 ]
-                for one, good in try_faults(engine, faults, prepared, folder):
+                for one, good in try_faults(engine, faults, expected, folder):
                     rows.append(one)
                     right = right and good
         except RuntimeError as error:
             print(f"faults: {error}", flush=True)
-            right = False
+            return 1
         finally:
             processes.stop_all()
-    if right:
-        packages = ("tfx", "apache-beam", "tensorflow")
-        measuring.write(options.record, measuring.table_of(rows, 1, machine, packages))
+    packages = ("tfx", "apache-beam", "tensorflow")
+    measuring.write(options.record, measuring.table_of(rows, 1, machine, packages))
     return int(not right)
 
 

@@ -263,9 +263,12 @@ class VocabularySoftmax(keras.layers.Dense):
         known = targets < self.units
         index = ops.where(known, targets, 0)
         if candidates is None:
-            # Not one of the logits: their gradient would be a tensor of their size.
+            # Not one of all logits: its gradient would be a tensor of their size.
             own = self.logits_at(hidden, index)
-            return ops.where(known, own, LOG_ZERO), log_normaliser(self.logits(hidden))
+            projected = ops.cast(self.project(hidden), self.compute_dtype)
+            bias = ops.cast(self.bias, "float32")
+            normaliser = log_normaliser(self.logits(hidden), projected, self.columns(), bias)
+            return ops.where(known, own, LOG_ZERO), normaliser
         words, log_weights = candidates
         bias, hidden = (
             ops.cast(value, self.compute_dtype) for value in (self.bias, self.project(hidden))
@@ -281,7 +284,7 @@ class VocabularySoftmax(keras.layers.Dense):
             lambda rows: ops.cast(ops.matmul(rows, ops.transpose(narrow)), "float32") + weighted,
             hidden,
         )
-        normaliser = log_normaliser(logits)
+        normaliser = log_normaliser(logits, hidden, narrow, weighted)
         # In float32 products add up as those of matrices do.
         rows, index = (
             ops.cast(ops.reshape(hidden, (-1, hidden.shape[-1])), "float32"),

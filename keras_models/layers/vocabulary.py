@@ -307,10 +307,14 @@ class VocabularySoftmax(keras.layers.Dense):
         """
         return self.score(hidden, targets, candidates)[0]
 
-    def score(self, hidden, targets, candidates=None):
-        """Returns what `target_log_prob` does, and the log-normaliser that `target_logits` has."""
+    def score(self, hidden, targets, candidates=None, with_normaliser=True):
+        """Returns what `target_log_prob` does, and the log-normaliser that `target_logits` has.
+
+        The second is None unless `with_normaliser`, which earlier versions gained time by.
+        """
         chosen, normaliser = self.target_logits(hidden, targets, candidates)
-        return ops.where(targets < self.units, chosen - normaliser, LOG_ZERO), normaliser
+        log_prob = ops.where(targets < self.units, chosen - normaliser, LOG_ZERO)
+        return log_prob, normaliser if with_normaliser else None
 
     def mean_logit(self, hidden):
         """Returns the mean of the logits of all words, without computing any of them.

@@ -93,8 +93,7 @@ def _run(options: argparse.Namespace) -> int:
             status: int = options.command.run(options)
             return status
     except KeyboardInterrupt:
-        resume = " Run the same command again to resume." if options.command is run else ""
-        print(f"verbatim: interrupted.{resume}", file=sys.stderr)
+        print(f"verbatim: interrupted.{_how_to_resume(options)}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         return 141
@@ -106,6 +105,18 @@ def _run(options: argparse.Namespace) -> int:
             raise
         print(f"verbatim: {error.filename} cannot be used: {error.strerror}.", file=sys.stderr)
         return 1
+
+
+def _how_to_resume(options: argparse.Namespace) -> str:
+    """Returns what to do after an interruption, or nothing."""
+    if options.command is not run:
+        return ""
+    resume = " Run the same command again to resume."
+    if not options.engine:
+        return resume
+    # Beam's job server gives up the job; the engine does not.
+    engine = options.engine.capitalize()
+    return f"{resume} {engine} may still work on its last job: cancel it in {engine}'s web page."
 
 
 class _Version(argparse.Action):

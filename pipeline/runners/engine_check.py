@@ -90,7 +90,8 @@ class _Control(beam_fn_api_pb2_grpc.BeamFnControlServicer):
 def _check_workers(engine: Engine, start_within: int) -> None:
     """Starts a worker, which must connect to this process.
 
-    The pool may be reachable for the engine alone; then the step that follows is the check.
+    Each machine of the engine has a pool at this address, and this one too: why none starts is then
+    known in a moment.
     """
     what = f"The pool of workers at {engine.workers}"
     with _channel(engine.workers, what) as channel:
@@ -146,18 +147,21 @@ def see(path: str) -> None:
 
 
 def _check_step(engine: Engine, folder: pathlib.Path, step_within: int) -> None:
-    """Has the engine look for a file in the run's folder."""
+    """Has the engine look for a file in the run's folder, with as many workers as the run has."""
     file = folder / f".engine-{uuid.uuid4().hex}"
     file.touch()
     try:
         pipeline = beam.Pipeline(argv=engine.beam_args(step_within))
-        _ = pipeline | beam.Create([str(file)]) | beam.Map(see)
+        # What is exchanged between all workers needs all slots at once, as the run does.
+        _ = pipeline | beam.Create([str(file)]) | beam.Reshuffle() | beam.Map(see)
         result = pipeline.run()
         if result.wait_until_finish(duration=step_within * 1000) != "DONE":
             result.cancel()
+            lacking = f"{engine.slots} free slots" if engine.name == "flink" else "a free core"
             raise EngineError(
                 f"{engine.name.capitalize()} did not end a job of one step within {step_within} "
-                f"seconds: it has no free slot, or its machines do not reach {engine.workers}."
+                f"seconds: it lacks {lacking}, or its machines do not reach {engine.workers}. "
+                f"Cancel that job in the web page of {engine.name.capitalize()}, where it waits."
             )
     except (RuntimeError, grpc.RpcError, grpc.FutureTimeoutError) as error:
         if isinstance(error, EngineError):

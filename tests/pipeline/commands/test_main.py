@@ -150,8 +150,12 @@ def test_an_interrupted_run_says_how_to_resume(monkeypatch, capsys):
 
     monkeypatch.setattr(run, "run", interrupt)
     assert main.main(["run", "rarest_word", "--output", "runs/x"]) == 130
-    expected = "verbatim: interrupted. Run the same command again to resume.\n"
-    assert capsys.readouterr().err == expected
+    expected = "verbatim: interrupted. Run the same command again to resume."
+    assert capsys.readouterr().err == f"{expected}\n"
+    on_engine = ["--engine", "spark", "--master", "localhost:1"]
+    assert main.main(["run", "rarest_word", "--output", "runs/x", *on_engine]) == 130
+    kept = " Spark may still work on its last job: cancel it in Spark's web page."
+    assert capsys.readouterr().err == f"{expected}{kept}\n"
 
 
 @pytest.mark.parametrize(

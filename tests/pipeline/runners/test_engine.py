@@ -104,6 +104,24 @@ def test_a_folder_that_workers_do_not_see_is_named(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_job_that_waits_for_slots_says_how_many(tmp_path, monkeypatch):
+    class Waiting:
+        cancelled = False
+
+        def wait_until_finish(self, duration):
+            return "RUNNING"
+
+        def cancel(self):
+            self.cancelled = True
+
+    result = Waiting()
+    monkeypatch.setattr(beam.Pipeline, "run", lambda _: result)
+    engine = Engine("flink", "localhost:1", "localhost:2", slots=8)
+    with pytest.raises(EngineError, match=r"lacks 8 free slots, .*\. Cancel that job"):
+        engine_check._check_step(engine, tmp_path, 60)
+    assert result.cancelled and not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

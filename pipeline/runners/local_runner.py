@@ -40,6 +40,13 @@ if TYPE_CHECKING:
 #: The facts that `metrics.json` and `run.json` hold.
 METRICS_KEYS = ("systems", "comparison", "slices", "blessed", "blessing_reason")
 RUN_KEYS = ("title", "recipe", "versions", "counts", "stages", "seconds", "paths")
+# The first traceback of a worker's process, in the words of an engine.
+_RAISED_IN_WORKER = re.compile(
+    r"SDK harness.*Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*"
+    r"(?P<module>(?:\w+\.)*)(?P<kind>\w+): (?P<words>.*?)(?: \[while running .*)?$",
+    re.MULTILINE,
+)
+_OWN_MODULES = ("pipeline.", "components.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -324,6 +331,14 @@ def _failure_sentence(component: str | None, error: Exception, log: str) -> str:
         return (
             f"{failed} failed because the job server of the engine has ended or cannot be reached: "
             f"start it and run the same command again to resume this run. The full log is {log}."
+        )
+    if raised := _RAISED_IN_WORKER.search(str(error)):
+        words = raised["words"].rstrip(".")
+        if raised["module"].startswith(_OWN_MODULES):
+            return f"{failed} failed: {words}. The full log is {log}."
+        return (
+            f"{failed} failed in a worker of the engine ({raised['kind']}: {words}): run the same "
+            f"command again to resume this run. The full log is {log}."
         )
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [
         type(error).__name__

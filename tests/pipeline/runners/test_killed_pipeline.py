@@ -59,3 +59,34 @@ def test_a_job_server_that_is_gone_is_one_sentence(error):
         "Lexicon failed because the job server of the engine has ended or cannot be reached: start "
         "it and run the same command again to resume this run. The full log is out/run.log."
     )
+
+
+@pytest.mark.parametrize(
+    ("raised", "sentence"),
+    [
+        (
+            "tensorflow.python.framework.errors_impl.FailedPreconditionError: /x; Directory not "
+            "empty",
+            "TextTransform failed in a worker of the engine (FailedPreconditionError: /x; Directory"
+            " not empty): run the same command again to resume this run.",
+        ),
+        (
+            "pipeline.readers.DataError: a.tsv:3 has more than 63 tokens.",
+            "TextTransform failed: a.tsv:3 has more than 63 tokens.",
+        ),
+    ],
+)
+def test_what_a_worker_of_an_engine_raised_is_one_sentence(raised, sentence):
+    error = RuntimeError(
+        "Pipeline BeamApp-1 failed in state FAILED: java.lang.RuntimeException: Error received from"
+        " SDK harness for instruction 68: Traceback (most recent call last):\n"
+        '  File "apache_beam/runners/common.py", line 1495, in process\n'
+        f"    raise it\n{raised} [while running 'Write']\n\n"
+        "During handling of the above exception, another exception occurred:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "sdk_worker.py", line 311, in _execute\n'
+        "RuntimeError: another\n"
+    )
+    assert local_runner._failure_sentence("TextTransform", error, "out/run.log") == (
+        f"{sentence} The full log is out/run.log."
+    )

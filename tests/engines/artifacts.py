@@ -21,7 +21,8 @@ def digests(output: pathlib.Path) -> dict[str, str]:
     """Returns a digest of each file of a run's artifacts, and of its answers and metrics.
 
     Sharded examples count as one set of records, whatever their order and number of shards.
-    Statistics, schemas and anomalies are messages whose features may stand in any order.
+    Statistics, schemas and anomalies are messages whose features may stand in any order. Metrics
+    count with seven digits.
     """
     found = of_components(output / "pipeline")
     for path in (output / "metrics.json", *sorted((output / "outputs").glob("*"))):
@@ -61,12 +62,30 @@ def _files(folder: pathlib.Path) -> Iterator[tuple[str, bytes]]:
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".gz" and "-of-" in path.name:
             shards.setdefault(path.parent, []).append(str(path))
+        elif path.name.startswith("metrics-") and path.suffix == ".tfrecord":
+            yield name, _metrics(path)
         else:
             yield name, _content(path.name, path.read_bytes())
     for parent, paths in shards.items():
         records = tf.data.TFRecordDataset(paths, compression_type="GZIP").as_numpy_iterator()
         digest = sorted(hashlib.sha256(_example(record)).hexdigest() for record in records)
         yield parent.relative_to(folder).as_posix(), "\n".join(digest).encode()
+
+
+def _metrics(path: pathlib.Path) -> bytes:
+    """Returns the Evaluator's metrics with seven digits: sums depend on how work was divided."""
+    import tensorflow as tf
+    from tensorflow_model_analysis.proto import metrics_for_slice_pb2
+
+    found = [
+        re.sub(
+            r"(?<=value: )-?\d[-+.\de]*",
+            lambda number: f"{float(number[0]):.7g}",
+            str(metrics_for_slice_pb2.MetricsForSlice.FromString(record)),
+        )
+        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
+    ]
+    return "\n".join(sorted(found)).encode()
 
 
 def _example(record: bytes) -> bytes:

@@ -162,5 +162,15 @@ def test_no_line_of_a_page_is_too_long():
     assert not found, found
 
 
+def test_blocks_in_lists_are_indented_by_four_spaces():
+    """With fewer the site ends the list: each step becomes the first of a list of its own."""
+    found = []
+    for page in DOCS.rglob("*.md"):
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            if re.match(r" {1,3}(```|[-*] |\d+\. )", line):
+                found.append(f"{page.relative_to(DOCS)}:{number}")
+    assert not found, found
+
+
 def test_the_readme_is_one_page():
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150

@@ -34,6 +34,11 @@ COMPILES_QUICKLY = {
     "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
+# Each job of Spark leaves its jars behind, in each Worker's folder.
+_CLEANS_UP = (
+    "-Dspark.worker.cleanup.enabled=true",
+    *("-Dspark.worker.cleanup.interval=30", "-Dspark.worker.cleanup.appDataTtl=60"),
+)
 # In seconds: until a process listens, on a machine with much other work.
 _LISTENS_WITHIN = 300
 
@@ -112,6 +117,11 @@ class Processes:
         self._closed = True
         for name in reversed(list(self.by_name)):
             self.stop(name)
+
+
+def scratch(processes: Processes, name: str) -> pathlib.Path:
+    """Returns the folder of a machine's temporary files, of which a killed one leaves gigabytes."""
+    return processes.folder / "tmp" / name
 
 
 def children_of(parent: int) -> dict[int, str]:
@@ -231,11 +241,12 @@ def flink(folder: pathlib.Path, network: str = "128m") -> Iterator[tuple[Engine,
     try:
         processes.start("jobmanager", [*JAVA, "-Xmx512m", logs, "-cp", libraries, *manager])
         processes.wait_for("jobmanager", rest)
-        for number in (1, 2):
-            processes.start(
-                f"taskmanager-{number}",
-                [*JAVA, "-Xmx512m", "-XX:MaxMetaspaceSize=256m", logs, "-cp", libraries, *task],
-            )
+        for name in ("taskmanager-1", "taskmanager-2"):
+            own = scratch(processes, name)
+            own.mkdir(parents=True, exist_ok=True)
+            memory = ("-Xmx512m", "-XX:MaxMetaspaceSize=256m")
+            command = [*JAVA, *memory, logs, "-cp", libraries, *task, f"-Dio.tmp.dirs={own}"]
+            processes.start(name, command)
         driver = "org.apache.beam.runners.flink.FlinkJobServerDriver"
         command = [*JAVA, "-Xmx768m", "-cp", _jars(FETCHED / "jars" / "flink"), driver]
         master = _start_job_server(processes, command, f"--flink-master={_HOST}:{rest}")
@@ -270,7 +281,7 @@ def spark(folder: pathlib.Path) -> Iterator[tuple[Engine, Processes]]:
             of_worker = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), url]
             processes.start(
                 f"worker-{number}",
-                [*java, "org.apache.spark.deploy.worker.Worker", *where, *of_worker],
+                [*java, *_CLEANS_UP, "org.apache.spark.deploy.worker.Worker", *where, *of_worker],
                 **environment,
             )
         settings = {

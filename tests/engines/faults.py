@@ -60,6 +60,8 @@ def kill_machine(name: str) -> Callable[[clusters.Processes], Repair]:
 
     def kill(processes: clusters.Processes) -> Repair:
         processes.stop(name, signal.SIGKILL)
+        for left in clusters.scratch(processes, name).glob("*"):
+            shutil.rmtree(left, ignore_errors=True)
         time.sleep(_BACK)
         processes.start_again(name)
         return nothing

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("campaign: give --data, the folder of the public corpora.", file=sys.stderr)
         return 1
     limits = Limits(options.at_a_time, tuple(options.cores), options.cores_each, options.nice)
-    queue = Queue(jobs, limits, say)
+    queue = Queue(jobs, limits, say, known=jobs_of(plan, folders, []))
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with run_folder.locked(run_folder.checked_path(folders.output)):

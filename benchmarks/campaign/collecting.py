@@ -52,17 +52,25 @@ def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = Non
     old = record.read(table.name, folder)
     known = TableRecord(table.name, old.rows if old else [])
     done_by_row = {
-        row.name: [job for job in jobs if job.row == row and job.read_status().state == "done"]
+        row.name: [
+            job
+            for job in jobs
+            # Rows of two tables may be alike.
+            if job.table == table and job.row == row and job.read_status().state == "done"
+        ]
         for row in table.rows
     }
     changed = finished.row.name if finished and finished.row else ""
     for row in table.rows:
         done, before = done_by_row[row.name], known.row(row.name)
-        if not done or not _is_news(done, before, changed in (row.name, table.against)):
-            continue
         base = done_by_row.get(table.against, [])
+        can_test = row.name != table.against and len(done) == len(base) == len(table.seeds)
+        untested = can_test and before is not None and not before.tests
+        concerned = untested or changed in (row.name, table.against)
+        if not done or not _is_news(done, before, concerned):
+            continue
         tested = []
-        if row.name != table.against and len(done) == len(base) == len(table.seeds):
+        if can_test:
             tested = collecting.tests(
                 read_facts(done[0]),
                 table.metrics,
@@ -77,7 +85,10 @@ def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = Non
 
 
 def _is_news(done: Sequence[Job], before: RowRecord | None, changed: bool) -> bool:
-    """Whether the jobs of a row say more than its row of the result file."""
+    """Whether the jobs of a row say more than its row of the result file.
+
+    With as many seeds they do only if `changed`.
+    """
     if before is None:
         return True
     commands = {run.seed: run.origin.command for run in before.runs}

@@ -69,10 +69,18 @@ class Queue:
         jobs: of a campaign, in their order; those that are done are left out.
         limits: how much of the machine may be used.
         say: takes a line for people.
+        known: all jobs of the campaign, some of which may be done already: a row is tested against
+            another one, whether or not that is to be run.
     """
 
-    def __init__(self, jobs: Sequence[Job], limits: Limits, say: Callable[[str], None]) -> None:
-        self._all = list(jobs)
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        limits: Limits,
+        say: Callable[[str], None],
+        known: Sequence[Job] = (),
+    ) -> None:
+        self._all = list(known or jobs)
         self._waiting = [job for job in jobs if job.read_status().state != "done"]
         self._running: list[_Running] = []
         self._limits = limits

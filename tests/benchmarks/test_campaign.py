@@ -51,6 +51,25 @@ def test_results_are_rows_with_every_seed_and_a_test(tmp_path):
     assert not table.row("base").tests
 
 
+def test_rows_that_are_run_one_by_one_are_tested(tmp_path):
+    path = campaign_lists.write(tmp_path, {"base": "10", "good": "30"}, 'against = "base"\n')
+    for name in ("tiny/good", "tiny/base"):
+        assert run(tmp_path, path, "--only", name) == 0
+    good = record.read("tiny", tmp_path / "results").row("good")
+    assert [test.against for test in good.tests] == ["base"]
+
+
+def test_rows_of_two_tables_that_are_alike_stay_apart(tmp_path):
+    path = campaign_lists.write(tmp_path, {"same": "10"})
+    text = pathlib.Path(path).read_text()
+    table = text[text.index("[[tables]]") :]
+    pathlib.Path(path).write_text(text + table.replace('name = "tiny"', 'name = "other"'))
+    assert run(tmp_path, path) == 0
+    for name in ("tiny", "other"):
+        [row] = record.read(name, tmp_path / "results").rows
+        assert [f"/{name}/" in run.origin.command for run in row.runs] == [True, True]
+
+
 def test_a_run_gets_cores_and_threads_of_its_own(tmp_path):
     path = campaign_lists.write(tmp_path, {"base": "10"})
     run(tmp_path, path, "--cores", str(max(os.sched_getaffinity(0))), "--nice", "3")

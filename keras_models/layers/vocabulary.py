@@ -262,9 +262,9 @@ class VocabularySoftmax(keras.layers.Dense):
         """
         known = targets < self.units
         index = ops.where(known, targets, 0)
+        # Not picked of all logits: its gradient would be a tensor of their size.
+        own = self.logits_at(hidden, index)
         if candidates is None:
-            # Not one of all logits: its gradient would be a tensor of their size.
-            own = self.logits_at(hidden, index)
             projected = ops.cast(self.project(hidden), self.compute_dtype)
             bias = ops.cast(self.bias, "float32")
             normaliser = log_normaliser(self.logits(hidden), projected, self.columns(), bias)
@@ -285,18 +285,8 @@ class VocabularySoftmax(keras.layers.Dense):
             hidden,
         )
         normaliser = log_normaliser(logits, hidden, narrow, weighted)
-        # In float32 products add up as those of matrices do.
-        rows, index = (
-            ops.cast(ops.reshape(hidden, (-1, hidden.shape[-1])), "float32"),
-            ops.reshape(index, (-1,)),
-        )
-        columns = ops.cast(ops.take(turned, index, axis=0), "float32")
-        own = ops.sum(rows * columns, axis=-1) + ops.cast(ops.take(bias, index), "float32")
-        own = ops.reshape(own, ops.shape(targets))
         is_candidate = ops.segment_sum(ops.ones_like(words), words, num_segments=self.units)
-        left_out = ops.logical_and(
-            known, ops.reshape(ops.take(is_candidate, index), ops.shape(targets)) == 0
-        )
+        left_out = ops.logical_and(known, ops.take(is_candidate, index) == 0)
         normaliser = ops.where(left_out, log_add(normaliser, own), normaliser)
         return ops.where(known, own, LOG_ZERO), normaliser
 

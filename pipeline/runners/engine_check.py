@@ -148,6 +148,7 @@ def see(path: str) -> None:
 
 def _check_step(engine: Engine, folder: pathlib.Path, step_within: int) -> None:
     """Has the engine look for a file in the run's folder, with as many workers as the run has."""
+    name = engine.name.capitalize()
     file = folder / f".engine-{uuid.uuid4().hex}"
     file.touch()
     try:
@@ -159,9 +160,9 @@ def _check_step(engine: Engine, folder: pathlib.Path, step_within: int) -> None:
             result.cancel()
             lacking = f"{engine.slots} free slots" if engine.name == "flink" else "a free core"
             raise EngineError(
-                f"{engine.name.capitalize()} did not end a job of one step within {step_within} "
+                f"{name} did not end a job of one step within {step_within} "
                 f"seconds: it lacks {lacking}, or its machines do not reach {engine.workers}. "
-                f"Cancel that job in the web page of {engine.name.capitalize()}, where it waits."
+                f"Cancel that job in the web page of {name}, where it waits."
             )
     except (RuntimeError, grpc.RpcError, grpc.FutureTimeoutError) as error:
         if isinstance(error, EngineError):
@@ -174,7 +175,7 @@ def _check_step(engine: Engine, folder: pathlib.Path, step_within: int) -> None:
         lines = [line.strip() for line in words.splitlines() if line.strip()]
         cause = next((line for line in lines if "Caused by" in line or "Error:" in line), "")
         raise EngineError(
-            f"{engine.name.capitalize()} failed in a job of one step: "
+            f"{name} failed in a job of one step: "
             f"{(cause or (lines or [type(error).__name__])[0])[:500].rstrip('.')}."
         ) from None
     finally:

@@ -321,25 +321,20 @@ def _failure_sentence(component: str | None, error: Exception, log: str) -> str:
     Our own errors say what to do; for others the message names the component and the log.
     """
     failed = component or "The pipeline"
+    again = f"run the same command again to resume this run. The full log is {log}."
     if os.strerror(errno.ENOSPC) in str(error):
-        return (
-            f"{failed} failed because the disk is full: free some space and run the same command "
-            f"again to resume this run. The full log is {log}."
-        )
+        return f"{failed} failed because the disk is full: free some space and {again}"
     if isinstance(error, (grpc.RpcError, grpc.FutureTimeoutError)):
         # Only Beam's job server is asked by gRPC while a component runs.
         return (
             f"{failed} failed because the job server of the engine has ended or cannot be reached: "
-            f"start it and run the same command again to resume this run. The full log is {log}."
+            f"start it and {again}"
         )
     if raised := _RAISED_IN_WORKER.search(str(error)):
         words = raised["words"].rstrip(".")
         if raised["module"].startswith(_OWN_MODULES):
             return f"{failed} failed: {words}. The full log is {log}."
-        return (
-            f"{failed} failed in a worker of the engine ({raised['kind']}: {words}): run the same "
-            f"command again to resume this run. The full log is {log}."
-        )
+        return f"{failed} failed in a worker of the engine ({raised['kind']}: {words}): {again}"
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [
         type(error).__name__
     ]

@@ -24,6 +24,9 @@ from pipeline.training.exported_weights import ExportedWeights
 
 # The fewest positions that a converted model knows, so that it can be tried with longer texts.
 _POSITIONS = 1024
+# CTranslate2 ends a search once beam_size * patience hypotheses have ended. With 1, its default,
+# short and improbable ones end searches whose best hypothesis is a token away from its end.
+_PATIENCE = 2
 # Weights of a training alone: the states of random numbers, and scheduled sampling's share.
 _NOT_COMPUTED_WITH = ("seed_generator", "gold_probability", "lexicon_ids", "lexicon_probabilities")
 
@@ -160,6 +163,7 @@ def _translate_batch(decoding: DecodingConfig, bans_classes: bool) -> dict[str, 
     banned += [PLACEHOLDER, TAG, URL, OPTION] if bans_classes else []
     return {
         "beam_size": decoding.beam_size,
+        "patience": _PATIENCE,
         "num_hypotheses": min(decoding.n_best, decoding.beam_size),
         "length_penalty": decoding.length_penalty,
         "coverage_penalty": decoding.coverage_penalty,

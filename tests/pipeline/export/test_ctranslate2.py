@@ -124,7 +124,17 @@ def test_n_best_have_the_same_scores(trained, converted, sources):
             if answer["text"] in known:
                 common += 1
                 assert answer["score"] == pytest.approx(known[answer["text"]], abs=1e-3)
-    assert common > 0.8 * 3 * len(sources)
+    assert common > 0.9 * 3 * len(sources)
+
+
+def test_improbable_hypotheses_that_end_early_do_not_end_a_search(trained, converted):
+    """With CTranslate2's default patience 9 of 600 outputs were worse than ours, by up to 1.7."""
+    draw = random.Random(9)
+    texts = [" ".join(draw.choices(WORDS, k=draw.randint(1, 7))) for _ in range(600)]
+    ours = [answer["score"] for answer in ServedModel(trained).predict(texts)]
+    answers = CTranslate2Model(converted, exact_scores=True).predict(texts)
+    worse = [answer["score"] < score - 1e-3 for answer, score in zip(answers, ours)]
+    assert sum(worse) <= 1
 
 
 def test_outputs_have_the_log_probability_that_the_served_model_gives(trained, converted, sources):

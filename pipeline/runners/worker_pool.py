@@ -33,6 +33,9 @@ _ANSWERED_AT_ONCE = 8
 # Beam's own: milliseconds that a worker holds data back (-1: it does not), and entries that it
 # remembers of what the engine keeps.
 _HELD_BACK, _REMEMBERED = -1, 0
+# How large the messages are in which a worker sends its elements. An engine reads up to 100 of them
+# ahead of what it has worked off, for each stage: of Beam's own 10 MB, more than its heap holds.
+_MESSAGE_BYTES = 512 * 1024
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -92,12 +95,29 @@ def work(endpoint: str, name: str) -> None:
     """
     from apache_beam.runners.worker import sdk_worker
 
+    limit_messages()
     sdk_worker.SdkHarness(
         endpoint,
         worker_id=name,
         state_cache_size=_REMEMBERED,
         data_buffer_time_limit_ms=_HELD_BACK,
     ).run()
+
+
+def limit_messages() -> None:
+    """Has this process send its elements in messages of `_MESSAGE_BYTES`.
+
+    Both what a stage sends at once and what has been waiting and is sent together are limited. Beam
+    has no option for either.
+    """
+    from apache_beam.runners.worker import data_plane
+
+    class Limited(data_plane.SizeBasedBufferingClosableOutputStream):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **{"size_flush_threshold": _MESSAGE_BYTES, **options})
+
+    data_plane.SizeBasedBufferingClosableOutputStream = Limited
+    data_plane._DEFAULT_SIZE_FLUSH_THRESHOLD = _MESSAGE_BYTES
 
 
 def _import(modules: tuple[str, ...], connection: Any) -> None:

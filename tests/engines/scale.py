@@ -7,6 +7,8 @@ run is that of `verbatim run`, ended when the pairs are ingested. Seconds are th
 alone. Memory is what the processes had resident together at most, sampled twice a second; forked
 workers share pages, which are counted for each. The shuffle is what Flink's tasks have sent each
 other, and what Spark has written for it.
+
+With `--places` those places alone are measured; rows of others stay in the record.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from benchmarks.growth import corpus, exponents
-from benchmarks.records import measuring
+from benchmarks.records import measuring, record
 from benchmarks.records.record import MeasuredRow
 from pipeline.runners.engine import Engine
 from tests.engines import clusters, runs
@@ -222,6 +224,24 @@ def measure(
             yield row(PLACES[name], pairs, seconds, use, grown)
 
 
+def kept(file: pathlib.Path | None, places: Sequence[str]) -> list[MeasuredRow]:
+    """Returns the rows that a record has of other places than these."""
+    if not (file and file.is_file()):
+        return []
+    again = {PLACES[name].label for name in places}
+    return [one for one in record.read_file(file).measured if one.labels["where"] not in again]
+
+
+def in_order(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
+    """Returns rows by their pairs and, within these, by their place."""
+    labels = [place.label for place in PLACES.values()]
+
+    def key(one: MeasuredRow) -> tuple[int, int]:
+        return int(one.labels["pairs"].replace(",", "")), labels.index(one.labels["where"])
+
+    return sorted(rows, key=key)
+
+
 def main() -> None:
     """Measures and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -237,10 +257,13 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     begun = time.monotonic()
     places = options.places.split(",")
-    rows = list(measure(places, sizes, options.data, options.output.resolve()))
+    rows = kept(options.record, places)
+    for measured in measure(places, sizes, options.data, options.output.resolve()):
+        rows = in_order([*rows, measured])
+        # A measurement takes an hour: what has been measured is not lost where the next run fails.
+        table = measuring.table_of(rows, 1, machine, ("tfx", "apache-beam", "tensorflow"))
+        measuring.write(options.record, table)
     print(f"all: {time.monotonic() - begun:.0f} s")
-    packages = ("tfx", "apache-beam", "tensorflow")
-    measuring.write(options.record, measuring.table_of(rows, 1, machine, packages))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2, endpoints_pb2
 from apache_beam.runners.portability import local_job_service
+from apache_beam.runners.worker import data_plane
 
 from pipeline.commands import main
 from pipeline.runners import engine_check, worker_pool
@@ -146,6 +147,29 @@ def test_an_engine_fills_in_the_options_of_beam():
     args = Engine("spark", "localhost:8099").beam_args()
     # Its executors would keep a worker that has died for each repetition of a task.
     assert not [word for word in args if word.startswith("--environment_cache_millis")]
+    assert "--storage_level=MEMORY_AND_DISK" in args
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_workers_send_small_messages(monkeypatch, waiting):
+    """An engine keeps 100 messages; of Beam's 10 MB, ingestion of 5 million pairs filled Flink."""
+    for name in ("SizeBasedBufferingClosableOutputStream", "_DEFAULT_SIZE_FLUSH_THRESHOLD"):
+        monkeypatch.setattr(data_plane, name, getattr(data_plane, name))
+    worker_pool.limit_messages()
+    channel = data_plane._GrpcDataChannel()
+    sent = channel._write_outputs()
+    stream = channel.output_stream("instruction", "transform")
+    sizes = []
+    for _ in range(60):
+        stream.write(bytes(100_000))
+        stream.maybe_flush()
+        if not waiting and channel._to_send.qsize():
+            sizes.append(next(sent).ByteSize())
+    stream.close()
+    channel._to_send.put(channel._WRITES_FINISHED)
+    sizes += [message.ByteSize() for message in sent]
+    assert sum(sizes) >= 6_000_000
+    assert max(sizes) < 1_300_000
 
 
 def test_two_engines_that_name_their_workers_alike_keep_them(monkeypatch):

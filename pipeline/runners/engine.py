@@ -59,9 +59,8 @@ class Engine:
         """Returns the options of one engine.
 
         A job of Flink keeps its workers from stage to stage. Spark's executors would keep those
-        that have died, too: each repetition of a task would get the same dead worker. What several
-        stages of Spark read is kept in memory alone by Beam, and made anew where it has no room.
+        that have died, too: each repetition of a task would get the same dead worker.
         """
         if self.name == "flink":
             return ["--environment_cache_millis=600000", f"--parallelism={self.slots}"]
-        return ["--storage_level=MEMORY_AND_DISK"]
+        return []

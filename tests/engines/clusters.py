@@ -290,6 +290,8 @@ def spark(folder: pathlib.Path) -> Iterator[tuple[Engine, Processes]]:
             "spark.driver.host": _HOST,
             "spark.driver.bindAddress": _HOST,
             "spark.executor.memory": "768m",
+            # Java's own cannot write what Beam keeps between stages.
+            "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
             "spark.ui.enabled": "false",
             "spark.local.dir": str(folder / "tmp"),
         }

@@ -147,7 +147,6 @@ def test_an_engine_fills_in_the_options_of_beam():
     args = Engine("spark", "localhost:8099").beam_args()
     # Its executors would keep a worker that has died for each repetition of a task.
     assert not [word for word in args if word.startswith("--environment_cache_millis")]
-    assert "--storage_level=MEMORY_AND_DISK" in args
 
 
 @pytest.mark.parametrize("waiting", [False, True])
@@ -166,7 +165,7 @@ def test_workers_send_small_messages(monkeypatch, waiting):
         if not waiting and channel._to_send.qsize():
             sizes.append(next(sent).ByteSize())
     stream.close()
-    channel._to_send.put(channel._WRITES_FINISHED)
+    channel.close()
     sizes += [message.ByteSize() for message in sent]
     assert sum(sizes) >= 6_000_000
     assert max(sizes) < 1_300_000

@@ -8,7 +8,7 @@ alone. Memory is what the processes had resident together at most, sampled twice
 workers share pages, which are counted for each. The shuffle is what Flink's tasks have sent each
 other, and what Spark has written for it.
 
-With `--places` those places alone are measured; rows of others stay in the record.
+With `--places` or `--pairs` those alone are measured; other rows stay in the record.
 """
 
 import argparse
@@ -179,15 +179,14 @@ def ingest(place: Place, data: pathlib.Path, folder: pathlib.Path) -> tuple[floa
     return seconds, use
 
 
-def row(place: Place, pairs: int, seconds: float, use: Use, smaller: float | None) -> MeasuredRow:
-    """Returns a row of the table.
+def row(place: Place, pairs: int, seconds: float, use: Use) -> MeasuredRow:
+    """Returns a row of the table, without its exponent.
 
     Args:
         place: what ingested.
         pairs: how many.
         seconds: how long.
         use: of memory.
-        smaller: the exponent of time from the smaller corpora on, or None.
     """
     return measuring.row(
         {"where": place.label, "pairs": pairs},
@@ -198,7 +197,6 @@ def row(place: Place, pairs: int, seconds: float, use: Use, smaller: float | Non
             "workers_mb": measuring.one(use.workers / 1e6 or None),
             "run_mb": measuring.one(use.run / 1e6),
             "shuffled_mb": measuring.one(use.shuffled / 1e6 or None),
-            "exponent": measuring.one(smaller),
         },
     )
 
@@ -211,35 +209,45 @@ def measure(
     Raises:
         RuntimeError: a run failed.
     """
-    times: dict[str, list[float]] = {name: [] for name in places}
-    for count, pairs in enumerate(sizes, 1):
+    for pairs in sizes:
         shutil.rmtree(folder / "data", ignore_errors=True)
         texts = (data / f"train.{language}" for language in ("en", "ja"))
         corpus.grow(*texts, folder / "data", pairs)
         for name in places:
             seconds, use = ingest(PLACES[name], folder / "data", folder / name)
-            times[name].append(seconds)
-            grown = exponents.exponent(sizes[:count], times[name]) if count > 1 else None
             print(f"{PLACES[name].label}: {pairs:,} pairs in {seconds:.0f} s; {use}", flush=True)
-            yield row(PLACES[name], pairs, seconds, use, grown)
+            yield row(PLACES[name], pairs, seconds, use)
 
 
-def kept(file: pathlib.Path | None, places: Sequence[str]) -> list[MeasuredRow]:
-    """Returns the rows that a record has of other places than these."""
+def kept(
+    file: pathlib.Path | None, places: Sequence[str], sizes: Sequence[int]
+) -> list[MeasuredRow]:
+    """Returns the rows that a record has of other places or sizes than these."""
     if not (file and file.is_file()):
         return []
-    again = {PLACES[name].label for name in places}
-    return [one for one in record.read_file(file).measured if one.labels["where"] not in again]
+    again = {(PLACES[name].label, size) for name in places for size in sizes}
+    rows = record.read_file(file).measured
+    return [one for one in rows if (one.labels["where"], pairs_of(one)) not in again]
 
 
-def in_order(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
-    """Returns rows by their pairs and, within these, by their place."""
+def pairs_of(one: MeasuredRow) -> int:
+    """Returns how many pairs a row is about."""
+    return int(one.labels["pairs"].replace(",", ""))
+
+
+def table(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
+    """Returns rows by their pairs and, within these, by their place.
+
+    Each has the exponent of time, from the smallest corpus of the same place on.
+    """
     labels = [place.label for place in PLACES.values()]
-
-    def key(one: MeasuredRow) -> tuple[int, int]:
-        return int(one.labels["pairs"].replace(",", "")), labels.index(one.labels["where"])
-
-    return sorted(rows, key=key)
+    made: list[MeasuredRow] = []
+    for one in sorted(rows, key=lambda one: (pairs_of(one), labels.index(one.labels["where"]))):
+        alike = [*(other for other in made if other.labels["where"] == one.labels["where"]), one]
+        seconds = [other.figures["seconds"].median for other in alike]
+        grown = exponents.exponent([*map(pairs_of, alike)], seconds) if len(alike) > 1 else None
+        made.append(MeasuredRow(one.labels, {**one.figures, "exponent": measuring.one(grown)}))
+    return made
 
 
 def main() -> None:
@@ -257,12 +265,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     begun = time.monotonic()
     places = options.places.split(",")
-    rows = kept(options.record, places)
+    rows = kept(options.record, places, sizes)
+    packages = ("tfx", "apache-beam", "tensorflow")
     for measured in measure(places, sizes, options.data, options.output.resolve()):
-        rows = in_order([*rows, measured])
-        # A measurement takes an hour: what has been measured is not lost where the next run fails.
-        table = measuring.table_of(rows, 1, machine, ("tfx", "apache-beam", "tensorflow"))
-        measuring.write(options.record, table)
+        rows.append(measured)
+        # It takes an hour: what has been measured is not lost where the next run fails.
+        measuring.write(options.record, measuring.table_of(table(rows), 1, machine, packages))
     print(f"all: {time.monotonic() - begun:.0f} s")
 
 

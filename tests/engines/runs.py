@@ -33,9 +33,10 @@ def write_data(path: pathlib.Path) -> None:
 
 
 def on(engine: Engine) -> list[str]:
-    """Returns the options of a run on an engine."""
+    """Returns the options of a run on an engine, as the guide has them."""
     where = ("--master", engine.master, "--workers", engine.workers)
-    return ["--engine", engine.name, *where, "--slots", str(engine.slots)]
+    kept = ["--beam=--storage_level=MEMORY_AND_DISK"] if engine.name == "spark" else []
+    return ["--engine", engine.name, *where, "--slots", str(engine.slots), *kept]
 
 
 def start(

@@ -57,7 +57,7 @@ PLACES = {
     "processes": Place("two processes", options=tuple(f"--beam={one}" for one in _PROCESSES)),
     "flink-1": Place("Flink, one slot", "flink", 1),
     "flink-2": Place("Flink, two slots", "flink", 2),
-    "spark-2": Place("Spark, two cores", "spark", 2, ("--beam=--storage_level=MEMORY_AND_DISK",)),
+    "spark-2": Place("Spark, two cores", "spark", 2),
 }
 
 

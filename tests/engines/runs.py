@@ -14,6 +14,8 @@ RECIPE = "localization_en_fr"
 SETTINGS = (
     *OVERRIDES,
     "training.epochs=1",
+    # Weights are compared bit for bit.
+    "training.deterministic=true",
     "baseline.head=",
     "evaluation.thresholds={}",
     # Compiled once each for the Exporter, the Evaluator and the Reporter.

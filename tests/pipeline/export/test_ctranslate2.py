@@ -128,7 +128,7 @@ def test_n_best_have_the_same_scores(trained, converted, sources):
 
 
 def test_improbable_hypotheses_that_end_early_do_not_end_a_search(trained, converted):
-    """With CTranslate2's default patience 9 of 600 outputs were worse than ours, by up to 1.7."""
+    """With CTranslate2's default patience 9 of 600 outputs were worse than ours."""
     draw = random.Random(9)
     texts = [" ".join(draw.choices(WORDS, k=draw.randint(1, 7))) for _ in range(600)]
     ours = [answer["score"] for answer in ServedModel(trained).predict(texts)]

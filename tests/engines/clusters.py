@@ -292,6 +292,8 @@ def spark(folder: pathlib.Path) -> Iterator[tuple[Engine, Processes]]:
             "spark.executor.memory": "768m",
             # Java's own cannot write what Beam keeps between stages.
             "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+            # An executor holds what a task gives, so many small tasks instead of one for each core.
+            "spark.default.parallelism": "32",
             "spark.ui.enabled": "false",
             "spark.local.dir": str(folder / "tmp"),
         }

@@ -258,8 +258,14 @@ def flink(folder: pathlib.Path, network: str = "128m") -> Iterator[tuple[Engine,
 
 
 @contextlib.contextmanager
-def spark(folder: pathlib.Path) -> Iterator[tuple[Engine, Processes]]:
-    """Runs a Master and two Workers of a core each, with Beam's job server and workers."""
+def spark(folder: pathlib.Path, tasks: int = 0) -> Iterator[tuple[Engine, Processes]]:
+    """Runs a Master and two Workers of a core each, with Beam's job server and workers.
+
+    Args:
+        folder: of logs and of what the processes write.
+        tasks: into how many a stage is divided; 0 is one for each core. An executor holds in
+            memory what a task gives, and each task takes time of its own.
+    """
     processes = Processes(folder)
     home = FETCHED / "packages" / "pyspark"
     environment = {
@@ -292,10 +298,9 @@ def spark(folder: pathlib.Path) -> Iterator[tuple[Engine, Processes]]:
             "spark.executor.memory": "768m",
             # Java's own cannot write what Beam keeps between stages.
             "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-            # An executor holds what a task gives, so many small tasks instead of one for each core.
-            "spark.default.parallelism": "32",
             "spark.ui.enabled": "false",
             "spark.local.dir": str(folder / "tmp"),
+            **({"spark.default.parallelism": str(tasks)} if tasks else {}),
         }
         command = [
             *JAVA,

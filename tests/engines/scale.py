@@ -14,6 +14,7 @@ With `--places` or `--pairs` those alone are measured; other rows stay in the re
 import argparse
 import contextlib
 import dataclasses
+import functools
 import json
 import pathlib
 import re
@@ -43,12 +44,16 @@ _SAMPLE_SECONDS = 0.5
 
 
 class Place(NamedTuple):
-    """What ingests: its label, the engine's name or nothing, its slots, and more options."""
+    """What ingests: its label, the engine's name or nothing, its slots, and more options.
+
+    `tasks` are those of a stage of Spark; 0 is Spark's own number.
+    """
 
     label: str
     engine: str = ""
     slots: int = 0
     options: tuple[str, ...] = ()
+    tasks: int = 0
 
 
 _PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
@@ -57,7 +62,7 @@ PLACES = {
     "processes": Place("two processes", options=tuple(f"--beam={one}" for one in _PROCESSES)),
     "flink-1": Place("Flink, one slot", "flink", 1),
     "flink-2": Place("Flink, two slots", "flink", 2),
-    "spark-2": Place("Spark, two cores", "spark", 2),
+    "spark-2": Place("Spark, two cores", "spark", 2, tasks=32),
 }
 
 
@@ -148,7 +153,10 @@ def cluster_of(
     if not place.engine:
         yield None, None
         return
-    with clusters.CLUSTERS[place.engine](folder) as (engine, processes):
+    cluster = clusters.CLUSTERS[place.engine]
+    if place.tasks:
+        cluster = functools.partial(clusters.spark, tasks=place.tasks)
+    with cluster(folder) as (engine, processes):
         yield dataclasses.replace(engine, slots=place.slots), processes
 
 

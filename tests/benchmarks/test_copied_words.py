@@ -1,6 +1,9 @@
 """The corpus of the benchmark of copied words."""
 
-from benchmarks.copied_words import Task, join, made_corpus
+import numpy as np
+import pytest
+
+from benchmarks.copied_words import BODIES, Task, join, made_corpus, trained
 
 
 def test_no_name_of_the_test_was_seen():
@@ -20,3 +23,9 @@ def test_units_spell_the_words():
     assert not inputs["source_continues"][:, 0].any()
     # All units are in the vocabulary: nothing but the search decides about whole words.
     assert (inputs["source_ids"][inputs["source_continues"]] > 3).all()
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_body_is_trained(body):
+    model = trained(Task(40, 4), body, "span_copy", guided=0.0, seed=1, epochs=1)
+    assert all(np.isfinite(weight).all() for weight in model.get_weights())

@@ -48,8 +48,11 @@ def _open_session(path: str | os.PathLike[str], tags: Iterable[str]) -> tf.compa
     """Returns a session with a SavedModel's graph, restored and initialized."""
     log = logging.getLogger("tensorflow")
     level = log.level
+    # TensorFlow's passes over a graph take a quarter of a start, and XLA has passes of its own.
+    config = tf.compat.v1.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
     with tf.Graph().as_default() as graph:
-        session = tf.compat.v1.Session(graph=graph)
+        session = tf.compat.v1.Session(graph=graph, config=config)
         try:
             # Users need no warning that sessions are of TensorFlow 1.
             log.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""The corpus of the benchmark of copied words."""
+"""The corpus and the bodies of the benchmark of copied words."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,6 @@ With `--places` or `--pairs` those alone are measured; other rows stay in the re
 import argparse
 import contextlib
 import dataclasses
-import functools
 import json
 import pathlib
 import re
@@ -153,10 +152,8 @@ def cluster_of(
     if not place.engine:
         yield None, None
         return
-    cluster = clusters.CLUSTERS[place.engine]
-    if place.tasks:
-        cluster = functools.partial(clusters.spark, tasks=place.tasks)
-    with cluster(folder) as (engine, processes):
+    more = {"tasks": place.tasks} if place.tasks else {}
+    with clusters.CLUSTERS[place.engine](folder, **more) as (engine, processes):
         yield dataclasses.replace(engine, slots=place.slots), processes
 
 

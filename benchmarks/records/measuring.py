@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.records import provenance, record
@@ -76,6 +76,20 @@ def table_of(
     command = shlex.join([*program, *sys.argv[1:]])
     origin = provenance.origin(command, measured_on, packages)
     return TableRecord(name, measured=list(rows), origin=origin, rounds=rounds, notes=list(notes))
+
+
+def kept(
+    path: pathlib.Path | None, again: Callable[[Mapping[str, str]], bool]
+) -> list[MeasuredRow]:
+    """Returns the rows that a result file has already, but for those that are measured again.
+
+    Args:
+        path: of the file that the command line asked for; it may be absent.
+        again: whether the row of these labels is measured again.
+    """
+    if not (path and path.is_file()):
+        return []
+    return [one for one in record.read_file(path).measured if not again(one.labels)]
 
 
 def write(path: pathlib.Path | None, table: TableRecord) -> None:

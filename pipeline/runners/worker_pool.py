@@ -4,9 +4,11 @@ An engine asks for a worker at each job, some for each stage of it, and a new Py
 seconds to import TensorFlow and TFX. So one process imports them, and each worker is a fork of it.
 """
 
+import contextlib
 import importlib
 import logging
-import multiprocessing
+import multiprocessing.connection
+import signal
 import threading
 from concurrent import futures
 from typing import Any
@@ -36,6 +38,10 @@ _HELD_BACK, _REMEMBERED = -1, 0
 # How large the messages are in which a worker sends its elements. An engine reads up to 100 of them
 # ahead of what it has worked off, for each stage: of Beam's own 10 MB, more than its heap holds.
 _MESSAGE_BYTES = 512 * 1024
+# How often a worker is started for which its engine would otherwise wait without end, and the exit
+# statuses after which it is not started again: it has ended by itself, or was told to.
+_STARTS = 3
+_ENDED = (0, -signal.SIGTERM, -signal.SIGINT)
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -46,6 +52,9 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     Two TaskManagers give their workers the same names. Beam's own pool then stops the worker of one
     when the other has done its work. Here workers are not stopped: each ends when its engine closes
     the connection to it.
+
+    An engine waits without end for a worker that dies before it has connected. So another one of
+    the same name takes its place.
     """
 
     def __init__(self, modules: tuple[str, ...] = MODULES) -> None:
@@ -71,37 +80,91 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def StartWorker(self, start_worker_request: Any, unused_context: Any) -> Any:
         """Starts a worker; what the engine is told is empty, or why there is none."""
         endpoint, name = start_worker_request.control_endpoint.url, start_worker_request.worker_id
-        worker = self._context.Process(target=work, args=(endpoint, name), daemon=True)
-        with self._lock:
-            try:
-                worker.start()
-            except OSError as error:
-                return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
-            self.workers = [other for other in self.workers if other.is_alive()] + [worker]
-        _LOGGER.info("Worker %s is process %d", name, worker.pid)
+        try:
+            started = self._start(endpoint, name)
+        except OSError as error:
+            return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
+        watch = threading.Thread(target=self._replace, args=(endpoint, name, *started), daemon=True)
+        watch.name = f"worker {name}"
+        watch.start()
         return beam_fn_api_pb2.StartWorkerResponse()
 
     def StopWorker(self, stop_worker_request: Any, unused_context: Any) -> Any:
         """Stops nothing: see the class."""
         return beam_fn_api_pb2.StopWorkerResponse()
 
+    def _start(self, endpoint: str, name: str) -> tuple[Any, Any]:
+        """Starts a worker; returns it, and where it says that it has been asked to do something."""
+        ours, theirs = self._context.Pipe(duplex=False)
+        worker = self._context.Process(target=work, args=(endpoint, name, theirs), daemon=True)
+        with theirs, self._lock:
+            worker.start()
+            self.workers.append(worker)
+        _LOGGER.info("Worker %s is process %d", name, worker.pid)
+        return worker, ours
 
-def work(endpoint: str, name: str) -> None:
+    def _replace(self, endpoint: str, name: str, worker: Any, connection: Any) -> None:
+        """Starts a worker anew as long as it dies before it has been asked to do anything."""
+        for starts_left in reversed(range(_STARTS)):
+            multiprocessing.connection.wait([worker.sentinel])
+            # `start` asks for the exit status of each; of two who ask at once, one is told a wrong
+            # one.
+            with self._lock:
+                worker.join()
+                self.workers.remove(worker)
+            if worker.exitcode in _ENDED or _has_heard(connection):
+                return
+            then = "it is started again" if starts_left else "the engine waits for it in vain"
+            words = "Worker %s (process %d) ended with %d before it was given work: %s"
+            _LOGGER.warning(words, name, worker.pid, worker.exitcode, then)
+            if starts_left:
+                worker, connection = self._start(endpoint, name)
+
+
+def work(endpoint: str, name: str, connection: Any) -> None:
     """Is a worker, until its engine closes the connection.
 
     Args:
         endpoint: where the engine tells it what to do.
         name: the engine's name for it.
+        connection: where it says that the engine has told it something, or is no longer there.
     """
     from apache_beam.runners.worker import sdk_worker
 
+    class Harness(sdk_worker.SdkHarness):
+        def _request_process_bundle(self, request: Any) -> None:
+            if not connection.closed:
+                _say_heard(connection)
+            super()._request_process_bundle(request)
+
     limit_messages()
-    sdk_worker.SdkHarness(
+    harness = Harness(
         endpoint,
         worker_id=name,
         state_cache_size=_REMEMBERED,
         data_buffer_time_limit_ms=_HELD_BACK,
-    ).run()
+    )
+    try:
+        harness.run()
+    finally:
+        if not connection.closed:
+            _say_heard(connection)
+
+
+def _say_heard(connection: Any) -> None:
+    """Says, once, that the engine has found its worker; the pool may be gone."""
+    with contextlib.suppress(OSError):
+        connection.send(True)
+    connection.close()
+
+
+def _has_heard(connection: Any) -> bool:
+    """Returns whether a worker that has ended said that its engine had found it."""
+    try:
+        with connection:
+            return connection.recv()
+    except EOFError:
+        return False
 
 
 def limit_messages() -> None:

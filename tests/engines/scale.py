@@ -28,7 +28,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from benchmarks.growth import corpus, exponents
-from benchmarks.records import measuring, record
+from benchmarks.records import measuring
 from benchmarks.records.record import MeasuredRow
 from pipeline.runners.engine import Engine
 from tests.engines import clusters, runs
@@ -224,17 +224,6 @@ def measure(
             yield row(PLACES[name], pairs, seconds, use)
 
 
-def kept(
-    file: pathlib.Path | None, places: Sequence[str], sizes: Sequence[int]
-) -> list[MeasuredRow]:
-    """Returns the rows that a record has of other places or sizes than these."""
-    if not (file and file.is_file()):
-        return []
-    again = {(PLACES[name].label, size) for name in places for size in sizes}
-    rows = record.read_file(file).measured
-    return [one for one in rows if (one.labels["where"], pairs_of(one)) not in again]
-
-
 def pairs_of(one: MeasuredRow) -> int:
     """Returns how many pairs a row is about."""
     return int(one.labels["pairs"].replace(",", ""))
@@ -270,7 +259,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     begun = time.monotonic()
     places = options.places.split(",")
-    rows = kept(options.record, places, sizes)
+    again = {(PLACES[name].label, f"{size:,}") for name in places for size in sizes}
+    rows = measuring.kept(
+        options.record, lambda labels: (labels["where"], labels["pairs"]) in again
+    )
     packages = ("tfx", "apache-beam", "tensorflow")
     for measured in measure(places, sizes, options.data, options.output.resolve()):
         rows.append(measured)

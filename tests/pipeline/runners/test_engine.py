@@ -1,10 +1,15 @@
 """What is asked of an engine before a run begins: Beam's job server in Python stands for one."""
 
+import contextlib
+import queue
 import socket
+import threading
+from concurrent import futures
 
 import apache_beam as beam
+import grpc
 import pytest
-from apache_beam.portability.api import beam_fn_api_pb2, endpoints_pb2
+from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc, endpoints_pb2
 from apache_beam.runners.portability import local_job_service
 from apache_beam.runners.worker import data_plane
 
@@ -171,16 +176,92 @@ def test_workers_send_small_messages(monkeypatch, waiting):
     assert max(sizes) < 1_300_000
 
 
-def test_two_engines_that_name_their_workers_alike_keep_them(monkeypatch):
+class Control(beam_fn_api_pb2_grpc.BeamFnControlServicer):
+    """An engine that gives its workers something to do, and waits."""
+
+    def __init__(self):
+        self.came = queue.Queue()
+        self.end = threading.Event()
+
+    def Control(self, responses, context):
+        yield beam_fn_api_pb2.InstructionRequest(
+            instruction_id="1",
+            process_bundle=beam_fn_api_pb2.ProcessBundleRequest(process_bundle_descriptor_id="1"),
+        )
+        next(responses)
+        self.came.put(dict(context.invocation_metadata())["worker_id"])
+        self.end.wait()
+
+    @contextlib.contextmanager
+    def at(self, port):
+        server = grpc.server(futures.ThreadPoolExecutor(4))
+        beam_fn_api_pb2_grpc.add_BeamFnControlServicer_to_server(self, server)
+        server.add_insecure_port(f"localhost:{port}")
+        server.start()
+        try:
+            yield
+        finally:
+            self.end.set()
+            server.stop(0)
+
+
+def start_worker(pool, port, name):
+    control = endpoints_pb2.ApiServiceDescriptor(url=f"localhost:{port}")
+    request = beam_fn_api_pb2.StartWorkerRequest(worker_id=name, control_endpoint=control)
+    assert not pool.StartWorker(request, None).error
+
+
+def watching(name):
+    return [thread for thread in threading.enumerate() if thread.name == f"worker {name}"]
+
+
+def test_a_worker_that_died_before_it_connected_is_replaced():
+    """Its engine waits for it without end; one that was given work is the engine's to ask for."""
+    pool, control, port = worker_pool.WorkerPool(MODULES), Control(), free_port()
+    start_worker(pool, port, "lost-1")
+    first = pool.workers[-1]
+    first.kill()
+    with control.at(port):
+        assert control.came.get(timeout=60) == "lost-1"
+        (second,) = pool.workers
+        assert second.pid != first.pid
+        (watch,) = watching("lost-1")
+        second.kill()
+        watch.join(timeout=60)
+        assert not watch.is_alive()
+    assert not pool.workers
+
+
+def test_a_worker_that_always_dies_is_started_three_times(caplog, monkeypatch):
+    pool = worker_pool.WorkerPool(MODULES)
+    start = pool._start
+
+    def start_and_kill(*asked):
+        worker, connection = start(*asked)
+        worker.kill()
+        return worker, connection
+
+    monkeypatch.setattr(pool, "_start", start_and_kill)
+    with caplog.at_level("WARNING"):
+        start_worker(pool, free_port(), "lost-2")
+        for watch in watching("lost-2"):
+            watch.join(timeout=60)
+    said = [record.getMessage().rpartition(": ")[2] for record in caplog.records]
+    assert said == ["it is started again"] * 2 + ["the engine waits for it in vain"]
+
+
+def test_two_engines_that_name_their_workers_alike_keep_them():
     """Beam's own pool stops the first one's worker when the second stops its own."""
     pool = worker_pool.WorkerPool(MODULES)
     # Nobody listens there: the workers try for a while.
     for port in (free_port(), free_port()):
-        control = endpoints_pb2.ApiServiceDescriptor(url=f"localhost:{port}")
-        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="1-1", control_endpoint=control)
-        assert not pool.StartWorker(request, None).error
+        start_worker(pool, port, "1-1")
     pool.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="1-1"), None)
     assert [worker.is_alive() for worker in pool.workers] == [True, True]
-    for worker in pool.workers:
-        worker.kill()
-        worker.join()
+    # Nothing takes the place of those that were told to end.
+    watches = watching("1-1")
+    for worker in list(pool.workers):
+        worker.terminate()
+    for watch in watches:
+        watch.join(timeout=60)
+    assert not pool.workers

@@ -114,7 +114,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
                 self.workers.remove(worker)
             if worker.exitcode in _ENDED or _has_heard(connection):
                 return
-            then = "it is started again" if starts_left else "the engine waits for it in vain"
+            then = "it is started again" if starts_left else "that was its last start"
             words = "Worker %s (process %d) ended with %d before it was given work: %s"
             _LOGGER.warning(words, name, worker.pid, worker.exitcode, then)
             if starts_left:

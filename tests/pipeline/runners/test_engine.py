@@ -247,7 +247,7 @@ def test_a_worker_that_always_dies_is_started_three_times(caplog, monkeypatch):
         for watch in watching("lost-2"):
             watch.join(timeout=60)
     said = [record.getMessage().rpartition(": ")[2] for record in caplog.records]
-    assert said == ["it is started again"] * 2 + ["the engine waits for it in vain"]
+    assert said == ["it is started again"] * 2 + ["that was its last start"]
 
 
 def test_two_engines_that_name_their_workers_alike_keep_them():

@@ -24,7 +24,7 @@ from pipeline.readers.files import resolve_data_path
 from pipeline.recipes import loading
 from pipeline.recipes.recipe import Recipe
 from pipeline.runners import run_folder
-from pipeline.runners.engine import Engine
+from pipeline.runners.engine import NO_PACKAGE, Engine
 from pipeline.runners.run_error import RunError as RunError
 from pipeline.tasks import task_of
 from pipeline.text import presets
@@ -153,7 +153,8 @@ def _on_engine(
 ) -> Sequence[str]:
     """Checks the engine, if there is one; returns the options for Beam, its own first."""
     if not engine:
-        return beam_args
+        on_this_machine = beam_args and not any(arg.startswith("--runner") for arg in beam_args)
+        return [NO_PACKAGE, *beam_args] if on_this_machine else beam_args
     from pipeline.runners import engine_check
 
     progress.say(f"Asking {engine.name} at {engine.master} for a job of one step")

@@ -12,9 +12,10 @@ import pytest
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc, endpoints_pb2
 from apache_beam.runners.portability import local_job_service
 from apache_beam.runners.worker import data_plane
+from tfx.utils import dependency_utils
 
 from pipeline.commands import main
-from pipeline.runners import engine_check, worker_pool
+from pipeline.runners import engine_check, local_runner, worker_pool
 from pipeline.runners.engine import Engine
 from pipeline.runners.engine_error import EngineError
 
@@ -152,6 +153,25 @@ def test_an_engine_fills_in_the_options_of_beam():
     args = Engine("spark", "localhost:8099").beam_args()
     # Its executors would keep a worker that has died for each repetition of a task.
     assert not [word for word in args if word.startswith("--environment_cache_millis")]
+
+
+@pytest.mark.parametrize(
+    "engine, more",
+    [(Engine("spark", "localhost:8099"), []), (None, ["--direct_running_mode=multi_threading"])],
+    ids=["an engine", "this machine"],
+)
+def test_tfx_packs_nothing_for_workers_that_have_all(monkeypatch, tmp_path, engine, more):
+    """It left 49 MB in the temporary folder for each component, which no worker read."""
+    monkeypatch.setattr(engine_check, "check", lambda *_: None)
+    monkeypatch.setattr(dependency_utils, "build_ephemeral_package", lambda: pytest.fail("packed"))
+    args = local_runner._on_engine(engine, tmp_path, more)
+    assert dependency_utils.make_beam_dependency_flags(args) == args
+    assert args[len(args) - len(more) :] == more
+
+
+def test_the_options_of_another_runner_are_left_alone(tmp_path):
+    for args in ([], ["--runner=DataflowRunner", "--region=europe-west4"]):
+        assert local_runner._on_engine(None, tmp_path, args) == args
 
 
 @pytest.mark.parametrize("waiting", [False, True])

@@ -53,7 +53,7 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         help="`verbatim workers`, as seen from the engine's machines",
     )
     parser.add_argument(
-        "--slots", type=int, default=1, metavar="N", help="slots of Flink that a run takes (1)"
+        "--slots", type=int, default=1, metavar="N", help="slots of Flink that the work takes (1)"
     )
 
 

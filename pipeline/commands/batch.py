@@ -4,6 +4,7 @@ import argparse
 import glob
 import json
 import os
+import pathlib
 from typing import Any
 
 from pipeline.commands import arguments, model_folders, output, translated
@@ -46,6 +47,7 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         "--attempts", type=int, default=3, help="how often a file is tried (default: 3)"
     )
     arguments.add_glossary_argument(parser)
+    arguments.add_engine_arguments(parser)
     arguments.add_beam_argument(parser)
     arguments.add_json_argument(parser)
     return parser
@@ -54,24 +56,36 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
     import apache_beam as beam
+    import grpc
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    # It imports Beam, too.
+    # They import Beam, too.
     from pipeline.commands import batch_pipeline
+    from pipeline.runners import engine_check, engine_failure
 
     if not whole_files.is_remote(options.model) and not os.path.isdir(options.model):
         raise CommandError(f"The model folder {options.model} does not exist.")
     model_folders.check(options.model)
+    engine = arguments.read_engine(options)
     output.check_writable(options.json)
     if options.attempts < 1:
         raise CommandError("--attempts must be 1 or more.")
     glossary = arguments.read_glossary(options)
+    if engine:
+        # Its workers were started in other folders.
+        for key in ("model", "output"):
+            setattr(options, key, _absolute(getattr(options, key)))
+        options.pattern = [_absolute(pattern) for pattern in options.pattern]
     paths = _paths(options.pattern)
     for path in paths:
         if os.path.realpath(os.path.dirname(path)) == os.path.realpath(options.output):
             raise CommandError(f"--output is the folder of {path}: name another.")
-    if not whole_files.is_remote(options.output):
-        os.makedirs(options.output, exist_ok=True)
+    folder = None if whole_files.is_remote(options.output) else pathlib.Path(options.output)
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    if engine:
+        progress.say(f"Asking {engine.name} at {engine.master} for a job of one step")
+        engine_check.check(engine, folder)
     shards = [
         batch_pipeline.Shard(
             path, os.path.join(options.output, os.path.basename(path)), _format(path, options)
@@ -80,14 +94,23 @@ def run(options: argparse.Namespace) -> int:
     ]
     shown = translated.Shown.of(options)
     work = batch_pipeline.Work(options.model, shown, glossary, options.attempts)
+    of_engine = engine.beam_args() if engine else []
     progress.say(f"Translating {len(shards)} files with Beam.")
-    with beam.Pipeline(options=PipelineOptions(options.beam)) as pipeline:
-        _ = (
-            pipeline
-            | "Files" >> beam.Create(shards)
-            | "Spread" >> beam.Reshuffle()
-            | "Translate" >> beam.ParDo(batch_pipeline.TranslateFile(work))
-        )
+    try:
+        with beam.Pipeline(options=PipelineOptions([*of_engine, *options.beam])) as pipeline:
+            _ = (
+                pipeline
+                | "Files" >> beam.Create(shards)
+                | "Spread" >> beam.Reshuffle()
+                | "Translate" >> beam.ParDo(batch_pipeline.TranslateFile(work))
+            )
+    except (RuntimeError, grpc.RpcError, grpc.FutureTimeoutError) as error:
+        if not engine:
+            raise
+        again = "run the same command again; finished files are kept."
+        said = engine_failure.sentence("The translation", error, again)
+        first = str(error).strip().partition("\n")[0].rstrip(".")
+        raise CommandError(said or f"The translation failed ({first}): {again}") from None
     facts = [json.loads(batch_pipeline.read(shard.facts)) for shard in shards]
     _report(options, facts)
     return 0
@@ -111,6 +134,10 @@ def _paths(patterns: list[str]) -> list[str]:
                     f"{other} and {path} would be written under the same name: rename one."
                 )
     return sorted(paths.values())
+
+
+def _absolute(path: str) -> str:
+    return path if whole_files.is_remote(path) else os.path.abspath(path)
 
 
 def _match(pattern: str) -> list[str]:

@@ -24,12 +24,25 @@ def shown_on(stream: TextIO) -> Iterator[None]:
     level = progress.LOGGER.level
     progress.LOGGER.addHandler(display)
     progress.LOGGER.setLevel(progress.STEP)
+    root, others = logging.getLogger(), _of_others()
+    # Without a handler there, third parties add one at their first record; it repeats our lines.
+    if not root.handlers:
+        root.addHandler(others)
     try:
         yield
     finally:
+        root.removeHandler(others)
         progress.LOGGER.setLevel(level)
         progress.LOGGER.removeHandler(display)
         display.close()
+
+
+def _of_others() -> logging.Handler:
+    """Returns a handler of others' warnings, as Python prints them where nothing is set up."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(lambda record: record.name != progress.LOGGER.name)
+    return handler
 
 
 class ProgressDisplay(logging.Handler):

@@ -33,13 +33,16 @@ _UNSEEN = "The workers do not see the folder"
 
 
 def check(
-    engine: Engine, folder: pathlib.Path, start_within: int = _START, step_within: int = _STEP
+    engine: Engine,
+    folder: pathlib.Path | None,
+    start_within: int = _START,
+    step_within: int = _STEP,
 ) -> None:
     """Checks that job server, workers and folder work together.
 
     Args:
         engine: the engine.
-        folder: the run's folder, which exists.
+        folder: where the work writes, which exists; None for an address in the network.
         start_within: how many seconds a worker has to start.
         step_within: how many seconds the engine has for a job of one step.
 
@@ -137,24 +140,25 @@ def _own_host(address: str) -> str:
 
 
 def see(path: str) -> None:
-    """Checks, in a worker, that a file is there.
+    """Checks, in a worker, that a file is there, if it has a name.
 
     Raises:
         RuntimeError: it is not.
     """
-    if not os.path.isfile(path):
+    if path and not os.path.isfile(path):
         raise RuntimeError(f"{_UNSEEN} {os.path.dirname(path)} .")
 
 
-def _check_step(engine: Engine, folder: pathlib.Path, step_within: int) -> None:
-    """Has the engine look for a file in the run's folder, with as many workers as the run has."""
+def _check_step(engine: Engine, folder: pathlib.Path | None, step_within: int) -> None:
+    """Has the engine look for a file in the folder, with as many workers as the work has."""
     name = engine.name.capitalize()
-    file = folder / f".engine-{uuid.uuid4().hex}"
-    file.touch()
+    file = folder / f".engine-{uuid.uuid4().hex}" if folder else None
+    if file:
+        file.touch()
     try:
         pipeline = beam.Pipeline(argv=engine.beam_args(step_within))
         # What is exchanged between all workers needs all slots at once, as the run does.
-        _ = pipeline | beam.Create([str(file)]) | beam.Reshuffle() | beam.Map(see)
+        _ = pipeline | beam.Create([str(file or "")]) | beam.Reshuffle() | beam.Map(see)
         result = pipeline.run()
         if result.wait_until_finish(duration=step_within * 1000) != "DONE":
             result.cancel()
@@ -179,4 +183,5 @@ def _check_step(engine: Engine, folder: pathlib.Path, step_within: int) -> None:
             f"{(cause or (lines or [type(error).__name__])[0])[:500].rstrip('.')}."
         ) from None
     finally:
-        file.unlink(missing_ok=True)
+        if file:
+            file.unlink(missing_ok=True)

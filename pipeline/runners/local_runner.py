@@ -12,8 +12,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import grpc
-
 from pipeline.common import late_imports, progress, tensorflow_settings, whole_files
 from pipeline.common.whole_files import write_json
 from pipeline.entry_points import cluster_run
@@ -23,7 +21,7 @@ from pipeline.readers import synthetic
 from pipeline.readers.files import resolve_data_path
 from pipeline.recipes import loading
 from pipeline.recipes.recipe import Recipe
-from pipeline.runners import run_folder
+from pipeline.runners import engine_failure, run_folder
 from pipeline.runners.engine import NO_PACKAGE, Engine
 from pipeline.runners.run_error import RunError as RunError
 from pipeline.tasks import task_of
@@ -40,13 +38,6 @@ if TYPE_CHECKING:
 #: The facts that `metrics.json` and `run.json` hold.
 METRICS_KEYS = ("systems", "comparison", "slices", "blessed", "blessing_reason")
 RUN_KEYS = ("title", "recipe", "versions", "counts", "stages", "seconds", "paths")
-# The first traceback of a worker's process, in the words of an engine.
-_RAISED_IN_WORKER = re.compile(
-    r"SDK harness.*Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*"
-    r"(?P<module>(?:\w+\.)*)(?P<kind>\w+): (?P<words>.*?)(?: \[while running .*)?$",
-    re.MULTILINE,
-)
-_OWN_MODULES = ("pipeline.", "components.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -325,17 +316,8 @@ def _failure_sentence(component: str | None, error: Exception, log: str) -> str:
     again = f"run the same command again to resume this run. The full log is {log}."
     if os.strerror(errno.ENOSPC) in str(error):
         return f"{failed} failed because the disk is full: free some space and {again}"
-    if isinstance(error, (grpc.RpcError, grpc.FutureTimeoutError)):
-        # Only Beam's job server is asked by gRPC while a component runs.
-        return (
-            f"{failed} failed because the job server of the engine has ended or cannot be reached: "
-            f"start it and {again}"
-        )
-    if raised := _RAISED_IN_WORKER.search(str(error)):
-        words = raised["words"].rstrip(".")
-        if raised["module"].startswith(_OWN_MODULES):
-            return f"{failed} failed: {words}. The full log is {log}."
-        return f"{failed} failed in a worker of the engine ({raised['kind']}: {words}): {again}"
+    if said := engine_failure.sentence(failed, error, again, f"The full log is {log}."):
+        return said
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [
         type(error).__name__
     ]

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 
 from pipeline.runners.engine import Engine
-from tests.engines import clusters
+from tests.engines import clusters, runs
 
 #: What the workers of `portable` find imported.
 MODULES = ("apache_beam.runners.worker.sdk_worker", "pipeline.commands.batch_pipeline")
@@ -145,14 +145,16 @@ def run(folder: pathlib.Path, name: str, count: int, length: int) -> tuple[int, 
     write_files(sources, count, length)
     with CLUSTERS[name](folder / "cluster") as (engine, processes):
         options = ["--model", str(folder / "shouter"), "--output", str(made)]
-        beam = [f"--beam={word}" for word in engine.beam_args()]
+        where = runs.on(engine)
+        if name == "portable":
+            where = [f"--beam={word}" for word in engine.beam_args()]
         command = [sys.executable, "-m", "pipeline.commands.main", "batch"]
         environment = {**os.environ, "PYTHONPATH": str(clusters.ROOT)}
         before: dict[str, int] = {}
         for attempt in range(1, _ATTEMPTS + 1):
             with open(folder / f"batch-{attempt}.log", "wb") as log:
                 process = subprocess.Popen(
-                    [*command, f"{sources}/part-*.txt", *options, *beam],
+                    [*command, f"{sources}/part-*.txt", *options, *where],
                     env=environment,
                     cwd=clusters.ROOT,
                     stdout=log,

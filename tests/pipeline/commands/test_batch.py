@@ -2,8 +2,15 @@
 
 import gzip
 import json
+import os
+
+import apache_beam as beam
+import grpc
+import pytest
 
 from pipeline.commands import batch_pipeline, main, translated
+from pipeline.runners import engine_check
+from tests.pipeline.conftest import free_port
 
 
 def test_files_keep_names_order_and_format_and_a_failed_one_is_done_again(model, folder, capsys):
@@ -71,3 +78,51 @@ def test_what_cannot_be_done_is_refused_before_the_work(model, folder, capsys):
     assert main.main(["batch", "a/x.txt", "--model", model, "--output", "a"]) == 1
     assert "--output is the folder of a/x.txt" in capsys.readouterr().err
     assert (folder / "a" / "x.txt").read_text() == "x\n"
+
+
+def test_an_engine_translates(model, folder, job_server, workers, monkeypatch, capsys):
+    """Its workers were started in another folder, so relative paths are made absolute."""
+    (folder / "in").mkdir()
+    for name in ("a", "b"):
+        (folder / "in" / f"{name}.txt").write_text(f"{name} %s\n")
+    command = ["batch", "in/*.txt", "--model", os.path.relpath(model), "--output", "out"]
+    command += ["--engine", "flink", "--master", job_server, "--workers", workers]
+    assert main.main(command) == 0
+    assert (folder / "out" / "b.txt").read_text() == "B %s\n"
+    assert sorted(path.name for path in (folder / "out").glob("*.txt")) == ["a.txt", "b.txt"]
+    assert "INFO" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error, expected",
+    [
+        (grpc.FutureTimeoutError(), "because the job server of the engine has ended"),
+        (RuntimeError("Pipeline failed in state FAILED: x\ny"), "(Pipeline failed in state FAILED"),
+    ],
+)
+def test_an_engine_that_fails_ends_in_a_sentence(
+    model, folder, monkeypatch, capsys, error, expected
+):
+    (folder / "a.txt").write_text("a\n")
+    monkeypatch.setattr(engine_check, "check", lambda *_: None)
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(beam.Pipeline, "run", fail)
+    command = ["batch", "a.txt", "--model", model, "--output", "out", "--engine", "flink"]
+    assert main.main([*command, "--master", "localhost:1"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()[-1:]
+    assert line.startswith("verbatim: The translation failed") and expected in line
+    assert line.endswith("run the same command again; finished files are kept.")
+
+
+def test_an_engine_that_does_not_answer_is_named(model, folder, monkeypatch, capsys):
+    (folder / "a.txt").write_text("a\n")
+    monkeypatch.setattr(engine_check, "_ANSWER", 1)
+    command = ["batch", "a.txt", "--model", model, "--output", "out"]
+    assert main.main([*command, "--engine", "spark"]) == 4
+    assert "--engine spark needs --master" in capsys.readouterr().err
+    master = f"localhost:{free_port()}"
+    assert main.main([*command, "--engine", "spark", "--master", master]) == 4
+    assert f"The job server of spark at {master} does not answer" in capsys.readouterr().err

@@ -52,6 +52,19 @@ def test_sentences_are_lines_and_details_are_indented(capsys):
     assert progress.LOGGER.level == logging.NOTSET
 
 
+def test_a_third_party_that_logs_does_not_repeat_our_lines(capsys, monkeypatch):
+    """`logging.warning` adds a handler to a root logger that has none."""
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    with progress_display.shown_on(sys.stdout):
+        logging.info("of no interest")
+        logging.warning("their warning")
+        progress.say("a sentence")
+        progress.warn("a warning")
+    assert capsys.readouterr() == ("a sentence\n", "their warning\nverbatim: a warning\n")
+    assert not root.handlers
+
+
 def test_long_work_has_a_line_now_and_then_where_no_bar_can_be_drawn(clock):
     stream = io.StringIO()
     with progress_display.shown_on(stream):

@@ -2,7 +2,6 @@
 
 import contextlib
 import queue
-import socket
 import threading
 from concurrent import futures
 
@@ -10,7 +9,6 @@ import apache_beam as beam
 import grpc
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc, endpoints_pb2
-from apache_beam.runners.portability import local_job_service
 from apache_beam.runners.worker import data_plane
 from tfx.utils import dependency_utils
 
@@ -18,32 +16,7 @@ from pipeline.commands import main
 from pipeline.runners import engine_check, local_runner, worker_pool
 from pipeline.runners.engine import Engine
 from pipeline.runners.engine_error import EngineError
-
-# The steps of this file need no more.
-MODULES = ("apache_beam.runners.worker.sdk_worker",)
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return listener.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def job_server(tmp_path_factory):
-    """Its address."""
-    service = local_job_service.LocalJobServicer(str(tmp_path_factory.mktemp("staging")))
-    yield f"localhost:{service.start_grpc_server()}"
-    service.stop()
-
-
-@pytest.fixture(scope="module")
-def workers():
-    """The address of a pool."""
-    port = free_port()
-    server = worker_pool.start(port, MODULES)
-    yield f"localhost:{port}"
-    server.stop(0)
+from tests.pipeline.conftest import MODULES, free_port
 
 
 def test_an_engine_that_works_passes(job_server, workers, tmp_path):

@@ -1,0 +1,35 @@
+"""What stands for an engine: Beam's job server in Python, and a pool of workers."""
+
+import socket
+
+import pytest
+
+# The steps of these tests need no more.
+MODULES = ("apache_beam.runners.worker.sdk_worker",)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def job_server(tmp_path_factory):
+    """Its address."""
+    from apache_beam.runners.portability import local_job_service
+
+    service = local_job_service.LocalJobServicer(str(tmp_path_factory.mktemp("staging")))
+    yield f"localhost:{service.start_grpc_server()}"
+    service.stop()
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """The address of a pool."""
+    from pipeline.runners import worker_pool
+
+    port = free_port()
+    server = worker_pool.start(port, MODULES)
+    yield f"localhost:{port}"
+    server.stop(0)

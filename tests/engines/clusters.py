@@ -214,8 +214,6 @@ def flink(folder: pathlib.Path, network: str = "128m") -> Iterator[tuple[Engine,
         # Ingestion branches: with 512 buffers for each exchange, as Flink has it, ten times this
         # memory would be needed.
         "taskmanager.network.sort-shuffle.min-buffers": 64,
-        # A thread of Beam ends where the heap is full; a job would wait for it for ever.
-        "cluster.uncaught-exception-handling": "FAIL",
         # A task that was lost with its machine or its Python worker is done again. A fixed delay
         # counts each of the tasks that a machine takes along: three attempts end at once. Together
         # the delays are longer than the 50 seconds after which Flink gives up a lost machine.
@@ -246,7 +244,8 @@ def flink(folder: pathlib.Path, network: str = "128m") -> Iterator[tuple[Engine,
         for name in ("taskmanager-1", "taskmanager-2"):
             own = scratch(processes, name)
             own.mkdir(parents=True, exist_ok=True)
-            memory = ("-Xmx512m", "-XX:MaxMetaspaceSize=256m")
+            # A thread of Beam ends where the heap is full; a job would wait for it for ever.
+            memory = ("-Xmx512m", "-XX:MaxMetaspaceSize=256m", "-XX:+ExitOnOutOfMemoryError")
             command = [*JAVA, *memory, logs, "-cp", libraries, *task, f"-Dio.tmp.dirs={own}"]
             processes.start(name, command)
         driver = "org.apache.beam.runners.flink.FlinkJobServerDriver"

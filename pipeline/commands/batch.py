@@ -74,8 +74,8 @@ def run(options: argparse.Namespace) -> int:
     if engine:
         # Its workers were started in other folders.
         for key in ("model", "output"):
-            setattr(options, key, _absolute(getattr(options, key)))
-        options.pattern = [_absolute(pattern) for pattern in options.pattern]
+            setattr(options, key, whole_files.absolute(getattr(options, key)))
+        options.pattern = [whole_files.absolute(pattern) for pattern in options.pattern]
     paths = _paths(options.pattern)
     for path in paths:
         if os.path.realpath(os.path.dirname(path)) == os.path.realpath(options.output):
@@ -84,7 +84,6 @@ def run(options: argparse.Namespace) -> int:
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     if engine:
-        progress.say(f"Asking {engine.name} at {engine.master} for a job of one step")
         engine_check.check(engine, folder)
     shards = [
         batch_pipeline.Shard(
@@ -134,10 +133,6 @@ def _paths(patterns: list[str]) -> list[str]:
                     f"{other} and {path} would be written under the same name: rename one."
                 )
     return sorted(paths.values())
-
-
-def _absolute(path: str) -> str:
-    return path if whole_files.is_remote(path) else os.path.abspath(path)
 
 
 def _match(pattern: str) -> list[str]:

@@ -12,6 +12,11 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
+def absolute(path: str) -> str:
+    """Returns the absolute path of a local file or folder; an address is as it was."""
+    return path if is_remote(path) else os.path.abspath(path)
+
+
 @contextlib.contextmanager
 def whole_file(
     path: str | os.PathLike[str], mode: str = "w", durable: bool = False

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Protocol
 
 from pipeline.common import object_stores
-from pipeline.common.whole_files import is_remote
+from pipeline.common.whole_files import absolute, is_remote
 from pipeline.readers import DataError
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def resolve_data_path(data_path: str | os.PathLike[str]) -> str:
     """
     path = os.fspath(data_path)
     if "," in path and not os.path.exists(path):
-        return ",".join(_absolute(part.strip()) for part in path.split(","))
-    return _absolute(path)
+        return ",".join(absolute(part.strip()) for part in path.split(","))
+    return absolute(path)
 
 
 def split_base(paths: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -168,10 +168,6 @@ class _Unpacked(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
-
-
-def _absolute(path: str) -> str:
-    return path if is_remote(path) else os.path.abspath(path)
 
 
 def raw_lines(path: str, files: Files | None = None) -> Iterator[tuple[int, bytes]]:

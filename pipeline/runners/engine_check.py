@@ -22,6 +22,7 @@ from apache_beam.portability.api import (
     endpoints_pb2,
 )
 
+from pipeline.common import progress
 from pipeline.runners.engine import Engine
 from pipeline.runners.engine_error import EngineError
 
@@ -49,6 +50,7 @@ def check(
     Raises:
         EngineError: says which of them does not.
     """
+    progress.say(f"Asking {engine.name} at {engine.master} for a job of one step")
     _check_job_server(engine)
     _check_workers(engine, start_within)
     _check_step(engine, folder, step_within)

@@ -148,7 +148,6 @@ def _on_engine(
         return [NO_PACKAGE, *beam_args] if on_this_machine else beam_args
     from pipeline.runners import engine_check
 
-    progress.say(f"Asking {engine.name} at {engine.master} for a job of one step")
     engine_check.check(engine, folder)
     return [*engine.beam_args(), *beam_args]
 
@@ -183,7 +182,7 @@ def _checked_initial_model(recipe: Recipe, push_directory: str) -> str:
 
     version = initial_model.find_version(place, push_directory)
     initial_weights.check_recipe(recipe.to_dict(), initial_model.read_recipe(version), version)
-    return version if whole_files.is_remote(version) else os.path.abspath(version)
+    return whole_files.absolute(version)
 
 
 def _run_in(

@@ -133,8 +133,7 @@ def work(endpoint: str, name: str, connection: Any) -> None:
 
     class Harness(sdk_worker.SdkHarness):
         def _request_process_bundle(self, request: Any) -> None:
-            if not connection.closed:
-                _say_heard(connection)
+            _say_heard(connection)
             super()._request_process_bundle(request)
 
     limit_messages()
@@ -147,12 +146,13 @@ def work(endpoint: str, name: str, connection: Any) -> None:
     try:
         harness.run()
     finally:
-        if not connection.closed:
-            _say_heard(connection)
+        _say_heard(connection)
 
 
 def _say_heard(connection: Any) -> None:
     """Says, once, that the engine has found its worker; the pool may be gone."""
+    if connection.closed:
+        return
     with contextlib.suppress(OSError):
         connection.send(True)
     connection.close()

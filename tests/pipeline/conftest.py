@@ -1,17 +1,11 @@
 """What stands for an engine: Beam's job server in Python, and a pool of workers."""
 
-import socket
-
 import pytest
+
+from tests.engines.clusters import free_port
 
 # The steps of these tests need no more.
 MODULES = ("apache_beam.runners.worker.sdk_worker",)
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return listener.getsockname()[1]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.commands import batch_pipeline, main, translated
 from pipeline.runners import engine_check
-from tests.pipeline.conftest import free_port
+from tests.engines.clusters import free_port
 
 
 def test_files_keep_names_order_and_format_and_a_failed_one_is_done_again(model, folder, capsys):
@@ -80,7 +80,7 @@ def test_what_cannot_be_done_is_refused_before_the_work(model, folder, capsys):
     assert (folder / "a" / "x.txt").read_text() == "x\n"
 
 
-def test_an_engine_translates(model, folder, job_server, workers, monkeypatch, capsys):
+def test_an_engine_translates(model, folder, job_server, workers, capsys):
     """Its workers were started in another folder, so relative paths are made absolute."""
     (folder / "in").mkdir()
     for name in ("a", "b"):

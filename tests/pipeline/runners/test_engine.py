@@ -16,7 +16,8 @@ from pipeline.commands import main
 from pipeline.runners import engine_check, local_runner, worker_pool
 from pipeline.runners.engine import Engine
 from pipeline.runners.engine_error import EngineError
-from tests.pipeline.conftest import MODULES, free_port
+from tests.engines.clusters import free_port
+from tests.pipeline.conftest import MODULES
 
 
 def test_an_engine_that_works_passes(job_server, workers, tmp_path):

@@ -89,10 +89,12 @@ LABELS = {
     "ours_shortlist_no_xla": f"ours, {SHORTLIST} words, no XLA",
     "ours_small_shortlist": f"ours, {SMALL_SHORTLIST} words",
     "ours_large_vocabulary": "ours, large vocabulary",
+    "ours_mixed": "ours, bfloat16",
     "opennmt_py": "OpenNMT-py 3.5.1",
     "opennmt_tf": "OpenNMT-tf 2.32, no copying",
     "ctranslate2": "CTranslate2 4.8.5",
     "hugging_face": "Hugging Face, Transformers 4.57.6",
+    "hugging_face_mixed": "Hugging Face, bfloat16",
 }
 LABELS |= {
     f"{name}_side_by_side": f"{LABELS.get(name, name)}, side by side"

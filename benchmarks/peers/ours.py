@@ -75,7 +75,9 @@ def decode(texts: list[str], batch: int, signature: str = "serving_default") -> 
     }
 
 
-def train(job: str, data: str, folder: str, large_vocabulary: int = 0) -> processes.Answer:
+def train(
+    job: str, data: str, folder: str, large_vocabulary: int = 0, mixed_precision: bool = False
+) -> processes.Answer:
     """Trains on the corpus' first pairs.
 
     Args:
@@ -83,6 +85,7 @@ def train(job: str, data: str, folder: str, large_vocabulary: int = 0) -> proces
         data: the corpus.
         folder: for the model, its graph and its examples.
         large_vocabulary: number of words in the softmax of an update, 0 for all.
+        mixed_precision: whether it computes in bfloat16.
 
     Returns:
         Rates from the end of the first epoch on, and the losses after each epoch; those of the
@@ -115,6 +118,7 @@ def train(job: str, data: str, folder: str, large_vocabulary: int = 0) -> proces
         epochs=EPOCHS,
         batch_tokens=batch_tokens,
         large_vocabulary_size=large_vocabulary,
+        mixed_precision=mixed_precision,
     )
     recipe = dataclasses.replace(recipe, training=training)
     graph = ours_model.write_graph(recipe, pairs, directory / "graph")

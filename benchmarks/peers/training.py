@@ -4,7 +4,8 @@
     [--updates 40] [--threads 2]
 
 The recurrent network is compared with OpenNMT-py's; the Transformer, which does not copy, also with
-Hugging Face's Marian in a loop of PyTorch's.
+Hugging Face's Marian in a loop of PyTorch's. Both are trained in bfloat16, too
+(`training.mixed_precision`, and PyTorch's autocast); OpenNMT-py has nothing like it for processors.
 
 Each turn is a training of its own, in a process of its own: by the Trainer's `run_fn`, and by the
 peer's training script, over the first 64 x UPDATES pairs of small_parallel_enja, three times. Rates
@@ -48,13 +49,17 @@ LARGE_VOCABULARY = 1000
 PROGRAMS = {
     "ours": Trainer("ours", None, {}),
     "ours_large_vocabulary": Trainer("ours", None, {"large_vocabulary": LARGE_VOCABULARY}),
+    "ours_mixed": Trainer("ours", None, {"mixed_precision": True}),
     "opennmt_py": Trainer("opennmt_py", "opennmt_py", {}),
     "hugging_face": Trainer("transformers_and_ctranslate2", "transformers", {}),
+    "hugging_face_mixed": Trainer(
+        "transformers_and_ctranslate2", "transformers", {"mixed_precision": True}
+    ),
 }
 #: The programs of each kind of network.
 DEFAULTS = {
     "rnn": ("ours", "ours_large_vocabulary", "opennmt_py"),
-    "transformer": ("ours", "opennmt_py", "hugging_face"),
+    "transformer": ("ours", "ours_mixed", "opennmt_py", "hugging_face", "hugging_face_mixed"),
 }
 #: The sizes of the Transformer: it is to be trained in minutes.
 TRANSFORMER: Mapping[str, Any] = {

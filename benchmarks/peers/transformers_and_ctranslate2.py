@@ -133,13 +133,14 @@ EPOCHS = 3
 _IGNORED = -100
 
 
-def train(job: str, data: str, folder: str) -> processes.Answer:
+def train(job: str, data: str, folder: str, mixed_precision: bool = False) -> processes.Answer:
     """Trains Marian's network on the corpus' first pairs, in batches of pairs of similar lengths.
 
     Args:
         job: a `Job`, as JSON.
         data: the corpus.
         folder: not used.
+        mixed_precision: whether the products are in bfloat16, by PyTorch's autocast.
 
     Returns:
         Rates from the end of the first epoch on, and the losses after each epoch.
@@ -167,7 +168,8 @@ def train(job: str, data: str, folder: str) -> processes.Answer:
         total, tokens = 0.0, 0
         with processes.Timer() as timer:
             for batch in batches:
-                loss = model(**batch).loss
+                with torch.autocast("cpu", torch.bfloat16, enabled=mixed_precision):
+                    loss = model(**batch).loss
                 optimizer.zero_grad()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

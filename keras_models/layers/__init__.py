@@ -8,6 +8,7 @@ import importlib
 from keras_models.layers.activations import NoisyTanh as NoisyTanh
 from keras_models.layers.character_composition import CharacterComposition as CharacterComposition
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder as ConvolutionalEncoder
+from keras_models.layers.dropout import Dropout as Dropout
 from keras_models.layers.recurrent import FeedbackCell as FeedbackCell
 from keras_models.layers.regularized_lstm import VariationalDropout as VariationalDropout
 from keras_models.layers.regularized_lstm import ZoneoutLSTM as ZoneoutLSTM

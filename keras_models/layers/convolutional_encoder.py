@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_models.layers.dropout import Dropout
 from keras_models.layers.numerics import rowwise
 
 
@@ -61,7 +62,7 @@ class ConvolutionalEncoder(keras.layers.Layer):
         self.kernel_size = kernel_size
         self.dropout = dropout
         self.max_positions = max_positions
-        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.drop = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, inputs_shape):
         size = inputs_shape[-1]

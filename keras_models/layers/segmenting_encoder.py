@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models import hashing, segmentation
+from keras_models.layers.dropout import Dropout
 from keras_models.layers.embeddings import token_embedding
 from keras_models.layers.numerics import repeat_rows, scale_gradient
 from keras_models.layers.recurrent import LSTM, FeedbackCell, bidirectional
@@ -99,7 +100,7 @@ class SegmentingEncoder(keras.layers.Layer):
         self.policy = keras.layers.Dense(1, dtype="float32", name="policy")
         self.composer = FeedbackCell(units, "lstm", feedback=False, dtype=policy, name="composer")
         self.word_encoder = bilstm("words", return_state=True)
-        self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+        self.drop = Dropout(dropout, dtype=policy, name="dropout")
         self.normalizations = [
             keras.layers.LayerNormalization(
                 epsilon=EPSILON, dtype=policy, name=f"normalized_{name}"

@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from keras_models.layers.dropout import Dropout
 from keras_models.layers.numerics import LOG_ZERO, rowwise
 
 # Added to the variance that a normalisation divides by.
@@ -75,7 +76,7 @@ class MultiHeadAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         self.heads = heads
         self.dropout = dropout
-        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.drop = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, query_shape, memory_shape):
         size, memory_size = query_shape[-1], memory_shape[-1]
@@ -163,10 +164,8 @@ class _TransformerLayer(keras.layers.Layer):
         self.inner = keras.layers.Dense(
             feed_forward_size, activation="relu", dtype=policy, name="inner"
         )
-        self.drop = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
-        self.inner_drop = keras.layers.Dropout(
-            feed_forward_dropout, dtype=policy, name="inner_dropout"
-        )
+        self.drop = Dropout(dropout, dtype=policy, name="dropout")
+        self.inner_drop = Dropout(feed_forward_dropout, dtype=policy, name="inner_dropout")
 
     def _attention(self, name):
         return MultiHeadAttention(

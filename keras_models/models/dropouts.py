@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_models.layers.dropout import Dropout
+
 
 class Dropouts(keras.Model):
     """Base of `WordVectors` that drops units of words' vectors and of the decoder's outputs.
@@ -33,7 +35,7 @@ class Dropouts(keras.Model):
             output_dropout = self.output_dropout
 
         def layer(rate, name):
-            return keras.layers.Dropout(rate, dtype=self.dtype_policy, name=name)
+            return Dropout(rate, dtype=self.dtype_policy, name=name)
 
         self.drop = layer(dropout, "dropout")
         # None: the same layer as for the rest. Keras would save one layer of two names twice.

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_models.layers.dropout import Dropout
 from keras_models.layers.transformer import (
     EPSILON,
     TransformerDecoderLayer,
@@ -43,7 +44,7 @@ class EncoderLayers(BackboneLayers):
             keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name=f"decoder_{name}")
             for name in ("inputs_norm", "norm")
         ]
-        self.drop = keras.layers.Dropout(backbone.dropout, dtype=policy, name="decoder_dropout")
+        self.drop = Dropout(backbone.dropout, dtype=policy, name="decoder_dropout")
         for layer in [*self.decoder, *self.norms]:
             layer.build((None, None, size))
         # Of the first token, for the task that BERT was trained with beside its words.

@@ -8,6 +8,7 @@ import tensorflow_transform as tft
 
 from pipeline.common.whole_files import whole_file
 from pipeline.tasks import task_of
+from pipeline.training import precision
 from pipeline.training.checkpoints import Checkpoints
 from pipeline.training.trainer_arguments import TrainerArguments
 from pipeline.training.trainer_outputs import HISTORY_FILE, model_path
@@ -31,6 +32,7 @@ def train_and_save(
     is_chief = workers is None or workers.is_chief
     checkpoints = Checkpoints(folder, writes=is_chief)
     transform_output = tft.TFTransformOutput(arguments.transform_graph_path)
+    precision.warn_of_slowness(recipe.training)
     model, facts = task_of(recipe).train(recipe, arguments, transform_output, checkpoints, workers)
     if not is_chief:
         return
@@ -39,7 +41,7 @@ def train_and_save(
     assert arguments.model_run_dir is not None, "a Trainer has a folder for its facts"
     for directory in (arguments.serving_model_dir, arguments.model_run_dir):
         tf.io.gfile.makedirs(directory)
-    model.save(model_path(arguments.serving_model_dir))
+    precision.in_float32(model).save(model_path(arguments.serving_model_dir))
     with whole_file(os.path.join(arguments.model_run_dir, HISTORY_FILE)) as file:
         json.dump(facts, file, indent=1)
     checkpoints.clear()

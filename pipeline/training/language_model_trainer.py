@@ -17,7 +17,7 @@ from keras_models.models import LanguageModel
 from pipeline.common import progress
 from pipeline.features import vocabulary_files
 from pipeline.recipes.recipe import Recipe
-from pipeline.training import determinism, heat_maps, initial_weights, stored_streams
+from pipeline.training import determinism, heat_maps, initial_weights, precision, stored_streams
 from pipeline.training.checkpoints import Checkpoints, digest_of, shapes_of
 from pipeline.training.language_model_inputs import LanguageModelInputs
 from pipeline.training.trainer_arguments import TrainerArguments
@@ -39,7 +39,7 @@ def build_model(recipe: Recipe, vocabulary_size: int) -> LanguageModel:
         zoneout_cell=settings.zoneout_cell,
         tie_weights=settings.tie_weights or recipe.model.tie_embeddings == "target",
         unit_embeddings=settings.first_embeddings == "unit",
-        dtype="mixed_bfloat16" if recipe.training.mixed_precision else "float32",
+        dtype=precision.policy(recipe.training),
     )
 
 

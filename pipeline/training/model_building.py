@@ -10,6 +10,7 @@ from pipeline.recipes import views
 from pipeline.recipes.recipe import Recipe
 from pipeline.recipes.sections import SegmentationConfig
 from pipeline.text import presets
+from pipeline.training import precision
 from pipeline.training.model_inputs import ModelInputs
 from pipeline.training.preset_words import PresetWords
 
@@ -77,7 +78,7 @@ def build_model(recipe: Recipe, inputs: ModelInputs) -> Seq2Seq:
             "buckets": config.ngram_buckets,
         },
         "tie_embeddings": config.tie_embeddings,
-        "dtype": "mixed_bfloat16" if training.mixed_precision else "float32",
+        "dtype": precision.policy(training),
     }
     sizes = {
         "embedding_size": config.embedding_size,

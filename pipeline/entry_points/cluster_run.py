@@ -25,7 +25,7 @@ from pipeline.entry_points import worker_processes
 from pipeline.recipes.recipe import Recipe
 from pipeline.tasks import task_of
 from pipeline.training import meeting
-from pipeline.training.tf_config import DataParallelError, WorkerPlace, tasks_of
+from pipeline.training.tf_config import DataParallelError, WorkerPlace
 
 STATE_FILE = "cluster_run.json"
 _SECONDS_BETWEEN_SIGNS = 2.0
@@ -60,7 +60,7 @@ def place_of(recipe: Recipe) -> WorkerPlace | None:
     Raises:
         DataParallelError: TF_CONFIG cannot be used, or not for this recipe.
     """
-    place = tasks_of(os.environ.get("TF_CONFIG"))
+    place = worker_processes.place_of(recipe)
     if place and not task_of(recipe).several_workers:
         raise DataParallelError("A language model is trained by one process: unset TF_CONFIG.")
     return place

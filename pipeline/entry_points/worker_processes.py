@@ -67,9 +67,24 @@ def are_needed(recipe: Recipe) -> bool:
     """Whether a recipe, or TF_CONFIG, asks for several workers.
 
     Raises:
-        DataParallelError: TF_CONFIG cannot be used.
+        DataParallelError: TF_CONFIG cannot be used, or not for this recipe.
     """
-    return recipe.training.workers > 1 or tasks_of(os.environ.get("TF_CONFIG")) is not None
+    return recipe.training.workers > 1 or place_of(recipe) is not None
+
+
+def place_of(recipe: Recipe) -> WorkerPlace | None:
+    """Returns which worker of a recipe's training TF_CONFIG makes this machine; None if of none.
+
+    Raises:
+        DataParallelError: TF_CONFIG cannot be used, or not for this recipe.
+    """
+    place = tasks_of(os.environ.get("TF_CONFIG"))
+    if place and recipe.training.deterministic:
+        raise DataParallelError(
+            f"TF_CONFIG names {place.workers} workers, and the order in which they add up "
+            "gradients is not fixed: set training.deterministic = false, or unset TF_CONFIG."
+        )
+    return place
 
 
 def train(recipe: Recipe, arguments: TrainerArguments, folder: str) -> None:

@@ -170,6 +170,10 @@ def test_a_language_model_is_refused(monkeypatch):
     with pytest.raises(DataParallelError, match="is trained by one process: unset TF_CONFIG"):
         cluster_run.place_of(loading.load_recipe("penn_treebank"))
     assert cluster_run.place_of(Recipe(name="pairs")) == (2, 0)
+    exact = loading.load_recipe("geo880", ["training.deterministic=true"])
+    for check in (cluster_run.place_of, worker_processes.are_needed):
+        with pytest.raises(DataParallelError, match=r"names 2 workers.*deterministic = false"):
+            check(exact)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ import functools
 import numpy as np
 import pytest
 
-from pipeline.text import preset_tokenizers, preset_units, tokenization, units
+from pipeline.text import preset_tokenizers, preset_units, tokenization
 from pipeline.text.byte_pairs import LONGEST, BytePairs, unit_of
 from tests.keras_models import keras_hub_presets
+from tests.pipeline.text import preset_cutting
 
 TEXTS = [
     "The nations of the world, and the international nation.",
@@ -61,17 +62,7 @@ def tokenizer(kind="text", lowercase=False):
 
 
 def cut(texts, **options):
-    import tensorflow as tf
-
-    made = tokenizer(**options).tokenize(tf.constant(texts))
-    return made, [[unit.decode() for unit in row] for row in made.to_list()]
-
-
-def join(made):
-    joined = units.detokenize(
-        preset_units.drop_marks(made), units.byte_table(), tokenization.Tokenizer()
-    )
-    return [text.decode() for text in joined.numpy()]
+    return preset_cutting.cut(tokenizer(**options), texts)
 
 
 def test_ids_are_those_of_keras_hub():
@@ -95,7 +86,7 @@ def test_every_piece_is_a_unit_that_texts_can_have():
 @pytest.mark.parametrize("kind", ["text", "whitespace"])
 def test_joining_gives_the_text_back(kind):
     texts = KEPT if kind == "text" else [text for text in ALIKE if text.split(" ") == text.split()]
-    assert join(cut(texts, kind=kind)[0]) == texts
+    assert preset_cutting.join(cut(texts, kind=kind)[0]) == texts
 
 
 def test_random_characters_come_back():
@@ -103,7 +94,7 @@ def test_random_characters_come_back():
     ranges = [(0xA1, 900), (0x3041, 0x3100), (0x1F600, 0x1F640)]
     alphabet = [chr(c) for first, end in ranges for c in range(first, end)] + [" "] * 200
     texts = [" ".join("".join(rng.choice(alphabet, 60)).split()) for _ in range(50)]
-    assert join(cut(texts)[0]) == texts
+    assert preset_cutting.join(cut(texts)[0]) == texts
 
 
 def test_protected_tokens_stay_whole():
@@ -120,7 +111,7 @@ def test_a_text_does_not_depend_on_those_beside_it():
 def test_a_long_word_is_cut_first():
     word = "nation" * LONGEST
     made, cuts = cut([word])
-    assert join(made) == [word]
+    assert preset_cutting.join(made) == [word]
     assert "".join(unit.removeprefix("￭") for unit in cuts[0]) == word
     assert [len(row) for row in cuts] < [len(word) / 4]
 

@@ -4,8 +4,9 @@ import functools
 
 import pytest
 
-from pipeline.text import preset_units, tokenization, units
+from pipeline.text import preset_units, tokenization
 from tests.keras_models import keras_hub_presets
+from tests.pipeline.text import preset_cutting
 
 TEXTS = [
     "The nations of the world, and the international nation.",
@@ -43,17 +44,7 @@ def tokenizer(kind="text", lowercase=False):
 
 
 def cut(texts, **options):
-    import tensorflow as tf
-
-    made = tokenizer(**options).tokenize(tf.constant(texts))
-    return made, [[unit.decode() for unit in row] for row in made.to_list()]
-
-
-def join(made):
-    joined = units.detokenize(
-        preset_units.drop_marks(made), units.byte_table(), tokenization.Tokenizer()
-    )
-    return [text.decode() for text in joined.numpy()]
+    return preset_cutting.cut(tokenizer(**options), texts)
 
 
 def test_cuts_as_the_preset_cuts():
@@ -75,7 +66,7 @@ def test_every_unit_has_the_number_of_its_piece():
 def test_joining_gives_the_text_back(kind):
     texts = KEPT if kind == "text" else SOURCES
     made, _ = cut(texts, kind=kind)
-    assert join(made) == texts
+    assert preset_cutting.join(made) == texts
 
 
 def test_protected_tokens_stay_whole():
@@ -88,7 +79,7 @@ def test_protected_tokens_stay_whole():
 def test_what_the_preset_does_not_know_is_a_unit():
     assert cut(["朝食 the日"])[1] == [["▁", "￭朝食", "▁", "￭the", "￭日"]]
     # A mark in the text is another character.
-    assert join(cut(["a▁b"])[0]) == ["a▂b"]
+    assert preset_cutting.join(cut(["a▁b"])[0]) == ["a▂b"]
 
 
 def test_lower_case():

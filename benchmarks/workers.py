@@ -6,6 +6,9 @@ Trains a model of a small translation recipe's size on made-up pairs of one leng
 own `run_fn`. Counts target tokens a second from the end of the first epoch on, so without start-up
 and tracing. Rounds are interleaved; each figure is their median. Where there are fewer cores than
 workers, workers share them.
+
+The last row shows what two cores of the machine can do at most: two trainings of one worker each at
+the same time, which exchange nothing.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import types
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.peers import rounds
@@ -22,6 +26,8 @@ from benchmarks.records import measuring
 from benchmarks.tables import measured as tables
 from pipeline.recipes.recipe import recipe_from_dict
 
+#: The row of two trainings at the same time.
+APART = "2, apart"
 # Tokens of a source, and of a target without its end.
 LENGTH = 19
 PAIRS, EPOCHS = 1280, 3
@@ -100,47 +106,71 @@ def train(folder: pathlib.Path, workers: int) -> float:
     return PAIRS * (LENGTH + 1) * (EPOCHS - 1) / (seconds[-1] - seconds[0])
 
 
+def once(folder: pathlib.Path, workers: int, cores: Sequence[int]) -> "subprocess.Popen[str]":
+    """Starts a training in a process of its own, on some cores; it prints its rate."""
+    command = [sys.executable, "-m", __spec__.name, "--once", str(folder), str(workers)]
+    return subprocess.Popen(
+        [*command, ",".join(map(str, cores))], stdout=subprocess.PIPE, text=True
+    )
+
+
+def rate_of(processes: Sequence["subprocess.Popen[str]"]) -> float:
+    """Returns the target tokens a second of trainings that run at the same time.
+
+    Raises:
+        RuntimeError: one failed.
+    """
+    outputs = [process.communicate()[0] for process in processes]
+    if any(process.returncode for process in processes):
+        raise RuntimeError("A training failed; see above.")
+    return sum(float(output.split()[-1]) for output in outputs)
+
+
 def main() -> None:
     """Measures all numbers of workers, round by round, and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--workers", default="1,2,4")
     parser.add_argument("--rounds", type=int, default=3)
     measuring.add_argument(parser)
-    parser.add_argument("--once", nargs=2, metavar=("FOLDER", "WORKERS"), help=argparse.SUPPRESS)
+    parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
-        # As many cores as workers: `run_fn` trains in this process, or starts workers, which share
-        # its cores equally.
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, cores[: int(options.once[1])])
-        print(train(pathlib.Path(options.once[0]), int(options.once[1])))
+        folder, workers, cores = options.once
+        # `run_fn` trains in this process, or starts workers, which share its cores equally.
+        os.sched_setaffinity(0, [int(core) for core in cores.split(",")])
+        print(train(pathlib.Path(folder), int(workers)))
         return
     machine = measuring.machine()
     counts = [int(number) for number in options.workers.split(",")]
-    rates: dict[int, list[float]] = {count: [] for count in counts}
-    with tempfile.TemporaryDirectory() as folder:
+    cores = sorted(os.sched_getaffinity(0))
+    names: list[int | str] = [*counts, APART]
+    rates: dict[int | str, list[float]] = {name: [] for name in names}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+
+        def measure(name: int | str) -> float:
+            if name == APART:
+                return rate_of([once(folder / str(core), 1, [core]) for core in cores[:2]])
+            # As many cores as workers.
+            return rate_of([once(folder / "together", int(name), cores[: int(name)])])
+
         for _ in range(options.rounds):
-            for count in counts:
-                command = [sys.executable, "-m", __spec__.name, "--once", folder, str(count)]
-                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-                rates[count].append(float(done.stdout.split()[-1]))
-                print(
-                    f"{count} workers: {rates[count][-1]:.0f} target tokens/s",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            for name, of_name in rates.items():
+                of_name.append(measure(name))
+                said = f"{name} workers: {of_name[-1]:.0f} target tokens/s"
+                print(said, file=sys.stderr, flush=True)
     alone = rates[counts[0]]
     rows = [
         measuring.row(
-            {"workers": count},
+            {"workers": name},
             {
-                "rate": measuring.spread(rounds.spread(of_count)),
+                "rate": measuring.spread(rounds.spread(of_name)),
                 "times": measuring.spread(
-                    rounds.spread([rate / base for rate, base in zip(of_count, alone)])
+                    rounds.spread([rate / base for rate, base in zip(of_name, alone)])
                 ),
             },
         )
-        for count, of_count in rates.items()
+        for name, of_name in rates.items()
     ]
     table = measuring.table_of(rows, options.rounds, machine)
     measuring.write(options.record, table)

@@ -11,20 +11,33 @@ from keras_models.decoding.search_arguments import checked_output, checked_sourc
 from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
-# Sizes are multiplied out rather than written as -1, so that static sizes stay static and loop
+# A graph keeps each operation that computes a size: where a reshape can infer the only one that is
+# unknown, none is computed. Static sizes are multiplied out, so that they stay static and loop
 # shapes hold.
 
 
 def _fold(tensor):
     """`[batch, beam, ...]` to `[batch * beam, ...]`."""
+    batch, beam, *rest = tensor.shape
+    if _inferable(rest):
+        rows = -1 if None in (batch, beam) else batch * beam
+        return ops.reshape(tensor, (rows, *rest))
     batch, beam, *rest = ops.shape(tensor)
     return ops.reshape(tensor, (batch * beam, *rest))
 
 
 def _unfold(tensor, beam):
     """`[batch * beam, ...]` to `[batch, beam, ...]`."""
+    rows, *rest = tensor.shape
+    if _inferable(rest) and isinstance(beam, int):
+        return ops.reshape(tensor, (-1 if rows is None else rows // beam, beam, *rest))
     rows, *rest = ops.shape(tensor)
     return ops.reshape(tensor, (rows // beam, beam, *rest))
+
+
+def _inferable(rest):
+    """Whether a reshape finds out an axis before others of these sizes."""
+    return None not in rest and 0 not in rest
 
 
 def _write(history, index, values):

@@ -30,8 +30,9 @@ def take_along(tensor, index):
     axis = len(index.shape) - 1
     if axis == 0:
         return ops.take(tensor, index, axis=0)
-    *leading, size = ops.shape(tensor)[: axis + 1]
-    rest = ops.shape(tensor)[axis + 1 :]
+    # Asked for once: TensorFlow's graph keeps some operations for each unknown size.
+    sizes = ops.shape(tensor)
+    leading, size, rest = sizes[:axis], sizes[axis], sizes[axis + 1 :]
     rows = leading[0]
     for length in leading[1:]:
         rows = rows * length

@@ -31,7 +31,7 @@ class TrainingConfig:
     average_epochs: int = number(5, low=2, high=100)
     # What the moving average keeps of itself at each update.
     average_decay: float = number(0.999, low=0.0, high=0.999999)
-    # Source and target tokens of one update, padding included.
+    # Source and target tokens of a batch, padding included; an update is one batch or several.
     batch_tokens: int = number(1024, low=8)
     # Adam; AdamW, with `weight_decay`; Adadelta; or SGD, with `momentum`.
     optimizer: str = choice("adam", "adamw", "adadelta", "sgd", default="adam")

@@ -1,11 +1,11 @@
 # %% [markdown]
 # # A copy head on a T5 of keras-hub
 #
-# This example puts a copy head of `keras_models` on the hidden states of a T5 of
-# [keras-hub](https://keras.io/keras_hub/), cuts the texts by T5's own tokenizer, and writes outputs
-# by the beam search of `keras_models.decoding`. The T5 is a small one of random weights, so nothing
-# is downloaded. It needs keras-hub, and sentencepiece to make the tokenizer. Run it from the root
-# of the repository, on TensorFlow or with `KERAS_BACKEND=jax`:
+# This example puts a copy head of `keras_models` on the hidden states of a T5 from
+# [keras-hub](https://keras.io/keras_hub/). It cuts the texts with T5's own tokenizer, and writes
+# outputs with the beam search of `keras_models.decoding`. The T5 is small and has random weights,
+# so nothing is downloaded. The example needs keras-hub, and sentencepiece to make the tokenizer.
+# Run it from the root of the repository, on TensorFlow or with `KERAS_BACKEND=jax`:
 #
 #     python examples/keras_hub_t5.py
 #
@@ -35,7 +35,7 @@ keras.utils.set_random_seed(0)
 # ## Texts
 #
 # Each text has a placeholder, which a program replaces when it shows the text, so a translation
-# must keep it. The names of placeholders are random: a model cannot learn them, it has to copy.
+# must keep it. The names of placeholders are random, so a model cannot learn them: it has to copy.
 
 # %%
 VERBS = {"Delete": "Supprimer", "Open": "Ouvrir", "Close": "Fermer", "Print": "Imprimer"}
@@ -57,9 +57,9 @@ print(*pairs[0], sep="\n")
 # %% [markdown]
 # ## T5's tokenizer
 #
-# A tokenizer of a preset would be `keras_hub.tokenizers.T5Tokenizer.from_preset(...)`; this one
-# learns its pieces from the texts. With `dtype="string"` it returns the pieces themselves. A
-# placeholder stays whole: it is one token, which no vocabulary has.
+# `keras_hub.tokenizers.T5Tokenizer.from_preset(...)` loads the tokenizer of a preset. The tokenizer
+# here learns its pieces from the texts. With `dtype="string"` it returns the pieces themselves. A
+# placeholder stays whole: it is one token, which is in no vocabulary.
 
 # %%
 trained = io.BytesIO()
@@ -108,9 +108,9 @@ assert join(cut(pairs[0][0])) == pairs[0][0]
 # %% [markdown]
 # ## Ids and labels
 #
-# `TokenIds` takes T5's vocabulary and its special ids: 0 is padding and what the decoder reads
-# first, 1 is the end, 2 is the unknown piece. A word of the vocabulary has its own id as label, a
-# placeholder V plus its position in the source.
+# `TokenIds` takes T5's vocabulary and its special ids: 0 is padding and also what the decoder reads
+# first, 1 is the end, 2 is the unknown piece. The label of a word in the vocabulary is its id. The
+# label of a placeholder is the vocabulary's size V plus the placeholder's position in the source.
 
 # %%
 vocabulary = tokenizer.get_vocabulary()
@@ -174,8 +174,8 @@ print("loss", *(round(history.history["loss"][epoch], 3) for epoch in (0, -1)))
 # %% [markdown]
 # ## Beam search
 #
-# The search calls a step function with the last action of each running hypothesis. This one keeps
-# what was written so far in its carry, and runs T5 over it.
+# The search calls a step function with the last action of each running hypothesis. The function
+# below keeps the output so far in its carry, and runs T5 over it.
 
 # %%
 MAX_LENGTH, BEAM = 12, 4

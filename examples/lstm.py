@@ -2,7 +2,7 @@
 
 It shows how `TokenIds` makes ids and labels from lists of tokens, where a head stands in a
 functional model, and how the same layers write an output token by token. The last lines check that
-names which no training text has are copied to the right places.
+names from outside the training texts are copied to the right places.
 
 Run it from the root of the repository, on TensorFlow or with KERAS_BACKEND=jax:
 
@@ -44,7 +44,8 @@ pairs = [
 ]
 sources, targets = zip(*pairs)
 
-# 2. Ids and labels. No name is in a vocabulary: its label is V + its position in the source.
+# 2. Ids and labels. No name is in a vocabulary, so a name's label is V (the size of the vocabulary)
+# plus the name's position in the source.
 special = ["[PAD]", "[UNK]", "[START]", "[END]"]
 token_ids = TokenIds([*special, "in", *VERBS], [*special, "dans", *VERBS.values()])
 features = token_ids.pairs(sources, targets)

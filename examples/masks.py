@@ -1,9 +1,9 @@
 """What a mask does to a copy distribution.
 
 Texts of a batch are padded to one length. A head must never copy from the padding, and an answer
-must not depend on the texts beside it. This model has `mask_zero=True` in its embedding: Keras
-hands the mask on from layer to layer, and a head that reads `memory_states` takes it. Where a layer
-drops Keras' mask, give the head `mask=` yourself. The last part shows what happens without.
+must not depend on the other texts of the batch. The embedding of this model has `mask_zero=True`:
+Keras passes the mask from layer to layer, and a head that reads `memory_states` uses it. If a layer
+drops Keras' mask, give the head `mask=` yourself. The last part shows what happens without a mask.
 
 Run it from the root of the repository, on TensorFlow or with KERAS_BACKEND=jax:
 
@@ -22,7 +22,7 @@ from keras_models.token_ids import TokenIds
 
 keras.utils.set_random_seed(0)
 
-# Lists of one to six words, of which the name is to be found.
+# Lists of one to six words. The model has to find the name among them.
 draw = random.Random(0)
 FILLERS = ["a", "the", "very", "old", "big", "new"]
 
@@ -44,7 +44,7 @@ features = token_ids.pairs(texts, [["name:", name] for name in names])
 V = token_ids.target_vocabulary_size
 print("padded sources:", features["source_ids"][:3].tolist(), sep="\n")
 
-# The encoder skips padding because of `mask_zero`, and its states carry the mask on to the head.
+# The encoder skips padding because of `mask_zero`, and its states carry the mask to the head.
 SIZE = 32
 inputs = {
     name: keras.Input((None,), dtype="int32", name=name)
@@ -68,7 +68,7 @@ model.compile(keras.optimizers.Adam(0.01), loss=losses.negative_log_likelihood)
 labels = features["target_extended_ids"]
 model.fit({name: features[name] for name in inputs}, labels, epochs=10, verbose=2)
 
-# The whole distribution of each step: of a text alone, and of the same text beside a longer one.
+# The whole distribution of each step: for a text alone, and for the same text beside a longer one.
 distributions = keras.Model(
     [inputs[name] for name in ("source_ids", "source_extended_ids", "target_input_ids")],
     head(**arguments),
@@ -94,8 +94,8 @@ np.testing.assert_allclose(beside[0, : V + 2], alone, rtol=1e-4)
 # Padding has the extended id 0, [PAD]. Five positions of padding have added nothing to it.
 print(f"p([PAD]) alone {alone[0]:.1e}, beside the longer text {beside[0, 0]:.1e}")
 
-# The same step without a mask: arrays have none attached. The GRU repeats its last state at
-# padding, so the padding looks like the name, and most of what should copy the name copies padding.
+# The same step without a mask, because plain arrays carry none. The GRU repeats its last state at
+# padding, so the padding looks like the name, and gets most of the name's copy probability.
 source = token_ids.sources([short, long])
 previous = np.tile([[token_ids.start_id, V - 1]], (2, 1))
 read = keras.Model([inputs["source_ids"], inputs["target_input_ids"]], [hidden, states])

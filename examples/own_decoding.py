@@ -1,8 +1,8 @@
 """Greedy and beam search around a step function of your own.
 
 `keras_models.decoding` knows no model. It asks a step function for the distribution of the next
-token, and carries along whatever that function wants to keep. Here it is a GRU with attention. The
-searches tell from which source position each token was copied.
+token, and keeps the function's state (its carry) from step to step. The step function here is a GRU
+with attention. The searches tell from which source position each token was copied.
 
 Run it from the root of the repository, on TensorFlow or with KERAS_BACKEND=jax:
 
@@ -24,7 +24,7 @@ from keras_models.token_ids import TokenIds
 
 keras.utils.set_random_seed(0)
 
-# Questions to answers: which city is meant depends on the order of the words.
+# Statements and their converses. The order of the words decides which city comes first.
 RELATIONS = {"north": "south", "south": "north", "east": "west", "west": "east"}
 draw = random.Random(0)
 

@@ -1,14 +1,14 @@
 """A Transformer of your own with a copy head, as a subclassed Keras model.
 
-It shows the call that is the same for every head: all arguments by their names. Another head is one
-changed word, here an argument of the command line:
+It shows the call that is the same for every head, with all arguments by name. To use another head,
+change one word, which is an argument of the command line here:
 
     python examples/transformer.py
     python examples/transformer.py joint_copy
 
 Run it from the root of the repository, on TensorFlow or with KERAS_BACKEND=jax. The last lines
-check that a name which no training text has is copied. With `softmax`, which cannot copy, they
-fail.
+check that a name from outside the training texts is copied. With `softmax`, which cannot copy, this
+check fails.
 """
 
 import random
@@ -110,7 +110,7 @@ model = Copier(token_ids.source_vocabulary_size, V, head)
 model.compile(keras.optimizers.Adam(0.003), loss=losses.negative_log_likelihood)
 model.fit(features, features["target_extended_ids"], epochs=6, verbose=2)
 
-# A name that no training text has, and one of several words.
+# A name that no training text has, and a name of several words.
 unseen = [make_pair("blue", "zebra_title.png"), make_pair("white", "Ágnes Őry")]
 texts = [source for source, _ in unseen]
 source = token_ids.sources(texts)
@@ -118,7 +118,7 @@ previous = np.zeros((len(texts), 8), "int32")
 previous[:, 0] = token_ids.start_id
 written = np.zeros((len(texts), 7), "int32")
 for step in range(7):
-    # It reads its own output so far; what follows is not seen.
+    # The decoder reads its own output so far. It does not see later positions.
     log_probs = ops.convert_to_numpy(model({**source, "target_input_ids": previous}))
     written[:, step] = best = log_probs[:, step].argmax(axis=-1)
     previous[:, step + 1] = np.where(best < V, best, token_ids.unknown_id)

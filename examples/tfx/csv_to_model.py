@@ -2,16 +2,16 @@
 
     python examples/tfx/csv_to_model.py --data FOLDER --output FOLDER
 
-FOLDER holds CSV files with the columns english, french and domain. The line is
+The data folder holds CSV files with the columns english, french and domain. The pipeline is
 
     CsvExampleGen (TFX) -> PairsFromExamples -> StatisticsGen, SchemaGen (TFX) -> Vocabulary
     -> TextTransform -> Trainer (TFX, with Verbatim's run_fn) -> Exporter -> Evaluator (TFX)
     -> Pusher (TFX) -> Reporter
 
-PairsFromExamples is the seam. It takes the examples of any TFX component, under any feature names,
-and what is no pair of texts stands in its output `rejects`. CsvExampleGen makes the splits train
-and eval; the split test becomes a share of train, so that no text is in two splits. The Evaluator
-also measures each domain.
+PairsFromExamples connects the two. It takes the examples of any TFX component, with any feature
+names. It lists examples that are no pair of texts in its output `rejects`. CsvExampleGen makes the
+splits train and eval. PairsFromExamples takes the split test from train, so that no text is in two
+splits. The Evaluator also measures each domain.
 """
 
 import argparse

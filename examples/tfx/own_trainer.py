@@ -2,8 +2,8 @@
 
     python examples/tfx/own_trainer.py --data FOLDER --output FOLDER
 
-FOLDER holds files that Verbatim reads, such as TSV, CSV, JSON Lines and gettext catalogues, with
-the columns source, target and domain. The line is
+The data folder holds files that Verbatim reads, such as TSV, CSV, JSON Lines and gettext
+catalogues, with the columns source, target and domain. The pipeline is
 
     ParallelTextExampleGen -> StatisticsGen, SchemaGen (TFX) -> Transform (TFX) -> Trainer (TFX)
     -> Pusher (TFX)

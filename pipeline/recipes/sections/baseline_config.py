@@ -8,7 +8,7 @@ from pipeline.recipes.fields import choice
 
 @dataclasses.dataclass(frozen=True)
 class BaselineConfig:
-    """A second model to compare with: the same recipe with another head. Empty: none is trained."""
+    """A second model to compare with: the same recipe with another head."""
 
     # The head of the second model; empty trains none.
     head: str = choice("", *HEADS, default="")

@@ -12,23 +12,24 @@ class DataConfig:
 
     # A task with generated data; `run` then needs no --data.
     synthetic: str = choice("", "rarest_word", "order_tokens", default="")
-    # Of `rarest_word`: the probability of a word, divided by that of the next more frequent one.
-    # Below 1, how rare the rare words are.
+    # For `rarest_word`: the probability of a word, divided by the probability of the next more
+    # frequent word. A smaller ratio makes rare words rarer.
     synthetic_ratio: float = number(0.995, low=0.9, high=1.0)
     # `text` is plain text, for language models.
     format: str = choice("auto", *FORMATS, "text", default="auto")
-    # The files of each split, relative to the data folder; wildcards are allowed. An entry is a
-    # file, or `source,target` for two line-aligned files. Without train_files every file is read,
-    # and the shares below divide the pairs into splits. Without eval_files or test_files that split
-    # is a share of the training files.
+    # The files of the training split, relative to the data folder; wildcards are allowed. An entry
+    # is a file, or `source,target` for two line-aligned files. Without train_files, every file is
+    # read, and `eval_share` and `test_share` divide the pairs into splits.
     train_files: tuple[str, ...] = ()
-    # The files of the eval split; without them a share of the training files.
+    # The files of the eval split. Without them, the split is a share of the training files.
     eval_files: tuple[str, ...] = ()
-    # The files of the test split, measured whole; without them a share of the training files.
+    # The files of the test split, which is measured as a whole. Without them, the split is a share
+    # of the training files.
     test_files: tuple[str, ...] = ()
     # The corpora of a mixture: patterns of training files, such as "news*"; `*` stands for any text
-    # and `?` for one character. A file belongs to the first that its name matches (of two aligned
-    # files, the source's). `training.corpus_weights` says how often each is read.
+    # and `?` for one character. A file belongs to the first pattern that its name matches; for two
+    # aligned files, the source file's name counts. `training.corpus_weights` says how often each
+    # corpus is read.
     corpora: tuple[str, ...] = ()
     # The language code of the source; metrics and file names read it.
     source_language: str = "en"
@@ -40,25 +41,25 @@ class DataConfig:
     target_column: str = "target"
     # The names of the columns, if TSV or CSV files have no header.
     columns: tuple[str, ...] = ()
-    # What separates the cells of CSV files. With "\t" the format `csv` reads TSV that has quotes.
+    # The character between cells of CSV files. With "\t", the format `csv` reads TSV with quotes.
     separator: str = choice(",", ";", "\t", "|", default=",")
     # Columns with a tag for each token of the source; the encoder embeds the tags.
     source_features: tuple[str, ...] = ()
-    # Features that the graph makes of the source's tokens: "case".
+    # Features that the model's graph computes from the source's tokens: "case".
     surface_features: tuple[str, ...] = ()
     # Columns with one value for each pair, such as its domain, for evaluation.slices.
     slice_features: tuple[str, ...] = ()
-    # Lexicon files, relative to the data folder. A dictionary has one entry per line: a source
-    # word, a tab, a target word. Malformed lines are skipped and counted, up to
-    # `max_rejected_share`. A copy lexicon has `phrase :- NP : name:type` (a copy of the phrase's
-    # first token writes `name:_type`), or phrase, tab, entity.
+    # A dictionary file, relative to the data folder. It has one entry per line: a source word, a
+    # tab, a target word. Malformed lines are skipped and counted, up to `max_rejected_share`.
     dictionary: str = ""
-    # A lexicon of entities: a copy of a phrase's first token writes the entity.
+    # A file with a lexicon of entities, relative to the data folder. A copy of a phrase's first
+    # token writes the entity. Each line is a phrase, a tab and an entity, or
+    # `phrase :- NP : name:type`, whose entity is `name:_type`.
     copy_lexicon: str = ""
-    # The token unit: a word; what a model learned from the training text cuts words into; or what
-    # the tokenizer of `model.preset` does.
+    # The token unit: whole words; the characters or subwords that a model learned from the training
+    # text cuts words into; or the pieces of the tokenizer of `model.preset`.
     units: str = choice("words", "characters", "subwords", "preset", default="words")
-    # The source's own unit: `words` leaves its words whole where `units` cuts the target's.
+    # The source's own unit: `words` keeps source words whole, while `units` cuts target words.
     source_units: str = choice("", "words", default="")
     # `text` cuts at words and punctuation; `whitespace` takes text that is already tokenized.
     tokenization: str = choice("text", "whitespace", default="text")
@@ -66,41 +67,39 @@ class DataConfig:
     # for the encoder that finds words itself.
     source_tokenization: str = choice("", "characters", default="")
     # `whole` makes one token of each rare word such as `1,234.56`, `O'Brien`, `/usr/bin/x`, `#tag`,
-    # `AT&T`, `C++` and of each emoji, so that a copy carries it over at once; `cut` cuts it at its
+    # `AT&T`, `C++` and of each emoji, so that one copy writes the whole word; `cut` cuts it at its
     # punctuation.
     rare_words: str = choice("cut", "whole", default="cut")
     # `nfc` composes letters and their marks by Unicode's normal form C on both sides, in training
     # and in serving; protected tokens stay as they are.
     unicode_form: str = choice("none", "nfc", default="none")
-    # The dialects of placeholders, which are never cut, from
-    # `pipeline.recipes.choices.PLACEHOLDER_DIALECTS`; and further patterns, regular expressions of
-    # RE2.
+    # The dialects of placeholders, from `pipeline.recipes.choices.PLACEHOLDER_DIALECTS`.
+    # Placeholders are never cut.
     placeholders: tuple[str, ...] = DEFAULT_PLACEHOLDERS
     # Further patterns of placeholders: regular expressions that RE2 understands.
     placeholder_patterns: tuple[str, ...] = ()
-    # In this share of the training pairs words whose translation the lexicon knows become terms, as
-    # a glossary has them, so that the model learns where to put a term. A request can have a
-    # glossary without it, too.
+    # In this share of the training pairs, words whose translation the lexicon knows become glossary
+    # terms, so that the model learns where to put a term. Requests can have a glossary even if this
+    # share is 0.
     term_share: float = number(0.0, low=0.0, high=1.0)
     # Lowercases both sides, in training and in serving.
     lowercase: bool = False
-    # A source or target with more characters is rejected, and so is one with more tokens (words
-    # and punctuation marks).
+    # A source or target with more characters is rejected.
     max_characters: int = number(2000, low=1)
     # A source or target with more tokens (words and punctuation marks) is rejected.
     max_tokens: int = number(120, low=1)
     # The run stops if a larger share of the records is rejected.
     max_rejected_share: float = number(0.1, low=0.0, high=1.0)
-    # Rejects pairs whose target equals their source: they are untranslated.
+    # Rejects pairs whose target equals their source, because they are untranslated.
     drop_identical: bool = False
     # Rejects a pair with the same source and the same target as an earlier one, but never from
     # eval_files or test_files.
     drop_duplicates: bool = True
-    # The share of the pairs that become the eval split, where no files are given for it.
+    # The share of the pairs that become the eval split, if `eval_files` names no files.
     eval_share: float = number(0.05, low=0.0, high=0.5)
-    # The share of the pairs that become the test split, where no files are given for it.
+    # The share of the pairs that become the test split, if `test_files` names no files.
     test_share: float = number(0.05, low=0.0, high=0.5)
-    # Hashed with the normalised source to choose the split.
+    # A text that is hashed with the normalised source to choose the split of a pair.
     split_salt: str = "verbatim"
 
     @property

@@ -14,7 +14,8 @@ from pipeline.recipes.sections.metric_bounds import (
 class EvaluationConfig:
     """What is measured on the test split, and what a model must reach before it is pushed."""
 
-    # In the order of the run's table. Paired bootstrap compares the model and its baseline on each.
+    # The metrics, in the order of the run's table. Paired bootstrap compares the model with its
+    # baseline by each metric.
     metrics: tuple[str, ...] = (
         "bleu",
         "chrf",
@@ -23,20 +24,21 @@ class EvaluationConfig:
         "unseen_copies",
         "exact_match",
     )
-    # For the whole split.
+    # Bounds for the whole split.
     thresholds: ThresholdsConfig = ThresholdsConfig()
-    # Against the last blessed model, if there is one.
+    # Bounds for the change from the last blessed model, if there is one.
     change_thresholds: ChangeThresholdsConfig = ChangeThresholdsConfig()
-    # Divides the test split by each name: one of SLICES or of data.slice_features. The two sections
-    # below apply to each slice that has at least `min_slice_size` pairs.
+    # Divides the test split by each name: source_length, unknown_words, file, or one of
+    # data.slice_features. `slice_thresholds` and `slice_change_thresholds` apply to each slice that
+    # has at least `min_slice_size` pairs.
     slices: tuple[str, ...] = ()
-    # The fewest pairs of a slice that bounds apply to.
+    # The least number of pairs in a slice for its bounds to apply.
     min_slice_size: int = number(1, low=1)
     slice_thresholds: ThresholdsConfig = ThresholdsConfig()
     slice_change_thresholds: ChangeThresholdsConfig = ChangeThresholdsConfig()
     # An SQLite file for execution_accuracy, relative to the data folder.
     database: str = ""
-    # The resamples of intervals and paired tests.
+    # The number of resamples for intervals and paired tests.
     bootstrap_samples: int = number(1000, low=10)
 
     @property

@@ -24,8 +24,8 @@ _ChangeThresholds: Any = _metric_keys("_ChangeThresholds", lambda high: number(N
 class ThresholdsConfig(_Thresholds):
     """What a model must reach on the test split before it is pushed.
 
-    A bound is a minimum, or for error rates and perplexity a maximum. Each metric of
-    `pipeline.metrics` that the Evaluator measures has a key; one without a value stops no model.
+    A bound is a minimum; for error rates and perplexity it is a maximum. Each metric of
+    `pipeline.metrics` that the Evaluator measures has a key. A key without a value sets no bound.
     """
 
 

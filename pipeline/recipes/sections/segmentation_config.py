@@ -13,44 +13,45 @@ class SegmentationConfig:
     target's log-likelihood per token, log p(E|F) / |E|.
     """
 
-    # Lambda, the expected number of characters of a word, for all that uses a prior.
+    # Lambda, the expected number of characters of a word, for every key that uses the prior.
     mean_length: float = number(2.0, low=1.0)
-    # What a word is composed of.
+    # What a word's vector is composed of: the states of its characters, or their embeddings.
     composes: str = choice("states", "embeddings", default="states")
-    # Ours; makes learning much easier. A word's state also has its composed vector and its last
-    # character's state, all normalised.
+    # Not in the thesis; makes learning much easier. A word's composed vector and its last
+    # character's state are added to the word's state, all normalised.
     residual: bool = False
-    # Ours: vectors of whole words, found by a hash, are added; 0 adds none.
+    # Not in the thesis: the number of vectors of whole words, which a hash of the word chooses from
+    # and which are added; 0 adds none.
     word_buckets: int = number(0, low=0, high=2_000_000)
-    # Ours: REINFORCE does not change the states that decisions are read from.
+    # Not in the thesis: REINFORCE does not change the states that decisions are read from.
     detached: bool = False
     # The weight of the REINFORCE loss.
     reinforce_weight: float = number(1.0, low=0.0)
     # A reward is compared with a linear regression on the encoder's states, or with the mean reward
     # of the sentence's other samples.
     baseline: str = choice("linear", "samples", default="linear")
-    # Segmentations of a sentence in each update.
+    # The number of segmentations sampled for a sentence in each update.
     samples: int = number(1, low=1, high=16)
     # The weight of the log-probability of the number of words, which is added to the reward.
     length_prior_weight: float = number(0.0, low=0.0)
-    # The weight of a bonus for words that are new to the training; it fades as they recur.
+    # The weight of a bonus for words that are new to the training; it fades as a word recurs.
     novelty_weight: float = number(0.0, low=0.0)
     # Normalises rewards to mean 0 and variance 1 in each update.
     normalize_rewards: bool = False
     # The weight of the decisions' entropy, which is added to the objective.
     confidence_penalty: float = number(0.0, low=0.0)
-    # The weight of the penalty on words that do not stand for one target word.
+    # The weight of the penalty on words that do not stand for exactly one target word.
     fertility_weight: float = number(0.0, low=0.0)
-    # The share of sentences whose words' lengths are drawn from the prior.
+    # The share of sentences in which word lengths are drawn from the prior.
     epsilon: float = number(0.0, low=0.0, high=1.0)
     # In the first updates a heuristic finds the words, and the policy learns to imitate it. `prior`
-    # draws lengths from the prior; `script` takes runs of one script (kanji, hiragana, katakana,
-    # letters, digits); `kana` does so with each hiragana alone.
+    # draws lengths from the prior. `script` takes runs of one script (kanji, hiragana, katakana,
+    # letters, digits) as words. `kana` does the same, but takes each hiragana as a word.
     warm_up: str = choice("none", "prior", "script", "kana", default="none")
-    # How many updates the warm-up takes.
+    # The number of updates of the warm-up.
     warm_up_updates: int = number(500, low=1)
-    # Above 0, this many updates train only the translation, then as many only the segmentation, in
-    # turn.
+    # Above 0: this many updates train only the translation, the same number then train only the
+    # segmentation, and so on.
     alternate_updates: int = number(0, low=0)
-    # How many segmentations a served model decodes: the likeliest and sampled ones.
+    # The number of segmentations that a served model decodes: the likeliest and sampled ones.
     decoding_samples: int = number(1, low=1, high=16)

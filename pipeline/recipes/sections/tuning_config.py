@@ -20,15 +20,16 @@ def _read_space(key: str, tree: Any) -> search_space.Space:
 class TuningConfig:
     """A search for better values of the recipe's keys; the training then takes the best."""
 
-    # Trainings at most; 0 searches nothing.
+    # The most trainings that the search makes; 0 searches nothing.
     trials: int = number(0, low=0)
-    # `hyperband` trains many for few epochs and the best of them again for more; each of these
-    # trainings is a trial.
+    # How values are chosen. `hyperband` trains many choices for few epochs, and the best of them
+    # again for more epochs; each of these trainings is a trial.
     algorithm: str = choice("random", "bayesian", "hyperband", default="random")
-    # The epochs of a trial, with `hyperband` of the longest; 0 takes training.epochs.
+    # The number of epochs of a trial; with `hyperband`, of the longest trial. 0 takes
+    # training.epochs.
     epochs: int = number(0, low=0)
     # The seed of the search.
     seed: int = number(1, low=1)
-    # From a key of the sections model and training to a list of values, or to {low, high, scale =
-    # "linear" or "log"}.
+    # The values to search. Each name is a key of the sections model or training. Its value is a
+    # list of values to try, or a range {low, high, scale = "linear" or "log"}.
     space: search_space.Space = read_by(_read_space)

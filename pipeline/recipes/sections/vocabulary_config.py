@@ -13,17 +13,18 @@ class VocabularyConfig:
     source_size: int = number(8000, low=16)
     # The most words of the target vocabulary, special tokens included.
     target_size: int = number(8000, low=16)
-    # Rarer words are unknown, hence copied.
+    # Words that occur less often in the training text are unknown, so the model copies them.
     min_count: int = number(2, low=1)
     # The same for placeholders, tags, URLs and options.
     protected_min_count: int = number(20, low=1)
-    # Counts both sides together, for languages that are one.
+    # Counts the words of both sides together, for sides in one language.
     joint: bool = False
-    # Where `data.units` are not words: how many pieces the model of a side has, 256 bytes among
-    # them. Each may begin or continue a word, so a vocabulary may have up to twice as many entries.
+    # If `data.units` are not words: the number of pieces of each side's model, which include 256
+    # bytes. A piece may begin or continue a word, so a vocabulary may have up to twice as many
+    # entries.
     pieces: int = number(4000, low=300)
-    # Where `model.composition` reads the characters of source words: how many characters have an
-    # id, and how often each must occur.
+    # If `model.composition` reads the characters of source words: the most characters that have an
+    # id.
     characters: int = number(4000, low=16)
-    # How often a character must occur to have an id.
+    # The least number of times that a character must occur to have an id.
     character_min_count: int = number(2, low=1)

@@ -67,7 +67,7 @@ def _of_table(content: bytes, name: str) -> Iterator[tuple[str, str]]:
                 if len(row) == 1:
                     between = "a tab" if separator == "\t" else "a comma"
                     raise RequestError(
-                        f"The glossary {name} has one column: write phrase and translation on a "
+                        f"The glossary {name} has one column: write phrase and translation on each "
                         f"line, with {between} between them."
                     )
                 if len(row) != 2:

@@ -96,8 +96,8 @@ def configs_of(
         names.add(one.name)
         if one.model_platform not in ("", "tensorflow"):
             raise ServeError(
-                f"The model {one.name} has the platform '{one.model_platform}'; this server has "
-                "tensorflow."
+                f"The model {one.name} has the platform '{one.model_platform}'; this server only "
+                "supports 'tensorflow'."
             )
         base_path = one.base_path.removeprefix("file://")
         if not is_address(base_path):

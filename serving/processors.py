@@ -34,7 +34,7 @@ def compute_each_batch_on(number: int) -> None:
         ValueError: `number` is not from 1 to the number of cores.
     """
     if not 1 <= number <= cores():
-        raise ValueError(f"this machine has 1 to {cores()} cores for a batch; got {number}.")
+        raise ValueError(f"a batch can have 1 to {cores()} cores of this machine; got {number}.")
     os.environ.update(variables(number))
 
 

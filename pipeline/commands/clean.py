@@ -74,8 +74,8 @@ def _agreed(question: str) -> bool:
     """
     if not sys.stdin.isatty():
         raise CommandError(
-            "Nothing was removed, because there is no terminal to ask at: give --yes to remove, "
-            "or --dry-run to look."
+            "Nothing was removed, because the command cannot ask without a terminal: give --yes to "
+            "remove the files, or --dry-run to list them."
         )
     print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -56,4 +56,4 @@ def language_of(tag: str | None, target: str) -> str:
         return languages.language_of_path(os.path.abspath(target))
     if language := languages.normalize(tag):
         return language
-    raise CommandError(f"--target-language {tag} is no known language: give a tag such as pt-BR.")
+    raise CommandError(f"--target-language {tag} is not a language: give a tag such as pt-BR.")

@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
     name = options.name or re.sub(r"[^a-z0-9_]+", "_", folder.name.lower()).strip("_")
     if not _NAME.fullmatch(name) or name in _OURS:
         raise CommandError(
-            f"{name!r} cannot be a project's name: take lower-case letters, digits and _ that "
-            "begin with a letter, and give them as --name."
+            f"{name!r} cannot be a project's name: give a --name of lower-case letters, digits and "
+            "_ that begins with a letter."
         )
     for language in (options.source, options.target):
         if not _LANGUAGE.fullmatch(language):

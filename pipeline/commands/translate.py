@@ -180,7 +180,7 @@ def _jobs(options: argparse.Namespace) -> list[_Job]:
         raise CommandError("Several files cannot be written to standard output: name a folder.")
     if into_folder and not os.path.isdir(options.output):
         what = "Several files are written to a folder, but there" if several else "There"
-        raise CommandError(f"{what} is no folder {options.output}: make it first.")
+        raise CommandError(f"{what} is no folder {options.output}: create it first.")
     jobs: list[_Job] = []
     for path in options.file:
         target = options.output
@@ -211,7 +211,7 @@ def _existing(
         return None
     if options.update and not format_.has_one_language:
         raise CommandError(
-            f"{path} holds texts and translations, so --update says nothing: fill it in place "
+            f"{path} holds texts and translations, so --update has no effect: fill it in place "
             "with --output and --force."
         )
     if options.update and os.path.realpath(path) == os.path.realpath(target):

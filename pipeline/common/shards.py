@@ -61,6 +61,6 @@ def _check_whole(paths: Iterable[str]) -> None:
     for name, total in totals.items():
         if missing := set(range(total)) - numbers[name]:
             raise ShardsError(
-                f"Of the {total} shards of {name} the shard {min(missing)} is missing: remove them "
-                "and run the pipeline again."
+                f"Shard {min(missing)} of the {total} shards of {name} is missing: remove the "
+                "others and run the pipeline again."
             )

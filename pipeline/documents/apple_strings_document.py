@@ -88,7 +88,7 @@ class AppleStringsDocument(ResourceDocument):
 
     def _error(self, text: str, place: int) -> DocumentError:
         line = line_of(text, place)
-        return DocumentError(f"{self._path} is no valid .strings file: see line {line}.")
+        return DocumentError(f"{self._path} is not a valid .strings file: see line {line}.")
 
 
 def _unescape(text: str) -> str:

@@ -43,7 +43,7 @@ class I18nJsonDocument(ResourceDocument):
         self._escapes_letters = text.isascii() and re.search(r"\\u[0-9a-fA-F]{4}", text) is not None
         root = read_json(self._path, text)
         if not root.is_object:
-            raise DocumentError(f"{self._path} is no JSON object with keys and texts.")
+            raise DocumentError(f"{self._path} is not a JSON object with keys and texts.")
         texts = list(_texts(root))
         is_i18next = any(map(_DOUBLE.search, texts))
         has_choice, has_argument = (any(map(one.search, texts)) for one in (CHOICE, ARGUMENT))
@@ -52,8 +52,8 @@ class I18nJsonDocument(ResourceDocument):
         self.locale = next((m for m in root.children if m.key == "@@locale"), None)
         if self.is_arb and self.locale and not self.language:
             raise DocumentError(
-                f"{self._path} names its language (@@locale): name that of the translations with "
-                "--target-language."
+                f"{self._path} names its language (@@locale): name the language of the "
+                "translations with --target-language."
             )
         return self._nodes(root)
 

@@ -62,7 +62,7 @@ class PhpDocument(ResourceDocument):
         """See `ResourceDocument`."""
         start = _OPEN.search(text)
         if not start:
-            raise DocumentError(f"{self._path} is no PHP file: it lacks <?php.")
+            raise DocumentError(f"{self._path} is not a PHP file: it lacks <?php.")
         self._tokens: list[_Token] = []
         place = self._start = start.end()
         while place < len(text):

@@ -25,7 +25,7 @@ class ResxDocument(ResourceDocument):
         """See `ResourceDocument`."""
         root = read_xml(self._path, text)
         if root.name != "root":
-            raise DocumentError(f"{self._path} is no .resx file: its root is {root.name}.")
+            raise DocumentError(f"{self._path} is not a .resx file: its root is {root.name}.")
         nodes = []
         end = root.tag_end
         for element in root.children:

@@ -29,7 +29,7 @@ class StringsdictDocument(ResourceDocument):
         """See `ResourceDocument`."""
         root = read_xml(self._path, text)
         if root.name != "plist" or [one.name for one in root.children] != ["dict"]:
-            raise DocumentError(f"{self._path} is no property list with a dictionary.")
+            raise DocumentError(f"{self._path} is not a property list with a dictionary.")
         return self._nodes(text, root.children[0])
 
     def _nodes(self, text: str, dictionary: Element) -> list[Node]:

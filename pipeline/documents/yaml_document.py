@@ -48,14 +48,14 @@ class YamlDocument(ResourceDocument):
         """See `ResourceDocument`."""
         root = self._composed(text)
         if not isinstance(root, yaml.MappingNode):
-            raise DocumentError(f"{self._path} is no YAML mapping of keys and texts.")
+            raise DocumentError(f"{self._path} is not a YAML mapping of keys and texts.")
         self._seen: set[int] = set()
         if len(root.value) == 1 and isinstance(root.value[0][1], yaml.MappingNode):
             key, value = root.value[0]
             if languages.normalize(str(key.value)):
                 if not self._target:
                     raise DocumentError(
-                        f"{self._path} names its language '{key.value}': name that of the "
+                        f"{self._path} names its language '{key.value}': name the language of the "
                         "translations with --target-language."
                     )
                 place = key.start_mark.index, key.end_mark.index

@@ -150,7 +150,7 @@ def follow(folder: str, place: WorkerPlace, seconds: float = meeting.PATIENCE) -
             return
         if state.status == _FAILED:
             raise DataParallelError(
-                "Worker 0 ended with an error, which its output tells: start all workers again, "
+                "Worker 0 ended with an error, which its output shows: start all workers again, "
                 "and they resume from the last checkpoint."
             )
         if state.checkpoints and (state.run, state.trainings) != joined:
@@ -180,8 +180,8 @@ class _Signs:
                 self._last, self._since, self._alive = state, time.monotonic(), True
             if time.monotonic() - self._since > self._seconds:
                 raise DataParallelError(
-                    f"Worker 0 gave no sign in {self._folder} for {self._seconds:g} seconds: start "
-                    "it with the same command, and let all workers share this folder."
+                    f"Worker 0 wrote nothing to {self._folder} for {self._seconds:g} seconds: "
+                    "start it with the same command, and let all workers share this folder."
                 )
             if self._alive and self._last:
                 return self._last
@@ -203,6 +203,6 @@ def _join(begun: RunState, signs: _Signs, seconds: float) -> None:
                 return
     if status:
         raise DataParallelError(
-            "This machine's worker ended with an error, which stands above: start all workers "
-            "again, and they resume from the last checkpoint."
+            "This machine's worker ended with the error above: start all workers again, and they "
+            "resume from the last checkpoint."
         )

@@ -88,13 +88,14 @@ def check_decoding(missing: Sequence[str], without: Collection[str]) -> None:
     if strange := sorted(set(without) - set(missing)):
         known = " and ".join(missing) or "nothing"
         raise ConversionError(
-            f"--without names {strange[0]}, but this model has to do without {known}: leave it out."
+            f"--without names {strange[0]}, but this model needs --without for {known}: leave "
+            f"{strange[0]} out."
         )
     if refused := [key for key in missing if key not in without]:
         options = " ".join(f"--without {key}" for key in refused)
         raise ConversionError(
-            f"CTranslate2 has no equivalent of {' and '.join(refused)} as this model has it: add "
-            f"{options} for a model whose answers may differ."
+            f"CTranslate2 has no equivalent of this model's {' and '.join(refused)}: add {options} "
+            "to convert the model all the same; its answers may then differ."
         )
 
 

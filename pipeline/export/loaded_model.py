@@ -135,7 +135,7 @@ class LoadedModel:
         if function is None:
             raise ModelError(
                 f"The model {self.directory} has no signature '{name}': it is not a Verbatim "
-                "model, or of an older version; export it again."
+                "model, or an older version exported it; export it again."
             )
         taken, given = set(function.structured_input_signature[1]), set(function.structured_outputs)
         if taken != inputs or not outputs <= given:
@@ -167,7 +167,7 @@ class LoadedModel:
         for name in _SCORES & set(arrays):
             if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
                 raise ModelError(
-                    f"The model {self.directory} returned '{name}' that is not a number: it is "
+                    f"The model {self.directory} returned a '{name}' that is not a number: it is "
                     "damaged, or its training diverged."
                 )
         return arrays

@@ -80,8 +80,8 @@ def _text(inputs: Mapping[str, tf.Tensor], name: str) -> tf.Tensor:
     text = inputs.get(name)
     if not isinstance(text, tf.Tensor) or text.dtype != tf.string:
         raise DataError(
-            f"By the schema not every example has exactly one text '{name}': PairsFromExamples "
-            "makes such examples of those of other components, and SchemaGen needs "
+            f"According to the schema, not every example has exactly one text '{name}': convert "
+            "examples of other components with PairsFromExamples, and give SchemaGen "
             "infer_feature_shape=True."
         )
     return tf.reshape(text, [-1])

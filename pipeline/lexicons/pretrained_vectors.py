@@ -50,8 +50,8 @@ class PretrainedVectors:
                 found[places[word]] = file.numbers(values, word)
         if not found:
             raise RecipeError(
-                f"{file.name} has a vector of none of the {len(words)} entries of the "
-                f"{KEYS[key]} vocabulary: it must be cut and written as the vocabulary is "
+                f"{file.name} has no vector for any of the {len(words)} entries of the "
+                f"{KEYS[key]} vocabulary: cut and write its words as in the vocabulary "
                 "(data.tokenization, data.lowercase)."
             )
         ids = sorted(found)
@@ -113,7 +113,7 @@ class _File:
         except ValueError:
             numbers = np.array([np.nan], np.float32)
         if not np.isfinite(numbers).all():
-            raise RecipeError(f"{self.name} has beside {word!r} what is not a finite number.")
+            raise RecipeError(f"{self.name} has values beside {word!r} that are not finite.")
         return cast(NDArray[np.float32], numbers)
 
     def _open(self) -> IO[bytes]:

@@ -129,7 +129,7 @@ def _candidates(file: CorpusFile, address: str, content: bytes) -> Iterator[byte
         else:
             yield content
     except (zipfile.BadZipFile, zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise CorpusError(f"{address} is not a whole archive: {error}.") from None
+        raise CorpusError(f"{address} is not a complete archive: {error}.") from None
 
 
 def _write(path: pathlib.Path, content: bytes) -> None:

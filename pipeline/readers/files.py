@@ -160,7 +160,8 @@ class _Unpacked(io.RawIOBase):
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             reason = str(error).rstrip(".")
             raise DataError(
-                f"{self._path} is no whole gzip file ({reason}): compress it again, or remove it."
+                f"{self._path} is not a complete gzip file ({reason}): compress it again, or "
+                "remove it."
             ) from None
         view[: len(block)] = block
         return len(block)

@@ -86,7 +86,7 @@ def read_xliff_file(path: str, text: str) -> XliffFile:
     root = read_xml(path, text)
     version = root.attributes.get("version", "")
     if root.local_name != "xliff" or version[:1] not in _VERSIONS:
-        raise XmlError(f"{path} is no XLIFF 1 or 2: its root is {root.name}, version '{version}'.")
+        raise XmlError(f"{path} is not XLIFF 1 or 2: its root is {root.name}, version '{version}'.")
     return XliffFile(text, root, version[:1])
 
 

@@ -129,8 +129,8 @@ def check_units(recipe: RecipeKeys) -> None:
         return
     if data.units != "words" and data.source_tokenization:
         raise RecipeError(
-            "The recipe key 'data.source_tokenization' needs 'data.units' = \"words\": each cuts "
-            "the source."
+            "The recipe key 'data.source_tokenization' needs 'data.units' = \"words\": only one of "
+            "the two keys can cut the source."
         )
     if recipe.vocabulary.joint and data.source_tokenization:
         raise RecipeError(

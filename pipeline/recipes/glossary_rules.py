@@ -17,7 +17,7 @@ def check_glossary(recipe: RecipeKeys) -> None:
         if is_set and recipe.data.source_features:
             raise RecipeError(
                 f"The recipe key '{key}' must not be set where 'data.source_features' names tags: "
-                "a term is one token, its words have a tag each."
+                "a term is one token, but each of its words has a tag."
             )
     if recipe.data.term_share and recipe.lexicon.kind == "none":
         raise RecipeError(

@@ -138,6 +138,6 @@ def check_searched(key: str) -> None:
     """
     if key not in _SEARCHED_KEYS:
         raise RecipeError(
-            f"The recipe key 'tuning.space' cannot name '{key}': of a language model it can name "
+            f"The recipe key 'tuning.space' cannot name '{key}': for a language model it can name "
             f"{', '.join(_SEARCHED_KEYS)}."
         )

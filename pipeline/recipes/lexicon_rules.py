@@ -77,7 +77,7 @@ def check_lexicons(recipe: RecipeKeys) -> None:
             ):
                 raise RecipeError(
                     "The recipe key 'decoding.replace_unknown' = "
-                    f'"{recipe.decoding.replace_unknown}" would translate all that is copied: it '
-                    "fits heads softmax, lexicon_bias and lexicon_linear, and pointer_softmax with "
-                    f"'model.pointers' = \"dictionary\"; but '{key}' is {head!r}."
+                    f'"{recipe.decoding.replace_unknown}" would translate every copy, and '
+                    f"'{key}' is {head!r}: choose head softmax, lexicon_bias or lexicon_linear, or "
+                    "pointer_softmax with 'model.pointers' = \"dictionary\"."
                 )

@@ -50,7 +50,7 @@ def check_model(recipe: RecipeKeys) -> None:
     if model.initial_range and (model.body, model.encoder) != ("rnn", "rnn"):
         raise RecipeError(
             f"The recipe key 'model.initial_range' ({model.initial_range}) needs 'model.body' = "
-            '"rnn" and \'model.encoder\' = "rnn": other layers are drawn by sizes of their own.'
+            '"rnn" and \'model.encoder\' = "rnn": other layers have their own initial ranges.'
         )
     if model.preset and model.body != "keras_hub":
         raise RecipeError("The recipe key 'model.preset' needs 'model.body' = \"keras_hub\".")
@@ -58,7 +58,7 @@ def check_model(recipe: RecipeKeys) -> None:
         if model.attention == "none" and head in ATTENTIVE_HEADS:
             raise RecipeError(
                 f"The recipe key '{key}' ({head}) needs a 'model.attention' other than \"none\": "
-                "it copies by it."
+                "this head copies by attention."
             )
     if model.decoder == "bahdanau" and model.attention == "none":
         raise RecipeError(
@@ -135,8 +135,8 @@ def _check_vectors(recipe: RecipeKeys) -> None:
         return
     if model.tie_embeddings == "all":
         raise RecipeError(
-            "The recipe key 'model.source_vectors' does not go with 'model.tie_embeddings' = "
-            "\"all\": name the file in 'model.target_vectors', which is for both sides then."
+            "The recipe key 'model.source_vectors' cannot be combined with 'model.tie_embeddings' "
+            "= \"all\": name the file in 'model.target_vectors', which then serves both sides."
         )
     if not model.composition.startswith("lookup"):
         raise RecipeError(
@@ -189,8 +189,8 @@ def _check_ties(recipe: RecipeKeys) -> None:
         )
     if model.pointers == "entities" and "pointer_softmax" in recipe.heads.values():
         raise RecipeError(
-            f"{tied} does not go with 'model.pointers' = \"entities\", which have words of the "
-            "source alone."
+            f"{tied} cannot be combined with 'model.pointers' = \"entities\", which have words of "
+            "the source alone."
         )
 
 
@@ -221,7 +221,7 @@ def check_segmentation(recipe: RecipeKeys) -> None:
     if recipe.decoding.replace_unknown != "none":
         raise RecipeError(
             "The recipe key 'decoding.replace_unknown' must be \"none\" for 'model.encoder' = "
-            '"segmenting": it would put single characters.'
+            '"segmenting": it would insert single characters.'
         )
     if recipe.decoding.temperature and recipe.segmentation.decoding_samples > 1:
         raise RecipeError(

@@ -123,7 +123,7 @@ def _check_parts(recipe: RecipeKeys) -> None:
         if is_set and recipe.model.body == "rnn":
             raise RecipeError(
                 f"The recipe key 'training.{key}' needs 'model.body' = \"transformer\" or "
-                '"keras_hub": its layers are trained apart.'
+                '"keras_hub": only these can train their layers differently.'
             )
 
 

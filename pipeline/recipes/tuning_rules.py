@@ -19,7 +19,7 @@ def check_tuning(recipe: RecipeKeys) -> None:
     space = recipe.tuning.space
     if recipe.tuning.trials and not space:
         raise RecipeError(
-            "The recipe key 'tuning.space' must name a key at least where 'tuning.trials' is above "
+            "The recipe key 'tuning.space' must name at least one key if 'tuning.trials' is above "
             '0, such as "training.learning_rate" = [0.001, 0.003].'
         )
     for key, values in space.items():

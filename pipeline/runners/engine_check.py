@@ -64,8 +64,8 @@ def _check_job_server(engine: Engine) -> None:
             )
         except grpc.RpcError as error:
             raise EngineError(
-                f"At {engine.master} answers something that is no job server of Beam "
-                f"({error.code().name}): give the address of one as --master."
+                f"The program at {engine.master} is not a job server of Beam "
+                f"({error.code().name}): give the address of a job server as --master."
             ) from None
 
 
@@ -121,13 +121,13 @@ def _check_workers(engine: Engine, start_within: int) -> None:
                 raise EngineError(f"{what} cannot start a worker: {last}.")
             if not control.connected.wait(start_within):
                 raise EngineError(
-                    f"{what} started a worker that did not come within {start_within} seconds: "
-                    "start the pool with `verbatim workers`; why a worker ends stands in its log."
+                    f"{what} started a worker that did not connect within {start_within} seconds: "
+                    "start the pool with `verbatim workers`; the pool's log says why workers end."
                 )
         except grpc.RpcError as error:
             raise EngineError(
-                f"At {engine.workers} answers something that is no pool of workers "
-                f"({error.code().name}): start one there with `verbatim workers`."
+                f"The program at {engine.workers} is not a pool of workers "
+                f"({error.code().name}): start a pool there with `verbatim workers`."
             ) from None
         finally:
             server.stop(grace=5)

@@ -212,8 +212,8 @@ def _check(recipe: Recipe, output: pathlib.Path, data_path: str, settings: Clust
         and re.search(r"[.,][^/]*$", data_path)
     ):
         raise RecipeError(
-            f"As a parameter of the pipeline the data must be a folder; {data_path} looks like "
-            "files."
+            "Data that are a parameter of the pipeline must be a folder; "
+            f"{data_path} looks like files."
         )
 
 

@@ -84,7 +84,7 @@ def check_recipe(recipe: Mapping[str, Any], initial: Mapping[str, Any], path: st
         if ours != theirs:
             raise InitialModelError(
                 f"The model {path} of training.initialize_from has {key} = {_shown(theirs)} and "
-                f"this recipe {_shown(ours)}: set {key} to the model's, or leave "
+                f"this recipe has {_shown(ours)}: set {key} to the model's value, or leave "
                 "training.initialize_from out."
             )
 

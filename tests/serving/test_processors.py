@@ -46,7 +46,7 @@ def test_as_many_batches_as_there_are_cores_for(monkeypatch, number, at_once, ve
 
 @pytest.mark.parametrize("number", [-1, 0, 9])
 def test_cores_that_a_machine_has_not(number):
-    with pytest.raises(ValueError, match=f"1 to 8 cores for a batch; got {number}"):
+    with pytest.raises(ValueError, match=f"1 to 8 cores of this machine; got {number}"):
         processors.compute_each_batch_on(number)
     assert not os.environ.keys() & set(NAMES)
 

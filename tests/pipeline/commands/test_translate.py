@@ -251,6 +251,6 @@ def test_a_language_that_is_unknown(model, folder, capsys):
     (folder / "en.json").write_text('{"a_one": "x", "a_other": "y"}')
     arguments = ("en.json", "--model", model, "--output", "out.json")
     assert call(*arguments, "--target-language", "xx-YY") == 1
-    assert "--target-language xx-YY is no known language" in capsys.readouterr().err
+    assert "--target-language xx-YY is not a language" in capsys.readouterr().err
     assert call(*arguments) == 1
     assert "name it with --target-language" in capsys.readouterr().err

@@ -125,7 +125,7 @@ def test_a_follower_ends_when_worker_0_fails(tmp_path, monkeypatch):
     with contextlib.suppress(ZeroDivisionError), cluster_run.leading(str(tmp_path)):
         1 / 0  # noqa: B018
     follower.join(60)
-    assert follower.error.startswith("Worker 0 ended with an error, which its output tells")
+    assert follower.error.startswith("Worker 0 ended with an error, which its output shows")
 
 
 @pytest.mark.parametrize("earlier", [False, True])
@@ -136,8 +136,8 @@ def test_worker_0_that_never_answers_is_told(tmp_path, earlier):
     follower = _Follower(tmp_path, 0.3)
     follower.join(60)
     assert follower.error == (
-        f"Worker 0 gave no sign in {tmp_path} for 0.3 seconds: start it with the same command, and "
-        "let all workers share this folder."
+        f"Worker 0 wrote nothing to {tmp_path} for 0.3 seconds: start it with the same command, "
+        "and let all workers share this folder."
     )
 
 
@@ -150,7 +150,7 @@ def test_worker_0_that_is_lost_during_a_training_is_told(tmp_path, monkeypatch):
     while not made.seen.acquire(timeout=0.1):
         lost.tell()
     follower.join(60)
-    assert "gave no sign" in follower.error and made.processes[0].killed
+    assert "wrote nothing" in follower.error and made.processes[0].killed
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"other": 1}'])
@@ -182,7 +182,7 @@ def test_a_language_model_is_refused(monkeypatch):
         ("{", "TF_CONFIG cannot be read"),
         (config(0), "TF_CONFIG has a cluster without a worker"),
         (config(2, "a:1", "b:1"), "TF_CONFIG says that this is worker 2, which its cluster lacks"),
-        (config(1, "a:1", "b:1"), "Worker 0 gave no sign in "),
+        (config(1, "a:1", "b:1"), "Worker 0 wrote nothing to "),
     ],
 )
 def test_run_refuses_what_it_cannot_use(tmp_path, monkeypatch, capsys, text, sentence):

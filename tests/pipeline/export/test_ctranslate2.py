@@ -250,8 +250,8 @@ def test_keys_of_decoding_without_equivalent(trained, tmp_path):
     keys = ["decoding.temperature", "decoding.max_piece_repeats"]
     options = " ".join(f"--without {key}" for key in keys)
     assert str(refusal.value) == (
-        f"CTranslate2 has no equivalent of {' and '.join(keys)} as this model has it: add {options}"
-        " for a model whose answers may differ."
+        f"CTranslate2 has no equivalent of this model's {' and '.join(keys)}: add {options} to "
+        "convert the model all the same; its answers may then differ."
     )
     with pytest.raises(ConversionError, match="--without names decoding.glossary, but"):
         ctranslate2_export.convert(model, new, without=["decoding.glossary"])
@@ -363,7 +363,7 @@ def test_placeholders_of_the_vocabulary_cannot_be_guaranteed(trained, tmp_path):
     for name in ("source", "target"):
         path = tmp_path / "copy" / "assets" / f"{name}_vocabulary.txt"
         path.write_text(path.read_text().replace("v3\n", "%s\n"))
-    with pytest.raises(ConversionError, match="no equivalent of decoding.keep_protected as"):
+    with pytest.raises(ConversionError, match="equivalent of this model's decoding.keep_protected"):
         ctranslate2_export.convert(copy, str(tmp_path / "new"))
     facts = ctranslate2_export.convert(
         copy, str(tmp_path / "new"), without=["decoding.keep_protected"]

@@ -68,9 +68,9 @@ def test_every_format_gives_the_same_vectors(tmp_path, caplog, name, content):
         ("x.bin", binary(VECTORS, 0)[:-1], "ends early: it has 2 of the 3 vectors"),
         ("x.bin", b"house 1 2 3\n", "does not begin with the number of its words"),
         ("x.bin.gz", gzip.compress(binary(VECTORS, 0), mtime=0)[:-12], "cannot be read"),
-        ("x.txt", text(VECTORS, False).replace(b"0.5", b"half"), "beside 'house' what is not a"),
+        ("x.txt", text(VECTORS, False).replace(b"0.5", b"half"), "beside 'house' that are not"),
         ("x.txt", b"", "is empty"),
-        ("x.txt", b"cat 1 2 3\n", "a vector of none of the 6 entries"),
+        ("x.txt", b"cat 1 2 3\n", "no vector for any of the 6 entries"),
     ],
 )
 def test_a_damaged_file_is_one_sentence(tmp_path, name, content, words):

@@ -138,7 +138,7 @@ def test_a_file_of_ones_own_is_not_overwritten(site, tmp_path):
 def test_half_an_archive(site, tmp_path, path):
     answers, address, _ = site
     answers[path] = answers[path][: len(answers[path]) // 2]
-    with pytest.raises(CorpusError, match="is not a whole archive"):
+    with pytest.raises(CorpusError, match="is not a complete archive"):
         fetching.fetch(corpus_at(address), tmp_path)
 
 

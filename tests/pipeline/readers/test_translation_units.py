@@ -152,7 +152,7 @@ def test_compressed_aligned_files(tmp_path):
 def test_a_broken_compressed_file_is_named(tmp_path):
     whole = zipped("source\ttarget\n" + "".join(f"{n}\t{n * n}\n" for n in range(5_000)))
     path = write(tmp_path / "a.tsv.gz", b"no gzip")
-    fails(path, "a.tsv.gz", "no whole gzip file")
+    fails(path, "a.tsv.gz", "not a complete gzip file")
     write(path, whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="a.tsv.gz is no whole gzip file"):
+    with pytest.raises(DataError, match="a.tsv.gz is not a complete gzip file"):
         read(path, config())

@@ -65,7 +65,7 @@ SHARED = {"model.tie_embeddings": "all", "vocabulary.joint": True}
                 "model.tie_embeddings": "all",
                 "vocabulary.joint": True,
             },
-            "'model.source_vectors' does not go with 'model.tie_embeddings'",
+            "'model.source_vectors' cannot be combined with 'model.tie_embeddings'",
         ),
         (
             {"model.source_vectors": "x", "model.composition": "bilstm"},
@@ -155,7 +155,7 @@ SHARED = {"model.tie_embeddings": "all", "vocabulary.joint": True}
                 "data.source_features": ["ner"],
                 "data.tokenization": "whitespace",
             },
-            "does not go with 'model.pointers' = \"entities\"",
+            "cannot be combined with 'model.pointers' = \"entities\"",
         ),
     ],
 )

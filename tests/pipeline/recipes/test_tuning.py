@@ -14,7 +14,7 @@ RECIPE = "localization_en_fr"
     [
         (
             "tuning.trials=2",
-            "'tuning.space' must name a key at least where 'tuning.trials' is above 0",
+            "'tuning.space' must name at least one key if 'tuning.trials' is above 0",
         ),
         ("tuning.space=3", "'tuning.space' must be a section"),
         (
@@ -115,7 +115,7 @@ def test_a_language_model_searches_what_it_reads():
         "penn_treebank_small", [override.format("model.dropout")]
     ).tuning.space
     with pytest.raises(
-        RecipeError, match="cannot name 'model.lexicon_epsilon': of a language model it can name"
+        RecipeError, match="cannot name 'model.lexicon_epsilon': for a language model it can name"
     ):
         loading.load_recipe("penn_treebank_small", [override.format("model.lexicon_epsilon")])
 

@@ -35,15 +35,15 @@ def test_what_does_not_answer_is_named(workers, job_server, tmp_path, monkeypatc
 
 
 def test_what_is_something_else_is_named(workers, job_server, tmp_path):
-    with pytest.raises(EngineError, match=f"At {workers} answers something that is no job server"):
+    with pytest.raises(EngineError, match=f"The program at {workers} is not a job server"):
         engine_check.check(Engine("spark", workers, workers), tmp_path)
-    with pytest.raises(EngineError, match=f"At {job_server} answers something that is no pool"):
+    with pytest.raises(EngineError, match=f"The program at {job_server} is not a pool"):
         engine_check.check(Engine("flink", job_server, job_server), tmp_path)
 
 
 def test_workers_that_cannot_start_end_the_check(job_server, workers, tmp_path, monkeypatch):
     monkeypatch.setattr(worker_pool.WorkerPool, "StartWorker", lambda *_: _started())
-    with pytest.raises(EngineError, match="started a worker that did not come within 1 seconds"):
+    with pytest.raises(EngineError, match="started a worker that did not connect within 1 seconds"):
         _check_with(worker_pool.start(port := free_port(), MODULES), job_server, port, tmp_path)
     why = "No space left"
     monkeypatch.setattr(worker_pool.WorkerPool, "StartWorker", lambda *_: _started(why))

@@ -103,11 +103,11 @@ def test_networks_that_differ_are_refused(recipe, exported, tmp_path):
     for changes, said in (
         (
             {"model": {"cell": "lstm", "head": "softmax"}},
-            "model.head = 'pointer_generator' and this recipe 'softmax'",
+            "model.head = 'pointer_generator' and this recipe has 'softmax'",
         ),
         (
             {"model": {"cell": "lstm", "hidden_size": 26}},
-            "model.hidden_size = 24 and this recipe 26",
+            "model.hidden_size = 24 and this recipe has 26",
         ),
         ({"model": {"cell": "lstm"}, "data": {"lowercase": True}}, "data.lowercase = false"),
     ):

@@ -44,11 +44,11 @@ class ExporterSpec(types.ComponentSpec):
 
 
 class Exporter(base_component.BaseComponent):
-    """Makes a served model of a trained network.
+    """Makes a served model from a trained network.
 
-    It takes and returns raw text; decoding is compiled; it has signatures and warm-up requests. The
-    export is a component of its own because it takes seconds: another beam size does not train
-    again, and a failed export loses no training.
+    The model takes and returns raw text. Its decoding is compiled, and it has signatures and
+    warm-up requests. The export is a component of its own because it only takes seconds: a new beam
+    size needs no new training, and a failed export loses no training.
 
     Component `outputs` contains:
      - `model`: `standard_artifacts.Model`, the SavedModel in `Format-Serving`.

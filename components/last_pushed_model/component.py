@@ -27,9 +27,9 @@ class LastPushedModelSpec(types.ComponentSpec):
 class LastPushedModel(base_component.BaseComponent):
     """Copies the model that was pushed last, other than the candidate itself.
 
-    Only a blessed model is ever pushed, so this does the same as `components.last_blessed_model`
-    does, for back ends that refuse Resolvers, such as Kubeflow's. A repeated run takes its output
-    from the cache, so it compares with the same model as before.
+    Only a blessed model is ever pushed. So this component replaces `components.last_blessed_model`
+    on back ends that refuse Resolvers, such as Kubeflow's. A repeated run takes its output from the
+    cache, so it compares with the same model as before.
 
     Component `outputs` contains:
      - `model`: `standard_artifacts.Model`, the SavedModel in `Format-Serving`; an empty folder if

@@ -30,13 +30,13 @@ class PairsFromExamplesSpec(types.ComponentSpec):
 
 
 class PairsFromExamples(base_beam_component.BaseBeamComponent):
-    """Makes parallel text of examples that another component wrote, such as CsvExampleGen.
+    """Makes parallel text from examples that another component wrote, such as CsvExampleGen.
 
     The features that `data.source_column`, `data.target_column`, `data.source_features` and
-    `data.slice_features` name become those of `ParallelTextExampleGen`, under its rules: each
-    example is a pair, or stands in the rejects with its shard, number and reason. A split `eval` or
-    `test` stays as it is, and a training pair that also occurs in it is rejected. A split that is
-    missing becomes a share of the others: `data.eval_share` and `data.test_share`.
+    `data.slice_features` name become those of `ParallelTextExampleGen`. Its rules apply: each
+    example becomes a pair, or is listed in the rejects with its shard, number and reason. A split
+    `eval` or `test` stays as it is, and a training pair that also occurs in it is rejected. A
+    missing split becomes a share of the others: `data.eval_share` or `data.test_share`.
 
     Component `outputs` contains:
      - `pairs`: `standard_artifacts.Examples`, gzipped TFRecords in `Split-train`, `Split-eval`,

@@ -50,10 +50,10 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
     `pipeline.readers` describes which files are read, and how.
 
     The class subclasses FileBasedExampleGen because TFX's runners know that class. Its driver takes
-    a fingerprint of the input files, so the component runs again exactly when they change: by the
-    content of the planned files on this machine, and on Kubeflow by the number, bytes and times of
-    the readable files. Only the recipe's data section is part of the cache key: other settings
-    change no example.
+    a fingerprint of the input files, so the component runs again exactly when they change. On this
+    machine, the fingerprint covers the content of the planned files; on Kubeflow, it covers the
+    number, bytes and times of the readable files. Only the recipe's data section is part of the
+    cache key, because other settings change no example.
 
     Component `outputs` contains:
      - `examples`: `standard_artifacts.Examples`, gzipped TFRecords in `Split-train`, `Split-eval`,
@@ -79,8 +79,8 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
             data_path: a file, a folder, or two line-aligned files separated by a comma; or a
                 `RuntimeParameter` of a folder.
             data: the recipe's data section.
-            longest_test: the most tokens of a text in the files that `data.test_files` names, which
-                the model can be measured on; 0 for the limits of `data`.
+            longest_test: the most tokens that a text in the files of `data.test_files` may have, so
+                that the model can be measured on it; 0 for the limits of `data`.
         """
         if isinstance(data_path, data_types.RuntimeParameter):
             base = data_path

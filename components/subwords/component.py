@@ -28,7 +28,7 @@ class SubwordsSpec(types.ComponentSpec):
 
 
 class Subwords(base_beam_component.BaseBeamComponent):
-    """Learns units, which are characters or subwords, from the train split.
+    """Learns units (characters or subwords) from the train split.
 
     Component `outputs` contains:
      - `subwords`: `simple_artifacts.File`, a folder with `source.model` and `target.model`

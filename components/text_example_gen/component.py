@@ -64,9 +64,10 @@ class TextExampleGen(example_gen.FileBasedExampleGen):
         Args:
             data_path: the folder of the files that `data` names; or a `RuntimeParameter` of it.
             data: the recipe's data section.
-            language_model: its language_model section, whose window and batch size decide the least
-                length of a text.
-            length_buckets: its `decoding.length_buckets`; the last is the length of a passage.
+            language_model: the recipe's language_model section; its window and batch size decide
+                the least length of a text.
+            length_buckets: the recipe's `decoding.length_buckets`; the last is the length of a
+                passage.
         """
         base = data_path
         if not isinstance(data_path, data_types.RuntimeParameter):

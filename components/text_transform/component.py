@@ -36,8 +36,8 @@ class TextTransform(Transform):
     """Transform whose preprocessing function reads the vocabularies of an artifact.
 
     The vocabulary is an input artifact rather than a path in `custom_config`. So lineage records
-    the vocabulary of a model, and the transform runs again exactly when it changes. Only the keys
-    of the recipe that decide the features are part of the cache key.
+    the vocabulary of a model, and the transform runs again exactly when the vocabulary changes.
+    Of the recipe, only the keys that decide the features are part of the cache key.
 
     Component `outputs` contains:
      - `transform_graph`: `standard_artifacts.TransformGraph`, from raw text to the features of

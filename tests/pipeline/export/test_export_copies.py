@@ -150,9 +150,7 @@ def test_a_dictionary_writes_what_is_copied_or_unknown(tmp_path, head):
 
 
 def test_a_translation_needs_a_head_whose_copies_are_translations():
-    with pytest.raises(
-        RecipeError, match="'decoding.replace_unknown'.*would translate every copy"
-    ):
+    with pytest.raises(RecipeError, match="'decoding.replace_unknown'.*would translate every copy"):
         make_recipe(data={"dictionary": "d.tsv"}, decoding={"replace_unknown": "dictionary"})
     recipe = make_recipe(model={"head": "softmax"}, decoding={"replace_unknown": "copy"})
     assert dataclasses.replace(recipe, name="other").decoding.replace_unknown == "copy"

@@ -17,13 +17,13 @@ class SegmentationConfig:
     mean_length: float = number(2.0, low=1.0)
     # What a word's vector is composed of: the states of its characters, or their embeddings.
     composes: str = choice("states", "embeddings", default="states")
-    # Not in the thesis; makes learning much easier. A word's composed vector and its last
+    # Not in Arthur 2018; makes learning much easier. A word's composed vector and its last
     # character's state are added to the word's state, all normalised.
     residual: bool = False
-    # Not in the thesis: the number of vectors of whole words, which a hash of the word chooses from
+    # Not in Arthur 2018: the number of vectors of whole words, which a hash of the word chooses from
     # and which are added; 0 adds none.
     word_buckets: int = number(0, low=0, high=2_000_000)
-    # Not in the thesis: REINFORCE does not change the states that decisions are read from.
+    # Not in Arthur 2018: REINFORCE does not change the states that decisions are read from.
     detached: bool = False
     # The weight of the REINFORCE loss.
     reinforce_weight: float = number(1.0, low=0.0)

@@ -20,8 +20,8 @@ class SegmentationConfig:
     # Not in Arthur 2018; makes learning much easier. A word's composed vector and its last
     # character's state are added to the word's state, all normalised.
     residual: bool = False
-    # Not in Arthur 2018: the number of vectors of whole words, which a hash of the word chooses from
-    # and which are added; 0 adds none.
+    # Not in Arthur 2018: the number of vectors of whole words. A hash of a word chooses its vector,
+    # which is added; 0 adds none.
     word_buckets: int = number(0, low=0, high=2_000_000)
     # Not in Arthur 2018: REINFORCE does not change the states that decisions are read from.
     detached: bool = False

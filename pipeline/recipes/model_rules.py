@@ -58,7 +58,7 @@ def check_model(recipe: RecipeKeys) -> None:
         if model.attention == "none" and head in ATTENTIVE_HEADS:
             raise RecipeError(
                 f"The recipe key '{key}' ({head}) needs a 'model.attention' other than \"none\": "
-                "this head copies by attention."
+                "this head uses the attention."
             )
     if model.decoder == "bahdanau" and model.attention == "none":
         raise RecipeError(

@@ -98,7 +98,7 @@ def test_a_follower_that_comes_back_joins_the_training_that_is_on(tmp_path, monk
         assert made.seen.acquire(timeout=60)
         made.processes[0].over.set()
         follower.join(60)
-        assert follower.error.startswith("This machine's worker ended with an error")
+        assert follower.error.startswith("This machine's worker ended with the error above")
 
 
 def test_a_follower_joins_worker_0_that_was_killed_and_begins_again(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ def test_what_reads_a_lexicon_needs_one():
     tree = {"name": "x", "model": {"head": "softmax"}, "decoding": {"replace_unknown": "lexicon"}}
     assert "'lexicon.kind' to learned" in refusal(recipe_from_dict, tree)
     tree = {**tree, "lexicon": {"kind": "learned"}, "model": {"head": "lexicon_copy"}}
-    assert "translate all that is copied" in refusal(recipe_from_dict, tree)
+    assert "translate every copy" in refusal(recipe_from_dict, tree)
 
 
 @pytest.mark.parametrize(

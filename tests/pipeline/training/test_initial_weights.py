@@ -197,7 +197,7 @@ def test_a_base_model_is_checked_before_any_work(exported):
     arguments = types.SimpleNamespace(
         base_model=str(exported), hyperparameters=None, custom_config={"recipe": other.to_json()}
     )
-    with pytest.raises(InitialModelError, match="hidden_size = 24 and this recipe 26"):
+    with pytest.raises(InitialModelError, match="hidden_size = 24 and this recipe has 26"):
         run_fn.run_fn(arguments)
 
 

@@ -85,7 +85,7 @@ def test_scores_that_are_no_numbers_are_one_sentence(texts, refused):
     sentence = refused(
         "evaluate", "--model", texts / "diverged", "--data", texts / "pairs.tsv", *files
     )
-    assert "returned 'score' that is not a number" in sentence
+    assert "returned a 'score' that is not a number" in sentence
     assert not (texts / "facts.json").exists() and not (texts / "written").exists()
 
 
@@ -115,7 +115,7 @@ def test_perplexity_takes_the_signature_score_and_numbers(texts, refused):
     tf.saved_model.save(module, str(texts / "diverged" / "1"), signatures=functions)
     for model, words in (
         ("mute", "has no signature 'score'"),
-        ("diverged", "returned 'log_probability' that is not a number"),
+        ("diverged", "returned a 'log_probability' that is not a number"),
     ):
         files = (
             "--json",

@@ -43,7 +43,7 @@ def test_each_bad_text_is_named_by_its_own_place(number, batch, data):
 
 def test_another_error_is_no_text_of_ones_own():
     def damaged(rows):
-        raise ModelError("The model returned 'score' that is not a number.")
+        raise ModelError("The model returned a 'score' that is not a number.")
 
     with pytest.raises(ModelError, match="not a number"):
         answer_each(damaged, range(3))

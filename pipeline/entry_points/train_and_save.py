@@ -32,7 +32,8 @@ def train_and_save(
     is_chief = workers is None or workers.is_chief
     checkpoints = Checkpoints(folder, writes=is_chief)
     transform_output = tft.TFTransformOutput(arguments.transform_graph_path)
-    precision.warn_of_slowness(recipe.training)
+    if is_chief:
+        precision.warn_of_slowness(recipe.training)
     model, facts = task_of(recipe).train(recipe, arguments, transform_output, checkpoints, workers)
     if not is_chief:
         return

@@ -39,8 +39,10 @@ def _instructions() -> set[str]:
         lines = _CPU_FACTS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return _INSTRUCTIONS
-    flags = (line.partition(":")[2] for line in lines if line.startswith(("flags", "Features")))
-    return set(next(flags, " ".join(_INSTRUCTIONS)).split())
+    for line in lines:
+        if line.startswith(("flags", "Features")):
+            return set(line.partition(":")[2].split())
+    return _INSTRUCTIONS
 
 
 def in_float32(model: keras.Model) -> keras.Model:

@@ -133,5 +133,5 @@ def test_components_name_what_examples_lack():
 def test_the_transform_graph_names_what_the_schema_lacks(inputs):
     from pipeline.features.preprocessing import _text
 
-    with pytest.raises(DataError, match="exactly one text 'source': PairsFromExamples"):
+    with pytest.raises(DataError, match="exactly one text 'source': convert .* PairsFromExamples"):
         _text(inputs, "source")

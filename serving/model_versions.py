@@ -72,8 +72,8 @@ class ModelVersions:
         labels: label to version.
         batching: see `Servable`.
         warms_up: whether a version runs its warm-up requests. The first versions answer after one
-            of them, and run the others meanwhile; later versions replace one that answers, and run
-            all of them before.
+            of them, without XLA at first, and run the others meanwhile; later versions replace one
+            that answers, and run all of them before.
 
     Raises:
         ServeError: the folder does not exist or holds no version with a SavedModel.
@@ -315,8 +315,9 @@ class ModelVersions:
             servable = Servable(path, version, self._batching)
             if self._warms_up:
                 warm_up = WarmUp(servable, path, self.name)
-                warm_up.run_first()
-                if not answers_early:
+                if answers_early:
+                    warm_up.run_first()
+                else:
                     # One core: the others are for clients.
                     warm_up.run_rest(1)
             if fingerprint_of(path) != fingerprint:

@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from serving import lean_tensorflow  # before whatever imports TensorFlow
@@ -93,6 +93,8 @@ class Servable:
         version: its number.
         signature_defs: name to `SignatureDef`, all that the SavedModel declares.
         languages: the codes of source and target language; None for a model that does not say so.
+        instead: function of a signature's name and a number of texts; names the signature with the
+            same inputs and outputs that answers them. Warm-up requests are answered as they ask.
 
     Raises:
         Exception: whatever TensorFlow raises for a SavedModel that it cannot load.
@@ -102,6 +104,7 @@ class Servable:
         self, path: str | os.PathLike[str], version: int, batching: Batching | None = None
     ) -> None:
         self.version = version
+        self.instead: Callable[[str, int], str] = lambda name, number: name
         proto = saved_model_pb2.SavedModel()
         proto.ParseFromString((pathlib.Path(path) / MODEL_FILE).read_bytes())
         if not proto.meta_graphs:
@@ -136,7 +139,9 @@ class Servable:
         if batching:
             for name, signature in self._signatures.items():
                 if can_batch(signature):
-                    run = functools.partial(self._run, name, names=sorted(signature.outputs))
+                    run = functools.partial(
+                        self._run_instead, name, names=sorted(signature.outputs)
+                    )
                     self._batchers[name] = Batcher(run, batching)
 
     def close(self) -> None:
@@ -174,15 +179,26 @@ class Servable:
         signature = self.signature_defs[name]
         names = self._output_names(name, signature, request.output_filter)
         inputs = self._inputs(name, signature, request.inputs, limits)
-        # Warm-up requests have no limits and are run one by one.
-        batcher = self._batchers.get(name) if limits else None
-        arrays = batcher(inputs, given_up) if batcher else self._run(name, inputs, names)
+        if not limits:
+            # A warm-up request.
+            arrays = self._run(name, inputs, names)
+        elif batcher := self._batchers.get(name):
+            arrays = batcher(inputs, given_up)
+        else:
+            arrays = self._run_instead(name, inputs, names)
         response = predict_pb2.PredictResponse()
         response.model_spec.version.value = self.version
         response.model_spec.signature_name = name
         for key in names:
             response.outputs[key].CopyFrom(encode(np.asarray(arrays[key])))
         return response
+
+    def _run_instead(
+        self, name: str, inputs: Arrays, names: Iterable[str]
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Does what `_run` does, with the signature that answers in place of this one."""
+        number = max((len(array) for array in inputs.values() if array.ndim), default=0)
+        return self._run(self.instead(name, number), inputs, names)
 
     def _run(self, name: str, inputs: Arrays, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
         """Calls a signature with its inputs; returns the outputs of these names.

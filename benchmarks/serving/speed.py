@@ -88,7 +88,6 @@ def load(model: pathlib.Path) -> Servable:
     """Returns a version of a model, warmed up."""
     servable = Servable(model, 1)
     warm_up = WarmUp(servable, model, model.name)
-    warm_up.run_first()
     warm_up.run_rest(1)
     return servable
 

@@ -130,6 +130,10 @@ def _serve(options: argparse.Namespace) -> None:
             processors.compute_each_batch_on(options.threads_per_batch)
         except ValueError as error:
             raise CommandError(f"--threads-per-batch cannot be used: {error}") from None
+    # Before whatever imports TensorFlow, which would import Keras.
+    import serving.lean_tensorflow  # noqa: F401
+
+    # isort: split
     from pipeline.documents.file_translator import DocumentTranslator
     from serving import access, libre_translate, tls
     from serving.model_config import read_config_file

@@ -214,6 +214,43 @@ def test_the_first_version_answers_early_and_warms_up_behind(model_folder, monke
         assert list(stub.Predict(request(["a"], "count")).outputs["calls"].int_val) == [4]
 
 
+def test_what_is_not_warm_is_answered_without_xla(model_folder, monkeypatch):
+    """Until all requests of a batch's padded size have been run."""
+    sizes = (1, 1, 4)
+    write_warmup(model_folder / "1", *(request(["a"] * size) for size in sizes))
+    may_go_on = [threading.Event() for _ in sizes]
+    run = WarmUp._run
+
+    def run_later(self, asked):
+        assert may_go_on[self._done].wait(DEADLINE)
+        run(self, asked)
+
+    monkeypatch.setattr(WarmUp, "_run", run_later)
+    with ModelServer(model_folder, ServerSettings(port=0)) as server:
+        client = Client(server.address)
+
+        def compiled():
+            answers = [client.predict(["a"] * number)[0].text for number in (1, 2, 5)]
+            return [answer == "A" for answer in answers]
+
+        assert client.predict(["a"])[0].text == "A (not compiled)"
+        assert compiled() == [False, False, False]
+        may_go_on[0].set()
+        assert compiled() == [False, False, False]
+        may_go_on[1].set()
+        wait_until(lambda: compiled() == [True, False, False])
+        may_go_on[2].set()
+        wait_until(lambda: compiled() == [True, True, True])
+
+
+def test_a_failed_warm_up_leaves_nothing_to_be_answered_without_xla(model_folder, caplog):
+    write_warmup(model_folder / "1", request(["a"]), request(["a " * 9]))
+    with ModelServer(model_folder, ServerSettings(port=0)) as server:
+        wait_until(lambda: "A warm-up request of shouter version 1 failed" in caplog.text)
+        client = Client(server.address)
+        wait_until(lambda: client.predict(["a"])[0].text == "A")
+
+
 def test_a_server_that_stops_warms_up_no_further(model_folder, monkeypatch):
     write_warmup(model_folder / "1", *COUNTS, *COUNTS)
     begun, may_go_on, run = threading.Event(), threading.Event(), []

@@ -1,7 +1,11 @@
 """`verbatim serve`: one sentence for bad input, and as many batches as there are cores for."""
 
 import logging
+import os
+import re
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -47,6 +51,26 @@ def test_serve_refuses_bad_input(refused, texts):
     )
     tls = ("--tls-key", texts / "absent.pem", "--tls-certificate", texts / "absent.pem")
     assert str(texts / "absent.pem") in refused("serve", "--model", model, "--port", 0, *tls)
+
+
+def test_a_server_imports_neither_keras_nor_tfx(tmp_path):
+    """They would double the time until it answers. A port that is taken ends it early."""
+    save_model(tmp_path / "model" / "1", {"serving_default": ["text"]})
+    with socket.socket() as occupied:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        port = str(occupied.getsockname()[1])
+        command = (sys.executable, "-X", "importtime", "-m", "pipeline.commands.main", "serve")
+        ended = subprocess.run(
+            [*command, "--model", tmp_path / "model", "--port", port, "--rest-port", "0"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+    assert ended.returncode == 1 and "already in use" in ended.stderr
+    imported = set(re.findall(r"^import time:.*\| +(\w+)[.\w]*$", ended.stderr, re.MULTILINE))
+    assert {"tensorflow", "aiohttp", "grpc"} <= imported
+    assert not {"keras", "tf_keras", "tfx", "IPython"} & imported
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import collections
 
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.core.protobuf import config_pb2, saved_model_pb2
 
 from pipeline.export import smaller_graph
 
@@ -98,6 +98,17 @@ def test_a_session_runs_the_smaller_graph(folder):
         fetched = {name: info.name for name, info in signature.outputs.items()}
         outputs = session.run(fetched, {signature.inputs["values"].name: [1, 2, 3]})
     assert outputs["sum"] == 28 and outputs["calls"] == 2 and outputs["differ"]
+
+
+def test_calls_are_not_optimized_again(folder):
+    smaller_graph.shrink(str(folder))
+    model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    graph = model.meta_graphs[0].graph_def
+    nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
+    configs = [node.attr["config_proto"].s for node in nodes if "config_proto" in node.attr]
+    assert configs
+    for config in map(config_pb2.ConfigProto.FromString, configs):
+        assert config.graph_options.rewrite_options.disable_meta_optimizer
 
 
 def test_a_second_time_changes_nothing(folder):

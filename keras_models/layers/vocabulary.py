@@ -85,8 +85,15 @@ class VocabularySoftmax(keras.layers.Dense):
 
         p(w) = softmax(E P h + b)_w
 
+    W is first drawn with variance 1 / hidden_size, so that the words' scores vary as much as the
+    components of h, however many words there are. Glorot's variance, 2 / (hidden_size + V), is all
+    but 0: the gradient that reaches h is as small, and a network without copying stays at the
+    frequencies of single words for thousands of updates.
+
     Args:
         units: V.
+        kernel_initializer: of W.
+        options: other arguments of `keras.layers.Dense`.
 
     Call arguments:
         hidden: `[..., hidden_size]`.
@@ -113,6 +120,9 @@ class VocabularySoftmax(keras.layers.Dense):
     embedding = None
     # `[hidden_size, e]`, in a tied layer of two sizes.
     projection = None
+
+    def __init__(self, units, kernel_initializer="lecun_normal", **options):
+        super().__init__(units, kernel_initializer=kernel_initializer, **options)
 
     def tie(self, embedding):
         """Takes W from an embedding; before the layer is built.

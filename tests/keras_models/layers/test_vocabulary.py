@@ -40,6 +40,18 @@ def scores_of(layer, hidden):
     return oracles.affine(hidden, numpy(layer.kernel.value), numpy(layer.bias.value))
 
 
+@pytest.mark.parametrize("words", [100, 3000])
+def test_scores_vary_as_the_components_of_h_at_first(words):
+    """However many words there are; and biases are 0."""
+    size = 64
+    layer = VocabularySoftmax(words)
+    layer.build((None, size))
+    hidden = np.random.default_rng(0).normal(0, 0.3, (200, size))
+    scores = numpy(layer(hidden.astype("float32")))
+    assert abs(scores.std() / hidden.std() - 1) < 0.05
+    assert abs(scores.mean()) < 0.01
+
+
 @pytest.mark.parametrize("dtype", [None, "mixed_bfloat16"])
 def test_all_words_as_candidates_are_the_full_softmax(dtype):
     layer = make(dtype=dtype)

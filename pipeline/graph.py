@@ -358,6 +358,7 @@ def _exporter(
         vocabulary=prepared.vocabulary,
         recipe=views.export_recipe(recipe),
         hyperparameters=hyperparameters,
+        only_measured=bool(suffix),
     )
     return component.with_id(f"Exporter.{suffix}") if suffix else component
 

@@ -25,6 +25,7 @@ class ExporterSpec(types.ComponentSpec):
 
     PARAMETERS: typing.ClassVar[dict[str, component_spec.ExecutionParameter]] = {
         executor.RECIPE_KEY: component_spec.ExecutionParameter(type=str),
+        executor.ONLY_MEASURED_KEY: component_spec.ExecutionParameter(type=int, optional=True),
         # Nobody reads it: a changed glossary is exported again.
         GLOSSARY_DIGEST_KEY: component_spec.ExecutionParameter(type=str, optional=True),
     }
@@ -64,6 +65,7 @@ class Exporter(base_component.BaseComponent):
         vocabulary: types.BaseChannel,
         recipe: Recipe,
         hyperparameters: types.BaseChannel | None = None,
+        only_measured: bool = False,
     ) -> None:
         """Creates the component.
 
@@ -76,6 +78,8 @@ class Exporter(base_component.BaseComponent):
                 it is written beside the model.
             hyperparameters: channel of what a Tuner found and the Trainer trained with, if there
                 was one.
+            only_measured: whether nobody but `Evaluator` and `Reporter` asks the model, as for a
+                baseline. It then has the signatures that they ask, and takes half the time.
         """
         digest = digest_of(recipe.decoding.glossary)
         super().__init__(
@@ -87,6 +91,7 @@ class Exporter(base_component.BaseComponent):
                     executor.RECIPE_KEY: recipe.to_json(),
                     **({GLOSSARY_DIGEST_KEY: digest} if digest else {}),
                     **({executor.HYPERPARAMETERS_KEY: hyperparameters} if hyperparameters else {}),
+                    **({executor.ONLY_MEASURED_KEY: 1} if only_measured else {}),
                     MODEL_KEY: types.Channel(type=standard_artifacts.Model),
                 }
             )

@@ -24,6 +24,7 @@ from pipeline.tasks import task_of
 from pipeline.training import trainer_outputs
 
 HYPERPARAMETERS_KEY = "hyperparameters"
+ONLY_MEASURED_KEY = "only_measured"
 RECIPE_KEY = "recipe"
 
 
@@ -51,5 +52,6 @@ class Executor(base_executor.BaseExecutor):
             ),
             tft.TFTransformOutput(folder_of(input_dict, TRANSFORM_GRAPH_KEY)),
             directory,
+            only_measured=bool(exec_properties.get(ONLY_MEASURED_KEY)),
         )
         task.keep_training_counts(directory, folder_of(input_dict, VOCABULARY_KEY))

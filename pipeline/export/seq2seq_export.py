@@ -25,6 +25,8 @@ SIGNATURES = (
     "score",
     "examples",
 )
+#: Those that `Evaluator` and `Reporter` ask of every model.
+MEASURED = ("serving_default", "score")
 
 
 def export_model(

@@ -76,6 +76,7 @@ class LanguageModelTask(Task):
         model: "keras.Model",
         transform_output: "tft.TFTransformOutput",
         directory: str,
+        only_measured: bool = False,
     ) -> None:
         from pipeline.export import language_model_export
 

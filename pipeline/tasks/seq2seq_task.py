@@ -90,10 +90,12 @@ class Seq2SeqTask(Task):
         model: "keras.Model",
         transform_output: "tft.TFTransformOutput",
         directory: str,
+        only_measured: bool = False,
     ) -> None:
         from pipeline.export import seq2seq_export
 
-        seq2seq_export.export_model(model, transform_output, recipe, directory)
+        signatures = seq2seq_export.MEASURED if only_measured else seq2seq_export.SIGNATURES
+        seq2seq_export.export_model(model, transform_output, recipe, directory, signatures)
 
     def keep_training_counts(self, directory: str, vocabulary: str) -> None:
         from pipeline.features import training_counts, vocabulary_files

@@ -105,8 +105,17 @@ class Task(abc.ABC):
         model: "keras.Model",
         transform_output: "tft.TFTransformOutput",
         directory: str,
+        only_measured: bool = False,
     ) -> None:
-        """Writes a trained model as a SavedModel."""
+        """Writes a trained model as a SavedModel.
+
+        Args:
+            recipe: the `Recipe`.
+            model: the trained network.
+            transform_output: the Transform graph of the features it was trained on.
+            directory: where to write.
+            only_measured: whether signatures may be left out that no component asks.
+        """
 
     @abc.abstractmethod
     def keep_training_counts(self, directory: str, vocabulary: str) -> None:

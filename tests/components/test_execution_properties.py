@@ -197,6 +197,8 @@ def test_exporter_and_reporter_hold_the_whole_recipe(examples, folder):
     model = channel(standard_artifacts.Model)
     graph = channel(standard_artifacts.TransformGraph)
     assert Exporter(model, graph, folder, RECIPE).exec_properties == {"recipe": RECIPE.to_json()}
+    measured = Exporter(model, graph, folder, RECIPE, only_measured=True)
+    assert measured.exec_properties == {"recipe": RECIPE.to_json(), "only_measured": 1}
     component = Reporter(
         examples=examples,
         counts=folder,

@@ -94,6 +94,20 @@ def test_the_copy_model_is_measured_against_the_softmax_model(finished_run):
     assert set(facts["comparison"]) >= {"bleu", "placeholder_fidelity"}
 
 
+def test_a_baseline_has_the_signatures_that_measure_it(finished_run):
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    facts, _ = finished_run
+    pipeline = pathlib.Path(facts["paths"]["output"]) / "pipeline"
+    found = {}
+    for name in ("Exporter", "Exporter.baseline"):
+        (path,) = (pipeline / name).glob("model/*/Format-Serving/saved_model.pb")
+        graph = saved_model_pb2.SavedModel.FromString(path.read_bytes()).meta_graphs[0]
+        found[name] = {key for key in graph.signature_def if not key.startswith("__")}
+    assert found["Exporter.baseline"] == {"serving_default", "score"}
+    assert found["Exporter"] > {"serving_default", "score", "explain", "n_best"}
+
+
 def test_the_evaluator_measured_the_same_as_the_report(finished_run):
     """TFMA decoded on its own, from the same SavedModel and the same test split."""
     import tfx.v1 as tfx
